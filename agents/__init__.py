@@ -1,0 +1,17 @@
+"""Whatever decides: a name maps to a class; third parties add theirs by the entry point group `binwright.agents`."""
+
+from simcore.registry import Registry
+
+AGENTS = Registry(
+    "agent",
+    "binwright.agents",
+    {
+        "random": "agents.heuristics.random_fit:RandomFit",
+        "first-fit": "agents.heuristics.first_fit:FirstFit",
+        "best-fit": "agents.heuristics.best_fit:BestFit",
+        "worst-fit": "agents.heuristics.worst_fit:WorstFit",
+        "balance-fit": "agents.heuristics.balance_fit:BalanceFit",
+        "dot-product": "agents.heuristics.dot_product:DotProduct",
+        "internal": "agents.heuristics.internal:Internal",
+    },
+)

@@ -1,0 +1,44 @@
+"""What a cluster consists of, before anything is placed on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from simcore.vocabulary import Amounts, Ints
+
+NEVER = int(np.iinfo(np.int64).max)
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Servers and their rules.
+
+    `capacity` int64 [servers, nodes, resources] quanta; a request with more than `spread_above[r]` of any resource
+    takes an even part of every node of one server; `growth` int64 [nodes, resources] is what an added server has.
+    """
+
+    resources: tuple[str, ...]
+    capacity: Ints
+    spread_above: Amounts
+    growth: Ints
+
+    def spreads(self, demand: Ints) -> npt.NDArray[np.bool_]:
+        """Which demands [n, resources] are spread over all nodes of a server, bool [n]."""
+        if self.capacity.shape[1] == 1:
+            return np.zeros(len(demand), np.bool_)
+        return (demand > np.array(self.spread_above)).any(axis=1)
+
+    def possible(self, demand: Ints) -> npt.NDArray[np.bool_]:
+        """Which demands [n, resources] some empty server could hold, added ones included, bool [n]."""
+        nodes = self.capacity.shape[1]
+        odd = np.arange(nodes)[:, None, None] < demand % nodes
+        parts = demand // nodes + odd
+        whole = np.zeros(len(demand), np.bool_)
+        evenly = np.zeros(len(demand), np.bool_)
+        for kind in np.unique(np.concatenate([self.capacity, self.growth[None]]), axis=0):
+            whole |= (kind[:, None] >= demand).all(axis=2).any(axis=0)
+            evenly |= (kind[:, None] >= parts).all(axis=2).all(axis=0)
+        return np.where(self.spreads(demand), evenly, whole)

@@ -1,0 +1,160 @@
+"""The one writer of what is free: applies and releases placements, all or nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fabric.cluster import Cluster
+from simcore.errors import InfeasiblePlacement, LedgerError
+from simcore.vocabulary import Ints, Placement, Request, Share, View
+
+
+class Ledger:
+    """Who holds what. Refuses what breaks the rules or does not fit, and changes nothing when it refuses."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self._held: dict[int, tuple[Share, ...]] = {}
+        self._down: set[int] = set()
+        self._evicted: set[int] = set()
+        self._capacity = cluster.capacity.copy()
+        self._free = self._capacity.copy()
+        self.view = View(cluster.resources, _read_only(self._capacity), _read_only(self._free))
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        """Point the view and the flat window at the arrays, after they were made anew.
+
+        The flat memoryview reads and writes one number several times faster than numpy's indexing does.
+        """
+        self.view.capacity, self.view.free = _read_only(self._capacity), _read_only(self._free)
+        self._servers, self._nodes, self._resources = self._free.shape
+        self._flat = memoryview(self._free.reshape(-1))
+
+    def apply(self, request: Request, placement: Placement) -> None:
+        """Take what the placement says. Raises `InfeasiblePlacement` when it breaks a rule or does not fit."""
+        if request.index in self._held:
+            raise LedgerError(f"request {request.index} is placed already")
+        if not isinstance(placement, Placement):
+            raise InfeasiblePlacement(f"answered {placement!r}, which is neither a Placement nor None")
+        shares = placement.shares
+        if request.spread or len(shares) != 1 or shares[0][2] != request.demand:
+            self._check_spread(request, placement)
+        free, nodes, resources = self._flat, self._nodes, self._resources
+        for taken, (server, node, amounts) in enumerate(shares):
+            if not (0 <= server < self._servers and 0 <= node < nodes):
+                self._give_back(shares[:taken])
+                raise InfeasiblePlacement(f"there is no node {node} of server {server}")
+            k = first = (server * nodes + node) * resources
+            for amount in amounts:
+                left = free[k] - amount
+                if left < 0:
+                    self._give_back((*shares[:taken], (server, node, amounts[: k - first])))
+                    raise InfeasiblePlacement(self._too_much(server, node))
+                free[k] = left
+                k += 1
+        self._held[request.index] = shares
+
+    def _give_back(self, shares: tuple[Share, ...]) -> None:
+        free, nodes, resources = self._flat, self._nodes, self._resources
+        for server, node, amounts in shares:
+            k = (server * nodes + node) * resources
+            for amount in amounts:
+                free[k] += amount
+                k += 1
+
+    def _check_spread(self, request: Request, placement: Placement) -> None:
+        if not placement.shares:
+            raise InfeasiblePlacement("placed nothing at all")
+        if not request.spread:
+            raise InfeasiblePlacement("this request goes whole to one node: answer request.on(server, node)")
+        if placement != request.across(placement.shares[0][0], self._nodes):
+            raise InfeasiblePlacement(
+                f"this request takes an even part of all {self._nodes} nodes of one server: "
+                f"answer request.across(server, {self._nodes})"
+            )
+
+    def _too_much(self, server: int, node: int) -> str:
+        if server in self._down:
+            return f"server {server} has failed"
+        return f"it does not fit on node {node} of server {server}, which has {self._free[server, node].tolist()} free"
+
+    def release(self, index: int) -> None:
+        """Give back what this request holds; nothing, once, if a failure has done so before its time."""
+        shares = self._held.pop(index, None)
+        if shares is not None:
+            self._give_back(shares)
+        elif index in self._evicted:
+            self._evicted.remove(index)
+        else:
+            raise LedgerError(f"request {index} holds nothing")
+
+    def fail(self, server: int) -> list[int]:
+        """Take a server out of service; returns the requests that lost their place, released, in order."""
+        if server in self._down:
+            return []
+        hit = sorted(i for i, shares in self._held.items() if any(share[0] == server for share in shares))
+        for index in hit:
+            self.release(index)
+        self._evicted.update(hit)
+        self._free[server] = 0
+        self._down.add(server)
+        return hit
+
+    def repair(self, server: int) -> None:
+        """Bring a failed server back, empty; nothing happens to a server in service."""
+        if server in self._down:
+            self._down.remove(server)
+            self._free[server] = self._capacity[server]
+
+    def grow(self, by: int) -> None:
+        """Add empty servers. The view's arrays are new ones afterwards."""
+        added = np.repeat(self.cluster.growth[None], by, axis=0)
+        self._capacity = np.concatenate([self._capacity, added])
+        self._free = np.concatenate([self._free, added])
+        self._lay_out()
+
+    def used(self) -> Ints:
+        """Quanta held of each resource, int64 [resources]."""
+        in_service = np.ones(self._servers, np.bool_)
+        in_service[list(self._down)] = False
+        taken: Ints = (self._capacity - self._free)[in_service].sum(axis=(0, 1))
+        return taken
+
+    def spreads(self, demand: Ints) -> npt.NDArray[np.bool_]:
+        """Which demands [n, resources] must be spread, bool [n]."""
+        return self.cluster.spreads(demand)
+
+    def possible(self, demand: Ints) -> npt.NDArray[np.bool_]:
+        """Which demands [n, resources] an empty server could hold, bool [n]."""
+        return self.cluster.possible(demand)
+
+    def why_not(self, request: Request) -> int:
+        """Index into `reasons` of what keeps this request out now."""
+        from fabric.servers import why_not  # numba: only runs that reject something pay for it
+
+        return why_not(self.view.free, request.demand, request.spread)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What the codes of `why_not` mean."""
+        lacking = (f"no server has enough {name}" for name in self.cluster.resources)
+        return ("agent declined", "fits no single node", "no server has enough of everything at once", *lacking)
+
+    def check(self) -> None:
+        """Conservation, recomputed from every placement held: raises `LedgerError` when a quantum is missing."""
+        free = self._capacity.copy()
+        for server in self._down:
+            free[server] = 0
+        for shares in self._held.values():
+            for server, node, amounts in shares:
+                free[server, node] -= amounts
+        if not np.array_equal(free, self._free) or free.min(initial=0) < 0:
+            raise LedgerError("what is free is not what was there less what is held")
+
+
+def _read_only(array: Ints) -> Ints:
+    view = array.view()
+    view.flags.writeable = False
+    return view

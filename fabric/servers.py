@@ -1,0 +1,96 @@
+"""What fits where on servers with NUMA nodes: the kernels that every agent and the ledger share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simcore.jit import kernel
+from simcore.vocabulary import Amounts, Ints
+
+
+@kernel
+def fits_node(free: Ints, server: int, node: int, demand: Amounts) -> bool:
+    """Does the whole demand fit on this node? `free` int64 [servers, nodes, resources], unchanged."""
+    fits = True
+    for r in range(len(demand)):
+        fits &= free[server, node, r] >= demand[r]
+    return fits
+
+
+@kernel
+def fits_spread(free: Ints, server: int, demand: Amounts) -> bool:
+    """Does an even part of the demand fit on every node of this server? Odd quanta go to the first nodes."""
+    nodes = free.shape[1]
+    fits = True
+    for node in range(nodes):
+        for r in range(len(demand)):
+            fits &= free[server, node, r] >= demand[r] // nodes + (node < demand[r] % nodes)
+    return fits
+
+
+@kernel
+def why_not(free: Ints, demand: Amounts, spread: bool) -> int:
+    """Why a request fits nowhere: 0 it does fit, 1 no node (or even spread) holds it though a server has as much
+    in total, 2 no server has enough of everything at once, 3 + r no server has enough of resource r.
+    """
+    servers, nodes, resources = free.shape
+    enough = np.zeros(resources, np.bool_)
+    together = False
+    for s in range(servers):
+        everything = True
+        for r in range(resources):
+            total = 0
+            for n in range(nodes):
+                total += free[s, n, r]
+            if total >= demand[r]:
+                enough[r] = True
+            else:
+                everything = False
+        if everything:
+            together = True
+            if spread:
+                if fits_spread(free, s, demand):
+                    return 0
+            else:
+                for n in range(nodes):
+                    if fits_node(free, s, n, demand):
+                        return 0
+    if together:
+        return 1
+    for r in range(resources):
+        if not enough[r]:
+            return 3 + r
+    return 2
+
+
+@kernel
+def stranded(free: Ints, flavours: Ints, spread: Ints) -> Ints:
+    """Free quanta of each resource that no flavour can use, int64 [resources].
+
+    `flavours` int64 [k, resources], `spread` [k] 0 or 1. A node's free capacity is usable when some whole flavour
+    fits on the node, or some spread flavour on its server.
+    """
+    servers, nodes, resources = free.shape
+    lost = np.zeros(resources, np.int64)
+    usable = np.zeros(nodes, np.bool_)
+    for s in range(servers):
+        usable[:] = False
+        for f in range(len(flavours)):
+            all_nodes = True
+            for n in range(nodes):
+                fits = True
+                for r in range(resources):
+                    need = flavours[f, r]
+                    if spread[f]:
+                        need = need // nodes + (n < need % nodes)
+                    fits &= free[s, n, r] >= need
+                all_nodes &= fits
+                if fits and not spread[f]:
+                    usable[n] = True
+            if spread[f] and all_nodes:
+                usable[:] = True
+        for n in range(nodes):
+            if not usable[n]:
+                for r in range(resources):
+                    lost[r] += free[s, n, r]
+    return lost

@@ -1,0 +1,68 @@
+"""SimPy's environment with plain calls at exact times.
+
+`Timeout(delay)` reaches now + delay, which in floats is not always the time that was meant; `run(until=t)` leaves the
+events at t itself to the next call; and an `Event` per request is half the cost of a run. So the queue also takes
+calls: entries (time, priority, number, call) with a priority below those of SimPy's events, which run beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from math import inf
+from typing import Any
+
+import simpy
+
+RELEASE, CHANGE = -2, -1
+"""Priorities at one instant: releases, then failures, repairs and expansion, then SimPy's events, then arrivals."""
+
+
+class Clock(simpy.Environment):
+    """The event queue, and the time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: list[Any] = self._queue
+
+    def at(self, time: float, call: Callable[[int], object], number: int) -> None:
+        """Call `call(number)` at a time, after the releases and in the order of asking."""
+        heappush(self._calls, (time, CHANGE, next(self._eid), lambda _: call(number)))
+
+    def release_at(self, time: float, call: Callable[[int], object], number: int) -> None:
+        """Call `call(number)` at a time, before anything else and in the order of the numbers, which are unique."""
+        heappush(self._calls, (time, RELEASE, number, call))
+
+    def step(self) -> None:
+        """Let the next thing happen."""
+        if self._calls and self._calls[0][1] < 0:
+            self._now, _, number, call = heappop(self._calls)
+            call(number)
+        else:
+            super().step()
+
+    def run_to(self, time: float, eager: bool) -> bool:
+        """Let everything up to and including a time happen.
+
+        Stops before that, and returns true, at the end of an instant that changed the cluster; `eager` counts
+        releases as changes, too.
+        """
+        queue = self._calls
+        stop = eager
+        while queue and queue[0][0] <= time:
+            if queue[0][1] == RELEASE:
+                self._now, _, number, call = heappop(queue)  # nearly always: not worth a call of step()
+                call(number)
+            else:
+                self.step()
+                stop = True
+            if stop and (not queue or queue[0][0] > self._now):
+                return True
+        if time < inf:
+            self._now = time
+        return False
+
+    @property
+    def due(self) -> int:
+        """How many releases and other things are still to happen."""
+        return len(self._calls)

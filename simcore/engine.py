@@ -1,0 +1,287 @@
+"""The engine: a clock that stops at every decision.
+
+`advance()` runs to the next request that needs an answer, `answer()` applies it. The batch loop `play`, the learning
+environments and a debugger all drive it this way.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import inf
+from time import perf_counter_ns
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from simcore.clock import Clock
+from simcore.errors import AgentError, InfeasiblePlacement
+from simcore.faults import FaultProcess, Faults
+from simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
+from simcore.vocabulary import Agent, Ints, Placement, Request, View, Workload
+
+CHUNK = 4096
+"""Rows of the workload turned into Python numbers at a time: fast to read one by one, bounded in memory."""
+
+
+class Ledger(Protocol):
+    """What the engine needs of a resource model."""
+
+    view: View
+
+    def apply(self, request: Request, placement: Placement) -> None: ...
+    def release(self, index: int) -> None: ...
+    def fail(self, server: int) -> list[int]: ...
+    def repair(self, server: int) -> None: ...
+    def grow(self, by: int) -> None: ...
+    def spreads(self, demand: Ints) -> npt.NDArray[np.bool_]: ...
+    def possible(self, demand: Ints) -> npt.NDArray[np.bool_]: ...
+    def why_not(self, request: Request) -> int: ...
+    @property
+    def reasons(self) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """What happens when no placement is found.
+
+    `drop` the request, let it `wait` at the head of the line, `stop` the run, or `expand` by that many servers and
+    ask again; when `limit` servers are there, `then` takes over.
+    """
+
+    mode: Literal["drop", "wait", "stop", "expand"] = "drop"
+    by: int = 0
+    limit: int = 0
+    then: Literal["drop", "stop"] = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something that happened to the cluster: when, what, and to which server (expansion: by how many)."""
+
+    time: float
+    what: Literal["failure", "repair", "expansion"]
+    subject: int
+
+
+class Simulation:
+    """One run: a workload against a ledger. Determined by its arguments and the answers it gets.
+
+    `expansion` lists (time, servers to add). The run is over when every request has its answer, or when overflow
+    stops it. Requests that no empty server could hold are never offered to the agent.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        ledger: Ledger,
+        overflow: Overflow | None = None,
+        *,
+        expansion: Sequence[tuple[float, int]] = (),
+        faults: Faults | None = None,
+    ) -> None:
+        self.workload = workload
+        self.ledger = ledger
+        self.view = ledger.view
+        self.overflow = overflow or Overflow()
+        self.clock = Clock()
+        self.record = Record(len(workload), ledger.reasons)
+        self.changes: list[Change] = []
+        self.offered = 0
+        """Requests of the workload that have arrived so far."""
+        self._requeue = bool(faults and faults.requeue)
+        self._line: deque[Request] = deque()
+        self._blocked = False  # the head of the line was refused, and nothing has changed since
+        self._returned: list[Request] = []
+        self._down: set[int] = set()
+        self._spreads = ledger.spreads(workload.demand)
+        self.record.outcome[~ledger.possible(workload.demand)] = IMPOSSIBLE
+        self._faults = FaultProcess(faults or Faults(), self.clock, self)
+        self._faults.watch(range(len(self.view.capacity)))
+        for time, by in expansion:
+            self.clock.at(time, self._grow, by)
+        self._decisions = self._run()
+
+    @property
+    def now(self) -> float:
+        """Seconds since the first request of the workload arrived."""
+        return self.clock.now
+
+    @property
+    def waiting(self) -> int:
+        """Requests in the line."""
+        return len(self._line)
+
+    # -- the two calls that drive a run --------------------------------------------------------------------------
+
+    def advance(self) -> Request | None:
+        """Run the clock to the next request that needs an answer, or to the end: `None`."""
+        return next(self._decisions, None)
+
+    def answer(self, placement: Placement | None) -> None:
+        """Apply the answer to the request that `advance` returned, all or nothing.
+
+        Raises `InfeasiblePlacement`, and changes nothing, for a placement that does not fit.
+        """
+        if placement is None:
+            self._overflow()
+            return
+        line = self._line
+        request = line[0]
+        try:
+            self.ledger.apply(request, placement)
+        except InfeasiblePlacement as error:
+            raise InfeasiblePlacement(f"{request!r}: {error}") from None
+        line.popleft()
+        now, duration = self.view.now, request.duration
+        server, node, _ = placement.shares[0]
+        self.record.placed(request.index, now, server, SPREAD if request.spread else node)
+        if duration < inf:
+            self.clock.release_at(now + duration, self.ledger.release, request.index)
+
+    # -- the run -------------------------------------------------------------------------------------------------
+
+    def _run(self) -> Iterator[Request]:
+        """Yield every request that needs an answer, the head of the line again for as long as it is not refused."""
+        line, clock, view = self._line, self.clock, self.view
+        for request in self._arrivals():
+            while clock.run_to(request.arrival, self._blocked):
+                yield from self._serve()
+            self.offered = request.index + 1
+            line.append(request)
+            view.now = request.arrival
+            while line and not self._blocked:
+                yield line[0]
+        self.offered = len(self.workload)
+        while line and self._can_change() and clock.run_to(inf, self._blocked):
+            yield from self._serve()
+        while line:
+            self._refuse(line.popleft())
+
+    def _serve(self) -> Iterator[Request]:
+        """Something changed: offer the line again from its head on."""
+        self._blocked = False
+        self.view.now = self.clock.now
+        while self._line and not self._blocked:
+            yield self._line[0]
+
+    def _arrivals(self) -> Iterator[Request]:
+        """The workload's requests that an empty server could hold."""
+        workload = self.workload
+        rows = np.flatnonzero(self.record.outcome == PENDING)
+        for first in range(0, len(rows), CHUNK):
+            chunk = rows[first : first + CHUNK]
+            yield from map(
+                Request,
+                chunk.tolist(),
+                workload.arrival[chunk].tolist(),
+                workload.duration[chunk].tolist(),
+                map(tuple, workload.demand[chunk].tolist()),
+                self._spreads[chunk].tolist(),
+            )
+
+    def _can_change(self) -> bool:
+        """Is anything still to happen that could make room? Random failures alone would go on for ever."""
+        return self.clock.due > self._faults.endless
+
+    def _overflow(self) -> None:
+        mode = self.overflow.mode
+        if mode == "expand":
+            room = self.overflow.limit - len(self.view.capacity)
+            if room > 0:
+                self._grow(min(self.overflow.by, room))
+                return
+            mode = self.overflow.then
+        if mode == "wait":
+            self._blocked = True
+        else:
+            self._refuse(self._line.popleft())
+        if mode == "stop":
+            self._decisions.close()
+
+    def _refuse(self, request: Request) -> None:
+        self.record.rejected(request.index, self.now, self.ledger.why_not(request))
+
+    # -- events --------------------------------------------------------------------------------------------------
+
+    def _grow(self, by: int) -> None:
+        first = len(self.view.capacity)
+        self.ledger.grow(by)
+        self.changes.append(Change(self.clock.now, "expansion", by))
+        self._faults.watch(range(first, first + by))
+
+    def fail(self, server: int) -> bool:
+        """Take a server down now: what it holds is interrupted, and returns to the line or is lost.
+
+        False when it is down already: it stays so until the repair of the first failure.
+        """
+        if server in self._down or server >= len(self.view.capacity):
+            return False
+        now = self.clock.now
+        self._down.add(server)
+        self.changes.append(Change(now, "failure", server))
+        interrupted = self.ledger.fail(server)
+        for index in interrupted:
+            self.record.interrupted(index, now)
+        if self._requeue and interrupted:
+            back = [self._back(index, now) for index in interrupted]
+            self._returned += back
+            self._line.extendleft(reversed(back))
+        return True
+
+    def _back(self, row: int, now: float) -> Request:
+        """A new request for the rest of an interrupted one."""
+        if row < len(self.workload):
+            duration, demand = float(self.workload.duration[row]), tuple(self.workload.demand[row].tolist())
+            spread = bool(self._spreads[row])
+        else:
+            before = self._returned[row - len(self.workload)]
+            duration, demand, spread = before.duration, before.demand, before.spread
+        left = duration - (now - float(self.record.decided[row]))
+        return Request(self.record.add(row), now, left, demand, spread)
+
+    def repair(self, server: int) -> None:
+        """Bring a failed server back, empty."""
+        self._down.remove(server)
+        self.ledger.repair(server)
+        self.changes.append(Change(self.clock.now, "repair", server))
+
+
+@contextmanager
+def _rare_collection() -> Iterator[None]:
+    """What a run holds is many small objects without cycles: at its usual pace the collector walks them for nothing."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(100_000, *thresholds[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+
+
+def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda: -1) -> int:
+    """Let an agent answer until the run is over; returns the nanoseconds it thought.
+
+    `watch` is called before the first decision and says after how many decisions to call it again: never when
+    negative; 0 ends the play, and another one can go on from there. What the agent raises, and what it answers that is
+    no placement, becomes an `AgentError` naming the request.
+    """
+    view, decide, advance, answer = simulation.view, agent.decide, simulation.advance, simulation.answer
+    thought = 0
+    with _rare_collection():
+        left = watch()
+        while left and (request := advance()) is not None:
+            before = perf_counter_ns()
+            try:
+                placement = decide(view, request)
+            except Exception as error:
+                raise AgentError(f"{type(agent).__name__} raised {error!r} for {request!r}") from error
+            thought += perf_counter_ns() - before
+            answer(placement)
+            left -= 1
+            if not left:
+                left = watch()
+    return thought

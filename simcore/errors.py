@@ -1,0 +1,82 @@
+"""One tree of errors. A `UserError` is answered in one message and exit code 2; anything else is a bug."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+
+
+class BinwrightError(Exception):
+    """The root: catches everything that Binwright raises on purpose."""
+
+
+class UserError(BinwrightError):
+    """A mistake in what the user gave us: names file, line, key, value and remedy, as far as they apply."""
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        file: str | Path | None = None,
+        line: int | None = None,
+        key: str | None = None,
+        value: object = None,
+        remedy: str = "",
+    ) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.file = file
+        self.line = line
+        self.key = key
+        self.value = value
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        where = "" if self.file is None else str(self.file)
+        if self.line is not None:
+            where += f":{self.line}"
+        text = ": ".join(part for part in (where, self.key or "", self.problem) if part)
+        if self.value is not None:
+            text += f" (got {self.value!r})"
+        return f"{text}\n  {self.remedy}" if self.remedy else text
+
+
+class ScenarioError(UserError):
+    """The scenario, or an override of it, is wrong."""
+
+
+class WorkloadError(UserError):
+    """A trace or a generator cannot give requests."""
+
+
+class ResultsError(UserError):
+    """Results cannot be written or read."""
+
+
+class UnknownName(UserError):
+    """A name that no registry entry has; suggests the nearest."""
+
+
+class RunError(BinwrightError):
+    """This run cannot go on; it is recorded as failed and stops no other."""
+
+
+class AgentError(RunError):
+    """An agent raised, or answered something that is no placement."""
+
+
+class InfeasiblePlacement(AgentError):
+    """A placement that breaks the rules or does not fit; the ledger is unchanged."""
+
+
+class LedgerError(BinwrightError):
+    """The ledger was asked for something impossible (a double release, say): a bug in the caller."""
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """A remedy for an unknown name: the nearest known one, and the list."""
+    names = sorted(known)
+    near = get_close_matches(name, names, n=1, cutoff=0.6)
+    text = f"Did you mean {near[0]!r}? " if near else ""
+    return f"{text}Known: {', '.join(names) or 'none'}."

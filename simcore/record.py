@@ -1,0 +1,75 @@
+"""What a run remembers of every request: one row each, in columns that are written in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from simcore.vocabulary import Floats
+
+PENDING, PLACED, REJECTED, IMPOSSIBLE, INTERRUPTED = range(5)
+OUTCOMES = ("pending", "placed", "rejected", "impossible", "interrupted")
+SPREAD = -1
+"""In column `node`: an even part on every node of the server."""
+
+
+class Record:
+    """Columns with a row per request; rows past the workload are requests that a failure sent back.
+
+    `outcome` int8; `decided` float64, when the answer came and the holding period began, NaN for never; `server`
+    int32, -1 for nowhere; `node` int8; `reason` int8, an index into `reasons`, -1 for none; `interruption` float64,
+    when a failure ended the holding period early, NaN for never; `origin` int32, the row that a returned request
+    continues, -1 for none.
+    """
+
+    COLUMNS = ("outcome", "decided", "server", "node", "reason", "interruption", "origin")
+
+    def __init__(self, rows: int, reasons: Sequence[str]) -> None:
+        self.reasons = tuple(reasons)
+        self.rows = 0
+        self.outcome = np.zeros(0, np.int8)
+        self.decided: Floats = np.zeros(0)
+        self.server = np.zeros(0, np.int32)
+        self.node = np.zeros(0, np.int8)
+        self.reason = np.zeros(0, np.int8)
+        self.interruption: Floats = np.zeros(0)
+        self.origin = np.zeros(0, np.int32)
+        self._grow(rows)
+        self.rows = rows
+
+    def _grow(self, by: int) -> None:
+        empty = {"outcome": PENDING, "decided": np.nan, "interruption": np.nan}
+        for name in self.COLUMNS:
+            column = getattr(self, name)
+            setattr(self, name, np.concatenate([column, np.full(by, empty.get(name, -1), column.dtype)]))
+        # Memoryviews write one number several times faster than numpy's indexing.
+        self._outcome, self._decided = memoryview(self.outcome), memoryview(self.decided)
+        self._server, self._node = memoryview(self.server), memoryview(self.node)
+
+    def placed(self, row: int, now: float, server: int, node: int) -> None:
+        """The request got its place; `node` is `SPREAD` for an even part of every node."""
+        self._outcome[row] = PLACED
+        self._decided[row] = now
+        self._server[row] = server
+        self._node[row] = node
+
+    def rejected(self, row: int, now: float, reason: int) -> None:
+        """The request got no place; `reason` indexes `reasons`."""
+        self.outcome[row] = REJECTED
+        self.decided[row] = now
+        self.reason[row] = reason
+
+    def interrupted(self, row: int, now: float) -> None:
+        """A failure ended the request's holding period early."""
+        self.outcome[row] = INTERRUPTED
+        self.interruption[row] = now
+
+    def add(self, origin: int) -> int:
+        """A new row for a request that goes on where row `origin` was interrupted."""
+        row = self.rows
+        if row == len(self.outcome):
+            self._grow(max(64, row // 8))
+        self.rows += 1
+        self.origin[row] = origin
+        return row

@@ -1,0 +1,110 @@
+"""Numbers with units: "64 GiB", "10 min", "50 %", or a plain number in the base unit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from math import inf, isfinite
+
+from simcore.errors import UserError
+from simcore.vocabulary import QUANTUM
+
+_TEXT = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(.*)")
+LARGEST = 1e9
+"""Units of a resource in one place: sums over thousands of servers still fit an int64 of quanta."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What is measured, its base unit, and how much of the base unit each accepted unit is."""
+
+    name: str
+    base: str
+    factors: Mapping[str, Decimal] = field(default_factory=dict)
+    largest: float = inf
+
+    def parse(self, value: object) -> float:
+        """A finite number of base units, not below zero; anything else is a `UserError` with the remedy."""
+        number = self._number(value)
+        if not isfinite(number):
+            raise UserError("must be finite", value=value, remedy=self.accepted)
+        if number < 0:
+            raise UserError("must not be negative", value=value, remedy=self.accepted)
+        if number > self.largest:
+            raise UserError(f"is more than {self.show(self.largest)}", value=value, remedy=self.accepted)
+        return number
+
+    def _number(self, value: object) -> float:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value) if abs(value) < 1e300 else inf
+        if not isinstance(value, str):
+            raise UserError(f"is no {self.name}", value=value, remedy=self.accepted)
+        match = _TEXT.fullmatch(value.strip())
+        if match is None:
+            raise UserError(f"is no {self.name}", value=value, remedy=self.accepted)
+        number, unit = match.groups()
+        if unit and unit not in self.factors:
+            problem = f"{unit!r} is no unit of {self.name}"
+            raise UserError(problem, value=value, remedy=f"{self._meant(unit)}{self.accepted}")
+        # Decimals: 0.1 TB is 100 GB exactly.
+        return float(Decimal(number) * self.factors.get(unit, Decimal(1)))
+
+    def _meant(self, unit: str) -> str:
+        near = [known for known in self.factors if known.lower() == unit.lower()]
+        return f"Did you mean {near[0]!r}? " if near else ""
+
+    @property
+    def accepted(self) -> str:
+        """What may be written, as a sentence."""
+        plain = f"a plain number (of {self.base})" if self.base else "a plain number"
+        return f"Write {plain}{', or one with ' if self.factors else ''}{', '.join(self.factors)}."
+
+    def show(self, amount: float) -> str:
+        """The text that parses to exactly this number of base units."""
+        return f"{repr(float(amount)).removesuffix('.0')} {self.base}".rstrip()
+
+
+def _factors(**factors: str) -> dict[str, Decimal]:
+    return {unit: Decimal(factor) for unit, factor in factors.items()}
+
+
+TIME = Measure("time", "s", _factors(us="1e-6", ms="1e-3", s="1", min="60", h="3600", d="86400", w="604800"))
+SHARE = Measure("share", "", {"%": Decimal("0.01")}, largest=1)
+CPU = Measure("cpu", "cores", _factors(cores="1", core="1", millicores="1e-3", m="1e-3"))
+CARDS = Measure("gpu", "cards", _factors(cards="1", card="1"))
+BANDWIDTH = Measure("bandwidth", "Gbps", _factors(bps="1e-9", kbps="1e-6", Mbps="1e-3", Gbps="1", Tbps="1e3"))
+DATA = Measure(
+    "data",
+    "GB",
+    _factors(B="1e-9", kB="1e-6", MB="1e-3", GB="1", TB="1e3", PB="1e6")
+    | {f"{prefix}iB": Decimal(1024**power) / 10**9 for power, prefix in enumerate("KMGTP", 1)},
+)
+COUNT = Measure("amount", "")
+
+_MEASURES = {"cpu": CPU, "gpu": CARDS, "bandwidth": BANDWIDTH} | dict.fromkeys(
+    ("mem", "memory", "disk", "ssd", "hdd"), DATA
+)
+
+
+def measure_of(resource: str) -> Measure:
+    """How amounts of a resource are written; resources of unknown name are plain numbers."""
+    return _MEASURES.get(resource, COUNT)
+
+
+def amount(resource: str, value: object) -> float:
+    """Units of a resource from what a scenario says."""
+    measure = measure_of(resource)
+    units = measure.parse(value)
+    if units > LARGEST:
+        raise UserError(f"is more than {measure.show(LARGEST)}", value=value, remedy="Check the unit.")
+    if units > 0 and quanta(units) == 0:
+        smallest = measure.show(1 / QUANTUM)
+        raise UserError(f"is less than {smallest}, the finest amount", value=value, remedy="Check the unit.")
+    return units
+
+
+def quanta(units: float) -> int:
+    """The nearest int64 number of quanta."""
+    return round(units * QUANTUM)
