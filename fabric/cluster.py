@@ -29,7 +29,8 @@ class Cluster:
         """Which demands [n, resources] are spread over all nodes of a server, bool [n]."""
         if self.capacity.shape[1] == 1:
             return np.zeros(len(demand), np.bool_)
-        return (demand > np.array(self.spread_above)).any(axis=1)
+        above: npt.NDArray[np.bool_] = np.any(demand > np.array(self.spread_above), axis=1)
+        return above
 
     def possible(self, demand: Ints) -> npt.NDArray[np.bool_]:
         """Which demands [n, resources] some empty server could hold, added ones included, bool [n]."""
@@ -41,4 +42,6 @@ class Cluster:
         for kind in np.unique(np.concatenate([self.capacity, self.growth[None]]), axis=0):
             whole |= (kind[:, None] >= demand).all(axis=2).any(axis=0)
             evenly |= (kind[:, None] >= parts).all(axis=2).all(axis=0)
-        return np.where(self.spreads(demand), evenly, whole)
+        spread = self.spreads(demand)
+        fits: npt.NDArray[np.bool_] = (spread & evenly) | (~spread & whole)
+        return fits

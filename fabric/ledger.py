@@ -30,7 +30,7 @@ class Ledger:
         """
         self.view.capacity, self.view.free = _read_only(self._capacity), _read_only(self._free)
         self._servers, self._nodes, self._resources = self._free.shape
-        self._flat = memoryview(self._free.reshape(-1))
+        self._flat = self._free.reshape(-1).data
 
     def apply(self, request: Request, placement: Placement) -> None:
         """Take what the placement says. Raises `InfeasiblePlacement` when it breaks a rule or does not fit."""
@@ -121,6 +121,11 @@ class Ledger:
         in_service[list(self._down)] = False
         taken: Ints = (self._capacity - self._free)[in_service].sum(axis=(0, 1))
         return taken
+
+    @property
+    def down(self) -> int:
+        """How many servers are out of service."""
+        return len(self._down)
 
     def spreads(self, demand: Ints) -> npt.NDArray[np.bool_]:
         """Which demands [n, resources] must be spread, bool [n]."""

@@ -20,7 +20,14 @@ def fits_node(free: Ints, server: int, node: int, demand: Amounts) -> bool:
 @kernel
 def fits_spread(free: Ints, server: int, demand: Amounts) -> bool:
     """Does an even part of the demand fit on every node of this server? Odd quanta go to the first nodes."""
-    nodes = free.shape[1]
+    nodes: int = free.shape[1]
+    # Two nodes are the usual: dividing by a constant is an order of magnitude faster.
+    return _parts_fit(free, server, demand, 2) if nodes == 2 else _parts_fit(free, server, demand, nodes)
+
+
+@kernel
+def _parts_fit(free: Ints, server: int, demand: Amounts, nodes: int) -> bool:
+    """`nodes` is `free.shape[1]`."""
     fits = True
     for node in range(nodes):
         for r in range(len(demand)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
@@ -116,6 +116,22 @@ class Simulation:
         """Requests in the line."""
         return len(self._line)
 
+    def asked(self) -> Workload:
+        """The workload, and after it a row for every request that a failure sent back: the rows of the record."""
+        workload, back = self.workload, self._returned
+        if not back:
+            return workload
+        ids = list(workload.id)
+        for request in back:
+            ids.append(ids[self.record.origin[request.index]])
+        return Workload(
+            workload.resources,
+            np.concatenate([workload.arrival, [request.arrival for request in back]]),
+            np.concatenate([workload.duration, [request.duration for request in back]]),
+            np.concatenate([workload.demand, [request.demand for request in back]]),
+            np.array(ids),
+        )
+
     # -- the two calls that drive a run --------------------------------------------------------------------------
 
     def advance(self) -> Request | None:
@@ -145,7 +161,7 @@ class Simulation:
 
     # -- the run -------------------------------------------------------------------------------------------------
 
-    def _run(self) -> Iterator[Request]:
+    def _run(self) -> Generator[Request, None, None]:
         """Yield every request that needs an answer, the head of the line again for as long as it is not refused."""
         line, clock, view = self._line, self.clock, self.view
         for request in self._arrivals():

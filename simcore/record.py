@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -44,8 +45,8 @@ class Record:
             column = getattr(self, name)
             setattr(self, name, np.concatenate([column, np.full(by, empty.get(name, -1), column.dtype)]))
         # Memoryviews write one number several times faster than numpy's indexing.
-        self._outcome, self._decided = memoryview(self.outcome), memoryview(self.decided)
-        self._server, self._node = memoryview(self.server), memoryview(self.node)
+        self._outcome, self._server, self._node = self.outcome.data, self.server.data, self.node.data
+        self._decided: Any = self.decided.data
 
     def placed(self, row: int, now: float, server: int, node: int) -> None:
         """The request got its place; `node` is `SPREAD` for an even part of every node."""

@@ -1,0 +1,1 @@
+"""Hand-made rules, one short file each."""

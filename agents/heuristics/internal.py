@@ -1,0 +1,69 @@
+"""Internal: Best-Fit that protects the room for large spread requests."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from agents.heuristics.scan import ScanAgent
+from fabric.servers import fits_node, fits_spread
+from simcore.jit import kernel
+from simcore.vocabulary import Amounts, Ints
+
+MOST = np.iinfo(np.int64).max
+
+
+@kernel
+def internal(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
+    """A `Scan`: where it costs least room; then the server with least of the first resource; then its emptier node.
+
+    A server has room for a size, 80, 40 or 20 %, while all its nodes have that much of every resource free. Losing a
+    size costs more than losing all smaller ones.
+    """
+    nodes: int = free.shape[1]
+    return _scan(free, capacity, demand, spread, 2) if nodes == 2 else _scan(free, capacity, demand, spread, nodes)
+
+
+@kernel
+def _scan(free: Ints, capacity: Ints, demand: Amounts, spread: bool, nodes: int) -> int:
+    """`nodes` is `free.shape[1]`: a constant makes the loop faster."""
+    best, best_cost, best_left, needed = -1, MOST, MOST, demand[0]
+    for server in range(len(free)):
+        left = 0
+        for node in range(nodes):
+            left += free[server, node, 0]
+        if left < needed or (left >= best_left and best_cost == 0):
+            continue
+        most = -1  # remaining on the best node of this server so far, if the best so far is on this server
+        for node in range(1 if spread else nodes):
+            if fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand):
+                cost = _cost(free, capacity, demand, server, node, nodes, spread)
+                here = free[server, node, 0]
+                if cost < best_cost or (cost == best_cost and (left < best_left or (0 <= most < here))):
+                    best, best_cost, best_left, most = server * nodes + node, cost, left, here
+    return best
+
+
+@kernel
+def _cost(free: Ints, capacity: Ints, demand: Amounts, server: int, node: int, nodes: int, spread: bool) -> int:
+    """What the server would lose, the sum of `_sizes` lost."""
+    before = after = 4 + 2 + 1
+    for n in range(nodes):
+        parts = nodes if spread else int(n == node)
+        for r in range(len(demand)):
+            taken = demand[r] // parts + (n < demand[r] % parts) if parts else 0
+            before &= _sizes(free[server, n, r], capacity[server, n, r])
+            after &= _sizes(free[server, n, r] - taken, capacity[server, n, r])
+    return before - after
+
+
+@kernel
+def _sizes(room: int, of: int) -> int:
+    """Which sizes there is room for, as bits: 4 for 80 % of capacity, 2 for 40 %, 1 for 20 %."""
+    return 4 * (room * 100 >= of * 80) + 2 * (room * 100 >= of * 40) + (room * 100 >= of * 20)
+
+
+class Internal(ScanAgent):
+    """Best-Fit into the emptier node, where it costs least of the room that large spread requests need."""
+
+    reference = "ours: docs/agents.md has the rule and the measurements"
+    scan = staticmethod(internal)

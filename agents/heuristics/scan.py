@@ -1,0 +1,33 @@
+"""What the heuristics share: one compiled scan over the servers, answered as one number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from simcore.vocabulary import Agent, Amounts, Ints, Placement, Request, View
+
+Scan: TypeAlias = Callable[[Ints, Ints, Amounts, bool], int]
+"""(free, capacity, demand, spread) -> server * nodes + node, the node being 0 for a spread request; -1 when nothing
+fits. `free` and `capacity` int64 [servers, nodes, resources], unchanged. One shape for all, so that a compiled loop
+can call any of them. Options would be slow as keyword arguments: a rule with two forms is two kernels.
+"""
+
+
+class ScanAgent(Agent):
+    """An agent whose rule is one kernel over what is free."""
+
+    scan: Scan
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        """Where the kernel says."""
+        return placed(request, self.scan(view.free, view.capacity, request.demand, request.spread), view)
+
+
+def placed(request: Request, code: int, view: View) -> Placement | None:
+    """The placement that a scan's number stands for."""
+    if code < 0:
+        return None
+    nodes = view.free.shape[1]
+    server = code // nodes
+    return request.across(server, nodes) if request.spread else request.on(server, code - server * nodes)

@@ -1,0 +1,1 @@
+"""From what runs recorded to tables and figures."""

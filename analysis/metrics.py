@@ -1,0 +1,113 @@
+"""One run's figures, from what its record and its samples say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from simcore.engine import Simulation
+from simcore.errors import RunError
+from simcore.record import IMPOSSIBLE, INTERRUPTED, PLACED, REJECTED
+from simcore.vocabulary import QUANTUM, Floats, Ints
+
+HOUR = 3600.0
+
+
+def measure(
+    simulation: Simulation,
+    first: int,
+    prices: Mapping[str, float],
+    samples: Mapping[str, Any],
+    thought: int,
+) -> dict[str, float | int]:
+    """Every metric of a finished run whose requests before row `first` were its warm start.
+
+    `prices` per unit and hour; `samples` as `Sampler.columns` gives them; `thought` the agent's nanoseconds.
+    The measured time runs from the arrival of request `first` to the last decision. Allocations are shares of what is
+    installed: weighted by time, the mean after every decision (`_decisions`), and after the last one (`_end`).
+    Fragmentation is the share of what is free that no flavour of the workload can use.
+    """
+    record, asked = simulation.record, simulation.asked()
+    rows = slice(0, record.rows)
+    outcome, decided, interruption = record.outcome[rows], record.decided[rows], record.interruption[rows]
+    got_place = np.isin(outcome, (PLACED, INTERRUPTED))
+    offered = np.arange(first, simulation.offered)
+    placed = offered[got_place[offered]]
+    begin = float(asked.arrival[first])
+    finish = max(begin, float(np.nanmax(decided[first:], initial=begin)))
+    cut = int((interruption >= begin).sum())
+    back = got_place & (record.origin[rows] >= 0) & (decided >= begin)
+    metrics: dict[str, float | int] = {
+        "offered": len(offered),
+        "scheduled": len(placed),
+        "acceptance": _ratio(len(placed), len(offered)),
+        "rejected": int((outcome[offered] == REJECTED).sum()),
+        "impossible": int((outcome[offered] == IMPOSSIBLE).sum()),
+        "interrupted": cut,
+        "lost": cut - int(back.sum()),
+        "hours": (finish - begin) / HOUR,
+        "servers": len(simulation.view.capacity),
+        "servers_used": float(samples["in_use"].mean()),
+    }
+    waits = decided[placed] - asked.arrival[placed]
+    metrics["wait_total"] = float(waits.sum())
+    metrics["wait_mean"] = float(waits.mean()) if len(waits) else 0.0
+    metrics["wait_p95"] = float(np.quantile(waits, 0.95)) if len(waits) else 0.0
+    metrics["wait_max"] = float(waits.max(initial=0.0))
+
+    held = np.flatnonzero(got_place)
+    demand, start = asked.demand[held], decided[held]
+    end = np.fmin(start + asked.duration[held], interruption[held])
+    seconds = np.clip(np.minimum(end, finish) - np.maximum(start, begin), 0, None)
+    steps, capacity = _capacity(simulation)
+    there = np.diff(np.clip([*steps, finish], begin, finish)) @ capacity
+    answered = np.flatnonzero(~np.isnan(decided))
+    # Of one instant, what a failure sent back is answered before what arrives.
+    answered = answered[np.lexsort((answered < len(simulation.workload), decided[answered]))]
+    used = _after_each(answered, decided[answered], held, end, demand)
+    share = used / capacity[np.searchsorted(steps, decided[answered], side="right") - 1]
+    share = share[(answered >= first) & (decided[answered] >= begin)]
+    if not len(share):
+        raise RunError("no request was offered to the agent: there is nothing to measure")
+    for r, name in enumerate(asked.resources):
+        metrics[f"allocation_{name}"] = _ratio(float(seconds @ demand[:, r]), float(there[r]))
+        metrics[f"allocation_{name}_decisions"] = float(share[:, r].mean())
+        metrics[f"allocation_{name}_end"] = float(share[-1, r])
+        free = samples["free"][:, r]
+        metrics[f"fragmentation_{name}"] = float((samples["stranded"][:, r] / np.maximum(free, 1)).mean())
+    if prices:
+        new = held >= first
+        hours = seconds[new] @ demand[new] / QUANTUM / HOUR
+        metrics["income"] = float(sum(price * hours[asked.resources.index(name)] for name, price in prices.items()))
+    metrics["decision_us"] = thought / 1000 / len(share)
+    return metrics
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
+
+
+def _capacity(simulation: Simulation) -> tuple[list[float], Ints]:
+    """When the cluster's size changed, first -inf, and the capacity from then on, int64 [k, resources]."""
+    added = [(change.time, change.subject) for change in simulation.changes if change.what == "expansion"]
+    sizes = np.cumsum([len(simulation.view.capacity) - sum(by for _, by in added), *(by for _, by in added)])
+    total = simulation.view.capacity.sum(axis=1).cumsum(axis=0)[sizes - 1]
+    return [-np.inf, *(time for time, _ in added)], total
+
+
+def _after_each(answered: Ints, times: Floats, held: Ints, end: Floats, demand: Ints) -> Ints:
+    """Quanta in use after every decision, int64 [k, resources].
+
+    `answered` int64 [k] are the rows in order of decision, `times` float64 [k]; `held` int64 [h] are the rows that
+    got a place, with their `end` [h] and `demand` [h, resources].
+    """
+    position = np.empty(answered.max(initial=0) + 1, np.int64)
+    position[answered] = np.arange(len(answered))
+    placed_at = position[held]
+    gone_at = np.maximum(np.searchsorted(times, end, side="left"), placed_at + 1)
+    change = np.zeros((len(answered) + 1, demand.shape[1]), np.int64)
+    np.add.at(change, placed_at, demand)
+    np.subtract.at(change, gone_at, demand)
+    return change[:-1].cumsum(axis=0)

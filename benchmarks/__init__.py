@@ -1,0 +1,1 @@
+"""Measurements: `make bench`, and the experiments behind numbers in docs/."""

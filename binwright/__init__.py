@@ -1,0 +1,63 @@
+"""Binwright: which allocator is better, by how much, and why?
+
+import binwright as bw
+results = bw.run("quickstart")
+print(results.table())
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from analysis.results import Results
+    from binwright.api import load, run
+    from scenarios.load import load_scenario as scenario
+    from simcore.engine import Simulation, play
+    from simcore.errors import BinwrightError, UserError
+    from simcore.vocabulary import Agent, Placement, Request, View, Workload
+
+_HOME = {
+    "Agent": "simcore.vocabulary",
+    "BinwrightError": "simcore.errors",
+    "Placement": "simcore.vocabulary",
+    "Request": "simcore.vocabulary",
+    "Results": "analysis.results",
+    "Simulation": "simcore.engine",
+    "UserError": "simcore.errors",
+    "View": "simcore.vocabulary",
+    "Workload": "simcore.vocabulary",
+    "load": "binwright.api",
+    "play": "simcore.engine",
+    "run": "binwright.api",
+    "scenario": "binwright.api",
+}
+
+__all__ = [  # found on first use, so that importing binwright costs nothing
+    "Agent",
+    "BinwrightError",
+    "Placement",
+    "Request",
+    "Results",
+    "Simulation",
+    "UserError",
+    "View",
+    "Workload",
+    "load",
+    "play",
+    "run",
+    "scenario",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'binwright' has no attribute {name!r}")
+    found = getattr(import_module(_HOME[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

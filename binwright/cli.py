@@ -1,0 +1,76 @@
+"""The command line: parses, calls, prints. What it does can be done from Python in as few lines."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from simcore.errors import UserError
+
+FAILED, MISTAKE, INTERRUPTED = 1, 2, 130
+"""Exit codes: some run failed; the user has to mend something; Ctrl-C."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Every command, its options, and the function in `binwright.commands` that answers it."""
+    top = argparse.ArgumentParser(prog="binwright", description="Which allocator is better, by how much, and why?")
+    top.add_argument("--version", action="store_true", help="print the version")
+    commands = top.add_subparsers(metavar="COMMAND", dest="command")
+
+    run = commands.add_parser("run", help="run a scenario, print its table, write results and a figure")
+    run.add_argument("file", help="a scenario file, or the name of a shipped one (quickstart)")
+    run.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value")
+    run.add_argument("--agents", help="these agents instead of the scenario's, with commas between")
+    run.add_argument("--seeds", type=int, help="how many seeds, instead of the scenario's replications")
+    run.add_argument("--out", help="folder of the results (default: results/NAME)")
+    run.add_argument("--fresh", action="store_true", help="run again what the folder has already")
+    run.add_argument("--dry-run", action="store_true", help="say what would run, and run nothing")
+
+    validate = commands.add_parser("validate", help="check scenario files")
+    validate.add_argument("files", nargs="+", metavar="FILE")
+    commands.add_parser("schema", help="print the JSON schema of scenario files, for editors")
+    commands.add_parser("agents", help="list the agents")
+    commands.add_parser("workloads", help="list traces, arrivals and lifetimes")
+
+    traces = commands.add_parser("traces", help="look into traces of requests")
+    actions = traces.add_subparsers(metavar="ACTION", dest="action", required=True)
+    actions.add_parser("list", help="the known traces: whether they are here, and where to get them")
+    describe = actions.add_parser("describe", help="what a trace's file holds")
+    describe.add_argument("file", help="a file of any known format, or the name of a trace")
+    convert = actions.add_parser("convert", help="write a trace as Parquet")
+    convert.add_argument("file", help="a file of any known format, or the name of a trace")
+    convert.add_argument("--out", help="the file to write (default: the same name with .parquet)")
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Answer a command; returns the exit code."""
+    top = parser()
+    asked = top.parse_args(arguments)
+    if asked.version:
+        from importlib.metadata import version
+
+        print(f"binwright {version('binwright')}")
+        return 0
+    if asked.command is None:
+        top.print_help()
+        return MISTAKE
+    name = f"{asked.command}_{asked.action}" if asked.command == "traces" else asked.command
+    try:
+        code: int = getattr(import_module("binwright.commands"), name)(asked)
+    except UserError as error:
+        print(f"binwright: {error}", file=sys.stderr)
+        return MISTAKE
+    except KeyboardInterrupt:
+        print("binwright: interrupted; the same command goes on from here", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output went away, `| head` for one
+        return 0
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,228 @@
+"""The answers to the commands, a function each; they take what `binwright.cli` parsed and return the exit code."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from simcore.errors import UserError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from analysis.results import Results
+    from scenarios.batch import Batch
+    from workloads.describe import Description
+
+out = Console(soft_wrap=False)
+
+
+def run(asked: Namespace) -> int:
+    """`binwright run FILE`."""
+    from binwright.api import as_overrides, default_folder
+    from scenarios.batch import Batch
+    from scenarios.load import load_scenario
+
+    scenario = load_scenario(asked.file, as_overrides(asked.sets, asked.agents, asked.seeds))
+    batch = Batch(scenario, asked.out or default_folder(scenario))
+    if asked.dry_run:
+        return _dry_run(batch)
+    results = _run_with_progress(batch, asked.fresh)
+    if len(results.done):
+        out.print(results.table().rich(out.width))
+    _warn(results)
+    _say_where(results)
+    return 1 if len(results.failed) else 0
+
+
+def _dry_run(batch: Batch) -> int:
+    known = batch.known()
+    done = sum(run.name in known for run in batch.runs)
+    table = Table(*dict.fromkeys(key for run in batch.runs for key in run.point), "agent", "seeds", "done already")
+    rows: dict[tuple[str, ...], list[Any]] = {}
+    for run in batch.runs:
+        rows.setdefault((*map(str, run.point.values()), run.agent.label), []).append(run)
+    for key, runs in rows.items():
+        table.add_row(*key, f"{runs[0].seed}..{runs[-1].seed}", str(sum(run.name in known for run in runs)))
+    out.print(table)
+    out.print(f"{len(batch.runs)} runs, {done} of them done already, into {batch.folder}")
+    return 0
+
+
+def _run_with_progress(batch: Batch, fresh: bool) -> Results:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[failed]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    failed = 0
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(batch.scenario.name, total=len(batch.runs), failed="")
+
+        def finished(row: dict[str, Any]) -> None:
+            nonlocal failed
+            failed += row["status"] != "done"
+            progress.update(task, advance=1, failed=f"{failed} failed" if failed else "")
+
+        return batch.run(fresh=fresh, finished=finished)
+
+
+def _warn(results: Results) -> None:
+    done = results.done
+    impossible = int(done["impossible"].sum()) if len(done) else 0
+    if impossible:
+        share = impossible / int(done["offered"].sum())
+        out.print(
+            f"[yellow]Warning:[/] {share:.2%} of the requests are larger than any server: no agent was asked "
+            "(metric `impossible`)."
+        )
+    for error, count in results.failed["error"].value_counts(sort=True).rows():
+        out.print(f"[red]{count} runs failed:[/] {error.strip()}", highlight=False)
+
+
+def _say_where(results: Results) -> None:
+    from analysis.figures import summary
+
+    out.print(f"Results: {results.folder}/runs.parquet", highlight=False, soft_wrap=True)
+    if results.done["agent"].n_unique() > 1:
+        out.print(f"Figure:  {summary(results)}", highlight=False, soft_wrap=True)
+
+
+def validate(asked: Namespace) -> int:
+    """`binwright validate FILE...`: every file is looked at, whatever is wrong with the others."""
+    from scenarios.load import load_scenario
+    from scenarios.plan import plan
+
+    wrong = 0
+    for file in asked.files:
+        try:
+            runs = len(plan(load_scenario(file)))
+        except UserError as error:
+            wrong += 1
+            out.print(f"[red]wrong[/]  {error}", highlight=False, soft_wrap=True)
+        else:
+            out.print(f"[green]valid[/]  {file}: {runs} runs", highlight=False, soft_wrap=True)
+    return 2 if wrong else 0
+
+
+def schema(asked: Namespace) -> int:
+    """`binwright schema`."""
+    import json
+
+    from scenarios.reference import json_schema
+
+    print(json.dumps(json_schema(), indent=2))
+    return 0
+
+
+def agents(asked: Namespace) -> int:
+    """`binwright agents`."""
+    from inspect import signature
+
+    from agents import AGENTS
+
+    table = Table("agent", "options", "what it does", "reference")
+    for name in sorted(AGENTS):
+        kind = AGENTS.load(name)
+        options = ", ".join(map(str, signature(kind).parameters.values()))
+        table.add_row(name, options, (kind.__doc__ or "").splitlines()[0], kind.reference)
+    out.print(table)
+    return 0
+
+
+def workloads(asked: Namespace) -> int:
+    """`binwright workloads`."""
+    from workloads import catalogue
+
+    table = Table("kind", "name", "what it is", "reference")
+    for entry in catalogue():
+        table.add_row(entry.kind, entry.name, entry.summary, entry.reference)
+    out.print(table)
+    return 0
+
+
+def traces_list(asked: Namespace) -> int:
+    """`binwright traces list`."""
+    from workloads import TRACES
+    from workloads.traces.library import find
+
+    table = Table("trace", "what it is", "here", "where to get it", "licence")
+    for name in TRACES:
+        kind = TRACES.load(name)
+        try:
+            here = str(find(name))
+        except UserError:
+            here = "no"
+        table.add_row(name, kind.summary, here, kind.source, kind.licence)
+    out.print(table)
+    return 0
+
+
+def traces_describe(asked: Namespace) -> int:
+    """`binwright traces describe FILE`."""
+    from workloads.describe import describe
+
+    found = describe(_trace_file(asked.file))
+    days = (found.last - found.first) / 86400
+    out.print(
+        f"{found.path}: {found.format}, {found.requests:,} requests over {days:.1f} days, "
+        f"{found.never_ending:,} of them never ending",
+        highlight=False,
+        soft_wrap=True,
+    )
+    out.print(_frame(found.resources, "Resources"))
+    out.print(_frame(found.flavours.head(20), f"Flavours: {min(20, len(found.flavours))} of {len(found.flavours)}"))
+    out.print(_frame(found.lifetimes, "Lifetimes, s"))
+    _print_load(found)
+    return 0
+
+
+def traces_convert(asked: Namespace) -> int:
+    """`binwright traces convert FILE`."""
+    from workloads.describe import convert
+
+    file = _trace_file(asked.file)
+    target = Path(asked.out) if asked.out else Path(file.name.removesuffix(".gz")).with_suffix(".parquet")
+    out.print(f"{convert(file, target):,} requests: {target}", highlight=False, soft_wrap=True)
+    return 0
+
+
+def _trace_file(text: str) -> Path:
+    from workloads import TRACES
+    from workloads.traces.library import find
+
+    return find(text) if text in TRACES and not Path(text).is_file() else Path(text)
+
+
+def _frame(frame: pl.DataFrame, title: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    for name, kind in zip(frame.columns, frame.dtypes, strict=True):
+        table.add_column(name, justify="right" if kind.is_numeric() else "left")
+    for row in frame.rows():
+        table.add_row(*(f"{cell:,.4g}" if isinstance(cell, float) else str(cell) for cell in row))
+    return table
+
+
+def _print_load(found: Description) -> None:
+    """A bar per point in time, of the first resource."""
+    name = found.load.columns[2]
+    out.print(f"\nLoad over time: {name} running (peak {found.peak[name]:,.4g})", highlight=False)
+    top = max(found.peak[name], 1e-12)
+    for time, amount in found.load.select("time", name).rows():
+        out.print(f"{time / 86400:7.2f} d {amount:12,.0f} {'█' * round(40 * amount / top)}", highlight=False)

@@ -1,0 +1,193 @@
+"""From a scenario to what the engine takes: cluster, workload, overflow, faults, agents."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from math import inf, isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from agents import AGENTS
+from fabric.cluster import NEVER, Cluster
+from scenarios.fields import Model
+from scenarios.options import check_options
+from scenarios.schema import Scenario
+from scenarios.schema_agent import AgentSpec
+from scenarios.schema_cluster import Csv, Expansion
+from scenarios.schema_workload import Generated, RandomStart, Registered, Trace
+from simcore.engine import Overflow
+from simcore.errors import ScenarioError
+from simcore.faults import Faults
+from simcore.units import TIME, quanta
+from simcore.vocabulary import Agent, Ints, Workload, part
+from workloads.generators import Flavour, Synthetic, generate
+from workloads.traces.library import find, read
+from workloads.windows import RandomStart as RandomRow
+from workloads.windows import Start, TimeStart, Window, select
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def build_agent(spec: AgentSpec) -> Agent:
+    """A new agent with the scenario's options."""
+    kind = AGENTS.load(spec.name)
+    agent: Agent = kind(**check_options(kind, spec.options))
+    return agent
+
+
+def build_cluster(scenario: Scenario) -> Cluster:
+    """The cluster at the start of a run. Servers that are added later are like those of the last group or row."""
+    spec = scenario.cluster
+    resources = spec.resources
+    if spec.csv:
+        capacity = _from_csv(spec.csv, spec.nodes)
+    else:
+        groups = [(group.count, group.node) for group in spec.groups or ()]
+        kinds = groups or [(spec.servers or 0, spec.node or {})]
+        nodes = [[quanta(node.get(name, 0.0)) for name in resources] for _, node in kinds]
+        servers = np.repeat(np.array(nodes, np.int64), [count for count, _ in kinds], axis=0)
+        capacity = np.repeat(servers[:, None, :], spec.nodes, axis=1)
+    above = tuple(quanta(spec.spread_above[name]) if name in spec.spread_above else NEVER for name in resources)
+    return Cluster(resources, capacity, above, capacity[-1])
+
+
+def build_overflow(scenario: Scenario) -> Overflow:
+    """What happens when a request fits nowhere."""
+    spec = scenario.overflow
+    if isinstance(spec, Expansion):
+        return Overflow("expand", spec.expand.by, spec.expand.limit, spec.expand.then)
+    return Overflow(spec)
+
+
+def build_expansion(scenario: Scenario) -> list[tuple[float, int]]:
+    """Planned expansion: (time, servers to add)."""
+    return [(added.at, added.by) for added in scenario.cluster.expansion]
+
+
+def build_faults(scenario: Scenario, seed: int) -> Faults:
+    """The failures of a seed."""
+    spec = scenario.cluster.failures
+    scheduled = tuple(
+        (one.at, one.server, inf if one.repair_after is None else one.repair_after) for one in spec.scheduled
+    )
+    requeue = spec.on_failure == "requeue"
+    return Faults(inf if spec.mtbf is None else spec.mtbf, spec.mttr or 0.0, scheduled, requeue, seed)
+
+
+def build_workload(scenario: Scenario, seed: int, cache: Path | None = None) -> Workload:
+    """The requests of a seed; the last workload is kept, since every agent of a seed meets it.
+
+    Traces are kept converted in the folder `cache`, if there is one.
+    """
+    spec = scenario.workload
+    if isinstance(spec, Trace):
+        file = find(spec.trace, spec.path)
+        stat = file.stat()
+        return _select(spec, file, scenario.resources, seed, cache, (stat.st_mtime_ns, stat.st_size))
+    return _generate(spec, scenario.resources, seed)
+
+
+def content_of(spec: Trace) -> str:
+    """A hash of what is in a trace's file, by which runs are named."""
+    with find(spec.trace, spec.path).open("rb") as file:
+        return hashlib.file_digest(file, hashlib.blake2b).hexdigest()[:32]
+
+
+@lru_cache(maxsize=1)
+def _generate(spec: Generated, resources: tuple[str, ...], seed: int) -> Workload:
+    return generate(_synthetic(spec), resources, seed)
+
+
+@lru_cache(maxsize=1)
+def _select(
+    spec: Trace, file: Path, resources: tuple[str, ...], seed: int, cache: Path | None, version: tuple[int, int]
+) -> Workload:
+    frame = _frame(spec.trace, file, json.dumps(spec.options), cache, version)
+    return select(frame, _window(spec), resources, seed, file=file)
+
+
+@lru_cache(maxsize=2)
+def _frame(name: str, file: Path, options: str, cache: Path | None, version: tuple[int, int]) -> pl.DataFrame:
+    """Runs that differ in agent or seed read the same file: keep the last ones, while `version` stays."""
+    return read(name, file, options=json.loads(options), cache=cache)
+
+
+def _window(spec: Trace) -> Window:
+    start: Start
+    if isinstance(spec.start, RandomStart):
+        start = RandomRow(*spec.start.random)
+    else:
+        start = TimeStart(TIME.parse(spec.start)) if isinstance(spec.start, str) else spec.start
+    return Window(start, spec.requests, spec.superpose, spec.time_scale)
+
+
+def _synthetic(spec: Generated) -> Synthetic:
+    return Synthetic(
+        spec.requests,
+        _registered(spec.arrivals),
+        tuple(
+            Flavour(kind.demand, kind.weight, _registered(kind.lifetimes) if kind.lifetimes else None)
+            for kind in spec.flavours
+        ),
+        _registered(spec.lifetimes) if spec.lifetimes else None,
+    )
+
+
+def _registered(spec: Registered) -> Any:
+    """The object behind `{name: options}`."""
+    name, options = spec.chosen
+    kind = spec.registry.load(name)
+    if isinstance(options, Model):
+        return kind(**{key: value for key, value in options if value is not None})
+    return kind(**check_options(kind, options)) if isinstance(options, dict) else kind(options)
+
+
+def _from_csv(spec: Csv, nodes: int) -> Ints:
+    """Capacity int64 [servers, nodes, resources] from a file."""
+    try:
+        with Path(spec.path).open(encoding="utf-8", newline="") as file:
+            rows = list(_rows(spec, csv.DictReader(file), nodes))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        remedy = "Give a CSV file in UTF-8 with a header."
+        raise ScenarioError(f"cannot be read: {error}", file=spec.path, key="cluster.csv.path", remedy=remedy) from None
+    if not rows:
+        raise ScenarioError("has no servers", file=spec.path, key="cluster.csv.path", remedy="Give a row per server.")
+    return np.array(rows, np.int64)
+
+
+def _rows(spec: Csv, reader: csv.DictReader[str], nodes: int) -> Iterator[list[tuple[int, ...]]]:
+    columns = list(reader.fieldnames or ())
+    for name, column in spec.columns.items():
+        if column not in columns:
+            raise ScenarioError(
+                f"has no column {column}",
+                file=spec.path,
+                line=1,
+                key=f"cluster.csv.columns.{name}",
+                remedy=f"Its columns: {', '.join(columns)}.",
+            )
+    for row in reader:
+        total = []
+        for name, column in spec.columns.items():
+            try:
+                number = float(row[column] or "")
+            except ValueError:
+                number = -1.0
+            if not (number >= 0 and isfinite(number)):
+                raise ScenarioError(
+                    "is no capacity",
+                    file=spec.path,
+                    line=reader.line_num,
+                    key=column,
+                    value=row[column],
+                    remedy="Give a number from 0.",
+                )
+            total.append(quanta(number * spec.scale.get(name, 1.0)))
+        yield [part(tuple(total), node, nodes) for node in range(nodes)]

@@ -1,0 +1,72 @@
+"""What a scenario may have recorded of every run: its requests, and the cluster over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simcore.engine import Simulation
+from simcore.record import INTERRUPTED, OUTCOMES, PLACED
+from simcore.vocabulary import QUANTUM
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def write_requests(path: Path, simulation: Simulation, first: int) -> None:
+    """A row per request: when, what, where, outcome, wait, reason for a rejection. Requests before `first` are warm."""
+    import polars as pl
+
+    record, asked = simulation.record, simulation.asked()
+    rows = slice(0, record.rows)
+    outcome, decided = record.outcome[rows], record.decided[rows]
+    held = np.isin(outcome, (PLACED, INTERRUPTED))
+    end = np.fmin(decided + asked.duration, record.interruption[rows])
+    frame = pl.DataFrame(
+        {
+            "row": np.arange(record.rows),
+            "id": asked.id,
+            "arrival": asked.arrival,
+            "duration": asked.duration,
+            **{name: asked.demand[:, r] / QUANTUM for r, name in enumerate(asked.resources)},
+            "outcome": _words(outcome, OUTCOMES),
+            "decided": decided,
+            "wait": np.where(held, decided - asked.arrival, np.nan),
+            "end": np.where(held, end, np.nan),
+            "server": record.server[rows],
+            "node": record.node[rows],
+            "reason": _words(record.reason[rows], record.reasons),
+            "origin": record.origin[rows],
+            "warm": np.arange(record.rows) < first,
+        }
+    )
+    write_parquet(frame.filter(pl.col("outcome") != "pending"), path)
+
+
+def write_samples(path: Path, simulation: Simulation, samples: Mapping[str, Any]) -> None:
+    """A row per look at the cluster: servers, requests waiting, and units used, free and stranded per resource."""
+    import polars as pl
+
+    columns = {name: column for name, column in samples.items() if column.ndim == 1}
+    for kind in ("used", "free", "stranded"):
+        columns |= {f"{kind}_{name}": samples[kind][:, r] / QUANTUM for r, name in enumerate(simulation.view.resources)}
+    write_parquet(pl.DataFrame(columns), path)
+
+
+def write_parquet(frame: pl.DataFrame, path: Path) -> None:
+    """Under a temporary name first, so that nobody ever finds half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".unfinished")
+    frame.write_parquet(unfinished)
+    unfinished.replace(path)
+
+
+def _words(codes: Any, words: tuple[str, ...]) -> pl.Series:
+    """Codes as categories; -1 is null."""
+    import polars as pl
+
+    text = pl.Series([None, *words], dtype=pl.Enum(words))
+    return text.gather(pl.Series(codes.astype(np.int64) + 1))

@@ -1,0 +1,212 @@
+"""What the schema's models are made of: a base that explains mistakes, and fields with units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from math import inf
+from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from simcore.errors import UserError, suggest
+from simcore.units import CARDS, CPU, DATA, SHARE, TIME, Measure, amount, measure_of
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How the reference names a type."""
+
+    text: str
+
+
+def wrong(problem: str, remedy: str, at: Iterable[str | int] = (), value: object = None) -> PydanticCustomError:
+    """A mistake below the value being validated, in the form that `explain` turns into a `ScenarioError`."""
+    return PydanticCustomError(
+        "binwright", "{problem}", {"problem": problem, "remedy": remedy, "at": tuple(at), "value": value}
+    )
+
+
+def checked(parse: Callable[[Any], T], at: tuple[str, ...] = ()) -> Callable[[Any], T]:
+    """A parser whose `UserError` becomes a mistake that pydantic locates."""
+
+    def validate(value: Any) -> T:
+        try:
+            return parse(value)
+        except UserError as error:
+            raise wrong(error.problem, error.remedy, at) from None
+
+    return validate
+
+
+class Model(BaseModel):
+    """A mapping in a scenario file. `null` says the same as leaving a key out."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False, ser_json_inf_nan="constants")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keys(cls, data: Any) -> Any:
+        if isinstance(data, cls):
+            return data
+        data = cls.prepare(data)
+        fields = cls.known()
+        if not isinstance(data, Mapping):
+            raise wrong("must be a mapping of keys", f"Its keys: {', '.join(fields)}.")
+        data = {key: value for key, value in data.items() if value is not None}
+        for key in data:
+            if key not in fields and not cls.takes(key, data):
+                raise wrong("unknown key", suggest(str(key), [*fields, *cls.more(data)]), (key,))
+        for key, field in fields.items():
+            if field.is_required() and key not in data:
+                raise wrong("is missing", f"Add `{key}:` {field.description}", (key,))
+        return cls.parse_more(data)
+
+    @classmethod
+    def known(cls) -> dict[str, Any]:
+        """The fields by the key that the scenario uses."""
+        return {field.alias or name: field for name, field in cls.model_fields.items()}
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        """Turn short forms into the mapping they stand for."""
+        return data
+
+    @classmethod
+    def more(cls, data: Mapping[str, Any]) -> Iterable[str]:
+        """Keys beyond the fields that this data may have, as far as they are known."""
+        return ()
+
+    @classmethod
+    def takes(cls, key: str, data: Mapping[str, Any]) -> bool:
+        """Whether a key beyond the fields is taken."""
+        return key in cls.more(data)
+
+    @classmethod
+    def parse_more(cls, data: dict[str, Any]) -> dict[str, Any]:
+        """Check keys beyond the fields, and keys together."""
+        return data
+
+    def dump(self) -> dict[str, Any]:
+        """Plain data with every default written out, which validates to an equal model."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+class OneOf(Model):
+    """A mapping with exactly one key, which says which."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
+    what: ClassVar[str] = "kind"
+
+    @classmethod
+    def parse_more(cls, data: dict[str, Any]) -> dict[str, Any]:
+        if len(data) != 1:
+            problem = f"needs one {cls.what}" if not data else f"has more than one {cls.what}: {', '.join(data)}"
+            raise wrong(problem, f"Give exactly one of {', '.join(cls.known())}.")
+        return data
+
+    @property
+    def chosen(self) -> tuple[str, Any]:
+        """The one key that is given, and its value."""
+        return next((name, value) for name, value in self if value is not None)
+
+
+def _quantity(measure: Measure, example: str) -> dict[str, Any]:
+    units = "|".join(measure.factors)
+    pattern = rf"^\s*[0-9.eE+-]+\s*({units})?\s*$"
+    return {
+        "anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": pattern}],
+        "description": f"{measure.accepted} Like {example}.",
+    }
+
+
+def _positive(measure: Measure) -> Callable[[object], float]:
+    def parse(value: object) -> float:
+        number = measure.parse(value)
+        if number == 0:
+            raise UserError("must be more than zero", remedy=measure.accepted)
+        return number
+
+    return parse
+
+
+def _lifespan(value: object) -> float:
+    return inf if value in ("never", inf) else TIME.parse(value)
+
+
+def _show_lifespan(seconds: float) -> str:
+    return "never" if seconds == inf else TIME.show(seconds)
+
+
+def _amounts(values: object) -> dict[str, float]:
+    if not isinstance(values, Mapping):
+        raise wrong("must be a mapping of resources to amounts", "Write it like {cpu: 40, mem: 90 GB}.")
+    return {name: checked_amount(name, value) for name, value in values.items() if value is not None}
+
+
+def checked_amount(resource: str, value: object) -> float:
+    """Units of a resource."""
+    return checked(partial(amount, resource), (resource,))(value)
+
+
+def show_amounts(amounts: Mapping[str, float]) -> dict[str, str]:
+    """Text for each amount that parses to exactly the same."""
+    return {name: measure_of(name).show(units) for name, units in amounts.items()}
+
+
+_AMOUNT = {
+    "anyOf": [{"type": "number", "minimum": 0}, {"type": "string"}],
+    "description": "A plain number, or one with a unit: "
+    f"mem, memory, disk, ssd, hdd take {', '.join(DATA.factors)}; cpu {', '.join(CPU.factors)}; "
+    f"gpu {', '.join(CARDS.factors)}.",
+}
+
+Time: TypeAlias = Annotated[
+    float,
+    BeforeValidator(checked(TIME.parse)),
+    PlainSerializer(TIME.show, return_type=str),
+    WithJsonSchema(_quantity(TIME, "10 min")),
+    Shown("time"),
+]
+PositiveTime: TypeAlias = Annotated[
+    float,
+    BeforeValidator(checked(_positive(TIME))),
+    PlainSerializer(TIME.show, return_type=str),
+    WithJsonSchema(_quantity(TIME, "10 min")),
+    Shown("time above 0"),
+]
+Lifespan: TypeAlias = Annotated[
+    float,
+    BeforeValidator(checked(_lifespan)),
+    PlainSerializer(_show_lifespan, return_type=str),
+    WithJsonSchema({"anyOf": [*_quantity(TIME, "")["anyOf"], {"const": "never"}], "description": "A time, or never."}),
+    Shown("time or `never`"),
+]
+Share: TypeAlias = Annotated[
+    float, BeforeValidator(checked(_positive(SHARE))), WithJsonSchema(_quantity(SHARE, "50 %")), Shown("share")
+]
+Amounts: TypeAlias = Annotated[
+    dict[str, float],
+    BeforeValidator(_amounts),
+    PlainSerializer(show_amounts, return_type=dict[str, str]),
+    WithJsonSchema({"type": "object", "additionalProperties": _AMOUNT}),
+    Shown("{resource: amount}"),
+]
+Count: TypeAlias = Annotated[int, Field(strict=True, ge=1), Shown("whole number from 1")]
+Index: TypeAlias = Annotated[int, Field(strict=True, ge=0), Shown("whole number from 0")]
+Number: TypeAlias = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False), Shown("number from 0")]
+FromOne: TypeAlias = Annotated[float, Field(strict=True, ge=1, allow_inf_nan=False), Shown("number from 1")]
+PositiveNumber: TypeAlias = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), Shown("number above 0")]
+Text: TypeAlias = Annotated[str, Field(strict=True), Shown("text")]

@@ -1,0 +1,68 @@
+"""From a file to a scenario, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from scenarios.explain import explain
+from scenarios.schema import Scenario
+from scenarios.source import Source, read
+from simcore.errors import ScenarioError, suggest
+
+LIBRARY = Path(__file__).parent
+"""The scenarios that are shipped: named by their path below here, without `.yaml`."""
+
+_HEADER = "# Every default written out. Amounts and times carry their unit; paths are absolute.\n"
+
+
+def load_scenario(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
+    """The scenario in a file, or the shipped one of that name, under overrides like `cluster.servers=100`."""
+    file = _find(path)
+    source = read(file)
+    for override in overrides:
+        source.override(override)
+    source.data.setdefault("name", file.stem)
+    return validate(source)
+
+
+def scenario_from(data: Mapping[str, Any]) -> Scenario:
+    """A scenario from plain data, such as `load_scenario` finds in a file; paths are relative to where one works."""
+    return validate(Source(None, dict(data)))
+
+
+def validate(source: Source) -> Scenario:
+    """The scenario that a source says; a mistake in it is a `ScenarioError` with its place."""
+    try:
+        scenario = Scenario.model_validate(source.data)
+    except ValidationError as error:
+        raise explain(error, source) from None
+    scenario._source = source
+    return scenario
+
+
+def resolved(scenario: Scenario) -> str:
+    """YAML with every default written out, which loads to an equal scenario from anywhere."""
+    return _HEADER + yaml.safe_dump(
+        scenario.dump(), sort_keys=False, allow_unicode=True, width=120, default_flow_style=None
+    )
+
+
+def shipped() -> dict[str, Path]:
+    """The scenarios that come with Binwright, by name."""
+    files = sorted(LIBRARY.rglob("*.yaml"))
+    return {file.relative_to(LIBRARY).with_suffix("").as_posix(): file for file in files}
+
+
+def _find(path: str | Path) -> Path:
+    if Path(path).is_file():
+        return Path(path)
+    known = shipped()
+    if str(path) not in known:
+        remedy = f"Give the path of a YAML file, or a scenario that is shipped. {suggest(str(path), known)}"
+        raise ScenarioError("there is no such file", file=path, remedy=remedy)
+    return known[str(path)]

@@ -1,0 +1,39 @@
+"""Options in a scenario against the constructor that takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from inspect import Parameter, signature
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from scenarios.fields import wrong
+from simcore.errors import suggest
+
+_NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+
+
+def check_options(kind: type, options: object, at: tuple[str | int, ...] = ()) -> dict[str, Any]:
+    """The keyword arguments for `kind(...)`, their types as its annotations say; `at` leads to the options."""
+    if options is None:
+        options = {}
+    parameters = {name: parameter for name, parameter in signature(kind).parameters.items() if parameter.kind in _NAMED}
+    if not isinstance(options, Mapping):
+        raise wrong("must be a mapping of options", f"Options: {', '.join(parameters) or 'none'}.", at)
+    takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in signature(kind).parameters.values())
+    hints = get_type_hints(kind.__init__)  # type: ignore[misc]
+    found = {}
+    for name, value in options.items():
+        if name not in parameters and not takes_any:
+            raise wrong("unknown option", suggest(name, parameters), (*at, name))
+        try:
+            found[name] = TypeAdapter(hints.get(name, Any)).validate_python(value)
+        except ValidationError as error:
+            # A union has a finding for each of its members.
+            findings = [finding["msg"].replace("Input", "It") for finding in error.errors(include_url=False)]
+            raise wrong("is a wrong value", f"{', or: '.join(findings)}.", (*at, name)) from None
+    for name, parameter in parameters.items():
+        if parameter.default is Parameter.empty and name not in options:
+            raise wrong("is missing", f"The option {name} has no default: give it.", (*at, name))
+    return found

@@ -1,0 +1,184 @@
+"""The schema of a scenario file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, PrivateAttr, model_validator
+
+from scenarios.fields import Count, Index, Model, Number, Share, Text, wrong
+from scenarios.schema_agent import AgentEntry
+from scenarios.schema_cluster import Cluster, Expansion, Overflow, known_resources
+from scenarios.schema_workload import Generated, Workload
+from scenarios.source import Source
+from simcore.errors import suggest
+from simcore.units import DATA, measure_of
+
+FIXED = ("name", "description", "extends", "agents", "replications", "seed", "record", "sweep")
+"""Top-level keys that are the same for all points of a sweep."""
+
+
+class WarmStart(Model):
+    """Requests placed before the run counts: every agent starts from the same partly filled cluster."""
+
+    resource: Text = Field(default="cpu", description="Whose allocation is looked at.", examples=["cpu"])
+    until: Share = Field(description="The run starts once this share is allocated.", examples=["50 %"])
+    agent: AgentEntry = Field(alias="with", description="Which agent places them.", examples=["best-fit"])
+
+
+class Sweep(Model):
+    """Points: the scenario again for every combination of values, by dotted keys."""
+
+    product: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
+        default_factory=dict,
+        description="Every combination of these values.",
+        examples=["{cluster.servers: [10, 50], overflow: [drop, wait]}"],
+    )
+    zip: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
+        default_factory=dict,
+        description="The first values together, the second ones together, and so on; combined with `product`.",
+        examples=["{cluster.servers: [10, 50], workload.requests: [1000, 5000]}"],
+    )
+
+    @model_validator(mode="after")
+    def _points(self) -> Self:
+        for kind in ("product", "zip"):
+            for key in getattr(self, kind):
+                if key.split(".")[0] in FIXED:
+                    remedy = "All points meet the same agents and seeds; list agents with their options in `agents:`."
+                    raise wrong("cannot be swept", remedy, (kind, key))
+        for key in self.product.keys() & self.zip.keys():
+            raise wrong("is swept twice", "Keep it in product or in zip.", ("zip", key))
+        lengths = {key: len(values) for key, values in self.zip.items()}
+        first = next(iter(lengths), "")
+        for key, length in lengths.items():
+            if length != lengths[first]:
+                problem = f"has {length} values, but {first} has {lengths[first]}"
+                raise wrong(problem, "Lists in zip go together: make them equally long.", ("zip", key))
+        return self
+
+
+class Scenario(Model):
+    """A scenario: a cluster, a workload, and the agents to compare on them."""
+
+    name: Annotated[Text, Field(pattern=r"^\w[\w .+-]*$")] = Field(
+        default="scenario",
+        description="Names the folder of the results; the file's name if not given. Not inherited by `extends`.",
+        examples=["non-expansion-10"],
+    )
+    description: Text = Field(default="", description="What it is for, for people. Not inherited by `extends`.")
+    extends: Text | None = Field(
+        default=None,
+        description="Another scenario file, relative to this one, that this one is laid over: mappings key by key, "
+        "everything else (lists too) is replaced, and `key: null` takes a key back.",
+        examples=["base.yaml"],
+    )
+    cluster: Cluster = Field(description="The servers.", examples=["{servers: 10, node: {cpu: 40, mem: 90 GB}}"])
+    workload: Workload = Field(description="The requests.", examples=["{trace: huawei-east-1}"])
+    warm_start: WarmStart | None = Field(
+        default=None, description="Fill the cluster first.", examples=["{resource: cpu, until: 50 %, with: best-fit}"]
+    )
+    overflow: Overflow = Field(
+        default="drop",
+        description="When a request fits nowhere: it is lost (`drop`), or waits at the head of a first-come line "
+        "(`wait`), or the run ends (`stop`), or servers are added (`expand`).",
+        examples=["stop", "{expand: {by: 10, limit: 110}}"],
+    )
+    agents: tuple[AgentEntry, ...] = Field(
+        description="Who answers: each agent meets the same requests.",
+        examples=["[first-fit, {best-fit: {node: loose}}, mine.py:Mine]"],
+        min_length=1,
+    )
+    replications: Count = Field(default=1, description="How many seeds.", examples=[100])
+    seed: Index = Field(default=0, description="The first seed; the others follow it.", examples=[7])
+    prices: dict[str, Number] = Field(
+        default_factory=dict,
+        description="What an allocated unit earns: `cpu_hour`, and with a unit where the resource is data: "
+        "`mem_gb_hour`, `mem_gib_hour`.",
+        examples=["{cpu_hour: 0.04, mem_gb_hour: 0.005}"],
+    )
+    sweep: Sweep = Field(default_factory=Sweep, description="Points to run instead of one.")
+    record: tuple[Literal["requests", "samples"], ...] = Field(
+        default=(),
+        description="Details kept of every run: `requests` (a row for each), `samples` (allocation over time).",
+        examples=["[requests]"],
+    )
+    _source: Source | None = PrivateAttr(None)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        resources = self.cluster.resources
+        if self.warm_start:
+            name = self.warm_start.resource
+            if name not in resources:
+                at = ("warm_start", "resource")
+                raise wrong("the cluster has no such resource", suggest(name, resources), at, name)
+        if isinstance(self.workload, Generated):
+            for number, flavour in enumerate(self.workload.flavours):
+                known_resources(flavour.demand, resources, ("workload", "flavours", number), ("weight", "lifetimes"))
+        for key in self.prices:
+            if key not in (known := _price_keys(resources)):
+                usual = [name for name in known if measure_of(known[name][0]) is not DATA or "_gb_" in name]
+                raise wrong("is no price of the cluster's resources", suggest(key, usual), ("prices", key))
+        if isinstance(self.overflow, Expansion):
+            expand = self.overflow.expand
+            if self.cluster.size is not None and expand.limit < self.cluster.size:
+                remedy = f"The cluster starts with {self.cluster.size} servers: give that or more."
+                raise wrong("is below the servers there are", remedy, ("overflow", "expand", "limit"), expand.limit)
+        self._check_failures()
+        labels: dict[str, int] = {}
+        for number, agent in enumerate(self.agents):
+            if agent.label in labels:
+                problem = f"has the same label as agent {labels[agent.label]}"
+                remedy = "Remove one, or give a label: {name: ..., options: ..., label: ...}."
+                raise wrong(problem, remedy, ("agents", number), agent.label)
+            labels[agent.label] = number
+        return self
+
+    def _check_failures(self) -> None:
+        size = self.cluster.size
+        if size is None or self.cluster.expansion or isinstance(self.overflow, Expansion):
+            return  # how many servers there will be is not known here
+        for number, failure in enumerate(self.cluster.failures.scheduled):
+            if failure.server >= size:
+                at = ("cluster", "failures", "scheduled", number, "server")
+                raise wrong("there is no such server", f"Servers are 0 to {size - 1}.", at, failure.server)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal when they say the same; where it was read does not matter."""
+        return isinstance(other, Scenario) and self.dump() == other.dump()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def file(self) -> Path | None:
+        """The file it was loaded from."""
+        return self._source.file if self._source else None
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The cluster's resources, in order."""
+        return self.cluster.resources
+
+    @property
+    def hourly(self) -> dict[str, float]:
+        """What an hour of one unit of each priced resource earns."""
+        known = _price_keys(self.resources)
+        earned: dict[str, float] = {}
+        for key, price in self.prices.items():
+            resource, units = known[key]
+            earned[resource] = earned.get(resource, 0.0) + price / units
+        return earned
+
+
+def _price_keys(resources: tuple[str, ...]) -> dict[str, tuple[str, float]]:
+    """Every way to name a price: the resource, and the units that it is for."""
+    known: dict[str, tuple[str, float]] = {}
+    for resource in resources:
+        if measure_of(resource) is DATA:
+            # Data names its unit, so that nobody has to guess it.
+            known |= {f"{resource}_{unit.lower()}_hour": (resource, float(f)) for unit, f in DATA.factors.items()}
+        else:
+            known[f"{resource}_hour"] = (resource, 1.0)
+    return known

@@ -1,0 +1,171 @@
+"""The schema of `cluster:` and of what happens when it is full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from scenarios.fields import Amounts, Count, Index, Model, OneOf, PositiveTime, Shown, Text, Time, wrong
+from simcore.errors import suggest
+
+
+class Group(Model):
+    """Equal servers of a cluster that has different ones."""
+
+    count: Count = Field(description="How many servers.", examples=[20])
+    node: Amounts = Field(description="What one node of each has.", examples=["{cpu: 40, mem: 90 GB}"])
+    name: Text | None = Field(default=None, description="A name for people.", examples=["large"])
+
+
+class Csv(Model):
+    """Servers from a CSV file with a header: a server per row, its capacity split evenly over its nodes."""
+
+    path: Text = Field(description="The file, relative to this one.", examples=["nodes.csv"])
+    columns: dict[str, Text] = Field(
+        description="The column of each resource, in the order of the cluster's resources.",
+        examples=["{cpu: cpu_milli, mem: memory_mib, gpu: gpu}"],
+        min_length=1,
+    )
+    scale: Amounts = Field(
+        default_factory=dict,
+        description="How much a 1 in the column means; 1 of the resource's unit where it is not given.",
+        examples=["{cpu: 1 millicores, mem: 1 MiB}"],
+    )
+
+    @model_validator(mode="after")
+    def _scales(self) -> Self:
+        known_resources(self.scale, tuple(self.columns), ("scale",))
+        return self
+
+
+class Added(Model):
+    """Servers added at a planned time."""
+
+    at: Time = Field(description="When, counted from the first request.", examples=["2 d"])
+    by: Count = Field(description="How many servers, like those of the last group.", examples=[10])
+
+
+class Failure(Model):
+    """A planned failure of one server."""
+
+    at: Time = Field(description="When, counted from the first request.", examples=["1 h"])
+    server: Index = Field(description="Which server; the first is 0.", examples=[3])
+    repair_after: PositiveTime | None = Field(
+        default=None, description="It is back after this time; never if not given."
+    )
+
+
+class Failures(Model):
+    """Servers that fail. A failed server loses everything on it and comes back empty."""
+
+    mtbf: PositiveTime | None = Field(
+        default=None,
+        description="Mean time from a server's repair to its next failure (exponential).",
+        examples=["30 d"],
+    )
+    mttr: PositiveTime | None = Field(
+        default=None, description="Mean time to its repair (exponential).", examples=["4 h"]
+    )
+    scheduled: tuple[Failure, ...] = Field(default=(), description="Failures at planned times.")
+    on_failure: Literal["lose", "requeue"] = Field(
+        default="lose",
+        description="What was on the server is lost, or it is offered again for the rest of its holding period.",
+    )
+
+    @model_validator(mode="after")
+    def _pair(self) -> Self:
+        if (self.mtbf is None) != (self.mttr is None):
+            missing = "mttr" if self.mttr is None else "mtbf"
+            raise wrong("is missing", "mtbf and mttr go together: give both or neither.", (missing,))
+        return self
+
+
+class Cluster(Model):
+    """The servers. Either `servers` and `node`, or `groups`, or `csv`."""
+
+    servers: Count | None = Field(default=None, description="How many equal servers.", examples=[10])
+    nodes: Count = Field(default=1, description="NUMA nodes of every server.", examples=[2])
+    node: Amounts | None = Field(default=None, description="What one node has.", examples=["{cpu: 40, mem: 90 GB}"])
+    groups: tuple[Group, ...] | None = Field(default=None, description="Groups of equal servers.", min_length=1)
+    csv: Csv | None = Field(default=None, description="Servers from a file.")
+    spread_above: Amounts = Field(
+        default_factory=dict,
+        description="A request with more than this of any resource takes an even part of every node of one server.",
+        examples=["{mem: 10 GB}"],
+    )
+    expansion: tuple[Added, ...] = Field(default=(), description="Servers added at planned times.")
+    failures: Failures = Field(default=Failures(), description="Servers that fail.")
+
+    @model_validator(mode="after")
+    def _form(self) -> Self:
+        given = [
+            name for name, form in (("node", self.node), ("groups", self.groups), ("csv", self.csv)) if form is not None
+        ]
+        if (self.servers is None) != (self.node is None):
+            missing = "node" if self.node is None else "servers"
+            raise wrong("is missing", "Equal servers need `servers: 10` and `node: {cpu: 40, mem: 90 GB}`.", (missing,))
+        if len(given) != 1:
+            forms = "`servers` with `node`, or `groups`, or `csv`"
+            problem = f"has servers in {len(given)} ways: {', '.join(given)}" if given else "has no servers"
+            raise wrong(problem, f"Give one of {forms}; what an extended file says is taken back by `key: null`.")
+        for at, node in self._node_kinds():
+            if not any(node.values()):
+                raise wrong("has nothing on it", "Give at least one resource, like {cpu: 40, mem: 90 GB}.", at)
+        known_resources(self.spread_above, self.resources, ("spread_above",))
+        return self
+
+    def _node_kinds(self) -> list[tuple[tuple[str | int, ...], dict[str, float]]]:
+        if self.groups:
+            return [(("groups", number, "node"), group.node) for number, group in enumerate(self.groups)]
+        return [] if self.node is None else [(("node",), self.node)]
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The names of all resources, in the order in which they are first written."""
+        if self.csv:
+            return tuple(self.csv.columns)
+        return tuple(dict.fromkeys(name for _, node in self._node_kinds() for name in node))
+
+    @property
+    def size(self) -> int | None:
+        """How many servers there are at first; `None` when only the CSV file knows."""
+        return sum(group.count for group in self.groups) if self.groups else self.servers
+
+
+def known_resources(
+    names: Iterable[str], resources: tuple[str, ...], at: tuple[str | int, ...], others: tuple[str, ...] = ()
+) -> None:
+    """Refuse the key of a resource that the cluster does not have; `others` may have been meant too."""
+    for name in names:
+        if name not in resources:
+            raise wrong("the cluster has no such resource", suggest(name, [*resources, *others]), (*at, name))
+
+
+class Expand(Model):
+    """Add servers each time a request fits nowhere."""
+
+    by: Count = Field(description="Servers added at a time, like those of the last group.", examples=[10])
+    limit: Count = Field(description="The cluster never has more servers than this.", examples=[110])
+    then: Literal["drop", "stop"] = Field(
+        default="stop", description="What happens when a request fits nowhere at the limit."
+    )
+
+
+class Expansion(OneOf):
+    """`expand:` as a mapping."""
+
+    what: ClassVar[str] = "way to overflow"
+    expand: Expand = Field(description="by: 10, limit: 110")
+
+
+def _form_of_overflow(value: Any) -> str:
+    return "<expand>" if isinstance(value, dict | Expansion) else "<word>"
+
+
+Overflow: TypeAlias = Annotated[
+    Annotated[Literal["drop", "wait", "stop"], Tag("<word>")] | Annotated[Expansion, Tag("<expand>")],
+    Discriminator(_form_of_overflow),
+    Shown("`drop`, `wait`, `stop` or {expand: [Expand](#expand)}"),
+]

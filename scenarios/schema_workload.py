@@ -1,0 +1,325 @@
+"""The schema of `workload:`: a trace, or generators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from inspect import signature
+from itertools import pairwise
+from typing import Annotated, Any, ClassVar, Self, TypeAlias
+
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    SerializerFunctionWrapHandler,
+    Tag,
+    model_serializer,
+    model_validator,
+)
+
+from scenarios.fields import (
+    Count,
+    FromOne,
+    Index,
+    Lifespan,
+    Model,
+    Number,
+    OneOf,
+    PositiveNumber,
+    PositiveTime,
+    Shown,
+    Text,
+    Time,
+    checked,
+    checked_amount,
+    show_amounts,
+    wrong,
+)
+from scenarios.options import check_options
+from simcore.registry import Registry
+from simcore.units import TIME
+from workloads import ARRIVALS, LIFETIMES, TRACES
+
+
+class Registered(OneOf):
+    """One of the fields below, or a name that somebody registered, with its options."""
+
+    model_config = ConfigDict(extra="allow")
+    registry: ClassVar[Registry]
+
+    @classmethod
+    def more(cls, data: Mapping[str, Any]) -> Iterable[str]:
+        return cls.registry
+
+    @classmethod
+    def takes(cls, key: str, data: Mapping[str, Any]) -> bool:
+        return key in cls.registry or ":" in key
+
+    @classmethod
+    def parse_more(cls, data: dict[str, Any]) -> dict[str, Any]:
+        data = super().parse_more(data)
+        [(name, options)] = data.items()
+        if name not in cls.known():
+            check_options(checked(cls.registry.load, (name,))(name), options, (name,))
+        return data
+
+
+class Poisson(Model):
+    """Independent requests: exponential gaps."""
+
+    every: PositiveTime = Field(description="Mean gap.", examples=["10 s"])
+
+
+class Fixed(Model):
+    """Requests at equal distances."""
+
+    every: PositiveTime = Field(description="The gap.", examples=["1 s"])
+
+
+class Bursty(Model):
+    """Bursts of requests: exponential gaps between bursts of geometric size."""
+
+    every: PositiveTime = Field(description="Mean gap between bursts.", examples=["10 min"])
+    size: FromOne = Field(description="Mean requests in a burst, from 1.", examples=[8])
+
+
+class Arrivals(Registered):
+    """When requests arrive: one of these."""
+
+    registry: ClassVar[Registry] = ARRIVALS
+    what: ClassVar[str] = "way of arriving"
+    poisson: Poisson | None = Field(default=None, description="Independent requests.", examples=["{every: 10 s}"])
+    fixed: Fixed | None = Field(default=None, description="Requests at equal distances.", examples=["{every: 1 s}"])
+    bursty: Bursty | None = Field(default=None, description="Bursts.", examples=["{every: 10 min, size: 8}"])
+
+
+class Exponential(Model):
+    """Lifetimes without memory."""
+
+    mean: PositiveTime = Field(description="Mean lifetime.", examples=["1 h"])
+
+
+class Lognormal(Model):
+    """Lifetimes whose logarithm is normal."""
+
+    median: PositiveTime = Field(description="Half of all requests end before.", examples=["10 min"])
+    sigma: Number = Field(description="Standard deviation of the natural logarithm.", examples=[1.5])
+
+
+class Empirical(Model):
+    """Measured lifetimes. Either `quantiles`, or `values` with `weights`."""
+
+    quantiles: tuple[Time, ...] | None = Field(
+        default=None,
+        description="Ascending, at shares evenly spaced from 0 to 1; logarithmic between them.",
+        examples=["[1 s, 3 min, 2 h]"],
+        min_length=2,
+    )
+    values: tuple[Lifespan, ...] | None = Field(
+        default=None, description="Exactly these.", examples=["[5 min, never]"], min_length=1
+    )
+    weights: tuple[Number, ...] | None = Field(
+        default=None, description="How often each value occurs; equally if not given.", examples=["[9, 1]"]
+    )
+
+    @model_validator(mode="after")
+    def _form(self) -> Self:
+        if (self.quantiles is None) == (self.values is None):
+            raise wrong("needs either quantiles or values", "Give exactly one of the two.")
+        if self.quantiles and any(low > high for low, high in pairwise(self.quantiles)):
+            raise wrong("must ascend", "Order the quantiles from the shortest to the longest.", ("quantiles",))
+        if self.weights is not None and (self.values is None or len(self.weights) != len(self.values)):
+            problem = f"has {len(self.weights)} weights for {len(self.values or ())} values"
+            raise wrong(problem, "Give one weight per value.", ("weights",))
+        if self.weights is not None and not any(self.weights):
+            raise wrong("are all zero", "Give one above zero.", ("weights",))
+        return self
+
+
+class Lifetimes(Registered):
+    """How long requests stay: one of these."""
+
+    registry: ClassVar[Registry] = LIFETIMES
+    what: ClassVar[str] = "distribution of lifetimes"
+    fixed: Lifespan | None = Field(default=None, description="All equally long.", examples=["10 min"])
+    exponential: Exponential | None = Field(default=None, description="Without memory.", examples=["{mean: 1 h}"])
+    lognormal: Lognormal | None = Field(
+        default=None, description="The logarithm is normal.", examples=["{median: 10 min, sigma: 1.5}"]
+    )
+    empirical: Empirical | None = Field(
+        default=None, description="Measured.", examples=["{quantiles: [1 s, 3 min, 2 h]}"]
+    )
+
+
+class Flavour(Model):
+    """One size of request. Every key that is not listed here is a resource with its amount: `{cpu: 1, mem: 2 GB}`."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": {"type": ["number", "string"]}})
+
+    weight: Number = Field(default=1, description="How often, in relation to the other flavours.", examples=[3])
+    lifetimes: Lifetimes | None = Field(default=None, description="Its own lifetimes, instead of the workload's.")
+
+    @classmethod
+    def takes(cls, key: str, data: Mapping[str, Any]) -> bool:
+        # A mapping is no amount: a misspelt key of this model, then.
+        return not isinstance(data[key], dict | list)
+
+    @classmethod
+    def parse_more(cls, data: dict[str, Any]) -> dict[str, Any]:
+        return {key: value if key in cls.known() else checked_amount(key, value) for key, value in data.items()}
+
+    @model_serializer(mode="wrap")
+    def _show(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {**handler(self), **show_amounts(self.demand)}
+
+    @property
+    def demand(self) -> dict[str, float]:
+        """Units of each resource."""
+        return dict(self.model_extra or {})
+
+
+class Generated(Model):
+    """Requests drawn from a mix of flavours."""
+
+    arrivals: Arrivals = Field(description="When requests arrive.", examples=["{poisson: {every: 10 s}}"])
+    flavours: tuple[Flavour, ...] = Field(
+        description="The sizes of requests.",
+        examples=["[{cpu: 1, mem: 2 GB, weight: 3}, {cpu: 4, mem: 8 GB}]"],
+        min_length=1,
+    )
+    lifetimes: Lifetimes | None = Field(
+        default=None,
+        description="How long requests stay; needed unless every flavour says it.",
+        examples=["{exponential: {mean: 1 h}}"],
+    )
+    requests: Count = Field(description="How many requests.", examples=[10000])
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        for number, flavour in enumerate(self.flavours):
+            if self.lifetimes is None and flavour.lifetimes is None:
+                raise wrong("has no lifetimes", "Give `lifetimes:` here or for the workload.", ("flavours", number))
+            if not any(flavour.demand.values()):
+                raise wrong("asks for nothing", "Give an amount, like cpu: 1.", ("flavours", number))
+        if not any(flavour.weight for flavour in self.flavours):
+            raise wrong("have no weight above zero", "Give one of them a weight above zero.", ("flavours",))
+        return self
+
+
+class RandomStart(Model):
+    """A start drawn for every seed."""
+
+    random: tuple[Index, ...] = Field(
+        description="First and last row that may be drawn, counted from 0.",
+        examples=["[50000, 100000]"],
+        min_length=2,
+        max_length=2,
+    )
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.random[0] > self.random[1]:
+            raise wrong("is an empty range", "Give the lower row first.", ("random",), list(self.random))
+        return self
+
+
+def _form_of_start(value: Any) -> str:
+    return "<row>" if isinstance(value, int) else "<time>" if isinstance(value, str) else "<random>"
+
+
+def _time_text(text: str) -> str:
+    return TIME.show(checked(TIME.parse)(text))
+
+
+Start: TypeAlias = Annotated[
+    Annotated[Index, Tag("<row>")]
+    | Annotated[str, AfterValidator(_time_text), Tag("<time>")]
+    | Annotated[RandomStart, Tag("<random>")],
+    Discriminator(_form_of_start),
+    Shown("row from 0, time with a unit on the trace's clock, or [RandomStart](#randomstart)"),
+]
+
+
+class Trace(Model):
+    """Requests of a trace. A trace's own options, such as `machine` of azure-packing-2020, are further keys."""
+
+    model_config = ConfigDict(extra="allow")
+
+    trace: Text = Field(
+        description="A registered trace format (`binwright workloads` lists them), or `package.module:Class`.",
+        examples=["huawei-east-1"],
+    )
+    path: Text | None = Field(
+        default=None,
+        description="The file, relative to this one; without it, the trace is looked up in $BINWRIGHT_TRACES and the "
+        "user's cache folder.",
+        examples=["../shared/traces/huawei-east-1.csv"],
+    )
+    start: Start = Field(default=0, description="The first request.", examples=[0, "3 d", "{random: [50000, 100000]}"])
+    requests: Count | None = Field(
+        default=None, description="How many requests; all to the end if not given.", examples=[2000]
+    )
+    superpose: Count = Field(
+        default=1,
+        description="How many windows of the trace are laid over one another: random starts are drawn for each, "
+        "others follow one another in the trace.",
+        examples=[2],
+    )
+    time_scale: PositiveNumber = Field(
+        default=1.0,
+        description="Multiplies the time between arrivals, and only that: 2 halves the load.",
+        examples=[0.5],
+    )
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        for key in ("arrivals", "flavours"):
+            if isinstance(data, Mapping) and data.get(key) is not None:
+                remedy = "A workload is a trace or generated; what an extended file says is taken back by `key: null`."
+                raise wrong("does not go with a trace", remedy, (key,))
+        return data
+
+    @classmethod
+    def more(cls, data: Mapping[str, Any]) -> Iterable[str]:
+        name = str(data.get("trace"))
+        return signature(TRACES.load(name)).parameters if name in TRACES else ()
+
+    @classmethod
+    def takes(cls, key: str, data: Mapping[str, Any]) -> bool:
+        return ":" in str(data.get("trace")) or key in cls.more(data)
+
+    @classmethod
+    def parse_more(cls, data: dict[str, Any]) -> dict[str, Any]:
+        if isinstance(data["trace"], str):
+            options = {key: value for key, value in data.items() if key not in cls.known()}
+            check_options(checked(TRACES.load, ("trace",))(data["trace"]), options)
+        return data
+
+    @model_validator(mode="after")
+    def _length(self) -> Self:
+        if self.superpose > 1 and self.requests is None and not isinstance(self.start, RandomStart):
+            remedy = "Windows that follow one another need a length: give `requests:`, or a random start."
+            raise wrong("is missing", remedy, ("requests",))
+        return self
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The trace's own options."""
+        return dict(self.model_extra or {})
+
+
+def _form_of_workload(value: Any) -> str:
+    if not isinstance(value, Mapping):
+        return "<generated>" if isinstance(value, Generated) else "<trace>"
+    keys = {key for key, given in value.items() if given is not None}
+    if "trace" in keys or len(keys & Trace.known().keys()) >= len(keys & Generated.known().keys()):
+        return "<trace>"
+    return "<generated>"
+
+
+Workload: TypeAlias = Annotated[
+    Annotated[Trace, Tag("<trace>")] | Annotated[Generated, Tag("<generated>")],
+    Discriminator(_form_of_workload),
+    Shown("[Trace](#trace) or [Generated](#generated)"),
+]

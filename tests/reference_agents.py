@@ -1,0 +1,152 @@
+"""Every heuristic as the slow, obvious rule, in exact arithmetic: what the kernels are compared with.
+
+Each takes lists [servers][nodes][resources] and answers (server, node), the node being 0 for a spread request, or
+None. `min` and `max` keep the first of equals, which is the tie rule: candidates come lowest index first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import floor
+from typing import TypeAlias
+
+Room: TypeAlias = list[list[list[int]]]
+Demand: TypeAlias = tuple[int, ...]
+Where: TypeAlias = tuple[int, int]
+Rule: TypeAlias = Callable[[Room, Room, Demand, bool], Where | None]
+
+
+def parts(demand: Demand, nodes: int) -> list[Demand]:
+    """What each node of a server gives to a spread request."""
+    return [tuple(amount // nodes + (node < amount % nodes) for amount in demand) for node in range(nodes)]
+
+
+def after(free: Room, demand: Demand, spread: bool, where: Where) -> list[list[int]]:
+    """What the server has left on each node with the request there; negative where it does not fit."""
+    server, chosen = where
+    nodes = len(free[server])
+    nothing = (0,) * len(demand)
+    taken = parts(demand, nodes) if spread else [demand if node == chosen else nothing for node in range(nodes)]
+    return [[a - b for a, b in zip(has, takes, strict=True)] for has, takes in zip(free[server], taken, strict=True)]
+
+
+def feasible(free: Room, demand: Demand, spread: bool) -> list[Where]:
+    """Everywhere that the request fits, lowest index first."""
+    everywhere = [(s, n) for s, server in enumerate(free) for n in range(1 if spread else len(server))]
+    return [where for where in everywhere if all(min(node) >= 0 for node in after(free, demand, spread, where))]
+
+
+def remaining(free: Room, server: int) -> int:
+    """The first resource, over all nodes."""
+    return sum(node[0] for node in free[server])
+
+
+def billionths(value: Fraction) -> int:
+    """To the nearest."""
+    return floor(value * 10**9 + Fraction(1, 2))
+
+
+def free_share(free: Room, capacity: Room, server: int, node: int) -> Fraction:
+    """Least over the resources the node has."""
+    return min(
+        (Fraction(f, c) for f, c in zip(free[server][node], capacity[server][node], strict=True) if c),
+        default=Fraction(1),
+    )
+
+
+def first_fit(free: Room, capacity: Room, demand: Demand, spread: bool) -> Where | None:
+    """The first."""
+    return next(iter(feasible(free, demand, spread)), None)
+
+
+def best_fit(free: Room, capacity: Room, demand: Demand, spread: bool) -> Where | None:
+    """The server with least remaining, the first of equals; its node with least."""
+    return min(
+        feasible(free, demand, spread), key=lambda w: (remaining(free, w[0]), w[0], free[w[0]][w[1]][0]), default=None
+    )
+
+
+def best_fit_loose(free: Room, capacity: Room, demand: Demand, spread: bool) -> Where | None:
+    """Least remaining on the server, then most on the node."""
+    return min(
+        feasible(free, demand, spread), key=lambda w: (remaining(free, w[0]), w[0], -free[w[0]][w[1]][0]), default=None
+    )
+
+
+def worst_fit(free: Room, capacity: Room, demand: Demand, spread: bool) -> Where | None:
+    """Most remaining on the server, then on the node."""
+    return max(
+        feasible(free, demand, spread), key=lambda w: (remaining(free, w[0]), -w[0], free[w[0]][w[1]][0]), default=None
+    )
+
+
+def balance_fit(free: Room, capacity: Room, demand: Demand, spread: bool) -> Where | None:
+    """Single requests: where the shares of the server's nodes lie furthest apart, then the emptiest node."""
+    if spread:
+        return first_fit(free, capacity, demand, spread)
+
+    def key(where: Where) -> tuple[int, int, Fraction]:
+        server, node = where
+        shares = [free_share(free, capacity, server, n) for n in range(len(free[server]))]
+        return billionths(max(shares) - min(shares)), -server, shares[node]
+
+    return max(feasible(free, demand, spread), key=key, default=None)
+
+
+def dot_product(free: Room, capacity: Room, demand: Demand, spread: bool) -> Where | None:
+    """Largest sum of demand share x free share."""
+
+    def key(where: Where) -> int:
+        server, node = where
+        nodes = len(free[server])
+        taken = dict(enumerate(parts(demand, nodes))) if spread else {node: demand}
+        return billionths(
+            sum(
+                (
+                    Fraction(amount, c) * Fraction(f, c)
+                    for n, amounts in taken.items()
+                    for amount, f, c in zip(amounts, free[server][n], capacity[server][n], strict=True)
+                    if c
+                ),
+                Fraction(0),
+            )
+        )
+
+    return max(feasible(free, demand, spread), key=key, default=None)
+
+
+def sizes_held(room: list[list[int]], capacity: list[list[int]]) -> list[bool]:
+    """Whether every node has 80, 40, 20 % of every resource."""
+    return [
+        all(
+            f * 100 >= c * percent
+            for has, is_there in zip(room, capacity, strict=True)
+            for f, c in zip(has, is_there, strict=True)
+        )
+        for percent in (80, 40, 20)
+    ]
+
+
+def internal(free: Room, capacity: Room, demand: Demand, spread: bool) -> Where | None:
+    """Least sizes lost, the largest first; least remaining on the server; most remaining on the node."""
+
+    def key(where: Where) -> tuple[list[bool], int, int, int]:
+        server, node = where
+        before = sizes_held(free[server], capacity[server])
+        later = sizes_held(after(free, demand, spread, where), capacity[server])
+        lost = [had and not has for had, has in zip(before, later, strict=True)]
+        return lost, remaining(free, server), server, -free[server][node][0]
+
+    return min(feasible(free, demand, spread), key=key, default=None)
+
+
+RULES: dict[str, Rule] = {
+    "first-fit": first_fit,
+    "best-fit": best_fit,
+    "best-fit loose": best_fit_loose,
+    "worst-fit": worst_fit,
+    "balance-fit": balance_fit,
+    "dot-product": dot_product,
+    "internal": internal,
+}

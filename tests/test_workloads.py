@@ -1,0 +1,333 @@
+"""Windows over traces and generated workloads: what they hold, what each seed fixes, and what they refuse."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simcore.errors import WorkloadError
+from simcore.vocabulary import Workload
+from workloads import ARRIVALS, LIFETIMES
+from workloads.arrivals import Arrivals, Bursty, Poisson
+from workloads.arrivals import Fixed as FixedGaps
+from workloads.fit import fit
+from workloads.generators import Flavour, Synthetic, generate
+from workloads.lifetimes import Empirical, Exponential, Fixed, Lifetimes, Lognormal
+from workloads.windows import RandomStart, TimeStart, Window, select
+
+INF = float("inf")
+SMALL = Flavour({"cpu": 1, "mem": 2}, weight=3)
+LARGE = Flavour({"cpu": 8}, lifetimes=Fixed(50.0))
+SPEC = Synthetic(400, Poisson(10.0), (SMALL, LARGE), Exponential(100.0))
+
+ARRIVAL_EXAMPLES: dict[str, Arrivals] = {
+    "poisson": Poisson(10.0),
+    "fixed": FixedGaps(10.0),
+    "bursty": Bursty(30.0, 3.0),
+}
+LIFETIME_EXAMPLES: dict[str, Lifetimes] = {
+    "fixed": Fixed(100.0),
+    "exponential": Exponential(100.0),
+    "lognormal": Lognormal(60.0, 1.0),
+    "empirical": Empirical(quantiles=(1.0, 10.0, 100.0, 1000.0)),
+}
+
+
+def trace(rows: int) -> pl.DataFrame:
+    """Row i arrives at 100 + 10 i, lasts i + 1 and wants i + 1 cpu and a quarter of that as mem."""
+    number = np.arange(rows)
+    return pl.DataFrame(
+        {
+            "id": number + 1000,
+            "arrival": 100.0 + 10.0 * number,
+            "lifetime": number + 1.0,
+            "cpu": number + 1.0,
+            "mem": (number + 1) / 4,
+        }
+    )
+
+
+def content(workload: Workload) -> tuple[bytes, ...]:
+    return tuple(part.tobytes() for part in (workload.arrival, workload.duration, workload.demand, workload.id))
+
+
+# Windows
+
+
+def test_the_whole_trace_in_quanta() -> None:
+    workload = select(trace(3), Window(), ("mem", "cpu"), seed=0)
+    assert workload.resources == ("mem", "cpu")
+    assert workload.arrival.tolist() == [0.0, 10.0, 20.0]
+    assert workload.duration.tolist() == [1.0, 2.0, 3.0]
+    assert workload.demand.tolist() == [[250_000, 1_000_000], [500_000, 2_000_000], [750_000, 3_000_000]]
+    assert workload.demand.dtype == np.int64
+    assert workload.id.tolist() == [1000, 1001, 1002]
+
+
+def test_windows_by_row_and_by_time() -> None:
+    frame = trace(10)
+    assert select(frame, Window(4, 2), ("cpu",), 0).id.tolist() == [1004, 1005]
+    assert select(frame, Window(8), ("cpu",), 0).id.tolist() == [1008, 1009]
+    assert select(frame, Window(TimeStart(130), 2), ("cpu",), 0).id.tolist() == [1003, 1004]
+    assert select(frame, Window(TimeStart(131), 2), ("cpu",), 0).id.tolist() == [1004, 1005]
+
+
+def test_time_scale_moves_arrivals_only() -> None:
+    workload = select(trace(3), Window(time_scale=2.5), ("cpu",), 0)
+    assert workload.arrival.tolist() == [0.0, 25.0, 50.0]
+    assert workload.duration.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_random_starts_cover_both_ends_and_differ_between_windows() -> None:
+    frame = trace(8)
+    seen = {int(select(frame, Window(RandomStart(2, 4), 1), ("cpu",), seed).id[0]) for seed in range(60)}
+    assert seen == {1002, 1003, 1004}
+    pairs = {tuple(select(frame, Window(RandomStart(2, 4), 1, 2), ("cpu",), seed).id) for seed in range(60)}
+    assert any(first.split(":")[1] != second.split(":")[1] for first, second in pairs)
+
+
+def test_superposed_windows_from_a_fixed_start_follow_one_another() -> None:
+    workload = select(trace(6), Window(1, 2, superpose=2), ("cpu",), 0)
+    assert workload.id.tolist() == ["w1:1001", "w2:1003", "w1:1002", "w2:1004"]
+    assert workload.arrival.tolist() == [0.0, 0.0, 10.0, 10.0]
+    assert workload.duration.tolist() == [2.0, 4.0, 3.0, 5.0]
+    assert workload.demand[:, 0].tolist() == [2_000_000, 4_000_000, 3_000_000, 5_000_000]
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    gaps=st.lists(st.integers(0, 3), min_size=1, max_size=30),
+    superpose=st.integers(1, 5),
+    length=st.none() | st.integers(1, 10),
+    seed=st.integers(0, 2**32),
+    data=st.data(),
+)
+def test_superposed_windows(
+    gaps: list[int], superpose: int, length: int | None, seed: int, data: st.DataObject
+) -> None:
+    frame = trace(len(gaps)).with_columns(arrival=pl.Series(np.cumsum(gaps), dtype=pl.Float64))
+    length = None if length is None else min(length, len(gaps))
+    high = data.draw(st.integers(0, len(gaps) - (length or 1)))
+    window = Window(RandomStart(data.draw(st.integers(0, high)), high), length, superpose)
+    workload = select(frame, window, ("cpu", "mem"), seed)
+    assert workload.arrival[0] == 0.0
+    assert (np.diff(workload.arrival) >= 0).all()
+    assert len(set(workload.id.tolist())) == len(workload)
+    if length is not None:
+        assert len(workload) == length * superpose
+    assert content(workload) == content(select(frame, window, ("cpu", "mem"), seed))
+    # More windows draw further starts and leave the first ones alone.
+    more = select(frame, replace(window, superpose=superpose + 1), ("cpu", "mem"), seed)
+    if superpose > 1:
+        kept = [name for name in more.id.tolist() if not name.startswith(f"w{superpose + 1}:")]
+        assert kept == workload.id.tolist()
+
+
+@pytest.mark.parametrize(
+    ("window", "resources", "message"),
+    [
+        (Window(10), ("cpu",), "workload.start: the window leaves the trace: it wants row 10 (got 10)"),
+        (Window(-1), ("cpu",), "workload.start: the window leaves the trace: it wants row -1 (got -1)"),
+        (Window(8, 3), ("cpu",), "workload.start: the window leaves the trace: it wants 3 requests from row 8 (got 8)"),
+        (Window(2, 5, 2), ("cpu",), "workload.start: the window leaves the trace: it wants 10 requests from row 2"),
+        (Window(RandomStart(0, 9), 2), ("cpu",), "workload.start: the window leaves the trace: it wants 2 requests"),
+        (Window(RandomStart(5, 4)), ("cpu",), "workload.start.random: an impossible range (got [5, 4])"),
+        (Window(TimeStart(191)), ("cpu",), "workload.start: nothing arrives at that time or later (got '191 s')"),
+        (Window(2, superpose=2), ("cpu",), "workload.requests: superposed windows from a fixed start"),
+        (Window(requests=0), ("cpu",), "workload.requests: out of range (got 0)"),
+        (Window(superpose=0), ("cpu",), "workload.superpose: out of range (got 0)"),
+        (Window(time_scale=0), ("cpu",), "workload.time_scale: out of range (got 0)"),
+        (Window(time_scale=math.nan), ("cpu",), "workload.time_scale: out of range (got nan)"),
+        (Window(), ("cpu", "gpu"), "cluster: the trace has no demand for gpu\n  Resources of this trace: cpu, mem."),
+    ],
+)
+def test_impossible_windows(window: Window, resources: tuple[str, ...], message: str) -> None:
+    with pytest.raises(WorkloadError) as caught:
+        select(trace(10), window, resources, seed=0)
+    assert str(caught.value).startswith(message)
+    assert caught.value.remedy
+
+
+def test_requests_for_none_of_the_clusters_resources() -> None:
+    frame = trace(3).with_columns(gpu=pl.Series([0.0, 0.5, 1e-8]))
+    assert len(select(frame, Window(), ("cpu", "gpu"), 0)) == 3
+    with pytest.raises(WorkloadError, match="2 of 3 requests ask for none of gpu"):
+        select(frame, Window(), ("gpu",), 0)
+
+
+# Generators
+
+
+def test_every_registered_generator_has_an_example() -> None:
+    assert set(ARRIVAL_EXAMPLES) == set(ARRIVALS)
+    assert set(LIFETIME_EXAMPLES) == set(LIFETIMES)
+    for name, arrivals in ARRIVAL_EXAMPLES.items():
+        assert isinstance(arrivals, ARRIVALS.load(name))
+    for name, lifetimes in LIFETIME_EXAMPLES.items():
+        assert isinstance(lifetimes, LIFETIMES.load(name))
+
+
+@pytest.mark.parametrize("arrivals", ARRIVAL_EXAMPLES.values(), ids=ARRIVAL_EXAMPLES)
+@pytest.mark.parametrize("lifetimes", LIFETIME_EXAMPLES.values(), ids=LIFETIME_EXAMPLES)
+def test_same_seed_same_bytes_and_more_requests_continue_fewer(arrivals: Arrivals, lifetimes: Lifetimes) -> None:
+    spec = replace(SPEC, arrivals=arrivals, lifetimes=lifetimes)
+    workload = generate(spec, ("cpu", "mem"), seed=5)
+    assert content(workload) == content(generate(spec, ("cpu", "mem"), seed=5))
+    assert content(workload) != content(generate(spec, ("cpu", "mem"), seed=6))
+    parts = (workload.arrival, workload.duration, workload.demand, workload.id)
+    assert [part.dtype.name for part in parts] == ["float64", "float64", "int64", "int64"]
+    assert workload.arrival[0] == 0
+    assert (np.diff(workload.arrival) >= 0).all()
+    assert (workload.duration >= 0).all()
+    longer = generate(replace(spec, requests=1000), ("cpu", "mem"), seed=5)
+    assert longer.arrival[:400].tobytes() == workload.arrival.tobytes()
+    assert longer.demand[:400].tobytes() == workload.demand.tobytes()
+    assert longer.duration[:400].tobytes() == workload.duration.tobytes()
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 2**63), mean=st.floats(0.1, 1e6), every=st.floats(0, 1e6), weight=st.floats(0.01, 100))
+def test_a_change_of_one_part_moves_no_other(seed: int, mean: float, every: float, weight: float) -> None:
+    base = generate(SPEC, ("cpu", "mem"), seed)
+    lasting = generate(replace(SPEC, lifetimes=Exponential(mean)), ("cpu", "mem"), seed)
+    assert lasting.arrival.tobytes() == base.arrival.tobytes()
+    assert lasting.demand.tobytes() == base.demand.tobytes()
+    moved = generate(replace(SPEC, arrivals=Poisson(every)), ("cpu", "mem"), seed)
+    assert moved.duration.tobytes() == base.duration.tobytes()
+    assert moved.demand.tobytes() == base.demand.tobytes()
+    mixed = generate(replace(SPEC, flavours=(replace(SMALL, weight=weight), LARGE)), ("cpu", "mem"), seed)
+    assert mixed.arrival.tobytes() == base.arrival.tobytes()
+    same = (mixed.demand == base.demand).all(axis=1)
+    assert (mixed.duration[same] == base.duration[same]).all()
+
+
+def test_flavours_and_their_own_lifetimes() -> None:
+    workload = generate(replace(SPEC, requests=20_000), ("mem", "cpu"), seed=1)
+    large = workload.demand[:, 1] == 8_000_000
+    assert large.mean() == pytest.approx(0.25, abs=0.01)
+    assert set(map(tuple, workload.demand.tolist())) == {(0, 8_000_000), (2_000_000, 1_000_000)}
+    assert set(workload.duration[large]) == {50.0}
+    assert workload.duration[~large].mean() == pytest.approx(100, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "gap"),
+    [(Poisson(10.0), 10.0), (FixedGaps(10.0), 10.0), (Bursty(30.0, 3.0), 10.0), (Bursty(9.0, 1.0), 9.0)],
+)
+def test_mean_gaps(arrivals: Arrivals, gap: float) -> None:
+    times = arrivals.draw(100_000, np.random.default_rng(0))
+    assert len(times) == 100_000
+    assert times[-1] / 1e5 == pytest.approx(gap, rel=0.03)
+
+
+def test_bursts_are_geometric() -> None:
+    times = Bursty(30.0, 3.0).draw(200_000, np.random.default_rng(0))
+    _, sizes = np.unique(times, return_counts=True)
+    assert sizes.mean() == pytest.approx(3, rel=0.02)
+    assert (sizes == 1).mean() == pytest.approx(1 / 3, rel=0.02)
+    assert (sizes == 2).mean() == pytest.approx(2 / 9, rel=0.03)
+
+
+def test_lifetimes_at_shares() -> None:
+    shares = np.array([0.0, 0.25, 0.5, 0.75, 1 - 2**-53])
+    assert Lognormal(60.0, 2.0).at(shares)[2] == pytest.approx(60)
+    assert Exponential(10.0).at(shares)[2] == pytest.approx(10 * math.log(2))
+    middle = math.expm1((math.log1p(9) + math.log1p(99)) / 2)
+    assert Empirical(quantiles=(9, 99, 99)).at(shares) == pytest.approx([9, middle, 99, 99, 99])
+    assert Empirical(values=(5, INF, 7)).at(shares).tolist() == [5, 5, INF, 7, 7]
+    assert Empirical(values=(5, INF, 7), weights=(0, 1, 1)).at(shares).tolist() == [INF, INF, 7, 7, 7]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"requests": 0}, "workload.requests: no requests (got 0)"),
+        ({"flavours": ()}, "workload.flavours: no flavours"),
+        ({"flavours": (replace(SMALL, weight=0),)}, "workload.flavours: all weights are zero"),
+        ({"flavours": (SMALL, replace(SMALL, weight=-1))}, "workload.flavours.1.weight: not a weight (got -1)"),
+        ({"flavours": (Flavour({"gpu": 1}),)}, "workload.flavours.0.gpu: the cluster has no gpu (got 1)"),
+        ({"flavours": (Flavour({"cpu": -1}),)}, "workload.flavours.0.cpu: a demand that is no amount (got -1)"),
+        ({"flavours": (Flavour({"cpu": math.nan}),)}, "workload.flavours.0.cpu: a demand that is no amount (got nan)"),
+        ({"flavours": (Flavour({"cpu": 0}),)}, "workload.flavours.0: this flavour asks for nothing"),
+        ({"lifetimes": None}, "workload.lifetimes: no lifetimes"),
+        ({"lifetimes": Fixed(-1)}, "workload.lifetimes: a draw of lifetimes is no time (got -1.0)"),
+        ({"lifetimes": Fixed(math.nan)}, "workload.lifetimes: a draw of lifetimes is no time (got nan)"),
+        ({"lifetimes": Empirical()}, "workload.lifetimes: give either quantiles or values"),
+        ({"lifetimes": Empirical((1, 2), (3,))}, "workload.lifetimes: give either quantiles or values"),
+        ({"lifetimes": Empirical((1,))}, "workload.lifetimes: one quantile is none"),
+        ({"lifetimes": Empirical((2, 1))}, "workload.lifetimes: quantiles are ascending"),
+        ({"lifetimes": Empirical((1, INF))}, "workload.lifetimes: quantiles are finite"),
+        ({"lifetimes": Empirical((), (1, 2), (1,))}, "workload.lifetimes: as many weights as values"),
+        ({"lifetimes": Empirical((), (1, 2), (0, 0))}, "workload.lifetimes: weights are zero or more, one above"),
+        ({"arrivals": FixedGaps(-1.0)}, "workload.arrivals: a draw of arrivals is no time (got -1.0)"),
+        ({"arrivals": Bursty(1.0, 0.5)}, "workload.arrivals.size: bursts are of 1 or more (got 0.5)"),
+    ],
+)
+def test_impossible_generators(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(WorkloadError) as caught:
+        generate(replace(SPEC, **change), ("cpu", "mem"), seed=0)
+    assert str(caught.value).startswith(message)
+    assert caught.value.remedy
+
+
+# The fit
+
+
+def generated_trace(requests: int) -> pl.DataFrame:
+    flavours = (
+        Flavour({"cpu": 1, "mem": 2}, 3, Lognormal(600.0, 1.0)),
+        Flavour({"cpu": 4, "mem": 8}, 1, Exponential(5000.0)),
+    )
+    made = generate(Synthetic(requests, Poisson(20.0), flavours), ("cpu", "mem"), seed=3)
+    columns = {"id": made.id, "arrival": made.arrival, "lifetime": made.duration}
+    return pl.DataFrame({**columns, "cpu": made.demand[:, 0] / 1e6, "mem": made.demand[:, 1] / 1e6})
+
+
+def test_fit_finds_the_generator_again() -> None:
+    frame = generated_trace(20_000)
+    spec = fit(frame, flavours=2)
+    assert spec.requests == 20_000
+    assert spec.arrivals == Poisson(pytest.approx(20, rel=0.03))  # type: ignore[arg-type]
+    assert [dict(flavour.demand) for flavour in spec.flavours] == [{"cpu": 1, "mem": 2}, {"cpu": 4, "mem": 8}]
+    assert [flavour.weight for flavour in spec.flavours] == pytest.approx([0.75, 0.25], abs=0.01)
+    again = generate(spec, ("cpu", "mem"), seed=4)
+    small = again.demand[:, 0] == 1_000_000
+    assert again.duration[small].mean() == pytest.approx(600 * math.exp(0.5), rel=0.05)
+    assert np.median(again.duration[small]) == pytest.approx(600, rel=0.05)
+    assert again.duration[~small].mean() == pytest.approx(5000, rel=0.05)
+
+
+def test_fit_makes_up_for_requests_whose_end_was_not_seen() -> None:
+    frame = generated_trace(20_000)
+    end = float(frame["arrival"][-1])
+    cut = frame.head(19_900).filter(pl.col("arrival") < end - 8000)
+    # Watched only for as long as the trace lasts after them, up to 8000 s.
+    unseen = cut.with_columns(
+        lifetime=pl.when(pl.col("arrival") + pl.col("lifetime") > end - 8000).then(INF).otherwise("lifetime")
+    )
+    assert unseen["lifetime"].is_infinite().any()
+    drawn = generate(fit(unseen, flavours=2), ("cpu", "mem"), seed=4)
+    large = drawn.demand[:, 0] == 4_000_000
+    assert np.median(drawn.duration[large]) == pytest.approx(5000 * math.log(2), rel=0.06)
+
+
+def test_fit_of_a_flavour_that_never_ends() -> None:
+    frame = trace(4).with_columns(cpu=1.0, mem=1.0, lifetime=INF)
+    (flavour,) = fit(frame, flavours=1, points=3).flavours
+    assert flavour.lifetimes == Empirical(quantiles=(130.0, 130.0, 130.0))
+    with pytest.raises(WorkloadError, match="too little to fit"):
+        fit(frame.head(1))
+
+
+def test_importing_workloads_loads_neither_polars_nor_numpy() -> None:
+    check = "import sys, workloads; sys.exit(bool({'polars', 'numpy', 'scipy'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0

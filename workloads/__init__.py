@@ -1,0 +1,61 @@
+"""Requests from generators and traces.
+
+What there is: `TRACES`, `ARRIVALS` and `LIFETIMES`, each open to third parties by its entry point group, and
+`catalogue()` over all three. What to call: `workloads.traces.library` (find, detect, read a trace),
+`workloads.windows` (select requests from it), `workloads.generators` (generate requests),
+`workloads.describe` (what a trace holds; convert it) and `workloads.fit` (a generator like a trace).
+"""
+
+from typing import NamedTuple
+
+from simcore.registry import Registry
+
+TRACES = Registry(
+    "trace",
+    "binwright.traces",
+    {
+        "huawei-east-1": "workloads.traces.huawei:Huawei",
+        "azure-vm-2017": "workloads.traces.azure_vm:AzureVM",
+        "alibaba-openb": "workloads.traces.openb:OpenB",
+        "azure-packing-2020": "workloads.traces.azure_packing:AzurePacking",
+        "table": "workloads.traces.table:Table",
+    },
+)
+ARRIVALS = Registry(
+    "arrivals",
+    "binwright.arrivals",
+    {
+        "poisson": "workloads.arrivals:Poisson",
+        "fixed": "workloads.arrivals:Fixed",
+        "bursty": "workloads.arrivals:Bursty",
+    },
+)
+LIFETIMES = Registry(
+    "lifetimes",
+    "binwright.lifetimes",
+    {
+        "fixed": "workloads.lifetimes:Fixed",
+        "exponential": "workloads.lifetimes:Exponential",
+        "lognormal": "workloads.lifetimes:Lognormal",
+        "empirical": "workloads.lifetimes:Empirical",
+    },
+)
+
+
+class Entry(NamedTuple):
+    """One line of `binwright workloads`."""
+
+    kind: str
+    name: str
+    summary: str
+    reference: str
+
+
+def catalogue() -> list[Entry]:
+    """Every registered trace, arrival process and lifetime distribution."""
+    return [
+        Entry(registry.kind, name, found.summary, found.reference)
+        for registry in (TRACES, ARRIVALS, LIFETIMES)
+        for name in registry
+        for found in [registry.load(name)]
+    ]

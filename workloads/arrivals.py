@@ -1,0 +1,83 @@
+"""When generated requests arrive. The first one arrives at 0, and a longer draw continues a shorter one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from simcore.errors import WorkloadError
+from simcore.vocabulary import Floats
+
+
+class Arrivals(Protocol):
+    """A way of arriving; its fields are the options that a scenario may set."""
+
+    summary: ClassVar[str]
+    reference: ClassVar[str]
+
+    def draw(self, n: int, rng: np.random.Generator) -> Floats:
+        """Ascending times float64 [n] in seconds, the first 0."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Poisson:
+    """Independent requests, a mean of `every` seconds apart."""
+
+    every: float
+
+    summary: ClassVar[str] = "independent requests: exponential gaps with a mean of `every`."
+    reference: ClassVar[str] = "Kingman, Poisson Processes, 1993"
+
+    def draw(self, n: int, rng: np.random.Generator) -> Floats:
+        return _from_zero(_gaps(self.every, rng.random(n - 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """One request every `every` seconds."""
+
+    every: float
+
+    summary: ClassVar[str] = "one request every `every`."
+    reference: ClassVar[str] = "the published fabric protocol: one request per time step"
+
+    def draw(self, n: int, rng: np.random.Generator) -> Floats:
+        return np.arange(n, dtype=np.float64) * self.every
+
+
+@dataclass(frozen=True, slots=True)
+class Bursty:
+    """Bursts a mean of `every` seconds apart, each of a geometric number of requests of mean `size`."""
+
+    every: float
+    size: float
+
+    summary: ClassVar[str] = (
+        "bursts at exponential gaps with a mean of `every`, of geometric size with a mean of `size`."
+    )
+    reference: ClassVar[str] = "batch Poisson process; bursts as in Bergsma et al., SOSP 2021"
+
+    def draw(self, n: int, rng: np.random.Generator) -> Floats:
+        if not 1 <= self.size < np.inf:
+            raise WorkloadError(
+                "bursts are of 1 or more", key="workload.arrivals.size", value=self.size, remedy="Raise it."
+            )
+        # A pair of uniforms per burst keeps a longer draw a continuation of a shorter one.
+        gap, size = rng.random((n, 2)).T
+        if self.size == 1:
+            sizes = np.ones(n, dtype=np.int64)
+        else:
+            # log1p(-1/size) < 0; the cut at n keeps the far tail inside int64.
+            sizes = np.minimum(1 + np.log1p(-size) // np.log1p(-1 / self.size), n).astype(np.int64)
+        return np.repeat(_from_zero(_gaps(self.every, gap[:-1])), sizes)[:n]
+
+
+def _gaps(mean: float, uniform: Floats) -> Floats:
+    return -mean * np.log1p(-uniform)
+
+
+def _from_zero(gaps: Floats) -> Floats:
+    return np.concatenate([[0.0], np.cumsum(gaps)])

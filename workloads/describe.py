@@ -1,0 +1,128 @@
+"""What a trace holds, as plain data for a command line to print; and its conversion to Parquet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simcore.errors import UserError
+from simcore.vocabulary import Floats
+from workloads import TRACES
+from workloads.traces.check import COMMON
+from workloads.traces.library import detect, read, write
+
+if TYPE_CHECKING:
+    import polars as pl
+
+POINTS = 48
+QUANTILES = {"p10": 0.1, "p50": 0.5, "p90": 0.9, "p99": 0.99}
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a trace holds.
+
+    `resources`: a row per resource: resource, unit, total, mean, max (units).
+    `flavours`: a row per distinct demand, the most frequent first: the resources, count, share, never_ending, and
+    p10, p50, p90, p99, mean of its lifetimes in seconds (a quantile is inf where it never ends; the mean is over
+    those that end). `lifetimes`: the same columns over all requests, one row.
+    `load`: a row per point in time: time (s), running (requests), and the demand of each resource running (units).
+    `peak`: the largest running demand of each resource, and of `running`, at any time.
+    """
+
+    format: str
+    path: Path
+    requests: int
+    first: float
+    last: float
+    never_ending: int
+    resources: pl.DataFrame
+    flavours: pl.DataFrame
+    lifetimes: pl.DataFrame
+    load: pl.DataFrame
+    peak: dict[str, float]
+
+
+def describe(path: str | Path, *, cache: Path | None = None) -> Description:
+    """What the trace in a file of any known format holds."""
+    import polars as pl
+
+    name = detect(path)
+    frame = read(name, path, cache=cache)
+    names = [column for column in frame.columns if column not in COMMON]
+    load, peak = _load(frame, names)
+    units = TRACES.load(name).units
+    return Description(
+        format=name,
+        path=Path(path),
+        requests=len(frame),
+        first=frame["arrival"][0],
+        last=frame["arrival"][-1],
+        never_ending=int(frame["lifetime"].is_infinite().sum()),
+        resources=pl.DataFrame(
+            {
+                "resource": names,
+                "unit": [units.get(resource, "") for resource in names],
+                "total": [frame[resource].sum() for resource in names],
+                "mean": [frame[resource].mean() for resource in names],
+                "max": [frame[resource].max() for resource in names],
+            }
+        ),
+        flavours=frame.group_by(names)
+        .agg(*_summary(len(frame)))
+        .sort("count", *names, descending=[True] + [False] * len(names)),
+        lifetimes=frame.select(*_summary(len(frame))),
+        load=load,
+        peak=peak,
+    )
+
+
+def convert(path: str | Path, out: str | Path) -> int:
+    """Write the trace in a file of any known format as Parquet in the common columns; how many requests it has."""
+    frame = read(detect(path), path)
+    try:
+        write(frame, Path(out))
+    except OSError as error:
+        raise UserError(
+            f"cannot write it: {error.strerror}", file=out, remedy="Give a path in a folder that you may write to."
+        ) from error
+    return len(frame)
+
+
+def _summary(requests: int) -> list[pl.Expr]:
+    import polars as pl
+
+    lifetime = pl.col("lifetime")
+    return [
+        pl.len().alias("count"),
+        (pl.len() / requests).alias("share"),
+        lifetime.is_infinite().sum().alias("never_ending"),
+        *(lifetime.quantile(share, "higher").alias(name) for name, share in QUANTILES.items()),
+        lifetime.filter(lifetime.is_finite()).mean().alias("mean"),
+    ]
+
+
+def _load(frame: pl.DataFrame, names: list[str]) -> tuple[pl.DataFrame, dict[str, float]]:
+    """Running demand at `POINTS` times evenly spaced over the arrivals, and the peaks.
+
+    At one instant, releases come before arrivals, as in the engine.
+    """
+    import polars as pl
+
+    arrival, lifetime = frame["arrival"].to_numpy(), frame["lifetime"].to_numpy()
+    ends = np.isfinite(lifetime)
+    times = np.concatenate([(arrival + lifetime)[ends], arrival])
+    order = np.argsort(times, kind="stable")
+    points = np.linspace(arrival[0], arrival[-1], POINTS)
+    last_event = np.searchsorted(times[order], points, side="right") - 1
+    load: dict[str, Floats] = {"time": points}
+    peak: dict[str, float] = {}
+    for name, amount in {"running": np.ones(len(frame)), **{name: frame[name].to_numpy() for name in names}}.items():
+        # Rounded to a quantum: sums that return to nothing leave 1e-11 behind.
+        running = np.cumsum(np.concatenate([-amount[ends], amount])[order]).round(6)
+        load[name] = running[last_event]
+        peak[name] = float(running.max())
+    return pl.DataFrame(load), peak

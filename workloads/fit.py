@@ -1,0 +1,103 @@
+"""A generated workload like a trace: its flavours, its mean gap, and the lifetimes of each flavour."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simcore.errors import WorkloadError
+from simcore.vocabulary import Floats
+from workloads.arrivals import Poisson
+from workloads.generators import Flavour, Synthetic
+from workloads.lifetimes import Empirical
+from workloads.traces.check import COMMON
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def fit(frame: pl.DataFrame, flavours: int = 8, points: int = 21, requests: int | None = None) -> Synthetic:
+    """A `Synthetic` with the trace's most frequent flavours, rounded to what a YAML can be read with.
+
+    Arrivals are Poisson with the trace's mean gap (its batches and its days are lost); weights are the counts'
+    shares; lifetimes are `points` quantiles per flavour.
+
+    A request that never ends was only watched until the trace ended, so quantiles come from the Kaplan-Meier
+    estimate of its flavour; where even that knows no end, from the length of the trace. The last quantile is then
+    set so that the interpolated quantiles have that estimate's mean: a flavour offers the load that it should.
+    """
+    import polars as pl
+
+    names = [name for name in frame.columns if name not in COMMON]
+    if len(frame) < 2 or flavours < 1 or points < 3:
+        raise WorkloadError("too little to fit: two requests, one flavour and three points are the least")
+    end = max(
+        float(frame["arrival"][-1]),
+        float(
+            frame.select((pl.col("arrival") + pl.col("lifetime")).filter(pl.col("lifetime").is_finite()).max()).item()
+            or 0
+        ),
+    )
+    kinds = frame.group_by(names).len().sort("len", *names, descending=[True] + [False] * len(names)).head(flavours)
+    total = int(kinds["len"].sum())
+    made = []
+    for *amounts, count in kinds.iter_rows():
+        mine = frame.filter(
+            pl.all_horizontal(pl.col(name) == amount for name, amount in zip(names, amounts, strict=True))
+        )
+        demand = {name: _round(amount, 6) for name, amount in zip(names, amounts, strict=True)}
+        made.append(Flavour(demand, round(count / total, 4), Empirical(quantiles=_quantiles(mine, end, points))))
+    gap = float(frame["arrival"][-1] - frame["arrival"][0]) / (len(frame) - 1)
+    return Synthetic(requests or len(frame), Poisson(_round(gap, 3)), tuple(made))
+
+
+def _quantiles(frame: pl.DataFrame, end: float, points: int) -> tuple[float, ...]:
+    """Ascending seconds at shares evenly spaced from 0 to 1; see `fit`."""
+    lifetime = frame["lifetime"].to_numpy()
+    ended = np.isfinite(lifetime)
+    watched = np.where(ended, lifetime, end - frame["arrival"].to_numpy())
+    times, share = _kaplan_meier(watched, ended, end)
+    mean = float(np.sum(times * np.diff(share, prepend=0.0)))
+    at = np.searchsorted(share, np.linspace(0, 1, points) - 1e-9)
+    quantiles = [_round(value, 3) for value in times[np.minimum(at, len(times) - 1)]]
+    quantiles[-1] = _round(_last(quantiles, mean), 3)
+    return tuple(quantiles)
+
+
+def _kaplan_meier(
+    watched: Floats, ended: np.ndarray[tuple[int], np.dtype[np.bool_]], longest: float
+) -> tuple[Floats, Floats]:
+    """Ascending lifetimes and the share, ascending to 1, of requests that ended by each of them.
+
+    Kaplan and Meier, Nonparametric Estimation from Incomplete Observations, 1958. What never ended while it could
+    be watched gets `longest`.
+    """
+    times, deaths = np.unique(watched[ended], return_counts=True)
+    at_risk = len(watched) - np.searchsorted(np.sort(watched), times)
+    share = 1 - np.cumprod(1 - deaths / at_risk)
+    return np.append(times, max([longest, *times[-1:]])), np.append(share, 1.0)
+
+
+def _last(quantiles: list[float], mean: float) -> float:
+    """The last quantile for which straight lines between log(1 + lifetime) have this mean, if there is one."""
+
+    def excess(last: float) -> float:
+        logs = np.log1p([*quantiles[:-1], last])
+        low, step = logs[:-1], np.diff(logs)
+        # The mean of exp over a straight line from a to b is (exp(b) - exp(a)) / (b - a).
+        growth = np.where(step > 1e-12, np.expm1(step) / np.maximum(step, 1e-12), 1.0)
+        return float(np.mean(np.exp(low) * growth)) - 1 - mean
+
+    low, high = quantiles[-2], 1e3 * max(quantiles[-1], 1.0)
+    if excess(low) >= 0 or excess(high) <= 0:
+        return quantiles[-1]
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) < 0 else (low, middle)
+    return high
+
+
+def _round(value: float, digits: int) -> float:
+    """To so many significant digits."""
+    return float(f"{value:.{digits}g}")

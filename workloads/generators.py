@@ -1,0 +1,122 @@
+"""Requests drawn from a mix of flavours. Arrivals, flavours and lifetimes have a random stream each.
+
+Every request takes one uniform for its flavour and one for its lifetime, whatever the distributions are: a change
+of one part moves no other, and more requests continue fewer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from simcore.errors import WorkloadError
+from simcore.rng import stream
+from simcore.vocabulary import QUANTUM, Floats, Ints, Workload
+from workloads.arrivals import Arrivals
+from workloads.lifetimes import Empirical, Lifetimes, pick
+
+
+@dataclass(frozen=True, slots=True)
+class Flavour:
+    """One size of request: `demand` in units per resource, drawn in proportion to `weight`.
+
+    Without `lifetimes` of its own it takes the workload's.
+    """
+
+    demand: Mapping[str, float]
+    weight: float = 1.0
+    lifetimes: Lifetimes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Synthetic:
+    """A generated workload of `requests` requests."""
+
+    requests: int
+    arrivals: Arrivals
+    flavours: tuple[Flavour, ...]
+    lifetimes: Lifetimes | None = None
+
+
+def generate(spec: Synthetic, resources: tuple[str, ...], seed: int) -> Workload:
+    """The workload of a seed, for a cluster's resources; ids are 0, 1, 2, ..."""
+    n = spec.requests
+    if n < 1:
+        raise WorkloadError("no requests", key="workload.requests", value=n, remedy="Give 1 or more.")
+    demands = _demands(spec, resources)
+    arrival = spec.arrivals.draw(n, stream(seed, "workload", "arrivals"))
+    flavour = pick(tuple(f.weight for f in spec.flavours), stream(seed, "workload", "flavours").random(n))
+    uniform = stream(seed, "workload", "lifetimes").random(n)
+    duration = np.empty(n)
+    for number, kind in enumerate(spec.flavours):
+        chosen = flavour == number
+        duration[chosen] = _lifetimes(spec, number, kind).at(uniform[chosen])
+    _check_times("arrivals", arrival, finite=True)
+    _check_times("lifetimes", duration, finite=False)
+    return Workload(resources, arrival, duration, demands[flavour], np.arange(n))
+
+
+def _lifetimes(spec: Synthetic, number: int, flavour: Flavour) -> Lifetimes:
+    key = f"workload.flavours.{number}.lifetimes" if flavour.lifetimes else "workload.lifetimes"
+    found = flavour.lifetimes or spec.lifetimes
+    if found is None:
+        raise WorkloadError("no lifetimes", key=key, remedy="Give them for the workload, or for every flavour.")
+    if isinstance(found, Empirical):
+        _check_empirical(found, key)
+    return found
+
+
+def _check_empirical(found: Empirical, key: str) -> None:
+    quantiles, weights = np.array(found.quantiles), np.array(found.weights)
+    for wrong, problem in (
+        (bool(found.quantiles) == bool(found.values), "give either quantiles or values"),
+        (len(weights) not in (0, len(found.values)), "as many weights as values are needed"),
+        (len(weights) > 0 and not ((weights >= 0).all() and weights.any()), "weights are zero or more, one above"),
+        (len(quantiles) == 1, "one quantile is none: give two or more"),
+        (not (np.isfinite(quantiles).all() and (quantiles >= 0).all()), "quantiles are finite, zero or more"),
+        ((np.diff(quantiles) < 0).any(), "quantiles are ascending"),
+    ):
+        if wrong:
+            raise WorkloadError(problem, key=key, remedy="See `empirical` in docs/traces.md.")
+
+
+def _check_times(key: str, times: Floats, *, finite: bool) -> None:
+    wrong = ~(times >= 0) | (finite & ~np.isfinite(times))
+    if wrong.any():
+        raise WorkloadError(
+            f"a draw of {key} is no time",
+            key=f"workload.{key}",
+            value=float(times[wrong][0]),
+            remedy="Every gap, mean and lifetime is zero or more seconds.",
+        )
+
+
+def _demands(spec: Synthetic, resources: tuple[str, ...]) -> Ints:
+    """int64 [flavours, resources] quanta; what a flavour does not name, it does not need."""
+    if not spec.flavours:
+        raise WorkloadError("no flavours", key="workload.flavours", remedy="Give at least one.")
+    if not sum(flavour.weight for flavour in spec.flavours) > 0:
+        raise WorkloadError("all weights are zero", key="workload.flavours", remedy="Give one above zero.")
+    demands = np.zeros((len(spec.flavours), len(resources)), dtype=np.int64)
+    for number, flavour in enumerate(spec.flavours):
+        key = f"workload.flavours.{number}"
+        if not 0 <= flavour.weight < np.inf:
+            raise WorkloadError("not a weight", key=f"{key}.weight", value=flavour.weight, remedy="Give zero or more.")
+        for name, amount in flavour.demand.items():
+            if name not in resources:
+                raise WorkloadError(
+                    f"the cluster has no {name}",
+                    key=f"{key}.{name}",
+                    value=amount,
+                    remedy=f"The cluster's resources: {', '.join(resources)}.",
+                )
+            if not 0 <= amount < np.inf:
+                raise WorkloadError(
+                    "a demand that is no amount", key=f"{key}.{name}", value=amount, remedy="Give zero or more units."
+                )
+            demands[number, resources.index(name)] = round(amount * QUANTUM)
+        if not demands[number].any():
+            raise WorkloadError("this flavour asks for nothing", key=key, remedy=f"Give {' or '.join(resources)}.")
+    return demands

@@ -1,0 +1,143 @@
+"""Azure Trace for Packing 2020: a SQLite file of VM requests whose sizes are fractions of a machine."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from simcore.errors import WorkloadError
+from workloads.traces.base import Trace
+from workloads.traces.check import check, require
+
+if TYPE_CHECKING:
+    import polars as pl
+
+DAY = 86_400.0
+SIZES = {"cpu": "core", "mem": "memory", "hdd": "hdd", "ssd": "ssd", "nic": "nic"}
+COLUMNS = {"vm": ("vmId", "vmTypeId", "starttime", "endtime"), "vmType": ("vmTypeId", "machineId", *SIZES.values())}
+CHUNK = 200_000
+
+
+@dataclass(frozen=True)
+class AzurePacking(Trace):
+    """`vm` joined with one row of `vmType` per type.
+
+    `machineId` there is a kind of machine, not one machine, and a type has one row per kind it may run on
+    (Azure/AzurePublicDataset#18, #29). `machine` says which row prices a request: a number takes that kind, and
+    leaves out VMs whose type cannot run on it; "best" takes, per type, the kind of which it needs the smallest
+    largest fraction. VMs that started before the trace arrive at 0 with what is left of their lifetime.
+    """
+
+    machine: int | Literal["best"] = "best"
+
+    summary: ClassVar[str] = "14 days of VM requests of one Azure zone, as fractions of a machine (SQLite)."
+    reference: ClassVar[str] = "Hadary et al., Protean: VM Allocation Service at Scale, OSDI 2020"
+    source: ClassVar[str] = "github.com/Azure/AzurePublicDataset, AzureTracesForPacking2020.md (unpack the zip)"
+    licence: ClassVar[str] = "CC BY 4.0"
+    files: ClassVar[tuple[str, ...]] = ("packing_trace_zone_a_v1.sqlite", "azure-packing-2020.sqlite")
+    units: ClassVar[dict[str, str]] = dict.fromkeys(SIZES, "machines")
+    headers: ClassVar[tuple[frozenset[str], ...]] = (frozenset(COLUMNS),)
+
+    def read(self, path: Path) -> pl.DataFrame:
+        import polars as pl
+
+        tables = _tables(path)
+        prices = self._prices(tables["vmType"], path)
+        start = pl.max_horizontal(pl.col("starttime"), 0.0)
+        frame = (
+            tables["vm"]
+            .filter((pl.col("starttime") >= 0) | pl.col("endtime").is_null() | (pl.col("endtime") > 0))
+            .join(prices, on="vmTypeId", maintain_order="left")
+            .select(
+                id="vmId",
+                arrival=start * DAY,
+                lifetime=(pl.col("endtime").fill_null(float("inf")) - start) * DAY,
+                **SIZES,
+            )
+        )
+        keys = {"id": "vmId", "arrival": "starttime", "lifetime": "endtime", **SIZES}
+        return check(frame, path, keys)
+
+    def _prices(self, types: pl.DataFrame, path: Path) -> pl.DataFrame:
+        """One row per vmTypeId with its sizes; a size not given (no such disk, say) is 0."""
+        import polars as pl
+
+        sizes = list(SIZES.values())
+        types = types.with_columns(pl.col(sizes).fill_null(0.0))
+        if self.machine != "best":
+            known = types["machineId"].unique().sort()
+            types = types.filter(pl.col("machineId") == self.machine)
+            if types.is_empty():
+                raise WorkloadError(
+                    "no VM type runs on this machine",
+                    file=path,
+                    key="machine",
+                    value=self.machine,
+                    remedy=f"Give best, or one of {', '.join(map(str, known))}.",
+                )
+        return (
+            types.sort(pl.max_horizontal(sizes), "machineId")
+            .unique("vmTypeId", keep="first", maintain_order=True)
+            .select("vmTypeId", *sizes)
+        )
+
+
+def table_names(path: Path) -> list[str]:
+    """The tables of a SQLite file."""
+    with closing(_open(path)) as base:
+        return _names(base, path)
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    # `immutable`: never leave a journal beside a file that may lie in a read-only folder.
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+
+
+def _names(base: sqlite3.Connection, path: Path) -> list[str]:
+    try:
+        return [name for (name,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    except sqlite3.Error as error:
+        raise _corrupt(error, path) from error
+
+
+def _corrupt(error: sqlite3.Error, path: Path) -> WorkloadError:
+    return WorkloadError(
+        f"not a readable SQLite file: {error}", file=path, remedy="Unpack the downloaded zip, or download it again."
+    )
+
+
+def _tables(path: Path) -> dict[str, pl.DataFrame]:
+    with closing(_open(path)) as base:
+        missing = set(COLUMNS) - set(_names(base, path))
+        if missing:
+            raise WorkloadError(
+                f"missing table {' and '.join(sorted(missing))}", file=path, remedy="It needs the tables vm and vmType."
+            )
+        try:
+            return {table: _table(base, table, columns, path) for table, columns in COLUMNS.items()}
+        except sqlite3.Error as error:
+            raise _corrupt(error, path) from error
+
+
+def _table(base: sqlite3.Connection, table: str, columns: tuple[str, ...], path: Path) -> pl.DataFrame:
+    """Ids as Int64, all else as Float64; `vm` in order of starttime, since a database has no order of its own."""
+    import polars as pl
+
+    require([row[1] for row in base.execute(f"PRAGMA table_info({table})")], frozenset(columns), path)
+    for column in columns:
+        # SQLite stores what it is given in any column, so a text can hide among the numbers.
+        text = base.execute(f"SELECT {column} FROM {table} WHERE typeof({column}) IN ('text', 'blob') LIMIT 1")
+        for (value,) in text:
+            raise WorkloadError(
+                "not a number", file=path, key=f"{table}.{column}", value=value, remedy="Correct it, or remove the row."
+            )
+    order = " ORDER BY starttime, vmId" if table == "vm" else ""
+    cursor = base.execute(f"SELECT {', '.join(columns)} FROM {table}{order}")
+    schema = {name: pl.Int64 if name.endswith("Id") else pl.Float64 for name in columns}
+    chunks = [pl.DataFrame(schema=schema)]
+    while rows := cursor.fetchmany(CHUNK):
+        chunks.append(pl.DataFrame(rows, schema=schema, orient="row"))
+    return pl.concat(chunks)

@@ -1,0 +1,47 @@
+"""Azure Public Dataset V1 (2017), as sampled and binned for generating traces with recurrent networks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from workloads.traces.base import Trace
+from workloads.traces.check import check
+from workloads.traces.text import identity, number, read_text
+
+if TYPE_CHECKING:
+    import polars as pl
+
+HEADER = frozenset({"vmid", "cpu", "mem", "at", "lt", "censored"})
+
+
+@dataclass(frozen=True)
+class AzureVM(Trace):
+    summary: ClassVar[str] = "nine days of VM requests of Azure in 5-minute bins: cores and GB, 16 flavours."
+    reference: ClassVar[str] = "Cortez et al., Resource Central, SOSP 2017; Bergsma et al., SOSP 2021"
+    source: ClassVar[str] = (
+        "Azure Public Dataset V1 (github.com/Azure/AzurePublicDataset) by way of "
+        "github.com/huaweicloud/trace_generation_rnn"
+    )
+    licence: ClassVar[str] = "CC BY 4.0"
+    files: ClassVar[tuple[str, ...]] = ("azure-vm-2017.csv.gz", "azure-vm-2017.csv")
+    units: ClassVar[dict[str, str]] = {"cpu": "cores", "mem": "GB"}
+    headers: ClassVar[tuple[frozenset[str], ...]] = (HEADER,)
+
+    def read(self, path: Path) -> pl.DataFrame:
+        import polars as pl
+
+        text = read_text(path, HEADER)
+        running = number(text, "censored", path) != 0
+        lifetime = number(text, "lt", path)
+        frame = text.select(
+            "line",
+            identity(text["vmid"]).alias("id"),
+            number(text, "at", path).alias("arrival"),
+            # `lt` of a censored VM is only how long it was watched, so it keeps running here.
+            pl.select(pl.when(running).then(float("inf")).otherwise(lifetime)).to_series().alias("lifetime"),
+            number(text, "cpu", path),
+            number(text, "mem", path),
+        )
+        return check(frame, path, {"id": "vmid", "arrival": "at", "lifetime": "lt"})

@@ -1,0 +1,35 @@
+"""What a trace format is, and the common columns that every reader gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Trace:
+    """One format. Subclasses are frozen dataclasses: their fields are the options that a scenario may set."""
+
+    summary: ClassVar[str] = ""
+    reference: ClassVar[str] = ""
+    source: ClassVar[str] = ""
+    """Where a user gets it."""
+    licence: ClassVar[str] = ""
+    files: ClassVar[tuple[str, ...]] = ()
+    """File names it is looked up under when no path is given."""
+    units: ClassVar[dict[str, str]] = {}
+    """Unit of each resource column."""
+    headers: ClassVar[tuple[frozenset[str], ...]] = ()
+    """The columns (of a database: tables) by which each form of the file is recognised."""
+    version: ClassVar[int] = 1
+    """Part of the cache's key: raise it whenever `read` gives something else for the same file."""
+
+    def read(self, path: Path) -> pl.DataFrame:
+        """The checked requests of a file, in order of arrival.
+
+        Columns: `id` Int64 or String, `arrival` and `lifetime` Float64 in seconds (a lifetime of inf keeps
+        running), then one Float64 column per resource, in its unit.
+        """
+        raise NotImplementedError

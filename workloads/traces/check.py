@@ -1,0 +1,84 @@
+"""The rules every trace keeps, checked row by row in file order so that a message can name the line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simcore.errors import WorkloadError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+COMMON = ("id", "arrival", "lifetime")
+LARGEST = 1e9
+"""Units. Beyond it, sums of quanta over a few thousand requests would leave int64."""
+
+
+def require(found: list[str], wanted: frozenset[str], path: Path, line: int | None = None) -> None:
+    """Refuse columns that lack wanted ones; `line` is that of the header, where there is one."""
+    missing = sorted(wanted - set(found))
+    if missing:
+        raise WorkloadError(
+            f"missing column{'s' * (len(missing) > 1)} {', '.join(missing)}",
+            file=path,
+            line=line,
+            remedy=f"The file has {', '.join(found) or 'none'}; it needs {', '.join(sorted(wanted))}.",
+        )
+
+
+def check(frame: pl.DataFrame, path: Path, keys: Mapping[str, str]) -> pl.DataFrame:
+    """The common columns of `frame`, or a `WorkloadError` at the first row that breaks a rule.
+
+    `frame` holds the common columns in file order and, where the file has lines, `line`; `keys` says what the
+    file calls a column, where its name differs.
+    """
+    columns = [name for name in frame.columns if name != "line"]
+    if frame.is_empty():
+        raise WorkloadError("no requests: this trace is empty", file=path, remedy="Was the download cut short?")
+    if len(columns) == len(COMMON):
+        raise WorkloadError("no column with a demand", file=path, remedy="Add a column per resource: cpu, mem.")
+    for name, broken, problem, remedy in _rules(columns):
+        mask = frame.select(broken.alias("broken"))["broken"]
+        row = mask.arg_max() if mask.any() else None
+        if row is not None:
+            if "line" not in frame.columns:
+                problem += f" in request {frame['id'][row]!r}"
+            raise WorkloadError(
+                problem,
+                file=path,
+                line=frame["line"][row] if "line" in frame.columns else None,
+                key=keys.get(name, name),
+                value=cell(frame, name, row),
+                remedy=remedy,
+            )
+    return frame.select(columns)
+
+
+def cell(frame: pl.DataFrame, name: str, row: int) -> Any:
+    """A value as the file would have it: 2, not 2.0."""
+    value = frame[name][row]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _rules(columns: list[str]) -> Iterator[tuple[str, pl.Expr, str, str]]:
+    """Column, where it is broken, what is wrong, what to do."""
+    import polars as pl
+
+    for name in columns:
+        yield name, pl.col(name).is_null(), "no value", "Fill the cell or remove the row."
+    resources = columns[len(COMMON) :]
+    for name in resources:
+        demand = pl.col(name)
+        yield name, demand.is_nan(), "a demand that is not a number", "Give an amount in units, or remove the row."
+        yield name, demand < 0, "negative demand", "Demands are amounts of zero or more; correct or remove the row."
+        yield name, demand > LARGEST, f"a demand above {LARGEST:.0e} units", "Check the column's unit."
+    nothing = pl.all_horizontal(pl.col(name) == 0 for name in resources)
+    yield resources[0], nothing, "a request for nothing", "Give some resource a demand above zero, or remove the row."
+    lifetime, arrival = pl.col("lifetime"), pl.col("arrival")
+    yield "lifetime", lifetime.is_nan(), "a lifetime that is not a number", "Give seconds, or inf to keep running."
+    yield "lifetime", lifetime < 0, "negative lifetime", "A request must end after it arrives: correct or remove it."
+    yield "arrival", ~arrival.is_finite(), "an arrival that is no time", "Give seconds."
+    yield "arrival", arrival.diff() < 0, "arrivals are not sorted: earlier than the row before", "Sort by arrival."
+    yield "id", ~pl.col("id").is_first_distinct(), "duplicate id", "Every request needs its own id."

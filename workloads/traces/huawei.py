@@ -1,0 +1,86 @@
+"""Huawei-East-1: one month of VM requests of one region, as intervals or as events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from simcore.errors import WorkloadError
+from workloads.traces.base import Trace
+from workloads.traces.check import cell, check
+from workloads.traces.text import identity, number, read_text
+
+if TYPE_CHECKING:
+    import polars as pl
+
+INTERVALS = frozenset({"vmid", "cpu", "mem", "at", "lt"})
+EVENTS = frozenset({"vmid", "cpu", "memory", "time", "type"})
+
+
+@dataclass(frozen=True)
+class Huawei(Trace):
+    summary: ClassVar[str] = "one month of VM requests of one Huawei Cloud region: cores and GB, 15 flavours."
+    reference: ClassVar[str] = "Sheng et al., VMAgent: scheduling simulator for reinforcement learning, 2021"
+    source: ClassVar[str] = (
+        "github.com/huaweicloud/VM-placement-dataset (events) or, as intervals, github.com/ChanTinPing/SPANE"
+    )
+    licence: ClassVar[str] = "CC BY-NC 4.0"
+    files: ClassVar[tuple[str, ...]] = ("huawei-east-1.csv", "Huawei-East-1.csv")
+    units: ClassVar[dict[str, str]] = {"cpu": "cores", "mem": "GB"}
+    headers: ClassVar[tuple[frozenset[str], ...]] = (INTERVALS, EVENTS)
+
+    def read(self, path: Path) -> pl.DataFrame:
+        text = read_text(path, INTERVALS, EVENTS)
+        if set(text.columns) >= EVENTS:
+            return _events(text, path)
+        frame = text.select(
+            "line",
+            identity(text["vmid"]).alias("id"),
+            number(text, "at", path).alias("arrival"),
+            number(text, "lt", path).alias("lifetime"),
+            number(text, "cpu", path),
+            number(text, "mem", path),
+        )
+        return check(frame, path, {"id": "vmid", "arrival": "at", "lifetime": "lt"})
+
+
+def _events(text: pl.DataFrame, path: Path) -> pl.DataFrame:
+    """Pairs each creation (type 0) with its deletion (type 1); a VM never deleted keeps running."""
+    import polars as pl
+
+    kind = number(text, "type", path)
+    events = text.select(
+        "line",
+        identity(text["vmid"]).alias("id"),
+        number(text, "time", path).alias("arrival"),
+        number(text, "cpu", path),
+        number(text, "memory", path).alias("mem"),
+        kind.alias("type"),
+    )
+    created = events.filter(pl.col("type") == 0).drop("type")
+    deleted = events.filter(pl.col("type") == 1).select("line", "id", end="arrival")
+    orphans = deleted.join(created, on="id", how="anti", maintain_order="left")
+    for broken, column, problem in (
+        (events.filter(pl.col("type").is_null() | ~pl.col("type").is_in([0.0, 1.0])), "type", "neither 0 nor 1"),
+        (orphans, "id", "a VM is deleted that was never created"),
+        (deleted.filter(~pl.col("id").is_first_distinct()), "id", "a VM is deleted twice"),
+    ):
+        if not broken.is_empty():
+            raise WorkloadError(
+                problem,
+                file=path,
+                line=broken["line"][0],
+                key="type" if column == "type" else "vmid",
+                value=cell(broken, column, 0),
+                remedy="In this form, type 0 creates a VM and type 1 deletes one created before.",
+            )
+    frame = created.join(deleted.drop("line"), on="id", how="left", maintain_order="left").select(
+        "line",
+        "id",
+        "arrival",
+        (pl.col("end").fill_null(float("inf")) - pl.col("arrival")).alias("lifetime"),
+        "cpu",
+        "mem",
+    )
+    return check(frame, path, {"id": "vmid", "arrival": "time", "lifetime": "time", "mem": "memory"})

@@ -1,0 +1,159 @@
+"""Find a trace by name or path, recognise its format, read it, and keep a converted copy."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import os
+import zlib
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simcore.errors import WorkloadError, suggest
+from workloads import TRACES
+from workloads.traces.azure_packing import table_names
+from workloads.traces.base import Trace
+from workloads.traces.table import PARQUET, Table, is_parquet
+from workloads.traces.text import GZIP
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FOLDER = "BINWRIGHT_TRACES"
+SQLITE = b"SQLite format 3\0"
+
+
+def folders() -> list[Path]:
+    """Where traces named without a path are looked up, first one first."""
+    named = os.environ.get(FOLDER)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return [*([Path(named)] if named else []), cache / "binwright" / "traces"]
+
+
+def find(name: str, path: str | Path | None = None) -> Path:
+    """The file of the trace `name`: `path`, or the first of its default names in `folders()`."""
+    trace: Trace = TRACES.load(name)
+    if path is not None:
+        if Path(path).is_file():
+            return Path(path)
+        raise WorkloadError("there is no such file", file=path, key="workload.path", remedy=_whence(name, trace))
+    names = (*trace.files, f"{name}.parquet")
+    for folder in folders():
+        for file in names:
+            if (folder / file).is_file():
+                return folder / file
+    looked = " and ".join(str(folder) for folder in folders())
+    raise WorkloadError(
+        f"the file of this trace was not found: no {' or '.join(names)} in {looked}",
+        key="workload.trace",
+        value=name,
+        remedy=f"{_whence(name, trace)}\n  Then put it there, name its folder in ${FOLDER}, or give `path:`.",
+    )
+
+
+def _whence(name: str, trace: Trace) -> str:
+    return f"{name}: {trace.summary} Get it from {trace.source}. Licence: {trace.licence}."
+
+
+def detect(path: str | Path) -> str:
+    """The name of a file's format, by its columns; of several that match, the one that asks for the most."""
+    path = Path(path)
+    try:
+        header = _header(path)
+    except OSError as error:
+        raise WorkloadError(
+            f"cannot read it: {error.strerror or error}", file=path, remedy="Check the path."
+        ) from error
+    matches = [
+        (len(columns), name) for name in TRACES for columns in TRACES.load(name).headers if columns <= set(header)
+    ]
+    if not matches:
+        forms = (f"{name}: {', '.join(sorted(form))}" for name in TRACES for form in TRACES.load(name).headers)
+        raise WorkloadError(
+            "no known trace has these columns",
+            file=path,
+            value=", ".join(header)[:200],
+            remedy="Known columns are\n    " + "\n    ".join(forms),
+        )
+    return max(matches)[1]
+
+
+def _header(path: Path) -> list[str]:
+    """Columns of a CSV or Parquet file, tables of a database."""
+    with path.open("rb") as file:
+        start = file.read(1 << 16)
+    if start.startswith(SQLITE):
+        return table_names(path)
+    if start.startswith(PARQUET):
+        return Table().read(path).columns
+    if start.startswith(GZIP):
+        try:
+            with gzip.open(path) as file:
+                start = file.readline(1 << 16)
+        except (EOFError, zlib.error) as error:
+            raise OSError(f"corrupt gzip: {error}") from error
+    first = start.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
+    return [cell.strip().strip('"') for cell in first.decode(errors="replace").split(",")]
+
+
+def read(
+    name: str,
+    path: str | Path | None = None,
+    *,
+    options: Mapping[str, Any] | None = None,
+    cache: Path | None = None,
+) -> pl.DataFrame:
+    """The requests of a trace in the common columns of `Trace.read`.
+
+    `path` may also be a converted Parquet of it. With `cache`, a folder, a Parquet named by the file's content,
+    the options and the reader's version is kept there and read the next time.
+    """
+    import polars as pl
+
+    file = find(name, path)
+    trace = _build(name, options or {})
+    if is_parquet(file):
+        return Table().read(file)
+    if cache is None:
+        return trace.read(file)
+    copy = cache / f"{name}-{_digest(file, trace)}.parquet"
+    try:
+        return pl.read_parquet(copy)
+    except (OSError, pl.exceptions.PolarsError):
+        frame = trace.read(file)
+    with contextlib.suppress(OSError):  # A cache that cannot be written costs time, nothing else.
+        write(frame, copy)
+    return frame
+
+
+def _build(name: str, options: Mapping[str, Any]) -> Trace:
+    kind = TRACES.load(name)
+    known = [field.name for field in fields(kind)]
+    for key in options:
+        if key not in known:
+            raise WorkloadError(
+                f"unknown option of the trace {name}", key=f"workload.{key}", remedy=suggest(key, known)
+            )
+    built: Trace = kind(**options)
+    return built
+
+
+def _digest(file: Path, trace: Trace) -> str:
+    with file.open("rb") as data:
+        content = hashlib.file_digest(data, hashlib.blake2b)
+    content.update(f"{trace!r} {trace.version}".encode())
+    return content.hexdigest()[:32]
+
+
+def write(frame: pl.DataFrame, path: Path) -> None:
+    """Parquet at `path`, whole or not at all; makes the folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        frame.write_parquet(temporary)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,96 @@
+"""CSV files, plain or gzipped, into columns of text whose every mistake can be named by its line."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from simcore.errors import WorkloadError
+from workloads.traces.check import require
+
+if TYPE_CHECKING:
+    import polars as pl
+
+GZIP = b"\x1f\x8b"
+
+
+def contents(path: Path) -> bytes:
+    """The file's text as UTF-8 bytes, decompressed where it is gzipped."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise WorkloadError(f"cannot read it: {error.strerror}", file=path, remedy="Check the path.") from error
+    if data.startswith(GZIP):
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise WorkloadError(
+                f"corrupt gzip: {error}", file=path, remedy="Download it again; it was cut short or damaged."
+            ) from error
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        raise WorkloadError(
+            "not a CSV file: not UTF-8 text",
+            file=path,
+            line=data.count(b"\n", 0, error.start) + 1,
+            remedy="Give a CSV in UTF-8, or that gzipped; unpack archives first.",
+        ) from error
+    return data.rstrip(b"\r\n")
+
+
+def read_text(path: Path, *wanted: frozenset[str]) -> pl.DataFrame:
+    """Columns of String, empty cells null, and `line` (UInt32, the header is line 1).
+
+    The file must have all columns of one of the `wanted` sets; the first is named when it has none of them.
+    """
+    import polars as pl
+
+    data = contents(path)
+    try:
+        frame = pl.read_csv(data, infer_schema=False)
+    except pl.exceptions.NoDataError as error:
+        raise WorkloadError("no requests: the file is empty", file=path, remedy="Download it again.") from error
+    except pl.exceptions.PolarsError as error:
+        raise WorkloadError(
+            "not a CSV file: rows differ in their number of cells",
+            file=path,
+            line=_ragged(data),
+            remedy="Every row needs as many cells as the header; close every quote.",
+        ) from error
+    if not any(columns <= set(frame.columns) for columns in wanted):
+        require(frame.columns, wanted[0], path, line=1)
+    return frame.with_row_index("line", offset=2)
+
+
+def _ragged(data: bytes) -> int | None:
+    rows = csv.reader(io.StringIO(data.decode(), newline=""))
+    width = len(next(rows))
+    return next((rows.line_num for row in rows if len(row) != width), None)
+
+
+def number(frame: pl.DataFrame, column: str, path: Path) -> pl.Series:
+    """A column of text as Float64; what is not a number is refused, an empty cell stays null."""
+    import polars as pl
+
+    text = frame[column].str.strip_chars()
+    values = text.cast(pl.Float64, strict=False)
+    if values.null_count() > text.null_count():
+        row = (values.is_null() & text.is_not_null()).arg_max()
+        assert row is not None
+        raise WorkloadError(
+            "not a number", file=path, line=frame["line"][row], key=column, value=text[row], remedy="Give a number."
+        )
+    return values
+
+
+def identity(text: pl.Series) -> pl.Series:
+    """Ids as Int64 where all of them are integers, else as they are written."""
+    import polars as pl
+
+    numbers = text.cast(pl.Int64, strict=False)
+    return text if numbers.null_count() > text.null_count() else numbers

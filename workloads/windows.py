@@ -1,0 +1,174 @@
+"""Windows: which requests of a trace a run meets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from simcore.errors import WorkloadError
+from simcore.rng import stream
+from simcore.vocabulary import QUANTUM, Floats, Ints, Workload
+
+if TYPE_CHECKING:
+    import polars as pl
+
+COMMON = ("id", "arrival", "lifetime")
+
+
+@dataclass(frozen=True, slots=True)
+class RandomStart:
+    """A row number uniform in low..high, both included, drawn by the run's seed."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimeStart:
+    """The first request that arrives at this second of the trace's own clock, or later."""
+
+    seconds: float
+
+
+Start: TypeAlias = int | RandomStart | TimeStart
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """`requests` rows of the trace from `start` (a row number from 0), or all to the end.
+
+    `superpose` overlays that many windows, each moved so that its first request arrives at 0. A random start is
+    drawn for each window; from a fixed start they follow one another in the trace, so `requests` must be given.
+    `time_scale` multiplies the time between arrivals, and only that: 2 halves the load, lifetimes stay as they are.
+    """
+
+    start: Start = 0
+    requests: int | None = None
+    superpose: int = 1
+    time_scale: float = 1.0
+
+
+def select(
+    frame: pl.DataFrame, window: Window, resources: tuple[str, ...], seed: int, *, file: Path | None = None
+) -> Workload:
+    """The requests of a window over a trace's frame (the common columns), for a cluster's resources.
+
+    Ids are the trace's; of superposed windows they are strings, `w1:` and the trace's id for the first window.
+    Requests of one instant stay in the order of windows, and within a window of the trace. `file` is named in
+    errors.
+    """
+    _check(window, file)
+    demand = _quanta(frame, resources, file)
+    arrival = frame["arrival"].to_numpy()
+    duration = frame["lifetime"].to_numpy()
+    ids = _ids(frame)
+    spans = _spans(arrival, window, seed, file)
+    rows = np.concatenate([np.arange(first, end) for first, end in spans])
+    times = np.concatenate([arrival[first:end] - arrival[first] for first, end in spans]) * window.time_scale
+    names = ids[rows]
+    if window.superpose > 1:
+        names = np.concatenate(
+            [np.char.add(f"w{number}:", ids[first:end].astype(str)) for number, (first, end) in enumerate(spans, 1)]
+        )
+        order = np.argsort(times, kind="stable")
+        rows, times, names = rows[order], times[order], names[order]
+    return Workload(resources, times, duration[rows], demand[rows], names)
+
+
+def _check(window: Window, file: Path | None) -> None:
+    for key, value, wrong, remedy in (
+        ("requests", window.requests, window.requests is not None and window.requests < 1, "Give 1 or more."),
+        ("superpose", window.superpose, window.superpose < 1, "Give 1 or more."),
+        ("time_scale", window.time_scale, not 0 < window.time_scale < np.inf, "Give a number above 0."),
+    ):
+        if wrong:
+            raise WorkloadError("out of range", file=file, key=f"workload.{key}", value=value, remedy=remedy)
+
+
+def _quanta(frame: pl.DataFrame, resources: tuple[str, ...], file: Path | None) -> Ints:
+    """The demand for each resource, int64 [rows, resources] quanta."""
+    there = [name for name in frame.columns if name not in COMMON]
+    missing = [name for name in resources if name not in there]
+    if missing:
+        raise WorkloadError(
+            f"the trace has no demand for {', '.join(missing)}",
+            file=file,
+            key="cluster",
+            remedy=f"Resources of this trace: {', '.join(there)}. Name the cluster's resources after them.",
+        )
+    demand: Ints = np.rint(frame.select(resources).to_numpy() * QUANTUM).astype(np.int64)
+    nothing = ~demand.any(axis=1)
+    if nothing.any():
+        raise WorkloadError(
+            f"{nothing.sum()} of {len(frame)} requests ask for none of {', '.join(resources)}",
+            file=file,
+            key="cluster",
+            remedy=f"Give the servers more of the trace's resources: {', '.join(there)}.",
+        )
+    return demand
+
+
+def _ids(frame: pl.DataFrame) -> npt.NDArray[Any]:
+    ids = frame["id"]
+    return ids.to_numpy() if ids.dtype.is_integer() else np.array(ids.to_list(), dtype=np.str_)
+
+
+def _spans(arrival: Floats, window: Window, seed: int, file: Path | None) -> list[tuple[int, int]]:
+    """First row and the row after the last, for each window."""
+    rows = len(arrival)
+    length = window.requests
+    if isinstance(window.start, RandomStart):
+        low, high = window.start.low, window.start.high
+        if not 0 <= low <= high:
+            raise WorkloadError(
+                "an impossible range",
+                file=file,
+                key="workload.start.random",
+                value=[low, high],
+                remedy="Give [first, last] row numbers, from 0, first <= last.",
+            )
+        # The highest start is checked, not the one drawn, so that no seed alone finds out.
+        _fits(high, length, rows, window, file)
+        firsts = [
+            int(stream(seed, "workload", "start", number).integers(low, high + 1)) for number in range(window.superpose)
+        ]
+        return [(first, rows if length is None else first + length) for first in firsts]
+    if isinstance(window.start, TimeStart):
+        first = int(np.searchsorted(arrival, window.start.seconds))
+        if first == rows:
+            raise WorkloadError(
+                "nothing arrives at that time or later",
+                file=file,
+                key="workload.start",
+                value=f"{window.start.seconds:g} s",
+                remedy=f"Its {rows} requests arrive from {arrival[0]:g} s to {arrival[-1]:g} s.",
+            )
+    else:
+        first = window.start
+    if window.superpose > 1 and length is None:
+        raise WorkloadError(
+            "superposed windows from a fixed start follow one another, so their length is needed",
+            file=file,
+            key="workload.requests",
+            remedy="Give `requests: n`, or a random start.",
+        )
+    _fits(first, None if length is None else length * window.superpose, rows, window, file)
+    if length is None:
+        return [(first, rows)]
+    return [(first + number * length, first + (number + 1) * length) for number in range(window.superpose)]
+
+
+def _fits(first: int, length: int | None, rows: int, window: Window, file: Path | None) -> None:
+    if first < 0 or first >= rows or first + (length or 0) > rows:
+        wanted = f"{length} requests from row {first}" if length else f"row {first}"
+        raise WorkloadError(
+            f"the window leaves the trace: it wants {wanted}",
+            file=file,
+            key="workload.start",
+            value=window.start,
+            remedy=f"The trace has {rows} requests, rows 0 to {rows - 1}.",
+        )
