@@ -35,6 +35,14 @@ def _decimals(mean: float, half: float) -> int:
     return min(3, max(0, 1 - floor(log10(size)))) if size > 0 else 1
 
 
+def duration(seconds: float) -> str:
+    """A time for people: 90 s, 2.5 h, never."""
+    if isinf(seconds):
+        return "never"
+    scale, unit = _unit_of_time(seconds)
+    return f"{seconds * scale:.3g}{unit}"
+
+
 def _unit_of_time(seconds: float) -> tuple[float, str]:
     for size, unit in ((86400.0, " d"), (3600.0, " h"), (60.0, " min")):
         if abs(seconds) >= 2 * size:

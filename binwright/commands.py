@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Container
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from analysis.columns import duration
 from simcore.errors import UserError
 
 if TYPE_CHECKING:
@@ -42,7 +45,8 @@ def run(asked: Namespace) -> int:
 def _dry_run(batch: Batch) -> int:
     known = batch.known()
     done = sum(run.name in known for run in batch.runs)
-    table = Table(*dict.fromkeys(key for run in batch.runs for key in run.point), "agent", "seeds", "done already")
+    keys = dict.fromkeys(key for run in batch.runs for key in run.point)
+    table = Table(*keys, "agent", "seeds", "done already", box=box.SIMPLE_HEAD, pad_edge=False)
     rows: dict[tuple[str, ...], list[Any]] = {}
     for run in batch.runs:
         rows.setdefault((*map(str, run.point.values()), run.agent.label), []).append(run)
@@ -134,26 +138,31 @@ def schema(asked: Namespace) -> int:
 def agents(asked: Namespace) -> int:
     """`binwright agents`."""
     from inspect import signature
+    from typing import get_args, get_type_hints
 
     from agents import AGENTS
 
-    table = Table("agent", "options", "what it does", "reference")
     for name in sorted(AGENTS):
         kind = AGENTS.load(name)
-        options = ", ".join(map(str, signature(kind).parameters.values()))
-        table.add_row(name, options, (kind.__doc__ or "").splitlines()[0], kind.reference)
-    out.print(table)
+        hints = get_type_hints(kind.__init__)
+        options = (
+            f"{option}: {' | '.join(map(str, get_args(hints.get(option)))) or parameter.default}"
+            for option, parameter in signature(kind).parameters.items()
+        )
+        _entry(name, (kind.__doc__ or "").splitlines()[0], reference=kind.reference, options=", ".join(options))
     return 0
 
 
 def workloads(asked: Namespace) -> int:
     """`binwright workloads`."""
+    from itertools import groupby
+
     from workloads import catalogue
 
-    table = Table("kind", "name", "what it is", "reference")
-    for entry in catalogue():
-        table.add_row(entry.kind, entry.name, entry.summary, entry.reference)
-    out.print(table)
+    for kind, entries in groupby(catalogue(), key=lambda entry: entry.kind):
+        out.print(f"[bold]{kind}[/]")
+        for entry in entries:
+            _entry(entry.name, entry.summary, reference=entry.reference)
     return 0
 
 
@@ -162,16 +171,22 @@ def traces_list(asked: Namespace) -> int:
     from workloads import TRACES
     from workloads.traces.library import find
 
-    table = Table("trace", "what it is", "here", "where to get it", "licence")
     for name in TRACES:
         kind = TRACES.load(name)
         try:
             here = str(find(name))
         except UserError:
             here = "no"
-        table.add_row(name, kind.summary, here, kind.source, kind.licence)
-    out.print(table)
+        _entry(name, kind.summary, here=here, source=kind.source, licence=kind.licence)
     return 0
+
+
+def _entry(name: str, summary: str, **more: str) -> None:
+    """One thing of a list: a line for what it is, and one each for what else is known."""
+    out.print(f"[bold cyan]{name}[/]  {summary}", highlight=False, soft_wrap=True)
+    for key, text in more.items():
+        if text:
+            out.print(f"    {key}: {text}", style="dim", highlight=False, soft_wrap=True, markup=False)
 
 
 def traces_describe(asked: Namespace) -> int:
@@ -187,8 +202,10 @@ def traces_describe(asked: Namespace) -> int:
         soft_wrap=True,
     )
     out.print(_frame(found.resources, "Resources"))
-    out.print(_frame(found.flavours.head(20), f"Flavours: {min(20, len(found.flavours))} of {len(found.flavours)}"))
-    out.print(_frame(found.lifetimes, "Lifetimes, s"))
+    shown = found.flavours.head(20)
+    times = ("p10", "p50", "p90", "p99", "mean")
+    out.print(_frame(shown, f"Flavours ({len(shown)} of {len(found.flavours)}) and their lifetimes", times))
+    out.print(_frame(found.lifetimes, "All lifetimes", times))
     _print_load(found)
     return 0
 
@@ -210,13 +227,19 @@ def _trace_file(text: str) -> Path:
     return find(text) if text in TRACES and not Path(text).is_file() else Path(text)
 
 
-def _frame(frame: pl.DataFrame, title: str) -> Table:
-    table = Table(title=title, title_justify="left")
+def _frame(frame: pl.DataFrame, title: str, times: Container[str] = ()) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name, kind in zip(frame.columns, frame.dtypes, strict=True):
-        table.add_column(name, justify="right" if kind.is_numeric() else "left")
-    for row in frame.rows():
-        table.add_row(*(f"{cell:,.4g}" if isinstance(cell, float) else str(cell) for cell in row))
+        table.add_column(name.replace("_", " "), justify="right" if kind.is_numeric() else "left")
+    for row in frame.rows(named=True):
+        table.add_row(*(duration(cell) if name in times else _short(name, cell) for name, cell in row.items()))
     return table
+
+
+def _short(name: str, cell: object) -> str:
+    if isinstance(cell, float):
+        return f"{cell:.2%}" if name == "share" else f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.4g}"
+    return str(cell)
 
 
 def _print_load(found: Description) -> None:

@@ -14,7 +14,7 @@ from typing import Any, TextIO
 from analysis.results import Results
 from scenarios.build import build_cluster, build_workload, content_of
 from scenarios.details import write_parquet
-from scenarios.execute import execute
+from scenarios.execute import cache_of, execute
 from scenarios.load import resolved
 from scenarios.plan import Run, plan
 from scenarios.schema import Scenario
@@ -77,7 +77,7 @@ class Batch:
         """Find out what the user must mend before anything is written."""
         first = self.runs[0]
         build_cluster(first.scenario)
-        build_workload(first.scenario, first.seed)
+        build_workload(first.scenario, first.seed, cache_of(self.folder))
 
     def _open(self) -> TextIO:
         try:

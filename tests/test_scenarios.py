@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import copy
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -119,7 +121,7 @@ MISTAKES = [
     (TRACE, "overflow: stop", "overflow: dorp", 11, "overflow", "'dorp'", "Did you mean 'drop'?"),
     (TRACE, "  node: {cpu: 40, mem: 90 GB}", "  node: 40", 5, "cluster.node", "must be a mapping", "{cpu: 40, mem"),
     (TRACE, "replications: 3", "record: [request]", 13, "record.0", "'request'", "Did you mean 'requests'?"),
-    (TRACE, "cluster:\n", "cluster:\n- ", 3, "cluster", "must be a mapping", "Its keys: servers"),
+    (GENERATED, "{expand: {by: 2, limit: 9}}", "{expand: 3}", 14, "overflow.expand", "must be a mapping", "Its keys: by, limit"),
     (GENERATED, "size: 8", "size: 0.5", 8, "workload.arrivals.bursty.size", "0.5", "greater than or equal to 1"),
     (GENERATED, "weight: 3", "weight: .nan", 10, "workload.flavours.0.weight", "nan", "It should be"),
     # Units and amounts
@@ -216,6 +218,7 @@ def test_a_mistake_in_a_sweep_names_the_line_in_the_sweep(
     [
         ("cluster.servers=0", "--set cluster.servers=0", "cluster.servers: is a wrong value (got 0)"),
         ("cluster.servrs=3", "--set cluster.servrs=3", "cluster.servrs: unknown key"),
+        ("workload.0=3", "--set workload.0=3", "workload.0: unknown key"),
         ("cluster.servers", "--set cluster.servers", "is no override"),
         ("agents.7=best-fit", "--set agents.7=best-fit", "agents.7: the list agents has no item 7"),
         ("agents.first=best-fit", "--set agents.first=best-fit", "agents.first: the list agents has no item first"),
@@ -229,9 +232,14 @@ def test_a_wrong_override_names_itself(file: Path, override: str, file_named: st
     assert str(caught.value).startswith(f"{file_named}: {problem}")
 
 
-def test_a_file_that_is_not_there_suggests_a_shipped_one() -> None:
-    with pytest.raises(ScenarioError, match="there is no such file"):
-        load_scenario("nowhere")
+def test_shipped_scenarios_are_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scenarios.load.LIBRARY", tmp_path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "first.yaml").write_text(changed(TRACE, "name: small\n", ""))
+    assert list(shipped()) == ["sub/first"]
+    assert load_scenario("sub/first").name == "first"
+    with pytest.raises(ScenarioError, match=r"frist: there is no such file\n.*Did you mean 'sub/first'\?"):
+        load_scenario("sub/frist")
 
 
 def test_a_file_that_is_no_text(file: Path) -> None:
@@ -281,7 +289,6 @@ def test_extends_merges_mappings_and_replaces_lists(tmp_path: Path) -> None:
     assert scenario.warm_start is None
     assert isinstance(scenario.workload, Trace)
     assert scenario.workload.path == str(tmp_path / "sub" / "t.csv")
-    assert load_scenario("quickstart") if "quickstart" in shipped() else True
 
 
 def test_a_mistake_in_an_extended_file_names_that_file(tmp_path: Path) -> None:
@@ -389,6 +396,17 @@ def test_validating_leaves_the_data_as_it_was() -> None:
     assert data == before
 
 
+def test_plain_names_are_checked_without_importing_agents(file: Path) -> None:
+    file.write_text(changed(TRACE, ", {best-fit: {node: loose}}", ""))
+    code = (
+        "import sys, scenarios; assert 'pydantic' not in sys.modules\n"
+        f"from scenarios.load import load_scenario; load_scenario({str(file)!r})\n"
+        "print({'numba', 'polars', 'scipy', 'torch'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("set()\n", "")
+
+
 # -- plans -------------------------------------------------------------------------------------------------------------
 
 
@@ -465,6 +483,17 @@ def test_building_a_generated_scenario(file: Path) -> None:
     assert len(workload) == 20
     assert set(map(tuple, workload.demand.tolist())) <= {(million, 2 * million, 0), (million // 2, 0, million)}
     assert (workload.demand == build_workload(scenario, 0).demand).all()
+
+
+def test_registered_parts_of_others_take_their_own_options(file: Path) -> None:
+    theirs = changed(GENERATED, "{bursty: {every: 10 min, size: 8}}", "{'workloads.arrivals:Fixed': {every: 3}}")
+    file.write_text(theirs)
+    scenario = load_scenario(file)
+    assert build_workload(scenario, 0).arrival.tolist() == [3.0 * n for n in range(20)]
+    assert scenario_from(yaml.safe_load(resolved(scenario))) == scenario
+    file.write_text(changed(theirs, "every: 3", "evry: 3"))
+    with pytest.raises(ScenarioError, match=r"Fixed\.evry: unknown option .*\n  Did you mean 'every'"):
+        load_scenario(file)
 
 
 def test_building_a_cluster_from_a_csv(tmp_path: Path, file: Path) -> None:

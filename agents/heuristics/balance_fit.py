@@ -52,5 +52,5 @@ def _free_share(free: Ints, capacity: Ints, server: int, node: int, resources: i
 class BalanceFit(ScanAgent):
     """Evens out the nodes: single requests go where nodes differ most, to the emptiest; spread ones first-fit."""
 
-    reference = "Sheng et al. 2022, Learning to schedule multi-NUMA virtual machines via reinforcement learning"
+    reference = "Chan 2025, SPANE, arXiv:2504.14946: a baseline of its code"
     scan = staticmethod(balance_fit)

@@ -1,0 +1,105 @@
+"""`make bench`: how fast the engine is, beside a pure compiled loop of the same rule. Prints; never fails on time.
+
+Ratios are within one run of this script; absolute numbers move with the machine.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from agents import AGENTS
+from benchmarks import compiled
+from fabric.cluster import NEVER, Cluster
+from fabric.ledger import Ledger
+from simcore.engine import Simulation, play
+from simcore.errors import WorkloadError
+from simcore.vocabulary import QUANTUM, Workload
+from workloads.traces.library import find
+
+REQUESTS, REPEATS = 200_000, 5
+MONTH = """\
+cluster: {servers: 50, nodes: 2, node: {cpu: 40, mem: 90 GB}, spread_above: {mem: 10 GB}}
+workload: {trace: huawei-east-1}
+agents: [best-fit]
+"""
+
+
+def cluster(servers: int) -> Cluster:
+    """Double-NUMA servers of two nodes of 40 cores and 90 GB."""
+    node = np.array([40, 90], np.int64) * QUANTUM
+    capacity = np.broadcast_to(node, (servers, 2, 2)).copy()
+    return Cluster(("cpu", "mem"), capacity, (NEVER, 10 * QUANTUM), capacity[0])
+
+
+def workload(servers: int, load: float = 0.8) -> Workload:
+    """Poisson arrivals of the most frequent flavours of the Huawei trace, exponential lifetimes; `load` of the cpu."""
+    rng = np.random.default_rng(0)
+    flavours = np.array([[1, 1], [1, 2], [1, 4], [2, 4], [4, 8], [8, 16], [16, 32]]) * QUANTUM
+    demand = flavours[rng.choice(len(flavours), REQUESTS, p=[0.2, 0.45, 0.05, 0.15, 0.1, 0.03, 0.02])]
+    rate = load * 80 * servers / (demand[:, 0].mean() / QUANTUM)
+    arrival = np.cumsum(rng.exponential(1 / rate, REQUESTS))
+    return Workload(("cpu", "mem"), arrival, rng.exponential(1, REQUESTS), demand, np.arange(REQUESTS))
+
+
+def best_of(function: Any) -> float:
+    """Seconds of the fastest of some calls: the least disturbed one."""
+    seconds = []
+    for _ in range(REPEATS):
+        began = perf_counter()
+        function()
+        seconds.append(perf_counter() - began)
+    return min(seconds)
+
+
+def engine() -> None:
+    """Requests per second through the whole engine, recording on, and beside the compiled loop."""
+    print(f"{'agent':12}{'servers':>8}{'requests/s':>14}{'us/request':>12}{'x of 50 servers':>17}{'compiled loop x':>17}")
+    for name in ("first-fit", "best-fit"):
+        small = 0.0
+        for servers in (50, 5000):
+            requests, agent, here = workload(servers), AGENTS.load(name)(), cluster(servers)
+            scan, spread = agent.scan, here.spreads(requests.demand)
+            columns = (requests.arrival, requests.duration, requests.demand, spread)
+
+            def simulate(requests: Workload = requests, here: Cluster = here, agent: Any = agent) -> None:
+                play(Simulation(requests, Ledger(here)), agent)
+
+            def loop(here: Cluster = here, scan: Any = scan, columns: Any = columns) -> None:
+                compiled.run(scan, scan, here.capacity, *columns, 0.0, False)
+
+            seconds, bare = best_of(simulate), best_of(loop)
+            small = small or seconds
+            print(
+                f"{name:12}{servers:8}{REQUESTS / seconds:14,.0f}{seconds / REQUESTS * 1e6:12.2f}"
+                f"{seconds / small:17.2f}{seconds / bare:17.1f}"
+            )
+
+
+def commands() -> None:
+    """Whole commands, start to results on disk."""
+    executable = str(Path(sys.executable).with_name("binwright"))
+    seconds = best_of(lambda: subprocess.run([executable, "--help"], check=True, capture_output=True))
+    print(f"binwright --help: {seconds:.2f} s")
+    try:
+        find("huawei-east-1")
+    except WorkloadError as error:
+        print(f"the Huawei month was not run: {error}")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        scenario = Path(folder, "month.yaml")
+        scenario.write_text(MONTH, "utf-8")
+        command = [executable, "run", str(scenario), "--fresh", "--out", str(Path(folder, "results", "month"))]
+        seconds = best_of(lambda: subprocess.run(command, check=True, capture_output=True))
+        print(f"binwright run of the Huawei month (116,313 requests, 50 servers, best-fit): {seconds:.2f} s")
+
+
+if __name__ == "__main__":
+    engine()
+    commands()
