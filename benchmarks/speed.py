@@ -60,7 +60,9 @@ def best_of(function: Any) -> float:
 
 def engine() -> None:
     """Requests per second through the whole engine, recording on, and beside the compiled loop."""
-    print(f"{'agent':12}{'servers':>8}{'requests/s':>14}{'us/request':>12}{'x of 50 servers':>17}{'compiled loop x':>17}")
+    print(
+        f"{'agent':12}{'servers':>8}{'requests/s':>14}{'us/request':>12}{'x of 50 servers':>17}{'compiled loop x':>17}"
+    )
     for name in ("first-fit", "best-fit"):
         small = 0.0
         for servers in (50, 5000):
