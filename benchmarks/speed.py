@@ -74,7 +74,7 @@ def engine() -> None:
                 play(Simulation(requests, Ledger(here)), agent)
 
             def loop(here: Cluster = here, scan: Any = scan, columns: Any = columns) -> None:
-                compiled.run(scan, scan, here.capacity, *columns, 0.0, False)
+                compiled.run(scan, scan, here.capacity, *columns, 0.0, False)  # type: ignore[call-arg]  # numba's types
 
             seconds, bare = best_of(simulate), best_of(loop)
             small = small or seconds

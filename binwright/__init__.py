@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from scenarios.load import load_scenario as scenario
     from simcore.engine import Simulation, play
     from simcore.errors import BinwrightError, UserError
-    from simcore.vocabulary import Agent, Placement, Request, View, Workload
+    from simcore.vocabulary import Agent, Placement, Refusal, Request, View, Workload
 
 _HOME = {
     "Agent": "simcore.vocabulary",
     "BinwrightError": "simcore.errors",
     "Placement": "simcore.vocabulary",
+    "Refusal": "simcore.vocabulary",
     "Request": "simcore.vocabulary",
     "Results": "analysis.results",
     "Simulation": "simcore.engine",
@@ -38,6 +39,7 @@ __all__ = [  # found on first use, so that importing binwright costs nothing
     "Agent",
     "BinwrightError",
     "Placement",
+    "Refusal",
     "Request",
     "Results",
     "Simulation",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import index
+
 import numpy as np
 import numpy.typing as npt
 
@@ -36,14 +38,23 @@ class Ledger:
         """Take what the placement says. Raises `InfeasiblePlacement` when it breaks a rule or does not fit."""
         if request.index in self._held:
             raise LedgerError(f"request {request.index} is placed already")
-        if not isinstance(placement, Placement):
-            raise InfeasiblePlacement(f"answered {placement!r}, which is neither a Placement nor None")
-        shares = placement.shares
-        if request.spread or len(shares) != 1 or shares[0][2] != request.demand:
-            self._check_spread(request, placement)
+        try:
+            # request.on(server, node), the usual answer, needs no closer look than this.
+            ((server, node, amounts),) = placement.shares
+            if amounts is not request.demand or request.spread or not 0 <= server < self._servers:
+                shares = self._checked(request, placement)
+            else:
+                shares = ((server, node, amounts),)
+            self._take(shares)
+        except (AttributeError, TypeError, ValueError):
+            shares = self._checked(request, placement)
+            self._take(shares)
+        self._held[request.index] = shares
+
+    def _take(self, shares: tuple[Share, ...]) -> None:
         free, nodes, resources = self._flat, self._nodes, self._resources
         for taken, (server, node, amounts) in enumerate(shares):
-            if not (0 <= server < self._servers and 0 <= node < nodes):
+            if not 0 <= node < nodes:
                 self._give_back(shares[:taken])
                 raise InfeasiblePlacement(f"there is no node {node} of server {server}")
             k = first = (server * nodes + node) * resources
@@ -54,7 +65,6 @@ class Ledger:
                     raise InfeasiblePlacement(self._too_much(server, node))
                 free[k] = left
                 k += 1
-        self._held[request.index] = shares
 
     def _give_back(self, shares: tuple[Share, ...]) -> None:
         free, nodes, resources = self._flat, self._nodes, self._resources
@@ -64,39 +74,56 @@ class Ledger:
                 free[k] += amount
                 k += 1
 
-    def _check_spread(self, request: Request, placement: Placement) -> None:
-        if not placement.shares:
-            raise InfeasiblePlacement("placed nothing at all")
-        if not request.spread:
-            raise InfeasiblePlacement("this request goes whole to one node: answer request.on(server, node)")
-        if placement != request.across(placement.shares[0][0], self._nodes):
-            raise InfeasiblePlacement(
-                f"this request takes an even part of all {self._nodes} nodes of one server: "
-                f"answer request.across(server, {self._nodes})"
+    def _checked(self, request: Request, placement: object) -> tuple[Share, ...]:
+        """The shares of a placement that keeps the rules, as plain numbers."""
+        if not isinstance(placement, Placement):
+            raise InfeasiblePlacement(f"answered {placement!r}, which is neither a Placement nor None")
+        try:
+            shares = tuple(
+                (index(server), index(node), tuple(map(index, part))) for server, node, part in placement.shares
             )
+        except (TypeError, ValueError):
+            raise InfeasiblePlacement(f"answered {placement!r}, whose shares are not (server, node, amounts)") from None
+        if not shares:
+            raise InfeasiblePlacement("placed nothing at all")
+        server, node, _ = shares[0]
+        if request.spread:
+            right, remedy = request.across(server, self._nodes), f"request.across(server, {self._nodes})"
+        else:
+            right, remedy = request.on(server, node), "request.on(server, node)"
+        if shares != right.shares:
+            rule = (
+                f"takes an even part of all {self._nodes} nodes of one server"
+                if request.spread
+                else "goes whole to one node"
+            )
+            raise InfeasiblePlacement(f"this request {rule}: answer {remedy}")
+        if not 0 <= server < self._servers:
+            raise InfeasiblePlacement(f"there is no node {node} of server {server}")
+        return shares
 
     def _too_much(self, server: int, node: int) -> str:
         if server in self._down:
             return f"server {server} has failed"
         return f"it does not fit on node {node} of server {server}, which has {self._free[server, node].tolist()} free"
 
-    def release(self, index: int) -> None:
+    def release(self, row: int) -> None:
         """Give back what this request holds; nothing, once, if a failure has done so before its time."""
-        shares = self._held.pop(index, None)
+        shares = self._held.pop(row, None)
         if shares is not None:
             self._give_back(shares)
-        elif index in self._evicted:
-            self._evicted.remove(index)
+        elif row in self._evicted:
+            self._evicted.remove(row)
         else:
-            raise LedgerError(f"request {index} holds nothing")
+            raise LedgerError(f"request {row} holds nothing")
 
     def fail(self, server: int) -> list[int]:
         """Take a server out of service; returns the requests that lost their place, released, in order."""
         if server in self._down:
             return []
         hit = sorted(i for i, shares in self._held.items() if any(share[0] == server for share in shares))
-        for index in hit:
-            self.release(index)
+        for row in hit:
+            self.release(row)
         self._evicted.update(hit)
         self._free[server] = 0
         self._down.add(server)

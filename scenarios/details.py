@@ -38,7 +38,7 @@ def write_requests(path: Path, simulation: Simulation, first: int) -> None:
             "end": np.where(held, end, np.nan),
             "server": record.server[rows],
             "node": record.node[rows],
-            "reason": _words(record.reason[rows], record.reasons),
+            "reason": _words(record.reason[rows], tuple(record.reasons)),
             "origin": record.origin[rows],
             "warm": np.arange(record.rows) < first,
         }

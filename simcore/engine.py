@@ -22,7 +22,7 @@ from simcore.clock import Clock
 from simcore.errors import AgentError, InfeasiblePlacement
 from simcore.faults import FaultProcess, Faults
 from simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
-from simcore.vocabulary import Agent, Ints, Placement, Request, View, Workload
+from simcore.vocabulary import Agent, Ints, Placement, Refusal, Request, View, Workload
 
 CHUNK = 4096
 """Rows of the workload turned into Python numbers at a time: fast to read one by one, bounded in memory."""
@@ -57,6 +57,10 @@ class Overflow:
     by: int = 0
     limit: int = 0
     then: Literal["drop", "stop"] = "stop"
+
+    def __post_init__(self) -> None:
+        if self.mode == "expand" and self.by < 1:
+            raise ValueError("expansion by less than one server never ends")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +142,13 @@ class Simulation:
         """Run the clock to the next request that needs an answer, or to the end: `None`."""
         return next(self._decisions, None)
 
-    def answer(self, placement: Placement | None) -> None:
+    def answer(self, placement: Placement | Refusal | None) -> None:
         """Apply the answer to the request that `advance` returned, all or nothing.
 
         Raises `InfeasiblePlacement`, and changes nothing, for a placement that does not fit.
         """
-        if placement is None:
-            self._overflow()
+        if placement is None or isinstance(placement, Refusal):
+            self._overflow(placement)
             return
         line = self._line
         request = line[0]
@@ -173,8 +177,15 @@ class Simulation:
             while line and not self._blocked:
                 yield line[0]
         self.offered = len(self.workload)
-        while line and self._can_change() and clock.run_to(inf, self._blocked):
-            yield from self._serve()
+        patience = self._faults.all_back
+        while line:
+            # Random failures and repairs go on for ever: alone, they are waited for until all servers are back.
+            if clock.due > self._faults.endless:
+                patience = self._faults.all_back
+            elif clock.peek() > patience:
+                break
+            if clock.run_to(inf, self._blocked):
+                yield from self._serve()
         while line:
             self._refuse(line.popleft())
 
@@ -184,6 +195,7 @@ class Simulation:
         self.view.now = self.clock.now
         while self._line and not self._blocked:
             yield self._line[0]
+            self.clock.run_to(self.clock.now, False)  # a holding period of no time is over again
 
     def _arrivals(self) -> Iterator[Request]:
         """The workload's requests that an empty server could hold."""
@@ -200,11 +212,7 @@ class Simulation:
                 self._spreads[chunk].tolist(),
             )
 
-    def _can_change(self) -> bool:
-        """Is anything still to happen that could make room? Random failures alone would go on for ever."""
-        return self.clock.due > self._faults.endless
-
-    def _overflow(self) -> None:
+    def _overflow(self, refusal: Refusal | None) -> None:
         mode = self.overflow.mode
         if mode == "expand":
             room = self.overflow.limit - len(self.view.capacity)
@@ -215,12 +223,14 @@ class Simulation:
         if mode == "wait":
             self._blocked = True
         else:
-            self._refuse(self._line.popleft())
+            self._refuse(self._line.popleft(), refusal)
         if mode == "stop":
             self._decisions.close()
 
-    def _refuse(self, request: Request) -> None:
-        self.record.rejected(request.index, self.now, self.ledger.why_not(request))
+    def _refuse(self, request: Request, refusal: Refusal | None = None) -> None:
+        ledger = self.ledger
+        reason = refusal.reason if refusal else ledger.reasons[ledger.why_not(request)]
+        self.record.rejected(request.index, self.now, reason)
 
     # -- events --------------------------------------------------------------------------------------------------
 

@@ -42,6 +42,8 @@ class FaultProcess:
         self._clock = clock
         self._machines = machines
         self._streams: list[np.random.Generator] = []
+        self.all_back = -inf
+        """When every server that has failed at random so far is back."""
         for number, (time, _, _) in enumerate(faults.scheduled):
             clock.at(time, self._scheduled_failure, number)
 
@@ -64,6 +66,7 @@ class FaultProcess:
     def _random_failure(self, server: int) -> None:
         if self._machines.fail(server):
             time = self._clock.now + self._streams[server].exponential(self._faults.mttr)
+            self.all_back = max(self.all_back, time)
             self._clock.at(time, self._random_repair, server)
         else:
             self._await_failure(server)

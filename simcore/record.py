@@ -27,7 +27,7 @@ class Record:
     COLUMNS = ("outcome", "decided", "server", "node", "reason", "interruption", "origin")
 
     def __init__(self, rows: int, reasons: Sequence[str]) -> None:
-        self.reasons = tuple(reasons)
+        self.reasons = list(reasons)
         self.rows = 0
         self.outcome = np.zeros(0, np.int8)
         self.decided: Floats = np.zeros(0)
@@ -55,11 +55,13 @@ class Record:
         self._server[row] = server
         self._node[row] = node
 
-    def rejected(self, row: int, now: float, reason: int) -> None:
-        """The request got no place; `reason` indexes `reasons`."""
+    def rejected(self, row: int, now: float, reason: str) -> None:
+        """The request got no place; a reason not heard before is added to `reasons`."""
+        if reason not in self.reasons:
+            self.reasons.append(reason)
         self.outcome[row] = REJECTED
         self.decided[row] = now
-        self.reason[row] = reason
+        self.reason[row] = self.reasons.index(reason)
 
     def interrupted(self, row: int, now: float) -> None:
         """A failure ended the request's holding period early."""

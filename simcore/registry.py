@@ -45,7 +45,7 @@ class Registry:
         try:
             module = _from_file(where, folder) if where.endswith(".py") else importlib.import_module(where)
             return getattr(module, attribute)
-        except (ImportError, FileNotFoundError, AttributeError) as error:
+        except (ImportError, FileNotFoundError, AttributeError, SyntaxError, TypeError, ValueError) as error:
             if target is not name:
                 raise
             raise UnknownName(

@@ -24,25 +24,35 @@ Share: TypeAlias = tuple[int, int, Amounts]
 
 @dataclass(slots=True)
 class Placement:
-    """An agent's answer: what it takes where. (Frozen would cost four times as much to make.)"""
+    """An agent's answer: what it takes where. (Frozen, it would be much slower to make.)"""
 
     shares: tuple[Share, ...]
 
 
+@dataclass(slots=True)
+class Refusal:
+    """Another answer: no placement, and why. `None` leaves the reason to be found out."""
+
+    reason: str
+
+
 class Request:
-    """What arrives: a demand per resource and a holding period.
+    """What arrives: a demand per resource and a holding period, in a network also a bandwidth, in quanta.
 
     `spread` says that the request takes an even part of every node of one server, instead of one node whole.
     """
 
-    __slots__ = ("arrival", "demand", "duration", "index", "spread")
+    __slots__ = ("arrival", "bandwidth", "demand", "duration", "index", "spread")
 
-    def __init__(self, index: int, arrival: float, duration: float, demand: Amounts, spread: bool) -> None:
+    def __init__(
+        self, index: int, arrival: float, duration: float, demand: Amounts, spread: bool, bandwidth: int = 0
+    ) -> None:
         self.index = index
         self.arrival = arrival
         self.duration = duration
         self.demand = demand
         self.spread = spread
+        self.bandwidth = bandwidth
 
     def __repr__(self) -> str:
         kind = "spread" if self.spread else "whole"
@@ -67,7 +77,8 @@ class Workload:
     """All requests of a run, in order of arrival.
 
     `arrival` float64 [n] ascending, from 0; `duration` float64 [n], inf for never ending; `demand` int64
-    [n, resources] quanta; `id` [n], the name of each request in its source (int64 or str).
+    [n, resources] quanta; `id` [n], the name of each request in its source (int64 or str); `bandwidth` int64 [n]
+    quanta between the servers of a request, `None` when no request needs any.
     """
 
     resources: tuple[str, ...]
@@ -75,6 +86,7 @@ class Workload:
     duration: Floats
     demand: Ints
     id: npt.NDArray[Any]
+    bandwidth: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.arrival)
@@ -110,6 +122,6 @@ class Agent:
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Called once before the first decision of a run, with the agent's own random stream."""
 
-    def decide(self, view: View, request: Request) -> Placement | None:
-        """Where the request goes, or `None` to reject it."""
+    def decide(self, view: View, request: Request) -> Placement | Refusal | None:
+        """Where the request goes, or `None` or a `Refusal` to reject it."""
         raise NotImplementedError

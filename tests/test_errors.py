@@ -1,0 +1,47 @@
+"""One message: file, line, key, problem, value and remedy, as far as they apply."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from simcore import errors
+from simcore.errors import BinwrightError, ScenarioError, UserError, suggest
+
+
+def test_a_full_message() -> None:
+    error = ScenarioError(
+        "is no duration", file=Path("a.yaml"), line=3, key="workload.gap", value="1 parsec", remedy="Write 10 min."
+    )
+    assert str(error) == "a.yaml:3: workload.gap: is no duration (got '1 parsec')\n  Write 10 min."
+    assert (error.file, error.line, error.key, error.value) == (Path("a.yaml"), 3, "workload.gap", "1 parsec")
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (UserError("is wrong"), "is wrong"),
+        (UserError("is wrong", file="a.yaml"), "a.yaml: is wrong"),
+        (UserError("is wrong", key="seed", value=0), "seed: is wrong (got 0)"),
+        (UserError("is wrong", remedy="Do it."), "is wrong\n  Do it."),
+    ],
+)
+def test_what_does_not_apply_is_left_out(error: UserError, text: str) -> None:
+    assert str(error) == text
+
+
+def test_a_suggestion_names_the_nearest_and_all() -> None:
+    assert suggest("frist-fit", ["worst-fit", "first-fit"]) == "Did you mean 'first-fit'? Known: first-fit, worst-fit."
+    assert suggest("zzz", ["worst-fit", "first-fit"]) == "Known: first-fit, worst-fit."
+    assert suggest("zzz", []) == "Known: none."
+
+
+def test_one_tree_in_which_a_users_mistake_is_no_failed_run() -> None:
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    assert all(issubclass(kind, BinwrightError) for kind in kinds)
+    users = {kind.__name__ for kind in kinds if issubclass(kind, UserError)}
+    runs = {kind.__name__ for kind in kinds if issubclass(kind, errors.RunError)}
+    assert users >= {"ScenarioError", "WorkloadError", "ResultsError", "UnknownName"}
+    assert runs >= {"AgentError", "InfeasiblePlacement"}
+    assert not users & runs

@@ -1,0 +1,162 @@
+"""The ladder: imports point down only, and who does not need a heavy library does not pay for it."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LADDER = ("simcore", "workloads fabric", "agents", "analysis", "scenarios", "binwright")
+"""From the bottom; those of one rung do not know one another."""
+RUNG = {name: rung for rung, names in enumerate(LADDER) for name in names.split()}
+STRANGERS = ("agents.heuristics", "agents.learned", "agents.solver")
+"""Never import one another."""
+ONLY_IN = {
+    "torch": ("agents.learned",),
+    "pyopencl": ("agents.solver",),
+    "matplotlib": ("analysis",),
+    "numba": ("simcore.jit",),
+    "simpy": ("simcore.clock",),
+    "ray": (),
+}
+LATE = ("polars", "numba", "simpy", "scipy", "pydantic", "matplotlib", "torch", "pyopencl", "ray")
+"""What `binwright --help` must not pay for."""
+
+
+def below(module: str, package: str) -> bool:
+    """Is it the package, or in it?"""
+    return module == package or module.startswith(f"{package}.")
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    """Every module of the packages, and its file."""
+    for package in RUNG:
+        for file in sorted((ROOT / package).rglob("*.py")):
+            yield ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"), file
+
+
+def imports(source: str, module: str, is_package: bool) -> Iterator[str]:
+    """Everything that a module imports, wherever it does so: `from a import b` counts as a.b."""
+    here = module.split(".") if is_package else module.split(".")[:-1]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = here[: len(here) - node.level + 1] if node.level else []
+            base = [*base, *(node.module or "").split(".")]
+            yield from (".".join(filter(None, [*base, alias.name])) for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called in ("import_module", "__import__"):
+                yield str(node.args[0].value)
+
+
+def wrong(module: str, imported: str) -> str | None:
+    """What is wrong with this import, if anything."""
+    package, other = module.partition(".")[0], imported.partition(".")[0]
+    if other in ("tests", "benchmarks"):
+        return f"{module} imports {imported}, which is not installed"
+    if other in RUNG and package != other and RUNG[other] >= RUNG[package]:
+        return f"{module} imports {imported}, which is not below it"
+    for one in STRANGERS:
+        for another in STRANGERS:
+            if one != another and below(module, one) and below(imported, another):
+                return f"{module} imports {imported}: {one} does not know {another}"
+    if other in ONLY_IN and not any(below(module, place) for place in ONLY_IN[other]):
+        return f"{module} imports {imported}, which only {' and '.join(ONLY_IN[other]) or 'nobody'} may"
+    return None
+
+
+def test_imports_point_down() -> None:
+    found = list(modules())
+    assert {module.partition(".")[0] for module, _ in found} == set(RUNG)
+    faults = [
+        fault
+        for module, file in found
+        for imported in imports(file.read_text(encoding="utf-8"), module, file.stem == "__init__")
+        if (fault := wrong(module, imported))
+    ]
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("simcore.engine", "from fabric.ledger import Ledger"),
+        ("simcore.engine", "def f():\n    import agents"),
+        ("workloads.traces.azure", "import fabric.servers"),
+        ("workloads", "from ..fabric import ledger"),
+        ("fabric.topology", "from workloads import TRACES"),
+        ("agents.env", "from analysis import table"),
+        ("agents.heuristics.mine", "from agents.solver import search"),
+        ("agents.heuristics.mine", "from agents import learned"),
+        ("agents.heuristics.mine", "from ..learned import policy"),
+        ("agents.learned.ppo", "from agents.heuristics.best_fit import BestFit"),
+        ("analysis.table", "import scenarios.plan as plan"),
+        ("scenarios.batch", "if TYPE_CHECKING:\n    from binwright import api"),
+        ("scenarios.batch", "importlib.import_module('binwright.cli')"),
+        ("agents.heuristics.mine", "import torch.nn as nn"),
+        ("agents.learned.ppo", "import pyopencl"),
+        ("scenarios.batch", "from matplotlib.figure import Figure"),
+        ("scenarios.batch", "import ray"),
+        ("agents.heuristics.mine", "import numba"),
+        ("fabric.ledger", "from tests.reference_engine import fits"),
+    ],
+)
+def test_an_import_that_points_up_is_found(module: str, line: str) -> None:
+    assert any(wrong(module, imported) for imported in imports(line, module, module in RUNG))
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("simcore.engine", "import simpy_like, numpy as np\nfrom simcore import clock\nfrom .clock import Clock"),
+        ("agents.env", "from agents.heuristics.scan import placed\nimport agents.learned, workloads, fabric.ledger"),
+        ("agents.learned.ppo", "import torch\nfrom ..env import Environment"),
+        ("analysis.figures", "from matplotlib import rc_context\nimport agents"),
+        ("binwright.cli", "from scenarios.batch import Batch\nimport rich"),
+    ],
+)
+def test_an_import_that_points_down_is_fine(module: str, line: str) -> None:
+    assert not [fault for imported in imports(line, module, module in RUNG) if (fault := wrong(module, imported))]
+
+
+@pytest.mark.parametrize("what", ["import binwright", "import binwright.cli; binwright.cli.parser().format_help()"])
+def test_starting_costs_nothing_heavy(what: str) -> None:
+    script = f"{what}\nimport sys\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    assert "binwright" in loaded
+    assert not set(LATE) & set(loaded)
+
+
+HEURISTIC_RUN = """
+import numpy as np
+from agents import AGENTS
+from fabric.cluster import Cluster
+from fabric.ledger import Ledger
+from simcore.engine import Simulation, play
+from simcore.vocabulary import Workload
+
+capacity = np.full((1, 1, 1), 1)
+simulation = Simulation(
+    Workload(("cpu",), np.zeros(2), np.ones(2), np.ones((2, 1), np.int64), np.arange(2)),
+    Ledger(Cluster(("cpu",), capacity, (9,), capacity[0])),
+)
+play(simulation, AGENTS.load("first-fit")())
+assert simulation.record.outcome.tolist() == [1, 2]
+import sys
+print(*sys.modules)
+"""
+
+
+def test_a_heuristic_run_pays_only_for_the_compiler() -> None:
+    done = subprocess.run([sys.executable, "-c", HEURISTIC_RUN], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    assert "numba" in loaded
+    assert not {"torch", "pyopencl", "matplotlib", "ray", "polars", "pydantic"} & set(loaded)

@@ -1,0 +1,119 @@
+"""Names, import strings, files and entry points."""
+
+from __future__ import annotations
+
+import collections
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+import simcore.registry
+from agents import AGENTS
+from simcore.errors import UnknownName, UserError
+from simcore.registry import Registry
+from simcore.vocabulary import Agent
+from workloads import ARRIVALS, LIFETIMES, TRACES
+
+BUILTIN = {"ordered": "collections:OrderedDict", "gone": "collections:NoSuchThing"}
+
+
+@pytest.fixture
+def things(monkeypatch: pytest.MonkeyPatch) -> Registry:
+    """A registry of two of its own and two entry points, one of which has a name that is taken."""
+
+    def entry_points(group: str) -> list[EntryPoint]:
+        assert group == "binwright.things"
+        return [
+            EntryPoint("counter", "collections:Counter", group),
+            EntryPoint("ordered", "collections:UserDict", group),
+        ]
+
+    monkeypatch.setattr(simcore.registry, "entry_points", entry_points)
+    return Registry("thing", "binwright.things", BUILTIN)
+
+
+def test_names_of_our_own_and_of_third_parties(things: Registry) -> None:
+    assert things.load("counter") is collections.Counter
+    assert things.load("ordered") is collections.OrderedDict  # ours cannot be replaced unseen
+    assert set(things) == {"ordered", "gone", "counter"}
+    assert "counter" in things
+    assert "conter" not in things
+
+
+def test_an_unknown_name_suggests_the_nearest(things: Registry) -> None:
+    with pytest.raises(UnknownName) as caught:
+        things.load("conter")
+    assert str(caught.value) == (
+        "unknown thing (got 'conter')\n  Did you mean 'counter'? Known: counter, gone, ordered."
+    )
+    assert isinstance(caught.value, UserError)
+
+
+def test_an_unknown_agent_suggests_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="Did you mean 'best-fit'"):
+        AGENTS.load("bestfit")
+
+
+def test_a_broken_entry_of_our_own_is_a_bug(things: Registry) -> None:
+    with pytest.raises(AttributeError, match="NoSuchThing"):
+        things.load("gone")
+
+
+def test_an_import_string(things: Registry) -> None:
+    assert things.load("collections:deque") is collections.deque
+
+
+def test_a_file_beside_the_scenario(things: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder, answer in (("one", 1), ("two", 2)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mine.py").write_text(f"class Mine:\n    answer = {answer}\n", encoding="utf-8")
+    first = things.load("mine.py:Mine", tmp_path / "one")
+    assert first.answer == 1
+    assert things.load("mine.py:Mine", tmp_path / "two").answer == 2  # the same name in another folder
+    assert things.load("mine.py:Mine", tmp_path / "one") is first
+    assert things.load("one/mine.py:Mine", tmp_path) is first
+    assert things.load(f"{tmp_path}/one/mine.py:Mine") is first
+    monkeypatch.chdir(tmp_path / "two")
+    assert things.load("mine.py:Mine").answer == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("missing.py:Mine", "there is no file .*missing.py"),
+        ("mine.py:Yours", "Yours"),
+        ("mine.py:", "cannot import this thing"),
+        ("needy.py:Mine", "No module named 'no_such_module'"),
+        ("no_such_module:Thing", "No module named 'no_such_module'"),
+        ("collections:NoSuchThing", "NoSuchThing"),
+        ("collections:", "cannot import this thing"),
+        (":Thing", "cannot import this thing"),
+        (".mine:Thing", "cannot import this thing"),
+    ],
+)
+def test_what_cannot_be_imported(things: Registry, tmp_path: Path, name: str, message: str) -> None:
+    (tmp_path / "mine.py").write_text("class Mine:\n    pass\n", encoding="utf-8")
+    (tmp_path / "needy.py").write_text("import no_such_module\n", encoding="utf-8")
+    with pytest.raises(UnknownName, match=message) as caught:
+        things.load(name, tmp_path)
+    assert caught.value.value == name
+    assert "module:Class, or file.py:Class" in str(caught.value)
+
+
+def test_a_file_that_raises_is_tried_again(things: Registry, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("raise RuntimeError('not yet')\n", encoding="utf-8")
+    with pytest.raises(RuntimeError, match="not yet"):
+        things.load("mine.py:Mine", tmp_path)
+    file.write_text("class Mine:\n    'now it is here'\n", encoding="utf-8")
+    assert things.load("mine.py:Mine", tmp_path).__name__ == "Mine"
+
+
+@pytest.mark.parametrize("registry", [AGENTS, TRACES, ARRIVALS, LIFETIMES], ids=lambda registry: registry.kind)
+def test_everything_that_is_registered_is_there(registry: Registry) -> None:
+    for name in registry:
+        assert isinstance(registry.load(name), type)
+        if registry is AGENTS:
+            assert issubclass(registry.load(name), Agent)
+            assert registry.load(name).reference
