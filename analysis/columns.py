@@ -35,8 +35,10 @@ def _decimals(mean: float, half: float) -> int:
     return min(3, max(0, 1 - floor(log10(size)))) if size > 0 else 1
 
 
-def duration(seconds: float) -> str:
-    """A time for people: 90 s, 2.5 h, never."""
+def duration(seconds: float | None) -> str:
+    """A time for people: 90 s, 2.5 h, never; `-` for none."""
+    if seconds is None:
+        return "-"
     if isinf(seconds):
         return "never"
     scale, unit = _unit_of_time(seconds)

@@ -13,6 +13,7 @@ from simcore.record import IMPOSSIBLE, INTERRUPTED, PLACED, REJECTED
 from simcore.vocabulary import QUANTUM, Floats, Ints
 
 HOUR = 3600.0
+NOTHING = "no request was offered to the agent: there is nothing to measure"
 
 
 def measure(
@@ -35,10 +36,13 @@ def measure(
     got_place = np.isin(outcome, (PLACED, INTERRUPTED))
     offered = np.arange(first, simulation.offered)
     placed = offered[got_place[offered]]
+    if first == len(simulation.workload):
+        raise RunError(NOTHING)
     begin = float(asked.arrival[first])
     finish = max(begin, float(np.nanmax(decided[first:], initial=begin)))
     cut = int((interruption >= begin).sum())
-    back = got_place & (record.origin[rows] >= 0) & (decided >= begin)
+    origin = record.origin[rows]
+    back = got_place & (origin >= 0) & (interruption[origin] >= begin)
     metrics: dict[str, float | int] = {
         "offered": len(offered),
         "scheduled": len(placed),
@@ -54,31 +58,37 @@ def measure(
     waits = decided[placed] - asked.arrival[placed]
     metrics["wait_total"] = float(waits.sum())
     metrics["wait_mean"] = float(waits.mean()) if len(waits) else 0.0
-    metrics["wait_p95"] = float(np.quantile(waits, 0.95)) if len(waits) else 0.0
+    metrics["wait_p95"] = float(np.quantile(waits, 0.95, method="inverted_cdf")) if len(waits) else 0.0
     metrics["wait_max"] = float(waits.max(initial=0.0))
 
     held = np.flatnonzero(got_place)
-    demand, start = asked.demand[held], decided[held]
+    # Links are resources like others: what a placement reserves on a tier, of all that the tier has.
+    tiers = simulation.ledger.tiers
+    demand, start = np.hstack([asked.demand[held], simulation.ledger.reserved(held)]), decided[held]
     end = np.fmin(start + asked.duration[held], interruption[held])
     seconds = np.clip(np.minimum(end, finish) - np.maximum(start, begin), 0, None)
     steps, capacity = _capacity(simulation)
+    capacity = np.hstack([capacity, np.tile(list(tiers.values()), (len(capacity), 1))]) if tiers else capacity
     there = np.diff(np.clip([*steps, finish], begin, finish)) @ capacity
-    answered = np.flatnonzero(~np.isnan(decided))
-    # Of one instant, what a failure sent back is answered before what arrives.
-    answered = answered[np.lexsort((answered < len(simulation.workload), decided[answered]))]
+    answered = np.array(record.sequence, np.int64)
     used = _after_each(answered, decided[answered], held, end, demand)
-    share = used / capacity[np.searchsorted(steps, decided[answered], side="right") - 1]
+    grown = [change.decisions for change in simulation.changes if change.what == "expansion"]
+    share = used / capacity[np.searchsorted(grown, np.arange(len(answered)), side="right")]
     share = share[(answered >= first) & (decided[answered] >= begin)]
     if not len(share):
-        raise RunError("no request was offered to the agent: there is nothing to measure")
-    for r, name in enumerate(asked.resources):
+        raise RunError(NOTHING)
+    for r, name in enumerate([*asked.resources, *tiers]):
         metrics[f"allocation_{name}"] = _ratio(float(seconds @ demand[:, r]), float(there[r]))
         metrics[f"allocation_{name}_decisions"] = float(share[:, r].mean())
         metrics[f"allocation_{name}_end"] = float(share[-1, r])
+    for r, name in enumerate(asked.resources):
         free = samples["free"][:, r]
         metrics[f"fragmentation_{name}"] = float((samples["stranded"][:, r] / np.maximum(free, 1)).mean())
     if prices:
-        new = held >= first
+        source = np.arange(record.rows)
+        for row in range(len(simulation.workload), record.rows):
+            source[row] = source[origin[row]]
+        new = source[held] >= first
         hours = seconds[new] @ demand[new] / QUANTUM / HOUR
         metrics["income"] = float(sum(price * hours[asked.resources.index(name)] for name, price in prices.items()))
     metrics["decision_us"] = thought / 1000 / len(share)

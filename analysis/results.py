@@ -24,7 +24,7 @@ class Results:
         if not path.is_file():
             raise ResultsError("there are no results here", file=self.folder, remedy="Run a scenario with --out first.")
         try:
-            self.runs = pl.read_parquet(path)
+            self.runs = pl.read_parquet(path, glob=False)
         except (pl.exceptions.PolarsError, OSError) as error:
             raise ResultsError(
                 f"this is no readable Parquet file: {error}",
@@ -60,7 +60,8 @@ class Results:
     @property
     def swept(self) -> list[str]:
         """The keys that the sweep varies."""
-        return [name for name in self.runs.columns if "." in name]
+        names = self.runs.columns
+        return names[names.index("seed") + 1 : names.index("version")]
 
     def requests(self, run: str) -> pl.DataFrame:
         """A row per request of a run, when the scenario recorded them."""
@@ -80,7 +81,7 @@ class Results:
                 file=path,
                 remedy=f"Write `record: [{kind}]` into the scenario and run it again.",
             )
-        return pl.read_parquet(path)
+        return pl.read_parquet(path, glob=False)
 
     def table(self) -> Table:
         """Agents as rows, metrics as columns, means with intervals over the seeds."""

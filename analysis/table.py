@@ -73,6 +73,7 @@ class Table:
         ]
 
     def _column(self, metric: Metric, done: dict[str, pl.DataFrame]) -> dict[str, Cell]:
+        done = {agent: runs.drop_nulls(metric.name) for agent, runs in done.items()}
         values = {agent: runs[metric.name].to_numpy() for agent, runs in done.items() if len(runs)}
         intervals = {agent: mean_interval(numbers) for agent, numbers in values.items()}
         sign = 1 if metric.better == "more" else -1

@@ -46,6 +46,6 @@ def as_overrides(sets: Iterable[str], agents: str | None, seeds: int | None) -> 
     """The command line's shorthands, written as overrides."""
     return [
         *sets,
-        *([f"agents=[{agents}]"] if agents else []),
+        *([f"agents=[{agents}]"] if agents is not None else []),
         *([f"replications={seeds}"] if seeds is not None else []),
     ]

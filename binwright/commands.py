@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from analysis.columns import duration
@@ -21,7 +22,15 @@ if TYPE_CHECKING:
     from scenarios.batch import Batch
     from workloads.describe import Description
 
-out = Console(soft_wrap=False)
+
+class _Console(Console):
+    """What a user's files and errors say is printed as it is; `binwright.cli` answers a reader that went away."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+out = _Console(soft_wrap=False, emoji=False)
 
 
 def run(asked: Namespace) -> int:
@@ -51,9 +60,11 @@ def _dry_run(batch: Batch) -> int:
     for run in batch.runs:
         rows.setdefault((*map(str, run.point.values()), run.agent.label), []).append(run)
     for key, runs in rows.items():
-        table.add_row(*key, f"{runs[0].seed}..{runs[-1].seed}", str(sum(run.name in known for run in runs)))
+        table.add_row(
+            *map(escape, key), f"{runs[0].seed}..{runs[-1].seed}", str(sum(run.name in known for run in runs))
+        )
     out.print(table)
-    out.print(f"{len(batch.runs)} runs, {done} of them done already, into {batch.folder}")
+    out.print(f"{len(batch.runs)} runs, {done} of them done already, into {batch.folder}", markup=False, soft_wrap=True)
     return 0
 
 
@@ -97,15 +108,16 @@ def _warn(results: Results) -> None:
             "(metric `impossible`)."
         )
     for error, count in results.failed["error"].value_counts(sort=True).rows():
-        out.print(f"[red]{count} runs failed:[/] {error.strip()}", highlight=False)
+        runs = "1 run" if count == 1 else f"{count} runs"
+        out.print(f"[red]{runs} failed:[/] {escape(error.strip())}", highlight=False)
 
 
 def _say_where(results: Results) -> None:
     from analysis.figures import summary
 
-    out.print(f"Results: {results.folder}/runs.parquet", highlight=False, soft_wrap=True)
+    out.print(f"Results: {results.folder}/runs.parquet", markup=False, highlight=False, soft_wrap=True)
     if results.done["agent"].n_unique() > 1:
-        out.print(f"Figure:  {summary(results)}", highlight=False, soft_wrap=True)
+        out.print(f"Figure:  {summary(results)}", markup=False, highlight=False, soft_wrap=True)
 
 
 def validate(asked: Namespace) -> int:
@@ -119,9 +131,9 @@ def validate(asked: Namespace) -> int:
             runs = len(plan(load_scenario(file)))
         except UserError as error:
             wrong += 1
-            out.print(f"[red]wrong[/]  {error}", highlight=False, soft_wrap=True)
+            out.print(f"[red]wrong[/]  {escape(str(error))}", highlight=False, soft_wrap=True)
         else:
-            out.print(f"[green]valid[/]  {file}: {runs} runs", highlight=False, soft_wrap=True)
+            out.print(f"[green]valid[/]  {escape(file)}: {runs} runs", highlight=False, soft_wrap=True)
     return 2 if wrong else 0
 
 
@@ -183,7 +195,7 @@ def traces_list(asked: Namespace) -> int:
 
 def _entry(name: str, summary: str, **more: str) -> None:
     """One thing of a list: a line for what it is, and one each for what else is known."""
-    out.print(f"[bold cyan]{name}[/]  {summary}", highlight=False, soft_wrap=True)
+    out.print(f"[bold cyan]{name}[/]  {escape(summary)}", highlight=False, soft_wrap=True)
     for key, text in more.items():
         if text:
             out.print(f"    {key}: {text}", style="dim", highlight=False, soft_wrap=True, markup=False)
@@ -198,6 +210,7 @@ def traces_describe(asked: Namespace) -> int:
     out.print(
         f"{found.path}: {found.format}, {found.requests:,} requests over {days:.1f} days, "
         f"{found.never_ending:,} of them never ending",
+        markup=False,
         highlight=False,
         soft_wrap=True,
     )
@@ -216,7 +229,7 @@ def traces_convert(asked: Namespace) -> int:
 
     file = _trace_file(asked.file)
     target = Path(asked.out) if asked.out else Path(file.name.removesuffix(".gz")).with_suffix(".parquet")
-    out.print(f"{convert(file, target):,} requests: {target}", highlight=False, soft_wrap=True)
+    out.print(f"{convert(file, target):,} requests: {target}", markup=False, highlight=False, soft_wrap=True)
     return 0
 
 

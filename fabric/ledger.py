@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from operator import index
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 
 from fabric.cluster import Cluster
 from simcore.errors import InfeasiblePlacement, LedgerError
+from simcore.faults import Kind
 from simcore.vocabulary import Ints, Placement, Request, Share, View
 
 
@@ -22,7 +24,7 @@ class Ledger:
         self._evicted: set[int] = set()
         self._capacity = cluster.capacity.copy()
         self._free = self._capacity.copy()
-        self.view = View(cluster.resources, _read_only(self._capacity), _read_only(self._free))
+        self.view = View(cluster.resources, read_only(self._capacity), read_only(self._free))
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -30,7 +32,7 @@ class Ledger:
 
         The flat memoryview reads and writes one number several times faster than numpy's indexing does.
         """
-        self.view.capacity, self.view.free = _read_only(self._capacity), _read_only(self._free)
+        self.view.capacity, self.view.free = read_only(self._capacity), read_only(self._free)
         self._servers, self._nodes, self._resources = self._free.shape
         self._flat = self._free.reshape(-1).data
 
@@ -117,23 +119,35 @@ class Ledger:
         else:
             raise LedgerError(f"request {row} holds nothing")
 
-    def fail(self, server: int) -> list[int]:
+    def parts(self, kind: Kind) -> int:
+        """How many parts of a kind there are that can fail."""
+        return self._servers if kind == "server" else 0
+
+    def fail(self, part: int, kind: Kind = "server") -> list[int]:
         """Take a server out of service; returns the requests that lost their place, released, in order."""
-        if server in self._down:
+        if part in self._down:
             return []
-        hit = sorted(i for i, shares in self._held.items() if any(share[0] == server for share in shares))
+        hit = self._evict(i for i, shares in self._held.items() if any(share[0] == part for share in shares))
+        self._free[part] = 0
+        self._down.add(part)
+        return hit
+
+    def _evict(self, rows: Iterable[int]) -> list[int]:
+        hit = sorted(rows)
         for row in hit:
             self.release(row)
         self._evicted.update(hit)
-        self._free[server] = 0
-        self._down.add(server)
         return hit
 
-    def repair(self, server: int) -> None:
+    def repair(self, part: int, kind: Kind = "server") -> None:
         """Bring a failed server back, empty; nothing happens to a server in service."""
-        if server in self._down:
-            self._down.remove(server)
-            self._free[server] = self._capacity[server]
+        if part in self._down:
+            self._down.remove(part)
+            self._free[part] = self._capacity[part]
+
+    def has_room(self, request: Request) -> bool:
+        """Is as much free, over all servers together?"""
+        return bool((self._free.sum(axis=(0, 1)) >= request.demand).all())
 
     def grow(self, by: int) -> None:
         """Add empty servers. The view's arrays are new ones afterwards."""
@@ -169,6 +183,15 @@ class Ledger:
         return why_not(self.view.free, request.demand, request.spread)
 
     @property
+    def tiers(self) -> dict[str, int]:
+        """The kinds of links there are, and the quanta that each has in all."""
+        return {}
+
+    def reserved(self, rows: Ints) -> Ints:
+        """Quanta that the placements of these rows [k] reserve on each tier, int64 [k, tiers]."""
+        return np.zeros((len(rows), 0), np.int64)
+
+    @property
     def reasons(self) -> tuple[str, ...]:
         """What the codes of `why_not` mean."""
         lacking = (f"no server has enough {name}" for name in self.cluster.resources)
@@ -186,7 +209,8 @@ class Ledger:
             raise LedgerError("what is free is not what was there less what is held")
 
 
-def _read_only(array: Ints) -> Ints:
+def read_only(array: Ints) -> Ints:
+    """A view of the array that cannot be written."""
     view = array.view()
     view.flags.writeable = False
     return view

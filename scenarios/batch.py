@@ -45,7 +45,7 @@ class Batch:
                     row = json.loads(line)
                 except json.JSONDecodeError:
                     continue
-                if row["status"] == "done":
+                if isinstance(row, dict) and row.get("status") == "done" and "run" in row:
                     rows[row["run"]] = row
         return rows
 
@@ -82,8 +82,13 @@ class Batch:
     def _open(self) -> TextIO:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            (self.folder / "scenario.yaml").write_text(resolved(self.scenario), "utf-8")
-            return self._journal.open("a", encoding="utf-8")
+            unfinished = self.folder / "scenario.unfinished"
+            unfinished.write_text(resolved(self.scenario), "utf-8")
+            unfinished.replace(self.folder / "scenario.yaml")
+            journal = self._journal.open("a", encoding="utf-8")
+            if journal.tell() and not self._journal.read_bytes().endswith(b"\n"):
+                journal.write("\n")  # a crash cut the last line short: it must not spoil the next one
+            return journal
         except OSError as error:
             raise ResultsError(
                 f"cannot write results: {error.strerror}",

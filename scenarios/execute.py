@@ -34,7 +34,7 @@ def execute(run: Run, folder: Path) -> dict[str, Any]:
         ledger,
         build_overflow(scenario),
         expansion=build_expansion(scenario),
-        faults=build_faults(scenario, run.seed),
+        faults=[build_faults(scenario, run.seed)],
     )
     if scenario.warm_start:
         _warm(simulation, ledger, scenario.warm_start, run.seed)

@@ -112,6 +112,7 @@ def _identity(scenario: Scenario, content: Callable[[Trace], str] | None) -> dic
     # Keys are sorted below, but the order of resources matters: agents look at the first one.
     data["resources"] = scenario.resources
     data["record"] = sorted(set(scenario.record))
+    data["workload"] = _by_content(data["workload"])
     if scenario.cluster.csv:
         data["cluster"]["csv"]["path"] = _file(Path(scenario.cluster.csv.path))
     if scenario.warm_start:
@@ -124,6 +125,16 @@ def _identity(scenario: Scenario, content: Callable[[Trace], str] | None) -> dic
 def _agent(data: dict[str, Any]) -> dict[str, Any]:
     match = re.fullmatch(r"(.+\.py):(\w+)", data["name"])
     return data | {"name": f"{_file(Path(match[1]))}:{match[2]}"} if match else data
+
+
+def _by_content(data: Any) -> Any:
+    """The same data with every `file.py:Class` in it named by what is in the file."""
+    if isinstance(data, dict):
+        return {_by_content(key): _by_content(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_by_content(value) for value in data]
+    match = re.fullmatch(r"(.+\.py):(\w+)", data) if isinstance(data, str) else None
+    return f"{_file(Path(match[1]))}:{match[2]}" if match else data
 
 
 def _file(path: Path) -> str:

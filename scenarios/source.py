@@ -206,7 +206,7 @@ class _Reader:
         words = [key for key in at if isinstance(key, str)]
         if words and words[-1].rpartition(".")[2] == "path":
             return str((self._folder / Path(value).expanduser()).resolve())
-        return _code(value, self._folder)
+        return value if words[-1:] == ["label"] else _code(value, self._folder)
 
     def _place(self, line: int) -> Place:
         return self._origin if self._origin.line is None else Place(self._origin.file, line + 1)

@@ -10,7 +10,7 @@ import gc
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from time import perf_counter_ns
 from typing import Literal, Protocol
@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from simcore.clock import Clock
 from simcore.errors import AgentError, InfeasiblePlacement
-from simcore.faults import FaultProcess, Faults
+from simcore.faults import FaultProcess, Faults, Kind
 from simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
 from simcore.vocabulary import Agent, Ints, Placement, Refusal, Request, View, Workload
 
@@ -35,12 +35,17 @@ class Ledger(Protocol):
 
     def apply(self, request: Request, placement: Placement) -> None: ...
     def release(self, index: int) -> None: ...
-    def fail(self, server: int) -> list[int]: ...
-    def repair(self, server: int) -> None: ...
+    def parts(self, kind: Kind) -> int: ...
+    def fail(self, part: int, kind: Kind = "server") -> list[int]: ...
+    def repair(self, part: int, kind: Kind = "server") -> None: ...
+    def has_room(self, request: Request) -> bool: ...
     def grow(self, by: int) -> None: ...
     def spreads(self, demand: Ints) -> npt.NDArray[np.bool_]: ...
     def possible(self, demand: Ints) -> npt.NDArray[np.bool_]: ...
     def why_not(self, request: Request) -> int: ...
+    def reserved(self, rows: Ints) -> Ints: ...
+    @property
+    def tiers(self) -> dict[str, int]: ...
     @property
     def reasons(self) -> tuple[str, ...]: ...
 
@@ -64,12 +69,29 @@ class Overflow:
 
 
 @dataclass(frozen=True, slots=True)
+class Pacing:
+    """Offers a request every `step` seconds, instead of when it arrives in the workload.
+
+    With `await_room` the clock first goes on, releasing, until all that is free in the cluster together could hold the
+    request.
+    """
+
+    step: float
+    await_room: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
-    """Something that happened to the cluster: when, what, and to which server (expansion: by how many)."""
+    """Something that happened to the cluster: when, after how many decisions, what, and to which part.
+
+    The subject of an expansion is how many servers were added.
+    """
 
     time: float
+    decisions: int
     what: Literal["failure", "repair", "expansion"]
     subject: int
+    kind: Kind = "server"
 
 
 class Simulation:
@@ -86,7 +108,8 @@ class Simulation:
         overflow: Overflow | None = None,
         *,
         expansion: Sequence[tuple[float, int]] = (),
-        faults: Faults | None = None,
+        faults: Sequence[Faults] = (),
+        pacing: Pacing | None = None,
     ) -> None:
         self.workload = workload
         self.ledger = ledger
@@ -97,15 +120,18 @@ class Simulation:
         self.changes: list[Change] = []
         self.offered = 0
         """Requests of the workload that have arrived so far."""
-        self._requeue = bool(faults and faults.requeue)
+        self._pacing = pacing
+        self._arrival = workload.arrival.copy() if pacing else workload.arrival
         self._line: deque[Request] = deque()
         self._blocked = False  # the head of the line was refused, and nothing has changed since
         self._returned: list[Request] = []
-        self._down: set[int] = set()
+        self._down: set[tuple[Kind, int]] = set()
         self._spreads = ledger.spreads(workload.demand)
         self.record.outcome[~ledger.possible(workload.demand)] = IMPOSSIBLE
-        self._faults = FaultProcess(faults or Faults(), self.clock, self)
-        self._faults.watch(range(len(self.view.capacity)))
+        self._bandwidth = workload.bandwidth if workload.bandwidth is not None else np.zeros(len(workload), np.int64)
+        self._faults = [(each.kind, FaultProcess(each, self.clock, self)) for each in faults]
+        for kind, process in self._faults:
+            process.watch(range(ledger.parts(kind)))
         for time, by in expansion:
             self.clock.at(time, self._grow, by)
         self._decisions = self._run()
@@ -124,16 +150,17 @@ class Simulation:
         """The workload, and after it a row for every request that a failure sent back: the rows of the record."""
         workload, back = self.workload, self._returned
         if not back:
-            return workload
+            return replace(workload, arrival=self._arrival)
         ids = list(workload.id)
         for request in back:
             ids.append(ids[self.record.origin[request.index]])
         return Workload(
             workload.resources,
-            np.concatenate([workload.arrival, [request.arrival for request in back]]),
+            np.concatenate([self._arrival, [request.arrival for request in back]]),
             np.concatenate([workload.duration, [request.duration for request in back]]),
             np.concatenate([workload.demand, [request.demand for request in back]]),
             np.array(ids),
+            np.concatenate([self._bandwidth, [request.bandwidth for request in back]]),
         )
 
     # -- the two calls that drive a run --------------------------------------------------------------------------
@@ -169,6 +196,8 @@ class Simulation:
         """Yield every request that needs an answer, the head of the line again for as long as it is not refused."""
         line, clock, view = self._line, self.clock, self.view
         for request in self._arrivals():
+            if self._pacing:
+                yield from self._pace(request, self._pacing)
             while clock.run_to(request.arrival, self._blocked):
                 yield from self._serve()
             self.offered = request.index + 1
@@ -177,17 +206,31 @@ class Simulation:
             while line and not self._blocked:
                 yield line[0]
         self.offered = len(self.workload)
-        patience = self._faults.all_back
+        patience = self._all_back()
         while line:
-            # Random failures and repairs go on for ever: alone, they are waited for until all servers are back.
-            if clock.due > self._faults.endless:
-                patience = self._faults.all_back
+            # Random failures and repairs go on for ever: alone, they are waited for until all parts are back.
+            if clock.due > sum(process.endless for _, process in self._faults):
+                patience = self._all_back()
             elif clock.peek() > patience:
                 break
             if clock.run_to(inf, self._blocked):
                 yield from self._serve()
         while line:
             self._refuse(line.popleft())
+
+    def _pace(self, request: Request, pacing: Pacing) -> Iterator[Request]:
+        """Let the clock go on until the request may be offered, and have it arrive then."""
+        clock = self.clock
+        time = clock.now + pacing.step if request.index else 0.0
+        while clock.run_to(time, self._blocked):
+            yield from self._serve()
+        while pacing.await_room and clock.due and not self.ledger.has_room(request):
+            clock.run_to(inf, True)
+            yield from self._serve()
+        request.arrival = self._arrival[request.index] = clock.now
+
+    def _all_back(self) -> float:
+        return max((process.all_back for _, process in self._faults), default=-inf)
 
     def _serve(self) -> Iterator[Request]:
         """Something changed: offer the line again from its head on."""
@@ -210,6 +253,7 @@ class Simulation:
                 workload.duration[chunk].tolist(),
                 map(tuple, workload.demand[chunk].tolist()),
                 self._spreads[chunk].tolist(),
+                self._bandwidth[chunk].tolist(),
             )
 
     def _overflow(self, refusal: Refusal | None) -> None:
@@ -234,26 +278,31 @@ class Simulation:
 
     # -- events --------------------------------------------------------------------------------------------------
 
+    def _changed(self, what: Literal["failure", "repair", "expansion"], subject: int, kind: Kind = "server") -> None:
+        self.changes.append(Change(self.clock.now, len(self.record.sequence), what, subject, kind))
+
     def _grow(self, by: int) -> None:
         first = len(self.view.capacity)
         self.ledger.grow(by)
-        self.changes.append(Change(self.clock.now, "expansion", by))
-        self._faults.watch(range(first, first + by))
+        self._changed("expansion", by)
+        for kind, process in self._faults:
+            if kind == "server":
+                process.watch(range(first, first + by))
 
-    def fail(self, server: int) -> bool:
-        """Take a server down now: what it holds is interrupted, and returns to the line or is lost.
+    def fail(self, part: int, kind: Kind = "server", requeue: bool = False) -> bool:
+        """Take a part down now: what it holds is interrupted, and returns to the line or is lost.
 
         False when it is down already: it stays so until the repair of the first failure.
         """
-        if server in self._down or server >= len(self.view.capacity):
+        if (kind, part) in self._down or part >= self.ledger.parts(kind):
             return False
         now = self.clock.now
-        self._down.add(server)
-        self.changes.append(Change(now, "failure", server))
-        interrupted = self.ledger.fail(server)
+        self._down.add((kind, part))
+        self._changed("failure", part, kind)
+        interrupted = self.ledger.fail(part, kind)
         for index in interrupted:
             self.record.interrupted(index, now)
-        if self._requeue and interrupted:
+        if requeue and interrupted:
             back = [self._back(index, now) for index in interrupted]
             self._returned += back
             self._line.extendleft(reversed(back))
@@ -263,18 +312,18 @@ class Simulation:
         """A new request for the rest of an interrupted one."""
         if row < len(self.workload):
             duration, demand = float(self.workload.duration[row]), tuple(self.workload.demand[row].tolist())
-            spread = bool(self._spreads[row])
+            spread, bandwidth = bool(self._spreads[row]), int(self._bandwidth[row])
         else:
             before = self._returned[row - len(self.workload)]
-            duration, demand, spread = before.duration, before.demand, before.spread
+            duration, demand, spread, bandwidth = before.duration, before.demand, before.spread, before.bandwidth
         left = duration - (now - float(self.record.decided[row]))
-        return Request(self.record.add(row), now, left, demand, spread)
+        return Request(self.record.add(row), now, left, demand, spread, bandwidth)
 
-    def repair(self, server: int) -> None:
-        """Bring a failed server back, empty."""
-        self._down.remove(server)
-        self.ledger.repair(server)
-        self.changes.append(Change(self.clock.now, "repair", server))
+    def repair(self, part: int, kind: Kind = "server") -> None:
+        """Bring a failed part back, empty."""
+        self._down.remove((kind, part))
+        self.ledger.repair(part, kind)
+        self._changed("repair", part, kind)
 
 
 @contextmanager

@@ -1,23 +1,25 @@
-"""When servers fail and come back; what that means for the requests on them is the engine's business."""
+"""When parts fail and come back; what that means for the requests on them is the engine's business."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 
 from simcore.clock import Clock
 from simcore.rng import stream
 
+Kind: TypeAlias = Literal["server", "link", "switch"]
+
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """Server failures: each server fails after `mtbf` seconds on average and is back after `mttr` (exponential).
+    """Failures: each part of a kind fails after `mtbf` seconds on average and is back after `mttr` (exponential).
 
-    `scheduled` adds (time, server, repair after) by hand; inf repairs never. `requeue` offers what was interrupted
-    again at once, for the rest of its holding period. `seed` determines the random failures, server by server.
+    `scheduled` adds (time, part, repair after) by hand; inf repairs never. `requeue` offers what was interrupted
+    again at once, for the rest of its holding period. `seed` determines the random failures, part by part.
     """
 
     mtbf: float = inf
@@ -25,25 +27,26 @@ class Faults:
     scheduled: tuple[tuple[float, int, float], ...] = ()
     requeue: bool = False
     seed: int = 0
+    kind: Kind = "server"
 
 
-class Machines(Protocol):
-    """What fails: `fail` is false for a server that is down already, which nothing then happens to."""
+class Parts(Protocol):
+    """What fails: `fail` is false for a part that is down already, which nothing then happens to."""
 
-    def fail(self, server: int) -> bool: ...
-    def repair(self, server: int) -> None: ...
+    def fail(self, part: int, kind: Kind, requeue: bool) -> bool: ...
+    def repair(self, part: int, kind: Kind) -> None: ...
 
 
 class FaultProcess:
-    """Fails and repairs servers on the clock: the scheduled ones once, the random ones for ever."""
+    """Fails and repairs parts on the clock: as scheduled once, at random for ever."""
 
-    def __init__(self, faults: Faults, clock: Clock, machines: Machines) -> None:
+    def __init__(self, faults: Faults, clock: Clock, parts: Parts) -> None:
         self._faults = faults
         self._clock = clock
-        self._machines = machines
+        self._parts = parts
         self._streams: list[np.random.Generator] = []
         self.all_back = -inf
-        """When every server that has failed at random so far is back."""
+        """When every part that has failed at random so far is back."""
         for number, (time, _, _) in enumerate(faults.scheduled):
             clock.at(time, self._scheduled_failure, number)
 
@@ -52,30 +55,36 @@ class FaultProcess:
         """How many things on the clock are random failures and their repairs, which go on for ever."""
         return len(self._streams)
 
-    def watch(self, servers: range) -> None:
-        """Start the random failures of these servers, each from its own stream."""
+    def watch(self, parts: range) -> None:
+        """Start the random failures of these parts, each from its own stream."""
         if self._faults.mtbf < inf:
-            for server in servers:
-                self._streams.append(stream(self._faults.seed, "faults", server))
-                self._await_failure(server)
+            for part in parts:
+                self._streams.append(stream(self._faults.seed, "faults", self._faults.kind, part))
+                self._await_failure(part)
 
-    def _await_failure(self, server: int) -> None:
-        time = self._clock.now + self._streams[server].exponential(self._faults.mtbf)
-        self._clock.at(time, self._random_failure, server)
+    def _await_failure(self, part: int) -> None:
+        time = self._clock.now + self._streams[part].exponential(self._faults.mtbf)
+        self._clock.at(time, self._random_failure, part)
 
-    def _random_failure(self, server: int) -> None:
-        if self._machines.fail(server):
-            time = self._clock.now + self._streams[server].exponential(self._faults.mttr)
+    def _random_failure(self, part: int) -> None:
+        if self._fail(part):
+            time = self._clock.now + self._streams[part].exponential(self._faults.mttr)
             self.all_back = max(self.all_back, time)
-            self._clock.at(time, self._random_repair, server)
+            self._clock.at(time, self._random_repair, part)
         else:
-            self._await_failure(server)
+            self._await_failure(part)
 
-    def _random_repair(self, server: int) -> None:
-        self._machines.repair(server)
-        self._await_failure(server)
+    def _random_repair(self, part: int) -> None:
+        self._repair(part)
+        self._await_failure(part)
 
     def _scheduled_failure(self, number: int) -> None:
-        _, server, repair_after = self._faults.scheduled[number]
-        if self._machines.fail(server) and repair_after < inf:
-            self._clock.at(self._clock.now + repair_after, self._machines.repair, server)
+        _, part, repair_after = self._faults.scheduled[number]
+        if self._fail(part) and repair_after < inf:
+            self._clock.at(self._clock.now + repair_after, self._repair, part)
+
+    def _fail(self, part: int) -> bool:
+        return self._parts.fail(part, self._faults.kind, self._faults.requeue)
+
+    def _repair(self, part: int) -> None:
+        self._parts.repair(part, self._faults.kind)

@@ -29,6 +29,8 @@ class Record:
     def __init__(self, rows: int, reasons: Sequence[str]) -> None:
         self.reasons = list(reasons)
         self.rows = 0
+        self.sequence: list[int] = []
+        """The rows that got their answer, in order."""
         self.outcome = np.zeros(0, np.int8)
         self.decided: Floats = np.zeros(0)
         self.server = np.zeros(0, np.int32)
@@ -50,6 +52,7 @@ class Record:
 
     def placed(self, row: int, now: float, server: int, node: int) -> None:
         """The request got its place; `node` is `SPREAD` for an even part of every node."""
+        self.sequence.append(row)
         self._outcome[row] = PLACED
         self._decided[row] = now
         self._server[row] = server
@@ -59,6 +62,7 @@ class Record:
         """The request got no place; a reason not heard before is added to `reasons`."""
         if reason not in self.reasons:
             self.reasons.append(reason)
+        self.sequence.append(row)
         self.outcome[row] = REJECTED
         self.decided[row] = now
         self.reason[row] = self.reasons.index(reason)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import sys
@@ -45,7 +46,7 @@ class Registry:
         try:
             module = _from_file(where, folder) if where.endswith(".py") else importlib.import_module(where)
             return getattr(module, attribute)
-        except (ImportError, FileNotFoundError, AttributeError, SyntaxError, TypeError, ValueError) as error:
+        except Exception as error:
             if target is not name:
                 raise
             raise UnknownName(
@@ -59,7 +60,9 @@ def _from_file(where: str, folder: Path | None) -> Any:
     path = ((folder or Path.cwd()) / where).resolve()
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
-    name = f"binwright_user_{path.stem}_{abs(hash(str(path))):x}"
+    # By content, too: a file that was edited is another module.
+    digest = hashlib.sha256(str(path).encode() + b"\0" + path.read_bytes()).hexdigest()[:16]
+    name = f"binwright_user_{path.stem}_{digest}"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
         if spec is None or spec.loader is None:

@@ -24,9 +24,10 @@ Share: TypeAlias = tuple[int, int, Amounts]
 
 @dataclass(slots=True)
 class Placement:
-    """An agent's answer: what it takes where. (Frozen, it would be much slower to make.)"""
+    """An agent's answer: what it takes where, and the links it reserves. (Frozen, it would be much slower to make.)"""
 
     shares: tuple[Share, ...]
+    links: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)

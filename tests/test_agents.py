@@ -12,7 +12,7 @@ from agents import AGENTS
 from agents.heuristics.best_fit import BestFit
 from simcore.errors import UnknownName
 from simcore.rng import stream
-from simcore.vocabulary import Agent, Ints, Request, View
+from simcore.vocabulary import Agent, Ints, Placement, Request, View
 from tests.reference_agents import RULES, Demand, Room, Where, feasible
 
 
@@ -29,6 +29,7 @@ def ask(agent: Agent, view: View, demand: Demand, spread: bool) -> Where | None:
     placement = agent.decide(view, request)
     if placement is None:
         return None
+    assert isinstance(placement, Placement)
     server, node, _ = placement.shares[0]
     assert placement == (request.across(server, view.free.shape[1]) if spread else request.on(server, node))
     return server, node

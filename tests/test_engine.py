@@ -17,7 +17,7 @@ from fabric.cluster import Cluster
 from fabric.ledger import Ledger
 from simcore.engine import Overflow, Simulation, play
 from simcore.errors import AgentError, InfeasiblePlacement
-from simcore.faults import Faults
+from simcore.faults import Faults, Kind
 from simcore.record import IMPOSSIBLE, OUTCOMES, PENDING, PLACED, REJECTED, Record
 from simcore.rng import stream
 from simcore.vocabulary import Agent, Placement, Request, View, Workload
@@ -56,13 +56,13 @@ class WatchedLedger(Ledger):
         super().release(index)
         self._observe()
 
-    def fail(self, server: int) -> list[int]:
-        hit = super().fail(server)
+    def fail(self, part: int, kind: Kind = "server") -> list[int]:
+        hit = super().fail(part, kind)
         self._observe()
         return hit
 
-    def repair(self, server: int) -> None:
-        super().repair(server)
+    def repair(self, part: int, kind: Kind = "server") -> None:
+        super().repair(part, kind)
         self._observe()
 
     def grow(self, by: int) -> None:
@@ -112,7 +112,7 @@ def simulate(case: Case, faults: Faults | None = None) -> Simulation:
         WatchedLedger(cluster_of(case)),
         Overflow(case.mode, case.by, case.limit, case.then),  # type: ignore[arg-type]
         expansion=case.expansion,
-        faults=faults or Faults(scheduled=tuple(case.failures), requeue=case.requeue),
+        faults=[faults or Faults(scheduled=tuple(case.failures), requeue=case.requeue)],
     )
 
 
@@ -469,7 +469,7 @@ def test_failure_times_follow_the_seed_and_the_means() -> None:
 
 def first_outage(seed: int, server: int) -> tuple[float, float]:
     """When it fails and when it is back, with the means below."""
-    rng = stream(seed, "faults", server)
+    rng = stream(seed, "faults", "server", server)
     return (down := rng.exponential(1000.0)), down + rng.exponential(10.0)
 
 

@@ -83,6 +83,8 @@ def describe(path: str | Path, *, cache: Path | None = None) -> Description:
 def convert(path: str | Path, out: str | Path) -> int:
     """Write the trace in a file of any known format as Parquet in the common columns; how many requests it has."""
     frame = read(detect(path), path)
+    if Path(out).resolve() == Path(path).resolve():
+        raise UserError("would overwrite the trace itself", file=out, remedy="Name another file with --out.")
     try:
         write(frame, Path(out))
     except OSError as error:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.heuristics.scan import placed
+from agents.heuristics.scan import ScanAgent
 from fabric.servers import fits_node, fits_spread
 from simcore.jit import kernel
-from simcore.vocabulary import Agent, Amounts, Ints, Placement, Request, View
+from simcore.vocabulary import Amounts, Ints, View
 
 
 @kernel
@@ -32,15 +32,15 @@ def random_fit(free: Ints, demand: Amounts, spread: bool, draw: float) -> int:
     return -1
 
 
-class RandomFit(Agent):
+class RandomFit(ScanAgent):
     """Any (server, node) that fits, or any server for a spread request, all equally likely."""
 
     reference = "the baseline that a choice has to beat"
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Keep the run's stream."""
-        self._random = rng.random
+        """Draw from the run's stream, once for every request, whatever fits."""
 
-    def decide(self, view: View, request: Request) -> Placement | None:
-        """One draw for every request, whatever fits."""
-        return placed(request, random_fit(view.free, request.demand, request.spread, self._random()), view)
+        def scan(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
+            return random_fit(free, demand, spread, rng.random())
+
+        self.scan = scan

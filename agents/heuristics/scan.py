@@ -21,13 +21,12 @@ class ScanAgent(Agent):
 
     def decide(self, view: View, request: Request) -> Placement | None:
         """Where the kernel says."""
-        return placed(request, self.scan(view.free, view.capacity, request.demand, request.spread), view)
-
-
-def placed(request: Request, code: int, view: View) -> Placement | None:
-    """The placement that a scan's number stands for."""
-    if code < 0:
-        return None
-    nodes = view.free.shape[1]
-    server = code // nodes
-    return request.across(server, nodes) if request.spread else request.on(server, code - server * nodes)
+        free, demand = view.free, request.demand
+        code = self.scan(free, view.capacity, demand, request.spread)
+        if code < 0:
+            return None
+        nodes = free.shape[1]
+        server = code // nodes
+        if request.spread:
+            return request.across(server, nodes)
+        return Placement(((server, code - server * nodes, demand),))  # request.on, without the call

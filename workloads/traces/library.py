@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import hashlib
 import os
@@ -150,6 +151,8 @@ def _digest(file: Path, trace: Trace) -> str:
 
 def write(frame: pl.DataFrame, path: Path) -> None:
     """Parquet at `path`, whole or not at all; makes the folder."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -1,0 +1,283 @@
+"""The K shortest simple paths between racks, computed where they are asked for, by kernels that agents call.
+
+Paths are in one order: fewest hops first; among equals by the numbers of their vertices, from the rack of the lower
+number to the other. In a fabric that is plane 0 first, and in a plane the first spine. The slow rule says the same:
+all simple paths through switches, sorted by (hops, vertices), the first K.
+
+Where K shortest paths of a fabric are symmetric they are arithmetic. All others are searched for once, when a kernel
+first needs the pair, and kept.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fabric.shortest import k_shortest
+from fabric.topology import Indices, Topology, TopologyError
+from simcore.jit import kernel
+from simcore.vocabulary import Ints
+
+MOST_PATHS = 1000
+"""Per pair of racks."""
+KEPT_LENGTH = 16
+"""Hops of the longest path that is kept; pairs with a longer one are searched every time."""
+KEPT_BYTES = 2**28
+"""Room for paths that are kept, taken from the machine as it fills. Pairs beyond it displace one another."""
+
+
+class Routes(NamedTuple):
+    """What kernels need to find paths; make it with `Routing`. Few arrays, because all are passed at every call.
+
+    `servers` int64 [servers, 2] is each one's rack and own link; `pod_of`, `planes`, `uplinks` as in `Topology`;
+    `rack_links` and `spine_links` are the numbers of the first such link. `arithmetic_in` and `arithmetic_across` say
+    that the K paths in a pod, and between pods, need no search. `alone` racks, the first, let no path through; `first`
+    and `edges` are the adjacency of the switches (see `k_shortest`).
+
+    Kernels write only to the slots of pairs that were searched for, not by two threads at once: `pairs` int64 [slots]
+    is 0 or the pair's number + 1, `kept` int32 [slots, K, 1 + longest] its paths, each the number of links (0 where
+    there are fewer paths), then the links, from the lower rack to the higher.
+    """
+
+    k: int
+    planes: int
+    uplinks: int
+    rack_links: int
+    spine_links: int
+    alone: int
+    arithmetic_in: bool
+    arithmetic_across: bool
+    servers: Ints
+    pod_of: Indices
+    first: Indices
+    edges: Indices
+    pairs: Ints
+    kept: Indices
+
+
+class Routing:
+    """The paths of a topology: `routes` for kernels, and the same in Python's words for people."""
+
+    def __init__(self, topology: Topology, k: int = 3) -> None:
+        if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MOST_PATHS:
+            raise TopologyError(f"must be a whole number from 1 to {MOST_PATHS}", key="k", value=k)
+        self.topology = topology
+        self.k = k
+        racks, switches, planes = topology.racks, topology.switches, topology.planes
+        inside, across = planes >= k, planes * topology.uplinks >= k
+        pairs = max(1, racks * (racks - 1) // 2)
+        longest = max(1, min(switches - 1, KEPT_LENGTH))
+        slots = 1 if inside and across else max(1, min(pairs, KEPT_BYTES // (4 * k * (1 + longest))))
+        first, edges = _switches_only(topology)
+        # numpy's zeros cost nothing until they are touched.
+        self.routes = Routes(
+            k=k,
+            planes=planes,
+            uplinks=topology.uplinks,
+            rack_links=topology.servers,
+            spine_links=topology.servers + racks * planes,
+            alone=int((topology.server_link < 0).sum()),
+            arithmetic_in=inside,
+            arithmetic_across=across,
+            servers=np.stack([topology.rack_of, topology.server_link], axis=1).astype(np.int64),
+            pod_of=topology.pod_of,
+            first=first,
+            edges=edges,
+            pairs=np.zeros(slots, np.int64),
+            kept=np.zeros((slots, k, 1 + longest), np.int32),
+        )
+        self.longest = max(4 if planes else 1, switches - 1) + 2
+        """No route has more links: the room that `route_links` needs."""
+
+    def links(self, a: int, b: int) -> list[tuple[int, ...]]:
+        """The paths from rack a to rack b in order, each as its links; within a rack one path without any."""
+        out = np.empty(self.longest, np.int32)
+        counts = (path_links(self.routes, a, b, k, out) for k in range(self.k))
+        return [tuple(out[:count].tolist()) for count in counts if count >= 0]
+
+    def paths(self, a: int, b: int) -> list[tuple[int, ...]]:
+        """The same as vertices, both racks included."""
+        found = []
+        for links in self.links(a, b):
+            path = [a]
+            for link in links:
+                one, other = self.topology.link_ends[link].tolist()
+                path.append(other if path[-1] == one else one)
+            found.append(tuple(path))
+        return found
+
+
+def _switches_only(topology: Topology) -> tuple[Indices, Indices]:
+    """The adjacency without the servers: `first` and `edges` as `k_shortest` wants them."""
+    count = topology.switches
+    end = topology.first[count]
+    keep = topology.neighbour[:end] < count
+    kept = np.concatenate([[0], np.cumsum(keep)])
+    edges = np.stack([topology.neighbour[:end][keep], topology.via[:end][keep]], axis=1)
+    return kept[topology.first[: count + 1]].astype(np.int32), edges
+
+
+@kernel
+def first_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) -> int:
+    """The first of the K paths between two racks whose links all have the bandwidth free, or -1.
+
+    `link_free` int64 [links] quanta. Within a rack that is path 0, which has no links.
+    """
+    if a == b:
+        return 0
+    if routes.pod_of[a] == routes.pod_of[b]:
+        if routes.arithmetic_in:
+            for k in range(routes.k):
+                if _free_in(routes, link_free, a, b, k) >= bandwidth:
+                    return k
+            return -1
+    elif routes.arithmetic_across:
+        for k in range(routes.k):
+            if _free_across(routes, link_free, a, b, k) >= bandwidth:
+                return k
+        return -1
+    paths = _searched(routes, a, b)
+    for k in range(routes.k):
+        if paths[k, 0] > 0 and _least(link_free, paths, k) >= bandwidth:
+            return k
+    return -1
+
+
+@kernel
+def widest_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) -> int:
+    """The one of the K paths whose fullest link has the most free, if that is the bandwidth at least, or -1.
+
+    Ties go to the first. That is the first path that works, when the K are taken by free bandwidth instead of hops.
+    """
+    if a == b:
+        return 0
+    best, widest = -1, bandwidth - 1
+    same = routes.pod_of[a] == routes.pod_of[b]
+    if routes.arithmetic_in if same else routes.arithmetic_across:
+        for k in range(routes.k):
+            free = _free_in(routes, link_free, a, b, k) if same else _free_across(routes, link_free, a, b, k)
+            if free > widest:
+                best, widest = k, free
+        return best
+    paths = _searched(routes, a, b)
+    for k in range(routes.k):
+        if paths[k, 0] > 0:
+            free = _least(link_free, paths, k)
+            if free > widest:
+                best, widest = k, free
+    return best
+
+
+@kernel
+def path_links(routes: Routes, a: int, b: int, k: int, out: Indices) -> int:
+    """Write the links of path k from rack a to rack b to `out` int32; how many there are, -1 without such a path.
+
+    `k` is below K. The order is that of the way, from a to b.
+    """
+    if a == b:
+        return 0 if k == 0 else -1
+    if routes.pod_of[a] == routes.pod_of[b]:
+        if routes.arithmetic_in:
+            out[0] = routes.rack_links + a * routes.planes + k
+            out[1] = routes.rack_links + b * routes.planes + k
+            return 2
+    elif routes.arithmetic_across:
+        plane = k // routes.uplinks
+        out[0] = routes.rack_links + a * routes.planes + plane
+        out[1] = routes.spine_links + routes.pod_of[a] * routes.planes * routes.uplinks + k
+        out[2] = routes.spine_links + routes.pod_of[b] * routes.planes * routes.uplinks + k
+        out[3] = routes.rack_links + b * routes.planes + plane
+        return 4
+    paths = _searched(routes, a, b)
+    count = int(paths[k, 0])
+    if count == 0:
+        return -1
+    for place in range(count):
+        out[place if a < b else count - 1 - place] = paths[k, 1 + place]
+    return count
+
+
+@kernel
+def find_route(routes: Routes, link_free: Ints, s: int, t: int, bandwidth: int, weighted: bool) -> int:
+    """The path that a route from server s to server t takes, the servers' own links included, or -1.
+
+    `weighted` by free bandwidth (`widest_path`), or else by hops (`first_path`).
+    """
+    if s == t:
+        return 0
+    out, home = routes.servers[s, 1], routes.servers[t, 1]
+    if (out >= 0 and link_free[out] < bandwidth) or (home >= 0 and link_free[home] < bandwidth):
+        return -1
+    a, b = routes.servers[s, 0], routes.servers[t, 0]
+    if weighted:
+        return widest_path(routes, link_free, a, b, bandwidth)
+    return first_path(routes, link_free, a, b, bandwidth)
+
+
+@kernel
+def route_links(routes: Routes, s: int, t: int, k: int, out: Indices) -> int:
+    """Write the links of path k from server s to server t, in order, to `out` int32; how many there are.
+
+    `Routing.longest` numbers are room enough. -1 without such a path; none from a server to itself.
+    """
+    if s == t:
+        return 0
+    count = 0
+    if routes.servers[s, 1] >= 0:
+        out[0] = routes.servers[s, 1]
+        count = 1
+    between = path_links(routes, routes.servers[s, 0], routes.servers[t, 0], k, out[count:])
+    if between < 0:
+        return -1
+    count += between
+    if routes.servers[t, 1] >= 0:
+        out[count] = routes.servers[t, 1]
+        count += 1
+    return count
+
+
+@kernel
+def _free_in(routes: Routes, link_free: Ints, a: int, b: int, k: int) -> int:
+    """What path k within a pod has free."""
+    up = routes.rack_links + k
+    return int(min(link_free[up + a * routes.planes], link_free[up + b * routes.planes]))
+
+
+@kernel
+def _free_across(routes: Routes, link_free: Ints, a: int, b: int, k: int) -> int:
+    """What path k between pods has free: k counts the spines, those of a plane together."""
+    up = routes.rack_links + k // routes.uplinks
+    top = routes.spine_links + k
+    per_pod = routes.planes * routes.uplinks
+    racks = min(link_free[up + a * routes.planes], link_free[up + b * routes.planes])
+    spines = min(link_free[top + routes.pod_of[a] * per_pod], link_free[top + routes.pod_of[b] * per_pod])
+    return int(min(racks, spines))
+
+
+@kernel
+def _least(link_free: Ints, paths: Indices, k: int) -> int:
+    """What the fullest link of a searched path has free."""
+    least = int(link_free[paths[k, 1]])
+    for place in range(2, paths[k, 0] + 1):
+        least = min(least, link_free[paths[k, place]])
+    return least
+
+
+@kernel
+def _searched(routes: Routes, a: int, b: int) -> Indices:
+    """The paths of a pair, int32 [K, any] as in `kept`; searches when they are not kept, and keeps them if it can."""
+    low, high = min(a, b), max(a, b)
+    pair = high * (high - 1) // 2 + low
+    slot = pair % len(routes.pairs)
+    if routes.pairs[slot] != pair + 1:
+        paths = k_shortest(routes.alone, routes.first, routes.edges, routes.k, low, high)
+        for k in range(routes.k):
+            if paths[k, 0] >= routes.kept.shape[2]:
+                return paths
+        routes.pairs[slot] = pair + 1
+        for k in range(routes.k):
+            for place in range(paths[k, 0] + 1):
+                routes.kept[slot, k, place] = paths[k, place]
+    kept: Indices = routes.kept[slot]
+    return kept

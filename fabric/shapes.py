@@ -1,0 +1,159 @@
+"""Networks by a few numbers: fabrics of pods and planes, fat-trees, plain trees, and the published presets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import prod
+
+import numpy as np
+
+from fabric.topology import LARGEST, Topology, TopologyError, assemble, capacity, level_name
+
+
+def fabric(
+    racks: int,
+    servers_per_rack: int,
+    racks_per_pod: int,
+    fabric_switches: int,
+    uplinks: int,
+    capacities: Sequence[object],
+    name: str = "fabric",
+) -> Topology:
+    """Three tiers: each rack has a link to each of its pod's fabric switches, one per plane; the switch of a plane has
+    `uplinks` links, to that many spines, which it shares with the same plane of the other pods only.
+
+    `capacities` are those of a server-rack, a rack-fabric and a fabric-spine link, in units.
+
+    Andreyev, "Introducing data center fabric, the next-generation Facebook data center network", 2014.
+    """
+    _counts(
+        racks=racks,
+        servers_per_rack=servers_per_rack,
+        racks_per_pod=racks_per_pod,
+        fabric_switches=fabric_switches,
+        uplinks=uplinks,
+    )
+    if racks % racks_per_pod:
+        raise TopologyError(
+            f"{racks} racks do not fill pods of {racks_per_pod}",
+            key="racks_per_pod",
+            remedy=f"Make racks a multiple of it, such as {racks - racks % racks_per_pod + racks_per_pod}.",
+        )
+    quanta = _capacities(capacities, 3, "a server-rack, a rack-fabric and a fabric-spine link")
+    servers, pods, planes = racks * servers_per_rack, racks // racks_per_pod, fabric_switches
+    counts = servers, racks * planes, pods * planes * uplinks
+    _not_too_large(sum(counts) + servers + racks + pods * planes + planes * uplinks)
+    spines = racks + pods * planes
+    switches = spines + planes * uplinks
+    rack_of = np.arange(servers) // servers_per_rack
+    rack, plane = np.divmod(np.arange(counts[1]), planes)
+    switch, spine = np.divmod(np.arange(counts[2]), uplinks)
+    ends = [
+        np.stack([switches + np.arange(servers), rack_of], axis=1),
+        np.stack([rack, racks + rack // racks_per_pod * planes + plane], axis=1),
+        np.stack([racks + switch, spines + switch % planes * uplinks + spine], axis=1),
+    ]
+    names = (
+        *(f"rack-{number}" for number in range(racks)),
+        *(f"fabric-{pod}-{plane}" for pod in range(pods) for plane in range(planes)),
+        *(f"spine-{plane}-{number}" for plane in range(planes) for number in range(uplinks)),
+        *(f"server-{number}" for number in range(servers)),
+    )
+    return assemble(
+        name,
+        names,
+        rack_of,
+        np.arange(servers),
+        np.arange(racks) // racks_per_pod,
+        np.concatenate(ends),
+        np.repeat(quanta, counts),
+        np.repeat([1, 2, 3, 0], [racks, pods * planes, planes * uplinks, servers]),
+        planes,
+        uplinks,
+    )
+
+
+def fat_tree(k: int, capacities: Sequence[object] = (1, 1, 1), name: str = "fat-tree") -> Topology:
+    """k pods of k/2 edge and k/2 aggregation switches with k ports each: a fabric of k/2 planes.
+
+    Al-Fares, Loukissas, Vahdat, "A scalable, commodity data center network architecture", SIGCOMM 2008.
+    """
+    _counts(k=k)
+    if k % 2:
+        raise TopologyError("a fat-tree's switches have an even number of ports", key="k", value=k, remedy="Write 4.")
+    half = k // 2
+    return fabric(k * half, half, half, half, half, capacities, name)
+
+
+def tree(fanouts: Sequence[int], capacities: Sequence[object], name: str = "tree") -> Topology:
+    """One switch at the top; from the servers up, `fanouts` says how many of a level share a switch of the next, and
+    `capacities` the link between the two, in units: `tree((10, 4, 2), (1, 4, 8))` has 2 x 4 racks of 10 servers.
+
+    Racks below the same switch are neighbours.
+    """
+    if isinstance(fanouts, str) or not isinstance(fanouts, Sequence) or not fanouts:
+        raise TopologyError("must be a list of at least one number", key="fanouts", value=fanouts)
+    if len(fanouts) > 100:
+        raise TopologyError(f"has {len(fanouts)} levels", key="fanouts", remedy="100 are as many as we build.")
+    for place, fanout in enumerate(fanouts):
+        _counts(**{f"fanouts[{place}]": fanout})
+    quanta = _capacities(capacities, len(fanouts), "a link of every level, from the servers up")
+    sizes = [prod(fanouts[low:]) for low in range(len(fanouts) + 1)]  # from the servers up to the single top
+    _not_too_large(2 * sum(sizes))
+    switches = sum(sizes[1:])
+    starts = [switches, *np.cumsum([0, *sizes[1:]]).tolist()]
+    ends = [
+        np.stack([starts[low] + np.arange(sizes[low]), starts[low + 1] + np.arange(sizes[low]) // fanout], axis=1)
+        for low, fanout in enumerate(fanouts)
+    ]
+    order = [*range(1, len(sizes)), 0]
+    names = tuple(f"{level_name(level)}-{number}" for level in order for number in range(sizes[level]))
+    return assemble(
+        name,
+        names,
+        np.arange(sizes[0]) // fanouts[0],
+        np.arange(sizes[0]),
+        np.arange(sizes[1]) // fanouts[1] if len(fanouts) > 1 else [-1],
+        np.concatenate(ends),
+        np.repeat(quanta, sizes[:-1]),
+        np.repeat(order, [sizes[level] for level in order]),
+    )
+
+
+def _preset(name: str, racks: int, servers: int, pod: int, planes: int, uplinks: int, up: int) -> partial[Topology]:
+    return partial(
+        fabric,
+        racks=racks,
+        servers_per_rack=servers,
+        racks_per_pod=pod,
+        fabric_switches=planes,
+        uplinks=uplinks,
+        capacities=(1, up, up),
+        name=name,
+    )
+
+
+# Shabka, Zervas, "Nara: learning network-aware resource allocation algorithms for cloud data centres", arXiv
+# 2106.02412: as far as it says, and otherwise as its tables were reproduced.
+alpha = _preset("alpha", racks=4, servers=10, pod=2, planes=2, uplinks=1, up=1)
+beta = _preset("beta", racks=8, servers=5, pod=4, planes=2, uplinks=1, up=1)
+gamma = _preset("gamma", racks=16, servers=40, pod=8, planes=4, uplinks=4, up=2)
+delta = _preset("delta", racks=64, servers=40, pod=8, planes=4, uplinks=4, up=2)
+
+
+def _counts(**counts: object) -> None:
+    for key, value in counts.items():
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise TopologyError("must be a whole number of at least 1", key=key, value=value)
+
+
+def _capacities(values: Sequence[object], wanted: int, meaning: str) -> list[int]:
+    if isinstance(values, str) or not isinstance(values, Sequence) or len(values) != wanted:
+        raise TopologyError(f"must be a list of {wanted}: {meaning}", key="capacities", value=values)
+    return [capacity(value, key=f"capacities[{place}]") for place, value in enumerate(values)]
+
+
+def _not_too_large(parts: int) -> None:
+    if parts > LARGEST:
+        raise TopologyError(f"{parts:,} servers, switches and links", remedy=f"{LARGEST:,} are as many as we build.")

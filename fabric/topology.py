@@ -1,0 +1,201 @@
+"""A network as arrays: who hangs on whom, through which link, of what capacity and tier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from simcore.errors import UserError
+from simcore.units import amount, quanta
+from simcore.vocabulary import QUANTUM, Ints
+
+Indices: TypeAlias = npt.NDArray[np.int32]
+Small: TypeAlias = npt.NDArray[np.int8]
+
+LEVELS = ("server", "rack", "fabric", "spine")
+"""What stands how many hops above the servers; deeper trees go on with level-4."""
+LARGEST = 50_000_000
+"""Links and vertices that we try to build; far beyond any machine's memory for a run, and below an int32."""
+
+
+class TopologyError(UserError):
+    """This network cannot be built, or not be routed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Topology:
+    """Servers, switches and the links between them. All arrays are read-only.
+
+    Vertices are the switches, by tier (the racks, which servers hang on, are the first), then the servers: server `s`
+    is vertex `switches + s`, rack `r` is vertex `r`. A server with several links is alone on a rack of its own, which
+    stands for the server: the links are the rack's, and nothing passes through it.
+
+    | field | dtype [shape] | what |
+    | --- | --- | --- |
+    | rack_of | int32 [servers] | the rack of a server |
+    | server_link | int32 [servers] | a server's own link; -1 for a server that is its own rack |
+    | pod_of | int32 [racks] | racks of one pod are neighbours; -1 where there are no pods |
+    | link_ends | int32 [links, 2] | vertices, the lower level first |
+    | link_capacity | int64 [links] | quanta |
+    | link_tier | int8 [links] | index into `tiers` |
+    | level | int8 [vertices] | index into `levels`; 0 is a server (or its own rack) |
+    | first | int32 [vertices + 1] | the neighbours of vertex v are `neighbour[first[v]:first[v + 1]]` |
+    | neighbour, via | int32 [2 links] | servers first, then switches, ascending; the link (-1 within a server) |
+
+    `planes` and `uplinks` are not 0 for a three-tier fabric: server s has link s, the link of rack r to plane f is
+    `servers + r planes + f`, and those of pod p's switch of plane f to its spines are the `uplinks` links from
+    `servers + racks planes + (p planes + f) uplinks`.
+    """
+
+    name: str
+    servers: int
+    racks: int
+    switches: int
+    rack_of: Indices
+    server_link: Indices
+    pod_of: Indices
+    link_ends: Indices
+    link_capacity: Ints
+    link_tier: Small
+    tiers: tuple[str, ...]
+    level: Small
+    levels: tuple[str, ...]
+    names: tuple[str, ...]
+    first: Indices
+    neighbour: Indices
+    via: Indices
+    planes: int = 0
+    uplinks: int = 0
+
+    @property
+    def links(self) -> int:
+        """How many links there are."""
+        return len(self.link_ends)
+
+    def __repr__(self) -> str:
+        return f"Topology({self.name!r}, {self.servers} servers, {self.switches} switches, {self.links} links)"
+
+
+def assemble(
+    name: str,
+    names: tuple[str, ...],
+    rack_of: npt.ArrayLike,
+    server_link: npt.ArrayLike,
+    pod_of: npt.ArrayLike,
+    link_ends: npt.ArrayLike,
+    link_capacity: npt.ArrayLike,
+    level: npt.ArrayLike,
+    planes: int = 0,
+    uplinks: int = 0,
+) -> Topology:
+    """The topology of checked parts (see `Topology`): derives the tiers and the order of neighbours."""
+    rack, own, ends = _fixed(rack_of, np.int32), _fixed(server_link, np.int32), _fixed(link_ends, np.int32)
+    pods, levels = _fixed(pod_of, np.int32), _fixed(level, np.int8)
+    servers, switches = len(rack), len(levels) - len(rack)
+    first, neighbour, via = _adjacency(ends, rack, own, switches)
+    kinds, tier = np.unique(levels[ends], axis=0, return_inverse=True)
+    return Topology(
+        name=name,
+        servers=servers,
+        racks=len(pods),
+        switches=switches,
+        rack_of=rack,
+        server_link=own,
+        pod_of=pods,
+        link_ends=ends,
+        link_capacity=_fixed(link_capacity, np.int64),
+        link_tier=_fixed(tier.reshape(-1), np.int8),
+        tiers=tuple(f"{level_name(low)}-{level_name(high)}" for low, high in kinds.tolist()),
+        level=levels,
+        levels=tuple(level_name(number) for number in range(int(levels.max()) + 1)),
+        names=names,
+        first=first,
+        neighbour=neighbour,
+        via=via,
+        planes=planes,
+        uplinks=uplinks,
+    )
+
+
+def _adjacency(ends: Indices, rack_of: Indices, own: Indices, switches: int) -> tuple[Indices, Indices, Indices]:
+    """Neighbours of every vertex, servers before switches, each ascending (see `Topology`)."""
+    alone = np.flatnonzero(own < 0)
+    one = np.concatenate([ends[:, 0], rack_of[alone]])
+    other = np.concatenate([ends[:, 1], switches + alone])
+    link = np.concatenate([np.arange(len(ends)), np.full(len(alone), -1)])
+    here, there, via = np.concatenate([one, other]), np.concatenate([other, one]), np.concatenate([link, link])
+    vertices = switches + len(rack_of)
+    order = np.lexsort(((there + len(rack_of)) % vertices, here))
+    first = np.concatenate([[0], np.cumsum(np.bincount(here, minlength=vertices))])
+    return _fixed(first, np.int32), _fixed(there[order], np.int32), _fixed(via[order], np.int32)
+
+
+def level_name(number: int) -> str:
+    """What stands `number` levels above the servers."""
+    return LEVELS[number] if number < len(LEVELS) else f"level-{number}"
+
+
+def capacity(value: object, *, key: str | None = None, file: Any = None, line: int | None = None) -> int:
+    """Quanta of a link's capacity as a user wrote it; a `TopologyError` unless it is a finite bandwidth above 0."""
+    try:
+        found = quanta(amount("bandwidth", value))
+    except UserError as error:
+        raise TopologyError(
+            f"the capacity {error.problem}", key=key, file=file, line=line, value=error.value, remedy=error.remedy
+        ) from None
+    if found == 0:
+        raise TopologyError(
+            "the capacity is 0", key=key, file=file, line=line, remedy="Leave the link out, or give it a capacity."
+        )
+    return found
+
+
+class Tier(NamedTuple):
+    """One tier of links, in units: what `binwright topology` shows.
+
+    `switches` counts the upper ends of the links. `oversubscription` is what the lower ends could receive from below,
+    over what this tier carries up; `None` for the servers' own links and for links within a level.
+    """
+
+    tier: str
+    switches: int
+    links: int
+    smallest: float
+    largest: float
+    total: float
+    oversubscription: float | None
+
+
+def tier_rows(topology: Topology) -> list[Tier]:
+    """A row per tier of links, from the servers up."""
+    levels = topology.level[topology.link_ends]
+    tiers = []
+    arriving: dict[int, int] = {}  # quanta that reach a level from below
+    for number, name in enumerate(topology.tiers):
+        mine = topology.link_tier == number
+        capacities = topology.link_capacity[mine]
+        low, high = (int(end) for end in levels[mine][0])
+        total = int(capacities.sum())
+        if low < high:  # tiers are sorted by their lower level, so what arrives there is known already
+            arriving[high] = total
+        tiers.append(
+            Tier(
+                tier=name,
+                switches=len(np.unique(topology.link_ends[mine, 1])),
+                links=len(capacities),
+                smallest=int(capacities.min()) / QUANTUM,
+                largest=int(capacities.max()) / QUANTUM,
+                total=total / QUANTUM,
+                oversubscription=arriving[low] / total if low in arriving and low < high else None,
+            )
+        )
+    return tiers
+
+
+def _fixed(values: npt.ArrayLike, dtype: Any) -> npt.NDArray[Any]:
+    array = np.array(values, dtype)  # a copy: nobody else holds it
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,525 @@
+"""The command line as a user meets it: what it prints, what it writes, its exit codes, and no traceback ever."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from agents import AGENTS
+from binwright.cli import FAILED, INTERRUPTED, MISTAKE, main
+from simcore.vocabulary import Agent
+from workloads import TRACES, catalogue
+
+SHORT = ("run", "quickstart", "--seeds", "1", "--agents", "first-fit,best-fit", "--set", "workload.requests=200")
+
+SCENARIO = """\
+cluster: {servers: 2, node: {cpu: 4, mem: 8 GB}}
+workload:
+  arrivals: {fixed: {every: 10 s}}
+  flavours: [{cpu: 1, mem: 2 GB}]
+  lifetimes: {fixed: 1 min}
+  requests: 30
+agents: [first-fit, worst-fit]
+replications: 2
+"""
+
+TRACE = "vmid,cpu,mem,at,lt\n" + "".join(f"{n},{1 + n % 2},2,{60 * n},{600 if n else 'inf'}\n" for n in range(20))
+
+AGENT = """\
+import os
+import time
+
+from simcore.vocabulary import Agent
+
+
+class Mine(Agent):
+    def decide(self, view, request):
+        {}
+        return request.on(0, 0) if (view.free[0, 0] >= request.demand).all() else None
+"""
+
+
+class Answer:
+    """What a command said."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def everything(self) -> str:
+        return self.out + self.err
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody's folder, a terminal of a known width, and no traces."""
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("BINWRIGHT_TRACES", str(here / "traces"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (here / "s.yaml").write_text(SCENARIO)
+
+
+class Asker:
+    """Calls the command line in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str) -> Answer:
+        self._capsys.readouterr()
+        try:
+            code = main(arguments)
+        except SystemExit as end:  # argparse
+            code = end.code if isinstance(end.code, int) else 1
+        out, err = self._capsys.readouterr()
+        return Answer(code, out, err)
+
+
+@pytest.fixture
+def binwright(capsys: pytest.CaptureFixture[str]) -> Asker:
+    return Asker(capsys)
+
+
+def process(*arguments: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "binwright", *arguments]
+    return subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True)
+
+
+def files() -> set[str]:
+    return {str(path) for path in Path().rglob("*") if path.is_file()} - {"s.yaml"}
+
+
+# -- run ---------------------------------------------------------------------------------------------------------------
+
+
+def test_run_prints_a_table_and_says_where_the_files_are(binwright: Asker) -> None:
+    said = binwright(*SHORT)
+    assert said.code == 0, said.everything
+    for word in ("first-fit", "best-fit", "accepted %", "cpu %", "mem %", "income", "stranded %"):
+        assert word in said.out
+    assert "Results: results/quickstart/runs.parquet\n" in said.out
+    assert "Figure:  results/quickstart/figures/summary.png\n" in said.out
+    assert files() == {
+        f"results/quickstart/{name}"
+        for name in ("runs.parquet", "scenario.yaml", "journal.jsonl", "figures/summary.png")
+    }
+    runs = pl.read_parquet("results/quickstart/runs.parquet")
+    assert runs.select("agent", "seed", "offered").rows() == [("first-fit", 0, 200), ("best-fit", 0, 200)]
+    assert Path("results/quickstart/figures/summary.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_run_says_who_is_best(binwright: Asker) -> None:
+    said = binwright("run", "s.yaml", "--agents", "first-fit,mine.py:Mine")
+    assert said.code == MISTAKE
+    Path("mine.py").write_text(AGENT.format(""))  # one server of the two only
+    said = binwright("run", "s.yaml", "--agents", "first-fit,mine.py:Mine", "--set", "workload.lifetimes.fixed=2 min")
+    assert said.code == 0, said.everything
+    row = next(line for line in said.out.splitlines() if line.lstrip().startswith("first-fit"))
+    assert " *" in row
+    assert "* best; = not told from the best" in " ".join(said.out.split())
+
+
+def test_run_twice_runs_once(binwright: Asker) -> None:
+    first = binwright("run", "s.yaml", "--out", "out")
+    journal = Path("out/journal.jsonl").read_text()
+    assert len(journal.splitlines()) == 4
+    assert binwright("run", "s.yaml", "--out", "out").out == first.out
+    assert Path("out/journal.jsonl").read_text() == journal
+    assert binwright("run", "s.yaml", "--out", "out", "--fresh").code == 0
+    assert len(Path("out/journal.jsonl").read_text().splitlines()) == 8
+
+
+def test_overrides_are_taken_in_their_order(binwright: Asker) -> None:
+    said = binwright("run", "s.yaml", "--seeds", "3", "--set", "cluster.servers=7", "--set", "cluster.servers=5",
+                     "--set", "seed=4", "--agents", "best-fit,{best-fit: {node: loose}}", "--out", "out")  # fmt: skip
+    assert said.code == 0, said.everything
+    runs = pl.read_parquet("out/runs.parquet")
+    assert set(runs["servers"]) == {5}
+    assert set(runs["seed"]) == {4, 5, 6}
+    assert set(runs["agent"]) == {"best-fit", "best-fit(node=loose)"}
+
+
+def test_a_dry_run_writes_nothing(binwright: Asker) -> None:
+    said = binwright(*SHORT, "--dry-run")
+    assert said.code == 0
+    assert files() == set()
+    assert not Path("results").exists()
+    assert "2 runs, 0 of them done already, into results/quickstart" in said.out
+    binwright(*SHORT)
+    before = files()
+    said = binwright(*SHORT, "--dry-run", "--seeds", "2")
+    assert "4 runs, 2 of them done already" in said.out
+    assert "0..1" in said.out
+    assert files() == before
+
+
+def test_a_dry_run_shows_the_points_of_a_sweep(binwright: Asker) -> None:
+    sweep = "sweep={product: {cluster.servers: [2, 3], overflow: [drop, {expand: {by: 1, limit: 9}}]}}"
+    said = binwright("run", "s.yaml", "--dry-run", "--set", sweep)
+    assert said.code == 0
+    assert "cluster.servers" in said.out
+    assert "expand" in said.out
+    assert "16 runs" in said.out
+
+
+def test_a_sweep_is_a_table_by_points(binwright: Asker) -> None:
+    said = binwright("run", "s.yaml", "--set", "sweep={product: {overflow: [drop, wait]}}", "--out", "out")
+    assert said.code == 0, said.everything
+    lines = [line.split() for line in said.out.splitlines() if "-fit" in line]
+    assert [line[:3] for line in lines] == [
+        ["drop", "first-fit", "2"], ["drop", "worst-fit", "2"], ["wait", "first-fit", "2"], ["wait", "worst-fit", "2"],
+    ]  # fmt: skip
+
+
+def test_a_failed_run_is_exit_code_1(binwright: Asker) -> None:
+    Path("mine.py").write_text(AGENT.format("if request.index == 3: raise ValueError('no idea')"))
+    said = binwright("run", "s.yaml", "--agents", "first-fit,mine.py:Mine")
+    assert said.code == FAILED
+    assert "ValueError('no idea')" in " ".join(said.out.split())
+    assert "Request(3, at 30.0 s" in " ".join(said.out.split())
+    assert "first-fit" in said.out
+    assert "0/2" in said.out
+    assert "Traceback" not in said.everything
+    said = binwright("run", "s.yaml", "--agents", "mine.py:Mine", "--out", "all-failed")
+    assert said.code == FAILED
+    assert "Traceback" not in said.everything
+
+
+@pytest.mark.parametrize("text", ["[/red]", "[bold]words", "[first, second]", "[/]", "[link=x]", ":smile:", "\\[a]"])
+def test_what_an_error_says_is_printed_as_it_is(binwright: Asker, text: str) -> None:
+    Path("mine.py").write_text(AGENT.format(f"raise ValueError({text!r})"))
+    said = binwright("run", "s.yaml", "--agents", "mine.py:Mine", "--seeds", "1")
+    assert said.code == FAILED
+    assert repr(ValueError(text)) in " ".join(said.out.split())
+
+
+def test_requests_larger_than_any_server_are_counted_in_a_warning(binwright: Asker) -> None:
+    said = binwright("run", "s.yaml", "--set", "workload.flavours=[{cpu: 1}, {cpu: 9}]")
+    assert said.code == 0
+    assert "Warning:" in said.out
+    assert "larger than any server" in " ".join(said.out.split())
+
+
+@pytest.mark.parametrize("name", ["with space", "[a]", "[bold]", "50 %", "a*b", "x?"])
+def test_results_may_go_anywhere(binwright: Asker, name: str) -> None:
+    said = binwright("run", "s.yaml", "--out", name)
+    assert said.code == 0, said.everything
+    assert f"Results: {name}/runs.parquet\n" in said.out
+    assert f"Figure:  {name}/figures/summary.png\n" in said.out
+    assert f"into {name}\n" in binwright("run", "s.yaml", "--out", name, "--dry-run").out
+
+
+def test_progress_is_no_part_of_the_output(binwright: Asker) -> None:
+    said = binwright("run", "s.yaml")
+    assert said.err.strip() == ""
+    assert "\x1b" not in said.out
+
+
+def test_interrupted_it_goes_on_where_it_stopped() -> None:
+    Path("mine.py").write_text(AGENT.format("time.sleep(0 if 'QUICK' in os.environ else 0.02)"))
+    asked = (
+        "run",
+        "s.yaml",
+        "--agents",
+        "mine.py:Mine",
+        "--seeds",
+        "20",
+        "--out",
+        "out",
+        "--set",
+        "workload.requests=8",
+    )
+    running = process(*asked)
+    journal = Path("out/journal.jsonl")
+    for _ in range(2000):
+        if journal.is_file() and len(journal.read_text().splitlines()) >= 2:
+            break
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=30)
+    assert running.returncode == INTERRUPTED == 130
+    assert "binwright: interrupted; the same command goes on from here" in err
+    assert "Traceback" not in out + err
+    done = [json.loads(line)["run"] for line in journal.read_text().splitlines()]
+    assert 2 <= len(done) < 20
+    assert pl.read_parquet("out/runs.parquet")["run"].to_list() == done
+    os.environ["QUICK"] = "yes"
+    try:
+        again = process(*asked)
+        out, err = again.communicate(timeout=30)
+    finally:
+        del os.environ["QUICK"]
+    assert again.returncode == 0, err
+    runs = pl.read_parquet("out/runs.parquet")["run"].to_list()
+    assert len(runs) == 20
+    assert [json.loads(line)["run"] for line in journal.read_text().splitlines()] == runs
+    assert runs[: len(done)] == done
+
+
+# -- mistakes ----------------------------------------------------------------------------------------------------------
+
+BAD = SCENARIO.replace("servers: 2", "sevrers: 2")
+
+MISTAKES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
+    (("run", "no.yaml"), ("no.yaml", "there is no such file", "quickstart")),
+    (("run", "quikstart"), ("quikstart", "Did you mean 'quickstart'?")),
+    (("run", "."), ("there is no such file",)),
+    (("run", "bad.yaml"), ("bad.yaml:1: cluster.sevrers: unknown key", "Did you mean 'servers'?")),
+    (("run", "empty.yaml"), ("empty.yaml", "a scenario is a mapping")),
+    (("run", "binary.yaml"), ("binary.yaml",)),
+    (("run", "text.yaml"), ("text.yaml:1", "a scenario is a mapping")),
+    (("run", "s.yaml", "--set", "cluster.servers"), ("is no override", "--set key.of.the.scenario=value")),
+    (("run", "s.yaml", "--set", "=3"), ("is no override",)),
+    (("run", "s.yaml", "--set", "cluster..servers=3"), ("unknown key",)),
+    (("run", "s.yaml", "--set", "cluster=3"), ("cluster", "must be a mapping")),
+    (("run", "s.yaml", "--set", "cluster="), ("cluster", "is missing")),
+    (("run", "s.yaml", "--set", "cluster.node={cpu: 3"), ("this is no YAML",)),
+    (("run", "s.yaml", "--set", "workload.flavours.5.cpu=3"), ("has no item 5",)),
+    (("run", "s.yaml", "--set", "name=../up"), ("name", "'../up'")),
+    (("run", "s.yaml", "--set", "overflow=dorp"), ("Did you mean 'drop'?",)),
+    (("run", "s.yaml", "--set", "sweep={product: {cluster.sevrers: [1]}}"), ("unknown key", "'servers'")),
+    (("run", "s.yaml", "--seeds", "0"), ("replications", "(got 0)")),
+    (("run", "s.yaml", "--seeds", "-1"), ("replications", "(got -1)")),
+    (("run", "s.yaml", "--seeds", "many"), ("--seeds", "many")),
+    (("run", "s.yaml", "--agents", "frist-fit"), ("unknown agent", "Did you mean 'first-fit'?")),
+    (("run", "s.yaml", "--agents", "best-fit,best-fit"), ("has the same label",)),
+    (("run", "s.yaml", "--agents", "{best-fit: {node: lose}}"), ("'lose'", "'tight' or 'loose'")),
+    (("run", "s.yaml", "--agents", "no.py:Mine"), ("no.py", "there is no file")),
+    (("run", "s.yaml", "--agents", "mine.py:Yours"), ("cannot import this agent", "Yours")),
+    (("run", "s.yaml", "--agents", "mine.py"), ("unknown agent",)),
+    (("run", "s.yaml", "--agents", "syntax.py:Mine"), ("cannot import this agent", "syntax.py")),
+    (("run", "s.yaml", "--agents", "crash.py:Mine"), ("cannot import this agent", "no licence")),
+    (("run", "s.yaml", "--agents", "os:getcwd"), ("is no agent", "subclass")),
+    (("run", "s.yaml", "--out", "file"), ("file: cannot write results", "Name another folder with --out")),
+    (("run", "s.yaml", "--out", "file/below"), ("cannot write results", "--out")),
+    (("run", "missing.yaml"), ("was not found", "huawei-east-1", "Get it from github.com", "Licence: CC BY-NC 4.0")),
+    (("validate", "no.yaml"), ("no.yaml", "there is no such file")),
+    (("validate", "bad.yaml"), ("bad.yaml:1: cluster.sevrers: unknown key",)),
+    (("validate", "list.yaml"), ("list.yaml:2: workload.start.random", "Write a list: [first, second].")),
+    (("traces", "describe", "no.csv"), ("no.csv", "cannot read it")),
+    (("traces", "describe", "."), ("cannot read it",)),
+    (("traces", "describe", "s.yaml"), ("s.yaml", "no known trace has these columns", "vmid")),
+    (("traces", "describe", "binary.yaml"), ("no known trace has these columns",)),
+    (("traces", "describe", "empty.csv"), ("empty.csv",)),
+    (("traces", "describe", "nan.csv"), ("nan.csv:3",)),
+    (("traces", "describe", "huawei-east-1"), ("was not found", "Get it from github.com", "Licence: CC BY-NC 4.0")),
+    (("traces", "convert", "azure-vm-2017"), ("was not found", "Licence: CC BY 4.0", "BINWRIGHT_TRACES")),
+    (("traces", "convert", "t.csv", "--out", "file/t.parquet"), ("cannot write it", "file/t.parquet")),
+    (("traces", "convert", "t.csv", "--out", "."), ("cannot write it",)),
+    (("nothing",), ("invalid choice", "nothing")),
+    (("traces",), ("ACTION",)),
+    (("run",), ("file",)),
+    ((), ("usage",)),
+]
+
+
+@pytest.fixture
+def _mistaken() -> None:
+    for name, text in {
+        "bad.yaml": BAD,
+        "empty.yaml": "",
+        "text.yaml": "just words\n",
+        "missing.yaml": SCENARIO.partition("workload")[0] + "workload: {trace: huawei-east-1}\nagents: [first-fit]\n",
+        "list.yaml": "cluster: {servers: 2, node: {cpu: 4}}\n"
+        "workload: {trace: huawei-east-1, start: {random: 3}}\nagents: [first-fit]\n",
+        "file": "in the way",
+        "mine.py": AGENT.format("pass"),
+        "syntax.py": "class Mine(:\n",
+        "crash.py": "raise RuntimeError('no licence')\n",
+        "t.csv": TRACE,
+        "empty.csv": "vmid,cpu,mem,at,lt\n",
+        "nan.csv": "vmid,cpu,mem,at,lt\n1,1,1,0,5\n2,nan,1,0,5\n",
+    }.items():
+        Path(name).write_text(text)
+    Path("binary.yaml").write_bytes(bytes(range(256)) * 3)
+
+
+@pytest.mark.usefixtures("_mistaken")
+@pytest.mark.parametrize(("arguments", "words"), MISTAKES, ids=[" ".join(arguments) for arguments, _ in MISTAKES])
+def test_a_mistake_is_a_message(binwright: Asker, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
+    before = files()
+    said = binwright(*arguments)
+    assert said.code == MISTAKE, said.everything
+    assert "Traceback" not in said.everything
+    for word in words:
+        assert word in said.everything
+    assert {name for name in files() if "__pycache__" not in name} == before, "nothing is half-written"
+
+
+@pytest.mark.usefixtures("_mistaken")
+def test_a_mistake_is_said_on_stderr_once(binwright: Asker) -> None:
+    said = binwright("run", "bad.yaml")
+    assert said.out == ""
+    assert said.err.startswith("binwright: ")
+    assert len(said.err.splitlines()) == 2
+    assert str(Path("bad.yaml").absolute()) in said.err
+
+
+@pytest.mark.usefixtures("_mistaken")
+def test_a_real_process_has_the_same_exit_codes() -> None:
+    for arguments, code in ((("run", "bad.yaml"), 2), (("run", "s.yaml", "--agents", "syntax.py:Mine"), 2)):
+        asked = process(*arguments)
+        out, err = asked.communicate(timeout=30)
+        assert (asked.returncode, out) == (code, "")
+        assert err.startswith("binwright: ")
+        assert "Traceback" not in err
+
+
+# -- the other commands ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("_mistaken")
+def test_validate_looks_at_every_file(binwright: Asker) -> None:
+    said = binwright("validate", "s.yaml")
+    assert (said.code, said.out) == (0, "valid  s.yaml: 4 runs\n")
+    said = binwright("validate", "bad.yaml", "s.yaml", "no.yaml", "quickstart")
+    assert said.code == 2
+    assert [line.split()[0] for line in said.out.splitlines() if line.startswith(("valid", "wrong"))] == [
+        "wrong", "valid", "wrong", "valid",
+    ]  # fmt: skip
+    assert f"wrong  {Path('bad.yaml').absolute()}:1: cluster.sevrers: unknown key" in said.out
+    assert binwright("validate", "missing.yaml").code == 0  # the trace is not part of the scenario
+    assert files() >= {"bad.yaml"}
+    assert not Path("results").exists()
+
+
+def test_the_schema_is_json(binwright: Asker) -> None:
+    said = binwright("schema")
+    assert said.code == 0
+    schema = json.loads(said.out)
+    assert schema["$schema"].startswith("https://json-schema.org/")
+    assert {"cluster", "workload", "agents", "overflow", "sweep"} <= schema["properties"].keys()
+    assert {"cluster", "workload", "agents"} == set(schema["required"])
+
+
+def test_agents_are_listed_with_their_references(binwright: Asker) -> None:
+    said = binwright("agents")
+    assert said.code == 0
+    text = " ".join(said.out.split())
+    for name in AGENTS:
+        kind = AGENTS.load(name)
+        assert issubclass(kind, Agent)
+        assert kind.__doc__
+        assert f"{name} {kind.__doc__.splitlines()[0]}" in text
+        assert kind.reference
+        assert kind.reference in text
+    assert "node: tight | loose" in text
+
+
+def test_workloads_are_listed(binwright: Asker) -> None:
+    said = binwright("workloads")
+    assert said.code == 0
+    text = " ".join(said.out.split())
+    for entry in catalogue():
+        assert entry.name in text
+        assert " ".join(entry.summary.split()) in text
+
+
+def test_traces_are_listed_with_where_to_get_them(binwright: Asker) -> None:
+    folder = Path("traces")
+    folder.mkdir()
+    said = binwright("traces", "list")
+    assert said.code == 0
+    for name in TRACES:
+        kind = TRACES.load(name)
+        assert name in said.out
+        assert kind.licence in said.out
+        assert kind.source in said.out
+    assert str(folder.absolute()) not in said.out
+    (folder / "huawei-east-1.csv").write_text(TRACE)
+    assert str(folder.absolute() / "huawei-east-1.csv") in binwright("traces", "list").out
+
+
+def test_a_trace_is_described(binwright: Asker) -> None:
+    Path("t.csv").write_text(TRACE)
+    said = binwright("traces", "describe", "t.csv")
+    assert said.code == 0, said.everything
+    assert "t.csv: huawei-east-1, 20 requests over 0.0 days, 1 of them never ending" in said.out
+    assert "Flavours (2 of 2)" in said.out
+    assert "All lifetimes" in said.out
+    assert "Load over time: cpu running (peak" in said.out
+    assert files() == {"t.csv"}
+    Path("traces").mkdir()
+    Path("traces/huawei-east-1.csv").write_text(TRACE)
+    assert "20 requests" in binwright("traces", "describe", "huawei-east-1").out
+    Path("[t].csv").write_text(TRACE)
+    assert "[t].csv: huawei-east-1, 20 requests" in binwright("traces", "describe", "[t].csv").out
+
+
+def test_a_flavour_may_never_end(binwright: Asker) -> None:
+    for first in ("inf", "5"):
+        Path("t.csv").write_text(f"vmid,cpu,mem,at,lt\n1,1,1,0,{first}\n2,2,2,0,inf\n")
+        said = binwright("traces", "describe", "t.csv")
+        assert said.code == 0, said.everything
+        assert "of them never ending" in said.out
+
+
+def test_a_trace_is_converted(binwright: Asker) -> None:
+    Path("t.csv").write_text(TRACE)
+    said = binwright("traces", "convert", "t.csv")
+    assert (said.code, said.out) == (0, "20 requests: t.parquet\n")
+    assert pl.read_parquet("t.parquet")["cpu"].to_list() == [1.0, 2.0] * 10
+    assert binwright("traces", "convert", "t.csv", "--out", "sub/u.parquet").code == 0
+    assert pl.read_parquet("sub/u.parquet").equals(pl.read_parquet("t.parquet"))
+    # What was converted is a trace of its own, and runs to the same numbers.
+    runs = []
+    for file in ("t.csv", "t.parquet"):
+        workload = f"workload={{trace: huawei-east-1, path: {file}}}"
+        said = binwright("run", "s.yaml", "--set", workload, "--out", f"out-{file}")
+        assert said.code == 0, said.everything
+        runs.append(pl.read_parquet(f"out-{file}/runs.parquet").drop("run", "seconds", "decision_us"))
+    assert runs[0].equals(runs[1])
+
+
+# -- what it costs, and being one of many in a pipe --------------------------------------------------------------------
+
+
+def test_help_is_light() -> None:
+    program = (
+        "import sys\nfrom binwright.cli import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit as end:\n    assert end.code == 0\n"
+        "print(*(name for name in sys.modules if '.' not in name), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "usage: binwright" in done.stdout
+    assert not set(done.stderr.split()) & {"numba", "polars", "pydantic", "numpy", "scipy", "matplotlib", "simpy"}
+
+
+def test_help_and_version(binwright: Asker) -> None:
+    for arguments in (("--help",), ("run", "--help"), ("traces", "--help"), ("traces", "convert", "-h")):
+        said = binwright(*arguments)
+        assert said.code == 0
+        assert said.out.startswith("usage: binwright")
+    said = binwright("--version")
+    assert said.code == 0
+    assert said.out.startswith("binwright ")
+
+
+@pytest.mark.parametrize("arguments", [("schema",), ("agents",), ("traces", "list")])
+def test_a_reader_that_goes_away_is_no_mistake(arguments: tuple[str, ...]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    asked = process(*arguments, stdout=writing)
+    os.close(writing)
+    _, err = asked.communicate(timeout=30)
+    assert err == ""
+    assert asked.returncode == 0
+
+
+def test_a_real_process_runs_the_quickstart() -> None:
+    asked = process(*SHORT)
+    out, err = asked.communicate(timeout=60)
+    assert asked.returncode == 0, err
+    assert "Results: results/quickstart/runs.parquet" in out
+    assert "Traceback" not in err

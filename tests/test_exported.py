@@ -1,0 +1,89 @@
+"""What `import binwright` offers, pinned: a change here is a change for everybody."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import binwright
+
+EXPORTED = [
+    "Agent",
+    "BinwrightError",
+    "Placement",
+    "Refusal",
+    "Request",
+    "Results",
+    "Simulation",
+    "UserError",
+    "View",
+    "Workload",
+    "load",
+    "play",
+    "run",
+    "scenario",
+]
+HEAVY = {"numba", "polars", "pydantic", "numpy", "scipy", "simpy", "yaml", "rich", "matplotlib", "llvmlite"}
+
+
+def test_what_is_exported_is_what_is_promised() -> None:
+    assert binwright.__all__ == EXPORTED
+    assert dir(binwright) == EXPORTED
+    assert sorted(EXPORTED) == EXPORTED
+
+
+@pytest.mark.parametrize("name", EXPORTED)
+def test_every_name_resolves_and_says_what_it_is(name: str) -> None:
+    found = getattr(binwright, name)
+    assert callable(found)
+    assert found.__doc__
+    assert getattr(binwright, name) is found
+    assert getattr(import_module(binwright._HOME[name]), name) is found
+
+
+def test_no_other_name_does() -> None:
+    with pytest.raises(AttributeError, match="module 'binwright' has no attribute 'Nothing'"):
+        _ = binwright.Nothing
+    with pytest.raises(ImportError):
+        exec("from binwright import Nothing")
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    """The imports under TYPE_CHECKING are all of them, and from the modules that are really imported."""
+    tree = ast.parse(Path(binwright.__file__).read_text())
+    under = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in under.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert sorted(seen) == EXPORTED
+    for name, (module, original) in seen.items():
+        assert module is not None
+        typed = getattr(import_module(module), original)
+        assert getattr(binwright, name).__name__ in (typed.__name__, name)
+
+
+def loaded_after(code: str) -> set[str]:
+    """The heavy modules that a fresh Python has after some code."""
+    program = f"{code}\nimport sys\nprint(*(name for name in sys.modules if '.' not in name))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(done.stdout.split()) & HEAVY
+
+
+def test_importing_costs_nothing() -> None:
+    assert loaded_after("import binwright; dir(binwright)") == set()
+    assert loaded_after("from binwright import UserError, BinwrightError") == set()
+    assert loaded_after("from binwright import Agent, Placement, Request, View") == {"numpy"}
+
+
+def test_a_star_import_gives_them_all() -> None:
+    namespace: dict[str, object] = {}
+    exec("from binwright import *", namespace)
+    assert set(EXPORTED) <= namespace.keys()

@@ -1,0 +1,281 @@
+"""Paths against the slow rule and against networkx; what kernels answer against what the lists of paths say."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations, islice, pairwise
+from pathlib import Path
+from typing import Any
+
+import networkx as nx  # type: ignore[import-untyped]
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fabric.routing
+from fabric.graph import Graph, build
+from fabric.presets import topology
+from fabric.routing import Routing, find_route, first_path, path_links, route_links, widest_path
+from fabric.shapes import fabric as pods_and_planes
+from fabric.shapes import fat_tree, tree
+from fabric.topology import Topology, TopologyError
+
+PAIRS = 40
+
+
+def switches_only(found: Topology, a: int, b: int) -> Any:
+    """What networkx may walk on: the switches, and the two ends themselves if they are servers."""
+    graph = nx.Graph(
+        (one, other) for one, other in found.link_ends.tolist() if one < found.switches and other < found.switches
+    )
+    graph.add_nodes_from((a, b))
+    graph.remove_nodes_from([v for v in range(found.racks) if found.level[v] == 0 and v not in (a, b)])
+    return graph
+
+
+def slow_paths(found: Topology, a: int, b: int, k: int) -> list[tuple[int, ...]]:
+    """The rule: all simple paths from the lower rack, sorted by (hops, vertices), the first K."""
+    paths = nx.all_simple_paths(switches_only(found, a, b), min(a, b), max(a, b))
+    ordered = sorted(map(tuple, paths), key=lambda path: (len(path), path))[:k]
+    return ordered if a < b else [path[::-1] for path in ordered]
+
+
+def as_links(found: Topology, path: tuple[int, ...]) -> tuple[int, ...]:
+    number = {tuple(sorted(ends)): link for link, ends in enumerate(found.link_ends.tolist())}
+    return tuple(number[tuple(sorted(hop))] for hop in pairwise(path))
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 12])
+@pytest.mark.parametrize("name", ["alpha", "beta"])
+def test_small_presets_by_the_slow_rule(name: str, k: int) -> None:
+    found = topology(name)
+    routing = Routing(found, k)
+    for a in range(found.racks):
+        for b in range(found.racks):
+            if a != b:
+                expected = slow_paths(found, a, b, k)
+                assert routing.paths(a, b) == expected
+                assert routing.links(a, b) == [as_links(found, path) for path in expected]
+
+
+@pytest.mark.parametrize("name", ["alpha", "beta", "gamma", "delta"])
+def test_presets_against_networkx(name: str) -> None:
+    """The same numbers of hops; and of the shortest ones the first, by the numbers of their vertices."""
+    found = topology(name)
+    routing = Routing(found)
+    pairs = list(combinations(range(found.racks), 2))
+    for a, b in random.Random(3).sample(pairs, min(len(pairs), PAIRS)):
+        graph = switches_only(found, a, b)
+        paths = routing.paths(a, b)
+        reference = list(islice(nx.shortest_simple_paths(graph, a, b), 3))
+        assert [len(path) for path in paths] == [len(path) for path in reference]
+        assert all(nx.is_simple_path(graph, path) for path in paths)
+        shortest = sorted(map(tuple, nx.all_shortest_paths(graph, a, b)))[:3]
+        assert paths[: len(shortest)] == shortest
+
+
+def test_the_third_path_of_alpha_is_a_detour() -> None:
+    """Two planes make two shortest paths; the next leads through the other pod, or through the neighbouring rack."""
+    routing = Routing(topology("alpha"))
+    assert [len(links) for links in routing.links(0, 1)] == [2, 2, 8]
+    assert [len(links) for links in routing.links(0, 2)] == [4, 4, 6]
+    assert routing.links(0, 1)[:2] == [(40, 42), (41, 43)], "plane 0 first"
+
+
+def test_planes_come_in_order_and_their_spines_together() -> None:
+    found = topology("gamma")
+    routing = Routing(found, 16)
+    names = [[found.names[vertex] for vertex in path[1:-1]] for path in routing.paths(3, 12)]
+    assert names == [
+        [f"fabric-0-{plane}", f"spine-{plane}-{spine}", f"fabric-1-{plane}"] for plane in range(4) for spine in range(4)
+    ]
+    names = [[found.names[vertex] for vertex in path[1:-1]] for path in routing.paths(3, 5)[:4]]
+    assert names == [[f"fabric-0-{plane}"] for plane in range(4)]
+
+
+@pytest.mark.parametrize("name", ["gamma", "delta"])
+@pytest.mark.parametrize("k", [1, 3, 4])
+def test_arithmetic_finds_what_a_search_finds(name: str, k: int) -> None:
+    found = topology(name)
+    quick, searched = Routing(found, k), Routing(replace(found, planes=0, uplinks=0), k)
+    assert quick.routes.arithmetic_in
+    assert not searched.routes.arithmetic_in
+    pairs = list(combinations(range(found.racks), 2))
+    for a, b in random.Random(7).sample(pairs, 120):
+        assert quick.links(a, b) == searched.links(a, b)
+        assert quick.links(b, a) == searched.links(b, a) == [links[::-1] for links in quick.links(a, b)]
+
+
+def test_a_hundred_thousand_servers_need_no_table() -> None:
+    found = pods_and_planes(2504, 40, 8, 4, 4, (1, 2, 2))
+    routing = Routing(found)
+    assert sum(array.nbytes for array in routing.routes if isinstance(array, np.ndarray)) < 3_000_000
+    names = [[found.names[vertex] for vertex in path] for path in routing.paths(9, 2503)]
+    assert names[2] == ["rack-9", "fabric-1-0", "spine-0-2", "fabric-312-0", "rack-2503"]
+    assert routing.links(9, 2503)[2] == as_links(found, routing.paths(9, 2503)[2])
+
+
+@settings(max_examples=40)
+@given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 2), st.integers(1, 2), st.integers(1, 7))
+def test_fabrics_by_the_slow_rule(pods: int, per_pod: int, planes: int, uplinks: int, k: int) -> None:
+    found = pods_and_planes(pods * per_pod, 2, per_pod, planes, uplinks, (1, 1, 1))
+    routing = Routing(found, k)
+    for a, b in combinations(range(found.racks), 2):
+        assert routing.paths(a, b) == slow_paths(found, a, b, k)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Topology:
+    """Connected switches, servers on some, and some servers with several links."""
+    count = draw(st.integers(1, 8))
+    links = {(draw(st.integers(0, new - 1)), new) for new in range(1, count)}
+    every = list(combinations(range(count), 2))
+    links |= set(draw(st.lists(st.sampled_from(every), max_size=12))) if every else set()
+    graph = Graph(Path("drawn"))
+    order = draw(st.permutations(sorted(links)))
+    for server in range(draw(st.integers(1, 5))):
+        homes = draw(st.sets(st.integers(0, count - 1), min_size=1, max_size=3))
+        for home in sorted(homes):
+            graph.link(f"s{server}", f"v{home}", 1 + server, 0)
+        graph.server(f"s{server}")
+    for one, other in order:
+        graph.link(f"v{one}", f"v{other}", draw(st.integers(1, 5)), 0)
+    return build(graph, "drawn")
+
+
+@given(graphs(), st.integers(1, 6))
+def test_random_graphs_by_the_slow_rule(found: Topology, k: int) -> None:
+    routing = Routing(found, k)
+    for a, b in combinations(range(found.racks), 2):
+        expected = slow_paths(found, a, b, k)
+        assert expected, "connected"
+        for _ in "searched", "kept":
+            assert routing.paths(a, b) == expected
+        assert routing.paths(b, a) == [path[::-1] for path in expected]
+        hops = [len(path) for path in islice(nx.shortest_simple_paths(switches_only(found, a, b), a, b), k)]
+        assert [len(path) for path in expected] == hops
+
+
+@given(st.integers(0, 2**32), st.integers(10, 24), st.integers(1, 5))
+@settings(max_examples=20)
+def test_larger_random_graphs_against_networkx(seed: int, count: int, k: int) -> None:
+    drawn = nx.gnm_random_graph(count, 3 * count, seed=seed)
+    graph = Graph(Path("drawn"))
+    for vertex in range(count):
+        graph.link(f"s{vertex}", f"v{vertex}", 1, 0)
+    for one, other in [*drawn.edges, *((v, v + 1) for v in range(count - 1) if not drawn.has_edge(v, v + 1))]:
+        graph.link(f"v{one}", f"v{other}", 1, 0)
+    found = build(graph, "drawn")
+    routing = Routing(found, k)
+    for a, b in random.Random(seed).sample(list(combinations(range(count), 2)), 10):
+        paths = routing.paths(a, b)
+        reference = islice(nx.shortest_simple_paths(switches_only(found, a, b), a, b), k)
+        assert [len(path) for path in paths] == [len(path) for path in reference]
+        assert paths == sorted(set(paths), key=lambda path: (len(path), path))
+        shortest = sorted(map(tuple, nx.all_shortest_paths(switches_only(found, a, b), a, b)))[:k]
+        assert paths[: len(shortest)] == shortest
+
+
+def ring(count: int) -> Topology:
+    graph = Graph(Path("ring"))
+    for vertex in range(count):
+        graph.link(f"s{vertex}", f"v{vertex}", 1, 0)
+    for vertex in range(count):
+        graph.link(f"v{vertex}", f"v{(vertex + 1) % count}", 1, 0)
+    return build(graph, "ring")
+
+
+def test_paths_too_long_to_keep_are_found_every_time() -> None:
+    found = ring(60)
+    routing = Routing(found)
+    for _ in range(2):
+        assert [len(links) for links in routing.links(0, 7)] == [7, 53]
+    assert not routing.routes.pairs.any()
+    assert [len(links) for links in Routing(found, 1).links(0, 7)] == [7]
+
+
+def test_pairs_without_room_displace_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = fat_tree(4)
+    plenty = Routing(found, 5)  # more than there are shortest ones: every pair is searched
+    monkeypatch.setattr(fabric.routing, "KEPT_BYTES", 1000)
+    scarce = Routing(found, 5)
+    assert len(scarce.routes.pairs) < 5 < len(plenty.routes.pairs) == 28
+    for _ in range(2):
+        for a, b in combinations(range(found.racks), 2):
+            assert scarce.links(a, b) == plenty.links(a, b)
+
+
+def test_a_tree_has_one_path_and_a_server_alone_none() -> None:
+    routing = Routing(tree((2, 2, 2), (1, 1, 1)))
+    assert routing.paths(0, 1) == [(0, 4, 1)]
+    assert routing.paths(0, 3) == [(0, 4, 6, 5, 3)]
+    assert routing.links(2, 2) == [()], "within a rack"
+    single = Routing(tree([3], [1]))
+    free = single.topology.link_capacity.copy()
+    out = np.empty(single.longest, np.int32)
+    assert find_route(single.routes, free, 0, 2, 1, False) == 0
+    assert out[: route_links(single.routes, 0, 2, 0, out)].tolist() == [0, 2]
+    assert route_links(single.routes, 1, 1, 0, out) == 0, "a server needs no link to itself"
+    assert route_links(single.routes, 0, 2, 1, out) == -1
+
+
+def networks() -> Iterator[Topology]:
+    yield from map(topology, ("alpha", "beta", "gamma"))
+    yield from (fat_tree(4), tree((2, 3, 2), (1, 2, 4)), ring(9))
+
+
+@pytest.mark.parametrize("found", list(networks()), ids=lambda found: found.name)
+@pytest.mark.parametrize("k", [1, 3, 6])
+def test_kernels_answer_by_the_lists_of_paths(found: Topology, k: int) -> None:
+    rng = np.random.default_rng(5)
+    routing = Routing(found, k)
+    out = np.empty(routing.longest, np.int32)
+    for _ in range(150):
+        free = rng.integers(0, 6, found.links)
+        s, t = (int(server) for server in rng.choice(found.servers, 2, replace=False))
+        a, b = int(found.rack_of[s]), int(found.rack_of[t])
+        bandwidth = int(rng.integers(1, 6))
+        least = [min((int(free[link]) for link in links), default=9) for links in routing.links(a, b)]
+        first = next((k for k, free in enumerate(least) if free >= bandwidth), -1)
+        widest = least.index(max(least)) if max(least) >= bandwidth else -1
+        assert first_path(routing.routes, free, a, b, bandwidth) == first
+        assert widest_path(routing.routes, free, a, b, bandwidth) == widest
+        own = min(free[found.server_link[s]], free[found.server_link[t]]) >= bandwidth
+        assert find_route(routing.routes, free, s, t, bandwidth, False) == (first if own else -1)
+        assert find_route(routing.routes, free, s, t, bandwidth, True) == (widest if own else -1)
+        assert find_route(routing.routes, free, s, s, 99, False) == 0
+        for path, links in enumerate(routing.links(a, b)):
+            assert out[: path_links(routing.routes, a, b, path, out)].tolist() == list(links)
+            count = route_links(routing.routes, s, t, path, out)
+            assert out[:count].tolist() == [found.server_link[s], *links, found.server_link[t]]
+
+
+def test_a_server_with_several_links_is_never_passed_through() -> None:
+    graph = Graph(Path("drawn"))
+    for server, homes in {"x": "pq", "y": "p", "z": "q"}.items():
+        graph.server(server)
+        for home in homes:
+            graph.link(server, home, 1, 0)
+    for one, other in ("pm", "mn", "nq"):
+        graph.link(one, other, 1, 0)
+    found = build(graph, "drawn")
+    routing = Routing(found)
+    rack = {found.names[rack]: rack for rack in range(found.racks)}
+    called = [[found.names[v] for v in path] for path in routing.paths(rack["p"], rack["q"])]
+    assert called == [["p", "m", "n", "q"]]
+    out = np.empty(routing.longest, np.int32)
+    free = found.link_capacity.copy()
+    assert find_route(routing.routes, free, 0, 1, 1, False) == 0
+    assert out[: route_links(routing.routes, 0, 1, 0, out)].tolist() == [0, 2], "x - p - y"
+    free[0] = 0
+    k = find_route(routing.routes, free, 0, 1, 1, False)
+    assert out[: route_links(routing.routes, 0, 1, k, out)].tolist() == [1, 6, 5, 4, 2], "x - q - n - m - p - y"
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, True, "3", None, 1001])
+def test_k_below_one_or_beyond_reason_is_refused(k: Any) -> None:
+    with pytest.raises(TopologyError, match=r"k: must be a whole number from 1 to 1000"):
+        Routing(topology("alpha"), k)

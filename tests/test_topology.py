@@ -1,0 +1,378 @@
+"""Networks: what the presets are, what files may say, what is refused, and that all of them can be drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import networkx as nx  # type: ignore[import-untyped]
+import numpy as np
+import pytest
+
+from analysis.draw_topology import draw
+from fabric.graphs import read
+from fabric.presets import TOPOLOGIES, topology
+from fabric.shapes import alpha, fabric, fat_tree, tree
+from fabric.topology import Topology, TopologyError, tier_rows
+from simcore.errors import UnknownName, UserError
+from simcore.vocabulary import QUANTUM
+
+MIXED = """a,b,capacity,server
+one,left,10,one
+one,right,10,one
+two,right,25 Gbps,two
+three,far,10,three
+left,core,40,
+right,core,40,
+left,right,100,
+core,far,40,
+"""
+"""Server one has two links and is its own rack; `left` has no other server; far hangs on core alone."""
+
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "fabric": {
+        "racks": 6,
+        "servers_per_rack": 3,
+        "racks_per_pod": 2,
+        "fabric_switches": 3,
+        "uplinks": 2,
+        "capacities": (1, 2, "40 Gbps"),
+    },
+    "fat-tree": {"k": 4},
+    "tree": {"fanouts": [3, 2, 2, 2], "capacities": [1, 2, 4, 8]},
+    "file": {"path": "mixed.csv"},
+}
+"""Options of everything registered; presets need none."""
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Topology]:
+    (tmp_path / "mixed.csv").write_text(MIXED, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return lambda name: topology(name, **EXAMPLES.get(name, {}))
+
+
+def described(found: Topology) -> set[tuple[str, str, int, str]]:
+    """Every link in words: its ends, quanta and tier."""
+    ends = [[found.names[vertex] for vertex in pair] for pair in found.link_ends.tolist()]
+    tiers = [found.tiers[tier] for tier in found.link_tier]
+    return {(*sorted(pair), int(c), t) for pair, c, t in zip(ends, found.link_capacity, tiers, strict=True)}
+
+
+@pytest.mark.parametrize("name", sorted(TOPOLOGIES))
+def test_every_topology_is_consistent(make: Callable[[str], Topology], name: str) -> None:
+    found = make(name)
+    vertices = found.switches + found.servers
+    assert len(found.names) == len(found.level) == vertices
+    assert len(found.pod_of) == found.racks == len(set(found.rack_of.tolist()))
+    assert (found.link_capacity > 0).all()
+    assert (found.level[found.switches :] == 0).all()
+    for field, dtype in (("link_ends", np.int32), ("link_capacity", np.int64), ("link_tier", np.int8)):
+        assert getattr(found, field).dtype == dtype
+    for array in (found.rack_of, found.server_link, found.link_capacity, found.neighbour):
+        assert not array.flags.writeable
+    for server in range(found.servers):
+        link, rack = int(found.server_link[server]), int(found.rack_of[server])
+        if link >= 0:
+            assert found.link_ends[link].tolist() == [found.switches + server, rack]
+        else:
+            assert found.level[rack] == 0
+    seen = np.zeros(found.links, np.int64)
+    for vertex in range(vertices):
+        edges = slice(found.first[vertex], found.first[vertex + 1])
+        near = found.neighbour[edges].tolist()
+        assert near == sorted(near, key=lambda v: (v < found.switches, v)), "servers first, then ascending"
+        for other, link in zip(near, found.via[edges].tolist(), strict=True):
+            if link >= 0:
+                assert sorted(found.link_ends[link].tolist()) == sorted((vertex, other))
+                seen[link] += 1
+    assert (seen == 2).all()
+    low, high = found.level[found.link_ends].T
+    assert (low <= high).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "racks", "per_rack", "switches", "links", "up"),
+    [
+        ("alpha", 4, 10, 4 + 4 + 2, 52, 1),
+        ("beta", 8, 5, 8 + 4 + 2, 60, 1),
+        ("gamma", 16, 40, 16 + 8 + 16, 640 + 64 + 32, 2),
+        ("delta", 64, 40, 64 + 32 + 16, 2560 + 256 + 128, 2),
+    ],
+)
+def test_presets(name: str, racks: int, per_rack: int, switches: int, links: int, up: int) -> None:
+    found = topology(name)
+    assert (found.name, found.racks, found.servers) == (name, racks, racks * per_rack)
+    assert (found.switches, found.links) == (switches, links)
+    assert found.tiers == ("server-rack", "rack-fabric", "fabric-spine")
+    assert found.levels == ("server", "rack", "fabric", "spine")
+    for tier, capacity in enumerate((1, up, up)):
+        assert set(found.link_capacity[found.link_tier == tier].tolist()) == {capacity * QUANTUM}
+    assert np.array_equal(found.rack_of, np.arange(found.servers) // per_rack)
+    assert np.array_equal(found.server_link, np.arange(found.servers))
+
+
+def test_alpha_link_by_link() -> None:
+    """Two pods of two racks; planes 0 and 1, one spine each, which planes never share."""
+    found = topology("alpha")
+    servers = {(f"rack-{n // 10}", f"server-{n}", QUANTUM, "server-rack") for n in range(40)}
+    racks = {(f"fabric-{n // 2}-{plane}", f"rack-{n}", QUANTUM, "rack-fabric") for n in range(4) for plane in (0, 1)}
+    spines = {
+        (f"fabric-{pod}-{plane}", f"spine-{plane}-0", QUANTUM, "fabric-spine") for pod in (0, 1) for plane in (0, 1)
+    }
+    assert described(found) == servers | racks | spines
+    assert found.pod_of.tolist() == [0, 0, 1, 1]
+    near = found.neighbour[found.first[1] : found.first[2]]
+    assert [found.names[v] for v in near] == [*(f"server-{n}" for n in range(10, 20)), "fabric-0-0", "fabric-0-1"]
+
+
+@pytest.mark.parametrize("name", ["gamma", "delta"])
+def test_links_are_numbered_as_documented_and_planes_share_no_spine(name: str) -> None:
+    found = topology(name)
+    names, planes, uplinks = found.names, found.planes, found.uplinks
+    for rack in range(found.racks):
+        for plane in range(planes):
+            ends = found.link_ends[found.servers + rack * planes + plane]
+            assert [names[v] for v in ends] == [f"rack-{rack}", f"fabric-{found.pod_of[rack]}-{plane}"]
+    for pod in range(int(found.pod_of.max()) + 1):
+        for plane in range(planes):
+            for number in range(uplinks):
+                link = found.servers + found.racks * planes + (pod * planes + plane) * uplinks + number
+                ends = [names[v] for v in found.link_ends[link]]
+                assert ends == [f"fabric-{pod}-{plane}", f"spine-{plane}-{number}"]
+
+
+def test_oversubscription() -> None:
+    rows = tier_rows(topology("gamma"))
+    assert [tuple(row) for row in rows] == [
+        ("server-rack", 16, 640, 1.0, 1.0, 640.0, None),
+        ("rack-fabric", 8, 64, 2.0, 2.0, 128.0, 5.0),
+        ("fabric-spine", 16, 32, 2.0, 2.0, 64.0, 2.0),
+    ]
+    assert [row.oversubscription for row in tier_rows(fat_tree(4))] == [None, 1.0, 1.0]
+
+
+def test_oversubscription_of_a_mixed_graph(make: Callable[[str], Topology]) -> None:
+    """Servers bring 10 + 10 + 25 + 10; links within a level carry nothing up."""
+    rows = {row.tier: row for row in tier_rows(make("file"))}
+    assert tuple(rows["server-rack"]) == ("server-rack", 3, 4, 10.0, 25.0, 55.0, None)
+    assert rows["rack-fabric"].oversubscription == pytest.approx(55 / 120)
+    assert rows["rack-rack"].oversubscription is None
+
+
+def test_a_fat_tree_of_four_ports() -> None:
+    found = fat_tree(4)
+    assert (found.servers, found.racks, found.switches, found.links) == (16, 8, 20, 48)
+    graph = nx.Graph(found.link_ends.tolist())
+    assert {graph.degree[v] for v in range(found.switches)} == {4}
+
+
+def test_a_tree_counts_from_the_servers_up() -> None:
+    found = tree((10, 4, 2), (1, 4, 8))
+    assert (found.servers, found.racks, found.switches) == (80, 8, 11)
+    assert found.pod_of.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert [(row.links, row.total) for row in tier_rows(found)] == [(80, 80.0), (8, 32.0), (2, 16.0)]
+    assert nx.is_tree(nx.Graph(found.link_ends.tolist()))
+    assert tree([3], [1]).pod_of.tolist() == [-1], "a rack alone has no neighbours"
+    assert make_levels(5) == ("server", "rack", "fabric", "spine", "level-4", "level-5")
+
+
+def make_levels(depth: int) -> tuple[str, ...]:
+    return tree([2] * depth, [1] * depth).levels
+
+
+def test_a_hundred_thousand_servers() -> None:
+    found = fabric(2504, 40, 8, 4, 4, (1, 2, 2))
+    assert (found.servers, found.links) == (100_160, 100_160 + 2504 * 4 + 313 * 16)
+
+
+def test_a_preset_can_be_varied() -> None:
+    found = alpha(capacities=(10, 40, 100), name="faster")
+    assert found.name == "faster"
+    assert [row.smallest for row in tier_rows(found)] == [10.0, 40.0, 100.0]
+
+
+def test_a_mixed_graph(make: Callable[[str], Topology]) -> None:
+    found = make("file")
+    assert found.name == "mixed"
+    assert found.names == ("one", "right", "far", "left", "core", "one", "two", "three")
+    assert found.rack_of.tolist() == [0, 1, 2]
+    assert found.server_link.tolist() == [-1, 2, 3]
+    assert found.pod_of.tolist() == [-1, -1, -1]
+    assert found.level.tolist() == [0, 1, 1, 1, 2, 0, 0, 0]
+    assert found.tiers == ("server-rack", "rack-rack", "rack-fabric")
+    assert ("one", "right", 10 * QUANTUM, "server-rack") in described(found)
+
+
+def test_leaves_are_servers_where_nothing_else_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "star.csv"
+    file.write_text("\ufeffb, capacity,length, a\nhub,1,5 m,x\n\ny,1,,hub\n", encoding="utf-8")
+    found = read(file, name="star")
+    assert (found.name, found.names, found.rack_of.tolist()) == ("star", ("hub", "x", "y"), [0, 0])
+
+
+@pytest.mark.parametrize("name", ["alpha", "beta", "fat-tree"])
+def test_graphml_written_by_networkx_is_read(make: Callable[[str], Topology], name: str, tmp_path: Path) -> None:
+    found = make(name)
+    graph = nx.Graph()
+    for vertex, called in enumerate(found.names):
+        graph.add_node(called, server=vertex >= found.switches, colour="blue")
+    for (one, other), capacity in zip(found.link_ends.tolist(), found.link_capacity.tolist(), strict=True):
+        graph.add_edge(found.names[one], found.names[other], capacity=capacity / QUANTUM)
+    nx.write_graphml(graph, tmp_path / "written.graphml")
+    again = read(tmp_path / "written.graphml")
+    assert described(again) == described(found)
+    for field in ("names", "tiers", "levels"):
+        assert getattr(again, field) == getattr(found, field)
+    for field in ("rack_of", "level", "first", "neighbour"):
+        assert np.array_equal(getattr(again, field), getattr(found, field)), field
+
+
+HEAD = """<?xml version="1.0"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="c" for="edge" attr.name="capacity" attr.type="double"/>
+<key id="s" for="node" attr.name="server" attr.type="boolean"><default>false</default></key>
+<graph edgedefault="undirected">
+"""
+TAIL = "</graph></graphml>\n"
+X, Y = '<node id="x"><data key="s">true</data></node>\n', '<node id="y"/>\n'
+XY = '<edge source="x" target="y"><data key="c">1</data></edge>\n'
+
+
+def test_graphml_with_defaults_and_edges_before_nodes(tmp_path: Path) -> None:
+    head = HEAD.replace('attr.type="double"/>', 'attr.type="double"><default>4</default></key>')
+    file = tmp_path / "g.GraphML"
+    file.write_text(head + '<edge source="x" target="y"/>' + X + Y + TAIL, encoding="utf-8")
+    assert described(read(file)) == {("x", "y", 4 * QUANTUM, "server-rack")}
+
+
+FILES = [
+    ("none.csv", None, "cannot be read: No such file"),
+    ("net.txt", "", "is no .graphml or .csv file"),
+    ("net.csv", "", "net.csv:1: has no column 'a'"),
+    ("net.csv", "a,b,capcity\n", "net.csv:1: has no column 'capacity'\n  Did you mean 'capcity'?"),
+    ("net.csv", "a,b,capacity\n", "has no links"),
+    ("net.csv", b"a,b,capacity\n\xff,x,1\n", "is no UTF-8 text"),
+    ("net.csv", 'a,b,capacity\n"x,y,1\n', "is no CSV: unexpected end of data"),
+    ("net.csv", "a,b,capacity\nx,y\n", "net.csv:2: the link 'x' - 'y' has no capacity"),
+    ("net.csv", "a,b,capacity\nx,y, \n", "net.csv:2: the link 'x' - 'y' has no capacity"),
+    ("net.csv", "a,b,capacity\nx,,1\n", "net.csv:2: a link has two ends"),
+    ("net.csv", "a,b,capacity\nx,y,0\n", "net.csv:2: x - y: the capacity is 0"),
+    ("net.csv", "a,b,capacity\nx,y,-1\n", "net.csv:2: x - y: the capacity must not be negative (got '-1')"),
+    ("net.csv", "a,b,capacity\nx,y,nan\n", "net.csv:2: x - y: the capacity is no bandwidth (got 'nan')"),
+    ("net.csv", "a,b,capacity\nx,y,1e400\n", "the capacity must be finite"),
+    ("net.csv", "a,b,capacity\nx,y,1e-9\n", "the capacity is less than 1e-06 Gbps"),
+    ("net.csv", "a,b,capacity\nx,y,1 gbps\n", "the capacity 'gbps' is no unit of bandwidth"),
+    ("net.csv", "a,b,capacity\nx,x,1\n", "net.csv:2: a link from 'x' to itself"),
+    ("net.csv", "a,b,capacity\nx,y,1\ny,x,1\n", "net.csv:3: a second link between 'y' and 'x'"),
+    ("net.csv", "a,b,capacity,server\nx,y,1,z\n", "net.csv:2: the server is neither 'x' nor 'y' (got 'z')"),
+    ("net.csv", "a,b,capacity\nx,y,1\n", "net.csv:2: the link 'x' - 'y' joins two servers"),
+    ("net.csv", "a,b,capacity\nx,y,1\ny,z,1\nz,x,1\n", "has no servers\n  A vertex with exactly one link"),
+    ("net.csv", "a,b,capacity\nx,y,1\ny,z,1\np,q,1\nq,r,1\n", "net.csv:4: is not connected: no path through switches"),
+    (
+        "net.csv",
+        "a,b,capacity,server\ns,y,1,s\ns,z,1,s\n",
+        "net.csv:3: is not connected: no path through switches leads from 'y' to 'z'",
+    ),
+    ("net.graphml", "<graphml><graph>", "net.graphml:1: is no well-formed XML: no element found"),
+    ("net.graphml", "<graphml>\n<graph>\n</graphml>", "net.graphml:3: is no well-formed XML: mismatched tag"),
+    ("net.graphml", "<svg/>", "net.graphml:1: is no GraphML: it begins with <svg>"),
+    ("net.graphml", HEAD + TAIL, "has no links"),
+    (
+        "net.graphml",
+        HEAD + X + Y + '<edge source="x" target="y"/>\n' + TAIL,
+        "net.graphml:8: the link 'x' - 'y' has no",
+    ),
+    ("net.graphml", HEAD + X + Y + '<edge source="x"/>\n' + TAIL, "net.graphml:8: a <edge> has no target"),
+    ("net.graphml", HEAD + X + XY + TAIL, "net.graphml:7: an edge leads to 'y', which is no node"),
+    ("net.graphml", HEAD + X + X + TAIL, "net.graphml:7: a second node 'x'"),
+    ("net.graphml", HEAD + X.replace('"s"', '"q"') + TAIL, "net.graphml:6: there is no <key> 'q'"),
+    ("net.graphml", HEAD + X.replace("true", "maybe") + TAIL, "node 'x': server is 'maybe'"),
+    ("net.graphml", HEAD + X + Y + XY + '<node id="w"/>\n' + TAIL, "net.graphml:9: the vertex 'w' has no link"),
+    ("net.graphml", HEAD + X + Y + XY + X.replace("x", "w") + TAIL, "net.graphml:9: the server 'w' has no link"),
+    ("net.graphml", HEAD + "<hyperedge/>" + TAIL, "<hyperedge> is not supported here"),
+    ("net.graphml", HEAD + '<node id="x"><graph/></node>' + TAIL, "<graph> is not supported here"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "message"), FILES, ids=[f"{case[0]}-{case[2][:40]}" for case in FILES])
+def test_files_that_are_refused(tmp_path: Path, name: str, text: str | bytes | None, message: str) -> None:
+    file = tmp_path / name
+    if text is not None:
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(TopologyError) as caught:
+        read(file)
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(str(file))
+
+
+def good(**changes: object) -> dict[str, Any]:
+    return EXAMPLES["fabric"] | changes
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("fabric", good(racks=0), "racks: must be a whole number of at least 1"),
+        ("fabric", good(servers_per_rack=0), "servers_per_rack: must be"),
+        ("fabric", good(uplinks=1.5), "uplinks: must be"),
+        ("fabric", good(uplinks=True), "uplinks: must be"),
+        ("fabric", good(fabric_switches="2"), "fabric_switches: must be"),
+        ("fabric", good(racks_per_pod=4), "racks_per_pod: 6 racks do not fill pods of 4"),
+        ("fabric", good(capacities=(1, 2)), "capacities: must be a list of 3"),
+        ("fabric", good(capacities=7), "capacities: must be a list of 3"),
+        ("fabric", good(capacities="123"), "capacities: must be a list of 3"),
+        ("fabric", good(capacities=(1, 0, 2)), "capacities[1]: the capacity is 0"),
+        ("fabric", good(capacities=(1, 2, -2)), "capacities[2]: the capacity must not be negative"),
+        ("fabric", good(capacities=(float("nan"), 2, 2)), "capacities[0]: the capacity must be finite"),
+        ("fabric", good(capacities=(1, float("inf"), 2)), "capacities[1]: the capacity must be finite"),
+        ("fabric", good(capacities=(1, None, 2)), "capacities[1]: the capacity is no bandwidth"),
+        ("fabric", good(capacities=(1, True, 2)), "capacities[1]: the capacity is no bandwidth"),
+        ("fabric", good(racks=2 * 10**12), "are as many as we build"),
+        ("fat-tree", {"k": 3}, "k: a fat-tree's switches have an even number of ports"),
+        ("fat-tree", {"k": 0}, "k: must be"),
+        ("tree", {"fanouts": [], "capacities": []}, "fanouts: must be a list"),
+        ("tree", {"fanouts": "12", "capacities": [1, 2]}, "fanouts: must be a list"),
+        ("tree", {"fanouts": [2, 0], "capacities": [1, 2]}, "fanouts[1]: must be"),
+        ("tree", {"fanouts": [2, 2], "capacities": [1]}, "capacities: must be a list of 2"),
+        ("tree", {"fanouts": [1000] * 9, "capacities": [1] * 9}, "are as many as we build"),
+        ("tree", {"fanouts": [1] * 101, "capacities": [1] * 101}, "fanouts: has 101 levels"),
+        ("tree", {"fanout": [2], "capacities": [1]}, "tree: missing a required argument: 'fanouts'"),
+        ("alpha", {"rack": 4}, "alpha: got an unexpected keyword argument 'rack'\n  Its options: racks, "),
+        ("alhpa", {}, "unknown topology (got 'alhpa')\n  Did you mean 'alpha'?"),
+    ],
+)
+def test_options_that_are_refused(name: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        topology(name, **options)
+    assert isinstance(caught.value, TopologyError | UnknownName)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", sorted(TOPOLOGIES))
+def test_every_topology_can_be_drawn(make: Callable[[str], Topology], name: str, tmp_path: Path) -> None:
+    found = make(name)
+    draw(found, tmp_path / "plain.png")
+    figure = draw(found, tmp_path / "load.svg", load=np.linspace(0, 1, found.links), title="under load")
+    assert (tmp_path / "plain.png").stat().st_size > 5000
+    assert figure.axes[0].get_title() == "under load"
+    boxed = found.servers > 200
+    lines = figure.axes[0].collections[0]
+    assert len(lines.get_paths()) == found.links - boxed * (found.servers - found.racks)
+    words = {text.get_text() for text in figure.axes[0].texts}
+    assert f"{found.servers:,} servers" in words
+
+
+def test_the_load_of_a_box_is_the_mean_of_its_servers() -> None:
+    found = topology("gamma")
+    load = np.zeros(found.links)
+    load[40:60] = 1.0  # half of rack 1
+    colours = draw(found, load=load).axes[0].collections[0].get_array()
+    assert colours is not None
+    assert colours[:3].tolist() == [0.0, 0.5, 0.0]
+
+
+def test_a_load_per_link_is_needed() -> None:
+    with pytest.raises(ValueError, match=r"not \(52,\)"):
+        draw(topology("alpha"), load=[0.5])
