@@ -12,6 +12,11 @@ AGENTS = Registry(
         "worst-fit": "agents.heuristics.worst_fit:WorstFit",
         "balance-fit": "agents.heuristics.balance_fit:BalanceFit",
         "dot-product": "agents.heuristics.dot_product:DotProduct",
+        "tetris": "agents.heuristics.tetris:Tetris",
+        "nulb": "agents.heuristics.nulb:NULB",
+        "nalb": "agents.heuristics.nalb:NALB",
+        "feasible": "agents.heuristics.feasible:Feasible",
+        "best-home": "agents.heuristics.best_home:BestHome",
         "internal": "agents.heuristics.internal:Internal",
     },
 )

@@ -17,13 +17,15 @@ class Metric:
     better: Literal["more", "less"]
     meaning: str
 
+    def scale(self, size: float) -> tuple[float, str]:
+        """What to multiply by to show values of this size to people, and the unit to write behind."""
+        if self.form == "seconds":
+            return _unit_of_time(size)
+        return (100.0 if self.form == "share" else 1.0), ""
+
     def write(self, mean: float, half: float) -> str:
         """The mean, and its interval where there is one, for people: both with the same number of decimals."""
-        scale, unit = 1.0, ""
-        if self.form == "share":
-            scale = 100.0
-        elif self.form == "seconds":
-            scale, unit = _unit_of_time(mean)
+        scale, unit = self.scale(mean)
         decimals = _decimals(scale * mean, scale * half)
         interval = "" if isinf(half) else f" ±{scale * half:,.{decimals}f}"
         return f"{scale * mean:,.{decimals}f}{interval}{unit}"
@@ -64,12 +66,16 @@ def metrics(resources: list[str]) -> list[Metric]:
             Metric(f"allocation_{name}", f"{name} %", "share", "more", "share allocated, weighted by time")
             for name in resources
         ),
+        Metric(
+            "servers_per_request", "servers/request", "number", "less", "servers that a placed request is spread over"
+        ),
+        Metric("span", "span", "number", "less", "0 one server, 1 one rack, 2 neighbouring racks, 3 beyond; mean"),
         Metric("income", "income", "number", "more", "prices x amounts x hours held while the run lasted"),
         Metric("interrupted", "interrupted", "number", "less", "holding periods that a failure cut short"),
         Metric("lost", "lost", "number", "less", "of those, the ones that got no new place"),
         Metric(
             f"fragmentation_{first}",
-            "stranded %",
+            "fragmentation %",
             "share",
             "less",
             f"share of the free {first} that no flavour can use",

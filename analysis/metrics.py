@@ -15,6 +15,8 @@ from simcore.vocabulary import QUANTUM, Floats, Ints
 HOUR = 3600.0
 NOTHING = "no request was offered to the agent: there is nothing to measure"
 
+TOO_LARGE = "every request is larger than any server: there is nothing to measure"
+
 
 def measure(
     simulation: Simulation,
@@ -52,6 +54,7 @@ def measure(
         "interrupted": cut,
         "lost": cut - int(back.sum()),
         "hours": (finish - begin) / HOUR,
+        "stopped": int(simulation.stopped),
         "servers": len(simulation.view.capacity),
         "servers_used": float(samples["in_use"].mean()),
     }
@@ -76,7 +79,7 @@ def measure(
     share = used / capacity[np.searchsorted(grown, np.arange(len(answered)), side="right")]
     share = share[(answered >= first) & (decided[answered] >= begin)]
     if not len(share):
-        raise RunError(NOTHING)
+        raise RunError(NOTHING if (outcome[offered] != IMPOSSIBLE).any() else TOO_LARGE)
     for r, name in enumerate([*asked.resources, *tiers]):
         metrics[f"allocation_{name}"] = _ratio(float(seconds @ demand[:, r]), float(there[r]))
         metrics[f"allocation_{name}_decisions"] = float(share[:, r].mean())

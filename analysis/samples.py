@@ -7,17 +7,18 @@ from typing import Any
 import numpy as np
 
 from fabric.ledger import Ledger
-from fabric.servers import stranded
 from simcore.engine import Simulation
+from simcore.vocabulary import Ints
 
-SAMPLES = 512
-"""About so many samples are taken of a workload that is answered to its end, evenly over the decisions."""
+KEPT = 128
+"""At most so many samples are kept of a run, and half as many at least."""
 
 
 class Sampler:
     """Rows of (time, servers, in use, waiting, and quanta free, used and stranded per resource).
 
-    Meant as the `watch` of `play`.
+    Meant as the `watch` of `play`. When there are too many rows, every second one goes and the pace halves: runs of
+    any length are covered evenly.
     """
 
     def __init__(self, simulation: Simulation, ledger: Ledger) -> None:
@@ -25,9 +26,11 @@ class Sampler:
         self._ledger = ledger
         flavours, _ = simulation.workload.flavours()
         flavours = flavours[ledger.possible(flavours)]
-        self._flavours = flavours, ledger.spreads(flavours).astype(np.int64)
+        spread = ledger.spreads(flavours)
+        # Where any flavour fits, one of the smallest does.
+        self._flavours = np.concatenate([smallest(flavours[spread]), smallest(flavours[~spread])])
         self._rows: list[tuple[float, int, int, int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = []
-        self._stride = max(1, len(simulation.workload) // SAMPLES)
+        self._stride = 1
 
     def __call__(self) -> int:
         """Take a sample; returns after how many decisions to take the next."""
@@ -42,9 +45,12 @@ class Sampler:
                 simulation.waiting,
                 tuple(view.free.sum(axis=(0, 1)).tolist()),
                 tuple(used.tolist()),
-                tuple(stranded(view.free, *self._flavours).tolist()),
+                tuple(self._ledger.stranded(self._flavours).tolist()),
             )
         )
+        if len(self._rows) > KEPT:
+            del self._rows[1::2]
+            self._stride *= 2
         return self._stride
 
     def columns(self) -> dict[str, Any]:
@@ -53,3 +59,12 @@ class Sampler:
         """
         names = ("time", "servers", "in_use", "waiting", "free", "used", "stranded")
         return {name: np.array(column) for name, column in zip(names, zip(*self._rows, strict=True), strict=True)}
+
+
+def smallest(flavours: Ints) -> Ints:
+    """Those of the demands [k, resources], in ascending order, that are nowhere larger than another one."""
+    kept = flavours[:0]
+    for flavour in flavours:
+        if not (kept <= flavour).all(axis=1).any():
+            kept = np.concatenate([kept, flavour[None]])
+    return kept

@@ -53,6 +53,8 @@ class Table:
             results.runs.group_by(self.swept, maintain_order=True) if self.swept else [((), results.runs)]
         ):
             self.rows += self._rows(key, group)
+        self._several_seeds = any(row.runs - row.failed > 1 for row in self.rows)
+        self._seeds_matter = _vary(done, [*self.swept, "agent"], self.metrics)
 
     def _rows(self, point: tuple[Any, ...], group: pl.DataFrame) -> list[Row]:
         import polars as pl
@@ -102,7 +104,11 @@ class Table:
     @property
     def legend(self) -> str:
         """What the marks mean."""
+        if not self._several_seeds:
+            return "One seed: no intervals, and nothing is told apart."
         text = "Mean ± half of the 95 % interval over the seeds."
+        if not self._seeds_matter:
+            text += " All of them gave the same: nothing here depends on the seed, and one would do."
         if any(cell and cell.mark for row in self.rows for cell in row.cells):
             text += f" {BEST} best; {TIED} not told from the best by these seeds (paired 95 % interval)."
         return text
@@ -135,6 +141,15 @@ class Table:
         return "\n".join(f"| {' | '.join(line)} |" for line in lines) + f"\n\n{self.legend}\n"
 
 
+def _vary(done: pl.DataFrame, groups: list[str], metrics: list[Metric]) -> bool:
+    """Does any metric that is no time depend on the seed?"""
+    import polars as pl
+
+    names = [metric.name for metric in metrics if metric.name != "decision_us"]
+    counts = done.group_by(groups).agg(pl.col(names).n_unique()).select(names)
+    return any((counts[name] > 1).any() for name in names)
+
+
 def _told_apart(ours: pl.DataFrame, theirs: pl.DataFrame, metric: str) -> bool:
     """Can the seeds that both agents were run on tell them apart?"""
     pairs = ours.join(theirs, on="seed", suffix="_theirs")
@@ -143,18 +158,17 @@ def _told_apart(ours: pl.DataFrame, theirs: pl.DataFrame, metric: str) -> bool:
 
 def _worth_showing(done: pl.DataFrame, results: Results) -> list[Metric]:
     """The metrics that say something about these runs: the others are the same for every run, or say it twice."""
-    import polars as pl
-
     if not len(done):
         return []
-    lengths_differ = done.group_by([*results.swept, "seed"]).agg(pl.col("offered").n_unique())["offered"].max() != 1
-    hidden = {"acceptance"} if lengths_differ else {"scheduled"}
-    constant = {"wait_mean", "wait_p95", "interrupted", "lost", "servers"}
-    shown = []
-    for metric in metrics(results.resources):
-        if metric.name in hidden or metric.name not in done.columns:
-            continue
-        if metric.name in constant and done[metric.name].n_unique() == 1:
-            continue
-        shown.append(metric)
-    return shown
+    hidden = {"acceptance"} if done["stopped"].sum() else {"scheduled"}
+    if done["wait_max"].max() and done["acceptance"].min() == 1:
+        hidden.add("acceptance")  # all get a place in the end: waiting is what differs
+    for name in ("wait_mean", "wait_p95", "interrupted", "lost", "servers"):
+        if done[name].n_unique() == 1:
+            hidden.add(name)
+    shown = [metric for metric in metrics(results.resources) if metric.name not in hidden]
+    return [metric for metric in shown if metric.name in done.columns and _says_something(metric, done)]
+
+
+def _says_something(metric: Metric, done: pl.DataFrame) -> bool:
+    return not metric.name.startswith("fragmentation") or bool((done[metric.name] != 0).any())

@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -15,12 +16,20 @@ from typing import Any
 import numpy as np
 
 from agents import AGENTS
+from analysis.samples import Sampler
 from benchmarks import compiled
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
-from simcore.engine import Simulation, play
+from fabric.network import NetworkLedger
+from fabric.presets import topology
+from fabric.routing import Routing
+from simcore.engine import Pacing, Simulation, play
 from simcore.errors import WorkloadError
+from simcore.record import PLACED
+from simcore.rng import stream
 from simcore.vocabulary import QUANTUM, Workload
+from workloads.demands import Uniform
+from workloads.multiserver import MultiServer
 from workloads.traces.library import find
 
 REQUESTS, REPEATS = 200_000, 5
@@ -71,7 +80,9 @@ def engine() -> None:
             columns = (requests.arrival, requests.duration, requests.demand, spread)
 
             def simulate(requests: Workload = requests, here: Cluster = here, agent: Any = agent) -> None:
-                play(Simulation(requests, Ledger(here)), agent)
+                ledger = Ledger(here)
+                simulation = Simulation(requests, ledger)
+                play(simulation, agent, Sampler(simulation, ledger))
 
             def loop(here: Cluster = here, scan: Any = scan, columns: Any = columns) -> None:
                 compiled.run(scan, scan, here.capacity, *columns, 0.0, False)  # type: ignore[call-arg]  # numba's types
@@ -82,6 +93,40 @@ def engine() -> None:
                 f"{name:12}{servers:8}{REQUESTS / seconds:14,.0f}{seconds / REQUESTS * 1e6:12.2f}"
                 f"{seconds / small:17.2f}{seconds / bare:17.1f}"
             )
+
+
+def networks() -> None:
+    """Requests per second in networks: the published protocol, recording on."""
+    print(f"\n{'agent':12}{'network':>24}{'requests/s':>14}{'accepted':>10}{'build s':>9}")
+    large = {"racks": 2504, "servers_per_rack": 40, "racks_per_pod": 8, "fabric_switches": 4, "uplinks": 4}
+    cases: list[tuple[str, dict[str, Any], int, int]] = [
+        ("alpha", {}, 5000, 31),
+        ("gamma", {}, 5000, 620),
+        ("delta", {}, 10_000, 2350),
+        ("fabric", {**large, "capacities": [1, 2, 2]}, 2000, 90_000),
+    ]
+    for name, options, requests, holding in cases:
+        began = perf_counter()
+        routing = Routing(topology(name, **options))
+        seconds = perf_counter() - began
+        capacity = np.full((routing.topology.servers, 1, 2), 10 * QUANTUM, np.int64)
+        here = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
+        asked = MultiServer(requests, Uniform(), holding).draw(("cpu", "mem"), 0)
+        for agent in ("tetris", "nalb", "best-home"):
+            accepted = paced(agent, asked, here, routing)
+            best = best_of(partial(paced, agent, asked, here, routing))
+            label = f"{name} ({routing.topology.servers:,})"
+            print(f"{agent:12}{label:>24}{requests / best:14,.0f}{accepted:10.3f}{seconds:9.2f}")
+
+
+def paced(name: str, asked: Workload, here: Cluster, routing: Routing) -> float:
+    """One run of the published protocol; the share of requests that got a place."""
+    ledger = NetworkLedger(here, routing)
+    agent = AGENTS.load(name)()
+    agent.start(ledger.view, stream(0, "agent"))
+    simulation = Simulation(asked, ledger, pacing=Pacing(1.0, await_room=True))
+    play(simulation, agent, Sampler(simulation, ledger))
+    return float((simulation.record.outcome[: len(asked)] == PLACED).mean())
 
 
 def commands() -> None:
@@ -104,4 +149,5 @@ def commands() -> None:
 
 if __name__ == "__main__":
     engine()
+    networks()
     commands()

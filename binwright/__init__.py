@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from analysis.results import Results
-    from binwright.api import load, run
-    from scenarios.load import load_scenario as scenario
+    from binwright.api import load, run, scenario
     from simcore.engine import Simulation, play
     from simcore.errors import BinwrightError, UserError
     from simcore.vocabulary import Agent, Placement, Refusal, Request, View, Workload

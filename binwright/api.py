@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from analysis.results import Results
 from scenarios.batch import Batch
-from scenarios.load import load_scenario
+from scenarios.load import load_scenario, scenario_from
 from scenarios.schema import Scenario
 
 
-def scenario(path: str | Path, *overrides: str) -> Scenario:
-    """The scenario in a file, or a shipped one by name, under overrides like `"cluster.servers=100"`."""
-    return load_scenario(path, overrides)
+def scenario(source: str | Path | Mapping[str, Any], *overrides: str) -> Scenario:
+    """The scenario in a file, a shipped one by name, or one from plain data.
+
+    Overrides are written as `"cluster.servers=100"`, for files and names.
+    """
+    if isinstance(source, Mapping):
+        if overrides:
+            raise TypeError("plain data takes no overrides: change it instead")
+        return scenario_from(source)
+    return load_scenario(source, overrides)
 
 
 def run(
@@ -28,6 +35,8 @@ def run(
 
     `fresh` runs everything again. `finished` is called with every finished run's row.
     """
+    if isinstance(scenario, Scenario) and overrides:
+        raise TypeError("a loaded scenario takes no overrides: give them to binwright.scenario(...)")
     given = scenario if isinstance(scenario, Scenario) else load_scenario(scenario, overrides)
     return Batch(given, out or default_folder(given)).run(fresh=fresh, finished=finished)
 

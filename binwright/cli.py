@@ -34,6 +34,12 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("agents", help="list the agents")
     commands.add_parser("workloads", help="list traces, arrivals and lifetimes")
 
+    topology = commands.add_parser("topology", help="a network: its tiers, oversubscription, and a drawing")
+    topology.add_argument("name", help="alpha, beta, gamma, delta, fabric, fat-tree, tree, or a CSV or GraphML file")
+    topology.add_argument("--set", dest="sets", action="append", default=[], metavar="OPTION=VALUE", help="its options")
+    topology.add_argument("--parts", action="store_true", help="list every link and switch by number")
+    topology.add_argument("--draw", metavar="FILE", help="draw it (PNG, SVG or PDF)")
+
     traces = commands.add_parser("traces", help="look into traces of requests")
     actions = traces.add_subparsers(metavar="ACTION", dest="action", required=True)
     actions.add_parser("list", help="the known traces: whether they are here, and where to get them")

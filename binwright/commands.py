@@ -52,8 +52,7 @@ def run(asked: Namespace) -> int:
 
 
 def _dry_run(batch: Batch) -> int:
-    known = batch.known()
-    done = sum(run.name in known for run in batch.runs)
+    known = batch.done()
     keys = dict.fromkeys(key for run in batch.runs for key in run.point)
     table = Table(*keys, "agent", "seeds", "done already", box=box.SIMPLE_HEAD, pad_edge=False)
     rows: dict[tuple[str, ...], list[Any]] = {}
@@ -64,7 +63,9 @@ def _dry_run(batch: Batch) -> int:
             *map(escape, key), f"{runs[0].seed}..{runs[-1].seed}", str(sum(run.name in known for run in runs))
         )
     out.print(table)
-    out.print(f"{len(batch.runs)} runs, {done} of them done already, into {batch.folder}", markup=False, soft_wrap=True)
+    out.print(
+        f"{len(batch.runs)} runs, {len(known)} of them done already, into {batch.folder}", markup=False, soft_wrap=True
+    )
     return 0
 
 
@@ -107,17 +108,22 @@ def _warn(results: Results) -> None:
             f"[yellow]Warning:[/] {share:.2%} of the requests are larger than any server: no agent was asked "
             "(metric `impossible`)."
         )
-    for error, count in results.failed["error"].value_counts(sort=True).rows():
-        runs = "1 run" if count == 1 else f"{count} runs"
-        out.print(f"[red]{runs} failed:[/] {escape(error.strip())}", highlight=False)
+    failed = results.failed
+    if len(failed):
+        runs = "1 run" if len(failed) == 1 else f"{len(failed)} runs"
+        out.print(f"[red]{runs} failed.[/] Column `error` of runs.parquet says why; here is the first of each agent:")
+        for agent, seed, error in (
+            failed.unique("agent", keep="first", maintain_order=True).select("agent", "seed", "error").rows()
+        ):
+            out.print(f"{agent}, seed {seed}: {error.strip()}", highlight=False, markup=False)
 
 
 def _say_where(results: Results) -> None:
     from analysis.figures import summary
 
     out.print(f"Results: {results.folder}/runs.parquet", markup=False, highlight=False, soft_wrap=True)
-    if results.done["agent"].n_unique() > 1:
-        out.print(f"Figure:  {summary(results)}", markup=False, highlight=False, soft_wrap=True)
+    if results.done["agent"].n_unique() > 1 and (figure := summary(results)):
+        out.print(f"Figure:  {figure}", markup=False, highlight=False, soft_wrap=True)
 
 
 def validate(asked: Namespace) -> int:
@@ -176,6 +182,49 @@ def workloads(asked: Namespace) -> int:
         for entry in entries:
             _entry(entry.name, entry.summary, reference=entry.reference)
     return 0
+
+
+def topology(asked: Namespace) -> int:
+    """`binwright topology NAME`."""
+    from fabric.presets import topology as build
+    from fabric.topology import tier_rows
+
+    if Path(asked.name).is_file():
+        network = build("file", path=asked.name)
+    else:
+        network = build(asked.name, **dict(map(_option, asked.sets)))
+    racks = f"{network.racks} racks, {network.switches} switches, {network.links} links"
+    out.print(f"{network.name}: {network.servers} servers, {racks}", markup=False, highlight=False)
+    table = Table("tier", "switches above", "links", "capacity each", "total", "oversubscription", box=box.SIMPLE_HEAD)
+    for tier in tier_rows(network):
+        each = f"{tier.smallest:g}" if tier.smallest == tier.largest else f"{tier.smallest:g} to {tier.largest:g}"
+        over = "-" if tier.oversubscription is None else f"{tier.oversubscription:.3g} : 1"
+        table.add_row(tier.tier, str(tier.switches), str(tier.links), each, f"{tier.total:g}", over)
+    out.print(table)
+    if asked.parts:
+        for number, (low, high) in enumerate(network.link_ends.tolist()):
+            out.print(f"link {number}: {network.names[low]} - {network.names[high]}", markup=False, highlight=False)
+        for number in range(network.switches):
+            out.print(f"switch {number}: {network.names[number]}", markup=False, highlight=False)
+    if asked.draw:
+        from analysis.draw_topology import draw
+
+        draw(network, Path(asked.draw))
+        out.print(f"Drawing: {asked.draw}", markup=False, highlight=False, soft_wrap=True)
+    return 0
+
+
+def _option(text: str) -> tuple[str, Any]:
+    """`k=4` as an option; the value is YAML."""
+    import yaml
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise UserError("is no option", key=f"--set {text}", remedy="Write --set option=value.")
+    try:
+        return name, yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise UserError("is no YAML value", key=f"--set {text}", remedy="Write --set option=value.") from None
 
 
 def traces_list(asked: Namespace) -> int:

@@ -127,7 +127,11 @@ class Ledger:
         """Take a server out of service; returns the requests that lost their place, released, in order."""
         if part in self._down:
             return []
-        hit = self._evict(i for i, shares in self._held.items() if any(share[0] == part for share in shares))
+        hit = self._evict(
+            row
+            for row, shares in self._held.items()
+            if shares[0][0] == part or (len(shares) > 1 and any(share[0] == part for share in shares))
+        )
         self._free[part] = 0
         self._down.add(part)
         return hit
@@ -181,6 +185,12 @@ class Ledger:
         from fabric.servers import why_not  # numba: only runs that reject something pay for it
 
         return why_not(self.view.free, request.demand, request.spread)
+
+    def stranded(self, flavours: Ints) -> Ints:
+        """Quanta free of each resource that none of these demands [k, resources] can use, int64 [resources]."""
+        from fabric.servers import stranded
+
+        return stranded(self._free, flavours, self.spreads(flavours).astype(np.int64))
 
     @property
     def tiers(self) -> dict[str, int]:

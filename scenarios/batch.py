@@ -49,20 +49,29 @@ class Batch:
                     rows[row["run"]] = row
         return rows
 
+    def done(self) -> dict[str, Row]:
+        """The rows of the plan's runs that need not run again: known, and the details that are wanted still there."""
+        known, details, kinds = self.known(), self.folder / "details", self.scenario.record
+        return {
+            run.name: known[run.name]
+            for run in self.runs
+            if run.name in known and all((details / f"{run.name}.{kind}.parquet").is_file() for kind in kinds)
+        }
+
     def run(self, *, fresh: bool = False, finished: Callable[[Row], None] = lambda row: None) -> Results:
         """Run what is missing (`fresh`: everything), calling `finished` with each row, then write `runs.parquet`.
 
         Interrupted at any moment, what is finished stays, and the same call goes on from there.
         """
         self._check()
-        known = {} if fresh else self.known()
-        rows = [known[run.name] for run in self.runs if run.name in known]
+        done = {} if fresh else self.done()
+        rows = list(done.values())
         for row in rows:
             finished(row)
         with self._open() as journal:
             try:
                 for run in self.runs:
-                    if run.name not in known:
+                    if run.name not in done:
                         row = self._one(run)
                         journal.write(json.dumps(row) + "\n")
                         journal.flush()
@@ -80,12 +89,20 @@ class Batch:
         build_workload(first.scenario, first.seed, cache_of(self.folder))
 
     def _open(self) -> TextIO:
+        taken = self.folder / "scenario.yaml"
+        if taken.exists() and not self._journal.exists():
+            raise ResultsError(
+                "there is a scenario here, and no results: it would be overwritten",
+                file=taken,
+                remedy="Name another folder with --out.",
+            )
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            journal = self._journal.open("a+", encoding="utf-8")
+            _lock(journal, self.folder)
             unfinished = self.folder / "scenario.unfinished"
             unfinished.write_text(resolved(self.scenario), "utf-8")
-            unfinished.replace(self.folder / "scenario.yaml")
-            journal = self._journal.open("a", encoding="utf-8")
+            unfinished.replace(taken)
             if journal.tell() and not self._journal.read_bytes().endswith(b"\n"):
                 journal.write("\n")  # a crash cut the last line short: it must not spoil the next one
             return journal
@@ -120,3 +137,17 @@ class Batch:
         names = dict.fromkeys(key for row in rows for key in row)
         frame = pl.DataFrame({name: pl.Series(name, [row.get(name) for row in rows], strict=False) for name in names})
         write_parquet(frame, self.folder / "runs.parquet")
+
+
+def _lock(journal: TextIO, folder: Path) -> None:
+    """Two commands that write into one folder would spoil each other's results; the lock ends with the process."""
+    try:
+        import fcntl
+    except ImportError:  # not on this system
+        return
+    try:
+        fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise ResultsError(
+            "another run is writing here", file=folder, remedy="Wait for it, or name another folder with --out."
+        ) from None

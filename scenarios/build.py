@@ -15,18 +15,23 @@ import numpy as np
 
 from agents import AGENTS
 from fabric.cluster import NEVER, Cluster
+from fabric.ledger import Ledger
 from scenarios.fields import Model
+from scenarios.networks import routing
 from scenarios.options import check_options
+from scenarios.registered import Registered
 from scenarios.schema import Scenario
 from scenarios.schema_agent import AgentSpec
-from scenarios.schema_cluster import Csv, Expansion
-from scenarios.schema_workload import Generated, RandomStart, Registered, Trace
-from simcore.engine import Overflow
+from scenarios.schema_cluster import Csv, Expansion, Failure, Failures, PartFailures
+from scenarios.schema_multiserver import MultiServer
+from scenarios.schema_workload import Generated, RandomStart, Trace
+from simcore.engine import Overflow, Pacing
 from simcore.errors import ScenarioError
-from simcore.faults import Faults
+from simcore.faults import Faults, Kind
 from simcore.units import TIME, quanta
-from simcore.vocabulary import Agent, Ints, Workload, part
+from simcore.vocabulary import QUANTUM, Agent, Ints, Workload, part
 from workloads.generators import Flavour, Synthetic, generate
+from workloads.multiserver import MultiServer as Requests
 from workloads.traces.library import find, read
 from workloads.windows import RandomStart as RandomRow
 from workloads.windows import Start, TimeStart, Window, select
@@ -50,7 +55,7 @@ def build_cluster(scenario: Scenario) -> Cluster:
         capacity = _from_csv(spec.csv, spec.nodes)
     else:
         groups = [(group.count, group.node) for group in spec.groups or ()]
-        kinds = groups or [(spec.servers or 0, spec.node or {})]
+        kinds = groups or [(spec.size or 0, spec.node or {})]
         nodes = [[quanta(node.get(name, 0.0)) for name in resources] for _, node in kinds]
         servers = np.repeat(np.array(nodes, np.int64), [count for count, _ in kinds], axis=0)
         capacity = np.repeat(servers[:, None, :], spec.nodes, axis=1)
@@ -71,14 +76,47 @@ def build_expansion(scenario: Scenario) -> list[tuple[float, int]]:
     return [(added.at, added.by) for added in scenario.cluster.expansion]
 
 
-def build_faults(scenario: Scenario, seed: int) -> Faults:
-    """The failures of a seed."""
+def build_faults(scenario: Scenario, seed: int) -> list[Faults]:
+    """The failures of a seed, for every kind of part that fails."""
     spec = scenario.cluster.failures
-    scheduled = tuple(
-        (one.at, one.server, inf if one.repair_after is None else one.repair_after) for one in spec.scheduled
-    )
     requeue = spec.on_failure == "requeue"
-    return Faults(inf if spec.mtbf is None else spec.mtbf, spec.mttr or 0.0, scheduled, requeue, seed)
+    found = []
+    kinds: tuple[tuple[Kind, Failures | PartFailures | None], ...] = (
+        ("server", spec),
+        ("link", spec.links),
+        ("switch", spec.switches),
+    )
+    for kind, failures in kinds:
+        if failures is None:
+            continue
+        scheduled = tuple(
+            (
+                one.at,
+                one.server if isinstance(one, Failure) else one.part,
+                inf if one.repair_after is None else one.repair_after,
+            )
+            for one in failures.scheduled
+        )
+        if failures.mtbf is not None or scheduled:
+            found.append(Faults(failures.mtbf or inf, failures.mttr or 0.0, scheduled, requeue, seed, kind))
+    return found
+
+
+def build_pacing(scenario: Scenario) -> Pacing | None:
+    """How requests are offered, if not as they arrive."""
+    spec = scenario.pacing
+    return Pacing(spec.step, spec.await_room) if spec else None
+
+
+def build_ledger(scenario: Scenario) -> Ledger:
+    """An empty cluster's ledger, with a network where the scenario has one."""
+    network = scenario.cluster.network
+    if network is None:
+        return Ledger(build_cluster(scenario))
+    from fabric.network import NetworkLedger  # numba: only networks pay for it
+
+    paths = routing(network.topology.built, network.paths)
+    return NetworkLedger(build_cluster(scenario), paths, network.routes == "weighted")
 
 
 def build_workload(scenario: Scenario, seed: int, cache: Path | None = None) -> Workload:
@@ -91,7 +129,18 @@ def build_workload(scenario: Scenario, seed: int, cache: Path | None = None) -> 
         file = find(spec.trace, spec.path)
         stat = file.stat()
         return _select(spec, file, scenario.resources, seed, cache, (stat.st_mtime_ns, stat.st_size))
+    if isinstance(spec, MultiServer):
+        return _multi_server(scenario).draw(scenario.resources, seed)
     return _generate(spec, scenario.resources, seed)
+
+
+def _multi_server(scenario: Scenario) -> Requests:
+    spec = scenario.workload
+    assert isinstance(spec, MultiServer)
+    total = build_cluster(scenario).capacity.sum(axis=(0, 1)) / QUANTUM
+    return Requests(
+        spec.requests, _registered(spec.demand), spec.holding, spec.load, spec.bandwidth, spec.step
+    ).settled(dict(zip(scenario.resources, total.tolist(), strict=True)))
 
 
 def content_of(spec: Trace) -> str:

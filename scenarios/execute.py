@@ -10,10 +10,11 @@ from analysis.samples import Sampler
 from fabric.ledger import Ledger
 from scenarios.build import (
     build_agent,
-    build_cluster,
     build_expansion,
     build_faults,
+    build_ledger,
     build_overflow,
+    build_pacing,
     build_workload,
 )
 from scenarios.details import write_requests, write_samples
@@ -28,13 +29,14 @@ from simcore.vocabulary import View
 def execute(run: Run, folder: Path) -> dict[str, Any]:
     """Every metric of a run; writes what the scenario wants recorded into `folder`/details."""
     scenario = run.scenario
-    ledger = Ledger(build_cluster(scenario))
+    ledger = build_ledger(scenario)
     simulation = Simulation(
         build_workload(scenario, run.seed, cache_of(folder)),
         ledger,
         build_overflow(scenario),
         expansion=build_expansion(scenario),
-        faults=[build_faults(scenario, run.seed)],
+        faults=build_faults(scenario, run.seed),
+        pacing=build_pacing(scenario),
     )
     if scenario.warm_start:
         _warm(simulation, ledger, scenario.warm_start, run.seed)
@@ -43,8 +45,15 @@ def execute(run: Run, folder: Path) -> dict[str, Any]:
     agent.start(simulation.view, stream(run.seed, "agent"))
     sampler = Sampler(simulation, ledger)
     thought = play(simulation, agent, sampler)
+    sampler()  # how it ended
     samples = sampler.columns()
     metrics = measure(simulation, first, scenario.hourly, samples, thought)
+    if scenario.cluster.network:
+        from analysis.spans import measure_spans
+        from fabric.network import NetworkLedger
+
+        assert isinstance(ledger, NetworkLedger)
+        metrics |= measure_spans(simulation, ledger, first)
     details = folder / "details"
     if "requests" in scenario.record:
         write_requests(details / f"{run.name}.requests.parquet", simulation, first)
@@ -68,7 +77,8 @@ def _warm(simulation: Simulation, ledger: Ledger, warm: WarmStart, seed: int) ->
     if not progress.reached:
         raise RunError(
             f"the warm start never reached {warm.until:.0%} of {warm.resource}: all {len(simulation.workload)} "
-            f"requests were offered, and {progress.share:.1%} is allocated"
+            f"requests were offered, and {progress.share:.1%} is allocated. Give it more requests, fewer servers, or a "
+            "lower `until`"
         )
     simulation.overflow = overflow
 

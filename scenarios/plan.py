@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import inspect
 import itertools
 import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from agents import AGENTS
 from scenarios.explain import explain
 from scenarios.schema import FIXED, Scenario
 from scenarios.schema_agent import AgentSpec
@@ -50,10 +53,8 @@ def plan(
     """
     runs: dict[str, Run] = {}
     for point, at_point in points(scenario):
-        identity = _identity(at_point, content)
-        asked = [
-            (agent, _canonical([identity, _agent(agent.dump()), dict(versions or {})])) for agent in scenario.agents
-        ]
+        identity = [_identity(at_point, content), dict(versions or {})]
+        asked = [(agent, _canonical([identity, _by_content(agent.dump()), _code(agent)])) for agent in scenario.agents]
         for seed in range(scenario.seed, scenario.seed + scenario.replications):
             for agent, text in asked:
                 name = hashlib.sha256(f"{text}{seed}".encode()).hexdigest()[:16]
@@ -112,29 +113,41 @@ def _identity(scenario: Scenario, content: Callable[[Trace], str] | None) -> dic
     # Keys are sorted below, but the order of resources matters: agents look at the first one.
     data["resources"] = scenario.resources
     data["record"] = sorted(set(scenario.record))
-    data["workload"] = _by_content(data["workload"])
-    if scenario.cluster.csv:
-        data["cluster"]["csv"]["path"] = _file(Path(scenario.cluster.csv.path))
     if scenario.warm_start:
-        data["warm_start"]["with"] = _agent(data["warm_start"]["with"]) | {"label": ""}
+        data["warm_start"]["with"]["label"] = ""
     if isinstance(scenario.workload, Trace) and content:
         data["workload"]["path"] = content(scenario.workload)
-    return data
+    identity: dict[str, Any] = _by_content(data)
+    return identity
 
 
-def _agent(data: dict[str, Any]) -> dict[str, Any]:
-    match = re.fullmatch(r"(.+\.py):(\w+)", data["name"])
-    return data | {"name": f"{_file(Path(match[1]))}:{match[2]}"} if match else data
+@cache
+def _code_of(kind: type) -> str:
+    return _file(Path(inspect.getfile(kind)))
+
+
+def _code(agent: AgentSpec) -> str:
+    """What the file of the agent's class says: an edited agent is another one."""
+    try:
+        return _code_of(AGENTS.load(agent.name))
+    except TypeError:  # no file: made in an interactive session
+        return ""
 
 
 def _by_content(data: Any) -> Any:
-    """The same data with every `file.py:Class` in it named by what is in the file."""
+    """The same data with every `path` and `file.py:Class` in it named by what is in the file."""
     if isinstance(data, dict):
-        return {_by_content(key): _by_content(value) for key, value in data.items()}
+        return {_by_content(key): _value_by_content(key, value) for key, value in data.items()}
     if isinstance(data, list):
         return [_by_content(value) for value in data]
     match = re.fullmatch(r"(.+\.py):(\w+)", data) if isinstance(data, str) else None
     return f"{_file(Path(match[1]))}:{match[2]}" if match else data
+
+
+def _value_by_content(key: str, value: Any) -> Any:
+    if key == "path" and isinstance(value, str):
+        return _file(Path(value))
+    return value if key == "label" else _by_content(value)
 
 
 def _file(path: Path) -> str:

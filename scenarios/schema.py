@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from scenarios.fields import Count, Index, Model, Number, Share, Text, wrong
+from scenarios.fields import Count, Index, Model, Number, PositiveTime, Share, Text, wrong
 from scenarios.schema_agent import AgentEntry
 from scenarios.schema_cluster import Cluster, Expansion, Overflow, known_resources
 from scenarios.schema_workload import Generated, Workload
@@ -25,6 +25,16 @@ class WarmStart(Model):
     resource: Text = Field(default="cpu", description="Whose allocation is looked at.", examples=["cpu"])
     until: Share = Field(description="The run starts once this share is allocated.", examples=["50 %"])
     agent: AgentEntry = Field(alias="with", description="Which agent places them.", examples=["best-fit"])
+
+
+class Pacing(Model):
+    """Requests are offered at a pace, instead of when the workload says that they arrive."""
+
+    step: PositiveTime = Field(1.0, description="The next request is offered this long after the last.")
+    await_room: bool = Field(
+        False,
+        description="Before that, the clock goes on, releasing, until all servers together have as much free.",
+    )
 
 
 class Sweep(Model):
@@ -79,6 +89,9 @@ class Scenario(Model):
     warm_start: WarmStart | None = Field(
         default=None, description="Fill the cluster first.", examples=["{resource: cpu, until: 50 %, with: best-fit}"]
     )
+    pacing: Pacing | None = Field(
+        None, description="Offer requests one by one.", examples=["{step: 1 s, await_room: true}"]
+    )
     overflow: Overflow = Field(
         default="drop",
         description="When a request fits nowhere: it is lost (`drop`), or waits at the head of a first-come line "
@@ -90,7 +103,7 @@ class Scenario(Model):
         examples=["[first-fit, {best-fit: {node: loose}}, mine.py:Mine]"],
         min_length=1,
     )
-    replications: Count = Field(default=1, description="How many seeds.", examples=[100])
+    replications: Annotated[Count, Field(le=100_000)] = Field(default=1, description="How many seeds.", examples=[100])
     seed: Index = Field(default=0, description="The first seed; the others follow it.", examples=[7])
     prices: dict[str, Number] = Field(
         default_factory=dict,

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from scenarios.fields import Amounts, Count, Index, Model, OneOf, PositiveTime, Shown, Text, Time, wrong
+from fabric.presets import TOPOLOGIES
+from scenarios.fields import Amounts, Count, Index, Model, OneOf, PositiveTime, Shown, Text, Time, checked, wrong
+from scenarios.networks import topology
+from scenarios.registered import Registered
 from simcore.errors import suggest
+from simcore.registry import Registry
+
+if TYPE_CHECKING:
+    from fabric.topology import Topology
 
 
 class Group(Model):
@@ -57,8 +65,31 @@ class Failure(Model):
     )
 
 
+class PartFailure(Model):
+    """A planned failure of a link or switch."""
+
+    at: Time = Field(description="When, counted from the first request.", examples=["1 h"])
+    part: Index = Field(description="Its number: `binwright topology NAME --parts` lists them.", examples=[3])
+    repair_after: PositiveTime | None = Field(None, description="It is back after this time; never if not given.")
+
+
+class PartFailures(Model):
+    """Links or switches that fail."""
+
+    mtbf: PositiveTime | None = Field(
+        None, description="Mean time from a part's repair to its next failure (exponential).", examples=["90 d"]
+    )
+    mttr: PositiveTime | None = Field(None, description="Mean time to its repair (exponential).", examples=["1 h"])
+    scheduled: tuple[PartFailure, ...] = Field((), description="Failures at planned times.")
+
+    @model_validator(mode="after")
+    def _pair(self) -> Self:
+        _together(self.mtbf, self.mttr)
+        return self
+
+
 class Failures(Model):
-    """Servers that fail. A failed server loses everything on it and comes back empty."""
+    """Servers that fail, and in a network links and switches. What was on them is lost; they come back empty."""
 
     mtbf: PositiveTime | None = Field(
         default=None,
@@ -71,25 +102,72 @@ class Failures(Model):
     scheduled: tuple[Failure, ...] = Field(default=(), description="Failures at planned times.")
     on_failure: Literal["lose", "requeue"] = Field(
         default="lose",
-        description="What was on the server is lost, or it is offered again for the rest of its holding period.",
+        description="What was on a failed part is lost, or it is offered again for the rest of its holding period.",
     )
+    links: PartFailures | None = Field(default=None, description="Links of the network that fail.")
+    switches: PartFailures | None = Field(default=None, description="Switches that fail, all links with them.")
 
     @model_validator(mode="after")
     def _pair(self) -> Self:
-        if (self.mtbf is None) != (self.mttr is None):
-            missing = "mttr" if self.mttr is None else "mtbf"
-            raise wrong("is missing", "mtbf and mttr go together: give both or neither.", (missing,))
+        _together(self.mtbf, self.mttr)
         return self
 
 
+def _together(mtbf: float | None, mttr: float | None) -> None:
+    if (mtbf is None) != (mttr is None):
+        missing = "mttr" if mttr is None else "mtbf"
+        raise wrong("is missing", "mtbf and mttr go together: give both or neither.", (missing,))
+
+
+class TopologyChoice(Registered):
+    """A network by name, with its options: `alpha`, or `{fat-tree: {k: 4}}`."""
+
+    registry: ClassVar[Registry] = TOPOLOGIES
+    what: ClassVar[str] = "topology"
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        return {data: {}} if isinstance(data, str) else data
+
+    @classmethod
+    def check(cls, name: str, options: Any) -> None:
+        if not isinstance(options, dict):
+            raise wrong("must be a mapping of options", "Write it like {fat-tree: {k: 4}}.", (name,))
+        checked(partial(topology, **options), (name,))(name)
+
+    @property
+    def built(self) -> Topology:
+        """The network itself."""
+        name, options = self.chosen
+        return topology(name, **options)
+
+
+class Network(Model):
+    """The network between the servers. A request then takes what it needs from any number of servers."""
+
+    topology: TopologyChoice = Field(
+        description="Servers, switches and links.", examples=["alpha", "{fat-tree: {k: 4}}"]
+    )
+    paths: Count = Field(3, description="How many shortest paths there are between two racks (K).", examples=[3])
+    routes: Literal["hops", "weighted"] = Field(
+        "hops",
+        description="Which path is taken: the first with the bandwidth free, or the one with most free all along.",
+    )
+
+
 class Cluster(Model):
-    """The servers. Either `servers` and `node`, or `groups`, or `csv`."""
+    """The servers. Either `servers` and `node`, or `groups`, or `csv`, or `network` and `node`."""
 
     servers: Count | None = Field(default=None, description="How many equal servers.", examples=[10])
     nodes: Count = Field(default=1, description="NUMA nodes of every server.", examples=[2])
     node: Amounts | None = Field(default=None, description="What one node has.", examples=["{cpu: 40, mem: 90 GB}"])
     groups: tuple[Group, ...] | None = Field(default=None, description="Groups of equal servers.", min_length=1)
     csv: Csv | None = Field(default=None, description="Servers from a file.")
+    network: Network | None = Field(
+        None,
+        description="The network between the servers, which says how many there are; `node` says what each has.",
+        examples=["{topology: alpha}"],
+    )
     spread_above: Amounts = Field(
         default_factory=dict,
         description="A request with more than this of any resource takes an even part of every node of one server.",
@@ -103,7 +181,9 @@ class Cluster(Model):
         given = [
             name for name, form in (("node", self.node), ("groups", self.groups), ("csv", self.csv)) if form is not None
         ]
-        if (self.servers is None) != (self.node is None):
+        if self.network:
+            self._networked(self.network)
+        elif (self.servers is None) != (self.node is None):
             missing = "node" if self.node is None else "servers"
             raise wrong("is missing", "Equal servers need `servers: 10` and `node: {cpu: 40, mem: 90 GB}`.", (missing,))
         if len(given) != 1:
@@ -115,6 +195,19 @@ class Cluster(Model):
                 raise wrong("has nothing on it", "Give at least one resource, like {cpu: 40, mem: 90 GB}.", at)
         known_resources(self.spread_above, self.resources, ("spread_above",))
         return self
+
+    def _networked(self, network: Network) -> None:
+        if self.node is None:
+            raise wrong(
+                "is missing", "Say what a node of each server has, like node: {cpu: 10, mem: 10 GB}.", ("node",)
+            )
+        for key, value in (
+            ("servers", self.servers),
+            ("expansion", self.expansion),
+            ("spread_above", self.spread_above),
+        ):
+            if value:
+                raise wrong("does not go with a network", "The topology says which servers there are.", (key,))
 
     def _node_kinds(self) -> list[tuple[tuple[str | int, ...], dict[str, float]]]:
         if self.groups:
@@ -131,6 +224,8 @@ class Cluster(Model):
     @property
     def size(self) -> int | None:
         """How many servers there are at first; `None` when only the CSV file knows."""
+        if self.network:
+            return self.network.topology.built.servers
         return sum(group.count for group in self.groups) if self.groups else self.servers
 
 

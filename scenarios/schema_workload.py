@@ -25,7 +25,6 @@ from scenarios.fields import (
     Lifespan,
     Model,
     Number,
-    OneOf,
     PositiveNumber,
     PositiveTime,
     Shown,
@@ -37,32 +36,11 @@ from scenarios.fields import (
     wrong,
 )
 from scenarios.options import check_options
+from scenarios.registered import Registered
+from scenarios.schema_multiserver import MultiServer
 from simcore.registry import Registry
 from simcore.units import TIME
 from workloads import ARRIVALS, LIFETIMES, TRACES
-
-
-class Registered(OneOf):
-    """One of the fields below, or a name that somebody registered, with its options."""
-
-    model_config = ConfigDict(extra="allow")
-    registry: ClassVar[Registry]
-
-    @classmethod
-    def more(cls, data: Mapping[str, Any]) -> Iterable[str]:
-        return cls.registry
-
-    @classmethod
-    def takes(cls, key: str, data: Mapping[str, Any]) -> bool:
-        return key in cls.registry or ":" in key
-
-    @classmethod
-    def parse_more(cls, data: dict[str, Any]) -> dict[str, Any]:
-        data = super().parse_more(data)
-        [(name, options)] = data.items()
-        if name not in cls.known():
-            check_options(checked(cls.registry.load, (name,))(name), options, (name,))
-        return data
 
 
 class Poisson(Model):
@@ -311,15 +289,20 @@ class Trace(Model):
 
 def _form_of_workload(value: Any) -> str:
     if not isinstance(value, Mapping):
-        return "<generated>" if isinstance(value, Generated) else "<trace>"
+        form = "<multi-server>" if isinstance(value, MultiServer) else "<trace>"
+        return "<generated>" if isinstance(value, Generated) else form
     keys = {key for key, given in value.items() if given is not None}
+    if "demand" in keys and "trace" not in keys:
+        return "<multi-server>"
     if "trace" in keys or len(keys & Trace.known().keys()) >= len(keys & Generated.known().keys()):
         return "<trace>"
     return "<generated>"
 
 
 Workload: TypeAlias = Annotated[
-    Annotated[Trace, Tag("<trace>")] | Annotated[Generated, Tag("<generated>")],
+    Annotated[Trace, Tag("<trace>")]
+    | Annotated[Generated, Tag("<generated>")]
+    | Annotated[MultiServer, Tag("<multi-server>")],
     Discriminator(_form_of_workload),
-    Shown("[Trace](#trace) or [Generated](#generated)"),
+    Shown("[Trace](#trace), [Generated](#generated) or [MultiServer](#multiserver)"),
 ]

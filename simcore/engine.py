@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import inf
 from time import perf_counter_ns
+from traceback import extract_tb
 from typing import Literal, Protocol
 
 import numpy as np
@@ -31,7 +32,8 @@ CHUNK = 4096
 class Ledger(Protocol):
     """What the engine needs of a resource model."""
 
-    view: View
+    @property
+    def view(self) -> View: ...
 
     def apply(self, request: Request, placement: Placement) -> None: ...
     def release(self, index: int) -> None: ...
@@ -120,6 +122,8 @@ class Simulation:
         self.changes: list[Change] = []
         self.offered = 0
         """Requests of the workload that have arrived so far."""
+        self.stopped = False
+        """Did a request that fits nowhere end the run?"""
         self._pacing = pacing
         self._arrival = workload.arrival.copy() if pacing else workload.arrival
         self._line: deque[Request] = deque()
@@ -269,6 +273,7 @@ class Simulation:
         else:
             self._refuse(self._line.popleft(), refusal)
         if mode == "stop":
+            self.stopped = True
             self._decisions.close()
 
     def _refuse(self, request: Request, refusal: Refusal | None = None) -> None:
@@ -353,7 +358,10 @@ def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda
             try:
                 placement = decide(view, request)
             except Exception as error:
-                raise AgentError(f"{type(agent).__name__} raised {error!r} for {request!r}") from error
+                at = extract_tb(error.__traceback__)[-1]
+                raise AgentError(
+                    f"{type(agent).__name__} raised {error!r} at {at.filename}:{at.lineno} for {request!r}"
+                ) from error
             thought += perf_counter_ns() - before
             answer(placement)
             left -= 1

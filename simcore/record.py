@@ -19,7 +19,7 @@ class Record:
     """Columns with a row per request; rows past the workload are requests that a failure sent back.
 
     `outcome` int8; `decided` float64, when the answer came and the holding period began, NaN for never; `server`
-    int32, -1 for nowhere; `node` int8; `reason` int8, an index into `reasons`, -1 for none; `interruption` float64,
+    int32, -1 for nowhere; `node` int8; `reason` int32, an index into `reasons`, -1 for none; `interruption` float64,
     when a failure ended the holding period early, NaN for never; `origin` int32, the row that a returned request
     continues, -1 for none.
     """
@@ -28,6 +28,7 @@ class Record:
 
     def __init__(self, rows: int, reasons: Sequence[str]) -> None:
         self.reasons = list(reasons)
+        self._codes = {reason: code for code, reason in enumerate(reasons)}
         self.rows = 0
         self.sequence: list[int] = []
         """The rows that got their answer, in order."""
@@ -35,7 +36,7 @@ class Record:
         self.decided: Floats = np.zeros(0)
         self.server = np.zeros(0, np.int32)
         self.node = np.zeros(0, np.int8)
-        self.reason = np.zeros(0, np.int8)
+        self.reason = np.zeros(0, np.int32)
         self.interruption: Floats = np.zeros(0)
         self.origin = np.zeros(0, np.int32)
         self._grow(rows)
@@ -60,12 +61,13 @@ class Record:
 
     def rejected(self, row: int, now: float, reason: str) -> None:
         """The request got no place; a reason not heard before is added to `reasons`."""
-        if reason not in self.reasons:
+        code = self._codes.setdefault(reason, len(self.reasons))
+        if code == len(self.reasons):
             self.reasons.append(reason)
         self.sequence.append(row)
         self.outcome[row] = REJECTED
         self.decided[row] = now
-        self.reason[row] = self.reasons.index(reason)
+        self.reason[row] = code
 
     def interrupted(self, row: int, now: float) -> None:
         """A failure ended the request's holding period early."""

@@ -14,7 +14,6 @@ import pytest
 import yaml
 
 import scenarios.batch
-from agents import AGENTS
 from analysis.results import Results
 from scenarios.batch import Batch
 from scenarios.execute import execute
@@ -23,6 +22,7 @@ from scenarios.plan import Run
 from scenarios.schema import Scenario
 from simcore.errors import ResultsError, UserError, WorkloadError
 from simcore.record import OUTCOMES
+from tests.kinds import ON_SERVERS
 
 TIMES = ("seconds", "decision_us")
 MODES: list[Any] = ["drop", "wait", "stop", {"expand": {"by": 1, "limit": 4}}]
@@ -526,7 +526,7 @@ def test_a_failure_sent_back_is_a_row_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES, ids=["drop", "wait", "stop", "expand"])
-@pytest.mark.parametrize("agent", sorted(AGENTS))
+@pytest.mark.parametrize("agent", ON_SERVERS)
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, agent: str, mode: Any) -> None:
     """For everything registered, with failures and a warm start; another seed gives others."""
     cluster = data()["cluster"] | {"failures": {"mtbf": "10 min", "mttr": "1 min", "on_failure": "requeue"}}
@@ -570,7 +570,7 @@ def test_another_process_gives_the_same_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", MODES, ids=["drop", "wait", "stop", "expand"])
 def test_all_agents_meet_the_same_requests_and_the_same_start(tmp_path: Path, mode: Any) -> None:
     asked: dict[str, Any] = {
-        "agents": sorted(AGENTS),
+        "agents": ON_SERVERS,
         "overflow": mode,
         "record": ["requests", "samples"],
         "warm_start": {"until": "40 %", "with": "random"},

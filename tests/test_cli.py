@@ -106,7 +106,7 @@ def files() -> set[str]:
 def test_run_prints_a_table_and_says_where_the_files_are(binwright: Asker) -> None:
     said = binwright(*SHORT)
     assert said.code == 0, said.everything
-    for word in ("first-fit", "best-fit", "accepted %", "cpu %", "mem %", "income", "stranded %"):
+    for word in ("first-fit", "best-fit", "accepted %", "cpu %", "mem %", "income"):
         assert word in said.out
     assert "Results: results/quickstart/runs.parquet\n" in said.out
     assert "Figure:  results/quickstart/figures/summary.png\n" in said.out

@@ -743,7 +743,8 @@ class Broken(Agent):
 
 def test_an_agent_that_raises_is_named_with_the_request() -> None:
     simulation = simulate(one([(0, 1, 1), (1, 1, 1)]))
-    with pytest.raises(AgentError, match=r"Broken raised KeyError\('no such thing'\) for Request\(1, ") as caught:
+    message = r"Broken raised KeyError\('no such thing'\) at .*test_engine.py:\d+ for Request\(1, "
+    with pytest.raises(AgentError, match=message) as caught:
         play(simulation, Broken())
     assert isinstance(caught.value.__cause__, KeyError)
     assert outcomes(simulation) == ["rejected", "pending"]

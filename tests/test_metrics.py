@@ -14,7 +14,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from analysis.metrics import measure
-from analysis.samples import SAMPLES, Sampler
+from analysis.samples import KEPT, Sampler
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
 from fabric.servers import stranded
@@ -211,6 +211,11 @@ def by_definition(ran: Run) -> dict[str, Any]:
         "wait_max": waits[-1] if waits else 0,
         # The least wait that 95 % of the placed requests did not exceed.
         "wait_p95": waits[ceil(Fraction(95, 100) * len(waits)) - 1] if waits else 0,
+        "stopped": int(
+            simulation.overflow.mode in ("stop", "expand")
+            and (simulation.overflow.mode == "stop" or simulation.overflow.then == "stop")
+            and "rejected" in outcome[ran.first :]
+        ),
         "servers": len(simulation.view.capacity),
         "servers_used": Fraction(sum(ran.samples["in_use"].tolist()), len(ran.samples["in_use"])),
     }
@@ -467,7 +472,7 @@ def test_lost_is_never_negative() -> None:
 )
 def test_a_run_in_which_nobody_was_asked_says_so(requests: list[tuple[float, float, Demand]], warm: int) -> None:
     ran = run(Case([(4, 4)], requests, warm=warm))
-    with pytest.raises(RunError, match="no request was offered to the agent"):
+    with pytest.raises(RunError, match="there is nothing to measure"):
         ran.metrics()
 
 
@@ -564,12 +569,14 @@ def down_after(changes: list[Change]) -> set[int]:
     return down
 
 
-def test_long_runs_are_looked_at_about_as_often() -> None:
-    n = 4 * SAMPLES
+@pytest.mark.parametrize("n", [1, KEPT - 1, KEPT, KEPT + 1, 3 * KEPT, 10 * KEPT + 7])
+def test_runs_of_any_length_are_looked_at_about_as_often(n: int) -> None:
     ran = run(Case([(4, 4)], [(float(i), 1.0, (1, 1)) for i in range(n)]))
-    assert len(ran.samples["time"]) == SAMPLES + 1
-    assert np.diff(ran.samples["time"]).max() <= 5
-    assert ran.metrics()["servers_used"] == pytest.approx(SAMPLES / (SAMPLES + 1))  # the first look is before all
+    looks = len(ran.samples["time"])
+    assert min(n, KEPT // 2) <= looks <= KEPT + 1
+    gaps = np.diff(ran.samples["time"])[1:]  # the first look is before all decisions, at 0 like the first of them
+    assert len(set(gaps.tolist())) <= 1
+    assert ran.metrics()["servers_used"] == pytest.approx((looks - 1) / looks)
 
 
 def test_nan_is_not_a_metric() -> None:

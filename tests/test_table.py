@@ -17,7 +17,8 @@ from scenarios.load import scenario_from
 from simcore.errors import ResultsError
 
 ALWAYS = {
-    "version": "0", "status": "done", "error": "", "seconds": 1.0, "offered": 10, "scheduled": 9, "acceptance": 0.9,
+    "version": "0", "status": "done", "error": "", "seconds": 1.0, "stopped": 0,
+    "offered": 10, "scheduled": 9, "acceptance": 0.9,
     "rejected": 1, "impossible": 0, "interrupted": 0, "lost": 0, "hours": 1.0, "servers": 3, "servers_used": 2.0,
     "wait_total": 0.0, "wait_mean": 0.0, "wait_p95": 0.0, "wait_max": 0.0, "allocation_cpu": 0.5,
     "allocation_cpu_decisions": 0.5, "allocation_cpu_end": 0.5, "fragmentation_cpu": 0.1, "decision_us": 3.0,
@@ -183,7 +184,7 @@ def test_markdown(tmp_path: Path) -> None:
     rows = [row(agent, seed, acceptance=x) for agent, x in (("a", 0.5), ("b", 0.25)) for seed in range(2)]
     text = str(table(tmp_path, rows))
     lines = text.splitlines()
-    assert lines[0] == "| agent | runs | accepted % | cpu % | stranded % | servers used | µs/decision |"
+    assert lines[0] == "| agent | runs | accepted % | cpu % | fragmentation % | servers used | µs/decision |"
     assert lines[1] == "| --- | --- | --- | --- | --- | --- | --- |"
     assert lines[2] == "| a | 2 | 50.0 ±0.0 * | 50.0 ±0.0 | 10.0 ±0.0 | 2.00 ±0.00 | 3.00 ±0.00 |"
     assert lines[3].startswith("| b | 2 | 25.0 ±0.0 | ")
@@ -236,7 +237,7 @@ def test_metrics_that_say_nothing_are_left_out(tmp_path: Path) -> None:
     assert not plain & {"scheduled", "wait_mean", "wait_p95", "interrupted", "lost", "servers", "income"}
     assert {"acceptance", "allocation_cpu", "fragmentation_cpu", "servers_used", "decision_us"} <= plain
     # With runs of different length, the share says nothing and the length everything.
-    stopped = names([row("a", 0), row("b", 0, offered=12, scheduled=11)])
+    stopped = names([row("a", 0, stopped=1), row("b", 0, stopped=1, offered=12, scheduled=11)])
     assert "scheduled" in stopped
     assert "acceptance" not in stopped
     assert "acceptance" in names([row("a", 0), row("a", 1, offered=12)])  # lengths differ between seeds only

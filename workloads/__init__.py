@@ -52,10 +52,12 @@ class Entry(NamedTuple):
 
 
 def catalogue() -> list[Entry]:
-    """Every registered trace, arrival process and lifetime distribution."""
+    """Every registered trace, arrival process, lifetime distribution and demand."""
+    from workloads.demands import DEMANDS
+
     return [
         Entry(registry.kind, name, found.summary, found.reference)
-        for registry in (TRACES, ARRIVALS, LIFETIMES)
+        for registry in (TRACES, ARRIVALS, LIFETIMES, DEMANDS)
         for name in registry
         for found in [registry.load(name)]
     ]

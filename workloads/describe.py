@@ -102,7 +102,7 @@ def _summary(requests: int) -> list[pl.Expr]:
         pl.len().alias("count"),
         (pl.len() / requests).alias("share"),
         lifetime.is_infinite().sum().alias("never_ending"),
-        *(lifetime.quantile(share, "higher").alias(name) for name, share in QUANTILES.items()),
+        *(lifetime.quantile(share, "nearest").alias(name) for name, share in QUANTILES.items()),
         lifetime.filter(lifetime.is_finite()).mean().alias("mean"),
     ]
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from agents.heuristics.random_servers import RandomServers
 from agents.heuristics.scan import ScanAgent
+from fabric.network import NetworkView
 from fabric.servers import fits_node, fits_spread
 from simcore.jit import kernel
-from simcore.vocabulary import Amounts, Ints, View
+from simcore.vocabulary import Agent, Amounts, Ints, Placement, Refusal, Request, View
 
 
 @kernel
@@ -32,15 +36,33 @@ def random_fit(free: Ints, demand: Amounts, spread: bool, draw: float) -> int:
     return -1
 
 
-class RandomFit(ScanAgent):
-    """Any (server, node) that fits, or any server for a spread request, all equally likely."""
+class RandomFit(Agent):
+    """Any (server, node) that fits, or any server for a spread request, all equally likely; in a network any.
 
-    reference = "the baseline that a choice has to beat"
+    `agents/heuristics/random_servers.py` has the rule for networks.
+    """
+
+    reference = "the baseline that a choice has to beat; in a network the Random of Nara, arXiv:2106.02412"
+    masked = False
+    """In a network: pass over servers that can't be reached, see `Feasible`."""
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Draw from the run's stream, once for every request, whatever fits."""
+        """Draw from the run's stream, once for every request, whatever fits; in a network once for every server."""
+        if isinstance(view, NetworkView):
+            servers = RandomServers()
+            servers.masked = self.masked
+            servers.start(view, rng)
+            self._decide: Callable[[View, Request], Placement | Refusal | None] = servers.decide
+            return
 
         def scan(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
             return random_fit(free, demand, spread, rng.random())
 
-        self.scan = scan
+        random_fit(view.free, (1,) * len(view.resources), False, 0.0)  # compile or load it before the first decision
+        places = ScanAgent()
+        places.scan = scan
+        self._decide = places.decide
+
+    def decide(self, view: View, request: Request) -> Placement | Refusal | None:
+        """Where the draw says."""
+        return self._decide(view, request)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
+import numpy as np
+
 from simcore.vocabulary import Agent, Amounts, Ints, Placement, Request, View
 
 Scan: TypeAlias = Callable[[Ints, Ints, Amounts, bool], int]
@@ -18,6 +20,10 @@ class ScanAgent(Agent):
     """An agent whose rule is one kernel over what is free."""
 
     scan: Scan
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Have the kernel compiled or loaded, so that no decision takes the time for it."""
+        self.scan(view.free, view.capacity, (1,) * len(view.resources), False)
 
     def decide(self, view: View, request: Request) -> Placement | None:
         """Where the kernel says."""

@@ -1,0 +1,45 @@
+"""Feasible: another agent, kept from choosing servers that it can't connect."""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from agents import AGENTS
+from agents.heuristics.network import NetworkAgent
+from agents.heuristics.random_fit import RandomFit
+from simcore.errors import UserError
+from simcore.vocabulary import Agent, Placement, Refusal, Request, View
+
+
+class Feasible(Agent):
+    """An agent for networks that passes over servers without a working route to those chosen before.
+
+    `agent` is its name, `options` are its own.
+    """
+
+    reference = "ours: what of a method's failures is due to choices that could not work"
+
+    def __init__(self, agent: str = "tetris", options: dict[str, Any] | None = None) -> None:
+        kind = AGENTS.load(agent)
+        try:
+            signature(kind).bind(**(options or {}))
+        except TypeError as error:
+            known = ", ".join(signature(kind).parameters) or "none"
+            raise UserError(f"{agent}: {error}", key="options", value=options, remedy=f"Options: {known}.") from None
+        made: Agent = kind(**(options or {}))
+        if not isinstance(made, NetworkAgent | RandomFit):
+            remedy = "Name an agent that takes servers from a network, such as tetris."
+            raise UserError("does not choose servers one by one", key="agent", value=agent, remedy=remedy)
+        made.masked = True
+        self.agent: Agent = made
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Start the agent."""
+        self.agent.start(view, rng)
+
+    def decide(self, view: View, request: Request) -> Placement | Refusal | None:
+        """What the agent says."""
+        return self.agent.decide(view, request)

@@ -1,0 +1,84 @@
+"""NALB: network-aware locality-based."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from agents.heuristics.network import Network, NetworkAgent, answered, reaches, take
+from agents.heuristics.nulb import Searching, searching
+from agents.heuristics.tetris import best_scored, score
+from fabric.filling import GOES_ON, begin
+from fabric.network import NetworkView
+from simcore.jit import kernel
+from simcore.vocabulary import Amounts, Ints
+
+MOST = np.iinfo(np.int64).max
+
+
+@kernel
+def nalb(
+    searching: Searching, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, masked: bool
+) -> int:
+    """A `Rule`: from the server with the highest score on along the links with most free, then back, and so on.
+
+    The neighbours of a vertex go on the stack by the free bandwidth of the links to them, the most last, equals in the
+    order of the adjacency. What comes off it counts as seen only then.
+    """
+    scoring, network, switches = searching.scoring, searching.scoring.network, searching.switches
+    begin(network.room, demand)
+    score(scoring, free, link_free, demand, bandwidth)
+    start = best_scored(scoring, link_free, bandwidth, -1, weighted, False)
+    if start < 0:
+        return 0
+    stamp = network.room.counts[3]
+    searching.ahead[0] = switches + start
+    height, passed, status = 1, -1, GOES_ON
+    while height > 0 and status == GOES_ON:
+        height -= 1
+        vertex = searching.ahead[height]
+        if searching.seen[vertex] == stamp:
+            continue
+        searching.seen[vertex] = stamp
+        server = vertex - switches
+        if server >= 0 and scoring.scores[server] >= 0:
+            if masked and not reaches(network, link_free, server, bandwidth, weighted):
+                passed = server if passed < 0 else passed
+            else:
+                status = take(network, free, link_free, server, bandwidth, weighted)
+        height = _push(searching, link_free, vertex, height, stamp)
+    if status == GOES_ON and passed >= 0:  # tell for want of what
+        status = take(network, free, link_free, passed, bandwidth, weighted)
+    return answered(network, status)
+
+
+@kernel
+def _push(searching: Searching, link_free: Ints, vertex: int, height: int, stamp: int) -> int:
+    """Put what was not seen yet of a vertex's neighbours on the stack; how high it is then."""
+    first, via = searching.scoring.first, searching.scoring.via
+    begin, end = first[vertex], first[vertex + 1]
+    if end - begin == 1:
+        near = searching.neighbour[begin]
+        if searching.seen[near] != stamp:
+            searching.ahead[height] = near
+            height += 1
+        return height
+    room = np.empty(end - begin, np.int64)
+    for edge in range(begin, end):
+        room[edge - begin] = link_free[via[edge]] if via[edge] >= 0 else MOST
+    for place in np.argsort(room, kind="mergesort"):
+        near = searching.neighbour[begin + place]
+        if searching.seen[near] != stamp:
+            searching.ahead[height] = near
+            height += 1
+    return height
+
+
+class NALB(NetworkAgent):
+    """Starts where Tetris would, and searches depth-first, along the links with the most bandwidth free."""
+
+    reference = "Zervas et al. 2018, Optically disaggregated data centers, JOCN 10 (2); as in arXiv:2106.02412"
+    rule = nalb
+
+    def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Searching:
+        """Scores for the first server, and room to search."""
+        return searching(view, shared)

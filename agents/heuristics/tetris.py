@@ -1,0 +1,144 @@
+"""Tetris, in a network."""
+
+from __future__ import annotations
+
+from math import gcd, lcm
+from typing import NamedTuple
+
+import numpy as np
+
+from agents.heuristics.network import Network, NetworkAgent, answered, largest, reaches, take, widest
+from fabric.filling import GOES_ON, begin
+from fabric.network import NetworkView
+from fabric.topology import Indices
+from simcore.errors import UserError
+from simcore.jit import kernel
+from simcore.units import SHARE
+from simcore.vocabulary import Amounts, Floats, Ints
+
+FINEST = 1000
+"""Penalties are multiples of one part in this many."""
+EXACT = 2**53
+"""Floats are whole numbers up to here."""
+
+
+class Scoring(NamedTuple):
+    """What it takes to score servers; `weights` and `scores` are scratch.
+
+    `scores` float64 [servers] is -1 for a server that may not be chosen; `scale` float64 [resources + 1] is the weight
+    of a unit of demand, `weights` float64 [resources + 1] those of a request, the last being that of bandwidth.
+    `first` and `via` are the topology's. Scores in the rack of the last server chosen count `near` times, others `far`.
+    """
+
+    network: Network
+    first: Indices
+    via: Indices
+    scale: Floats
+    weights: Floats
+    scores: Floats
+    near: float
+    far: float
+
+
+def scoring(view: NetworkView, network: Network, penalty: float = 1.0) -> Scoring:
+    """For one agent."""
+    far = round(penalty * FINEST)
+    shared = gcd(far, FINEST)
+    scale = scales(largest(view))
+    return Scoring(
+        network=network,
+        first=view.topology.first,
+        via=view.topology.via,
+        scale=np.array(scale, np.float64),
+        weights=np.zeros(len(scale), np.float64),
+        scores=np.zeros(len(view.free), np.float64),
+        near=float(FINEST // shared),
+        far=float(far // shared),
+    )
+
+
+def scales(most: list[int]) -> list[float]:
+    """What free x demand of each resource, and of bandwidth, is multiplied with.
+
+    That makes it the product of both as shares of the largest server, times something common to all: whole numbers, so
+    that sums are exact and ties are ties, unless servers are of very odd sizes.
+    """
+    common = lcm(*(each**2 for each in most if each))
+    scale = [common // each**2 if each else 0 for each in most]
+    shared = gcd(*scale)
+    if max(scale) // shared < EXACT:
+        return [float(each // shared) for each in scale]
+    return [(most[-1] / each) ** 2 if each else 0.0 for each in most]
+
+
+@kernel
+def score(scoring: Scoring, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> None:
+    """Write the score of every server that has anything free: how much is free the way the request points."""
+    weights, scores, resources = scoring.weights, scoring.scores, len(demand)
+    servers, first, via = scoring.network.routes.servers, scoring.first, scoring.via
+    for r in range(resources):
+        weights[r] = demand[r] * scoring.scale[r]
+    weights[resources] = bandwidth * scoring.scale[resources]
+    for server in range(len(free)):
+        points, anything = 0.0, False
+        for r in range(resources):
+            there = 0
+            for node in range(free.shape[1]):
+                there += free[server, node, r]
+            points += there * weights[r]
+            anything |= there > 0
+        link = servers[server, 1]
+        wire = link_free[link] if link >= 0 else widest(first, via, link_free, servers[server, 0])
+        scores[server] = points + wire * weights[resources] if anything else -1.0
+
+
+@kernel
+def best_scored(scoring: Scoring, link_free: Ints, bandwidth: int, rack: int, weighted: bool, masked: bool) -> int:
+    """The server with the highest score, the first of equals, or -1; scores outside this rack count less."""
+    scores, servers, near, far = scoring.scores, scoring.network.routes.servers, scoring.near, scoring.far
+    best, most = -1, -1.0
+    for server in range(len(scores)):
+        if scores[server] < 0:
+            continue
+        points = scores[server] * (near if rack < 0 or servers[server, 0] == rack else far)
+        if points > most and (not masked or reaches(scoring.network, link_free, server, bandwidth, weighted)):
+            best, most = server, points
+    return best
+
+
+@kernel
+def tetris(
+    scoring: Scoring, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, masked: bool
+) -> int:
+    """A `Rule`: the server with the highest score, again and again."""
+    network = scoring.network
+    begin(network.room, demand)
+    score(scoring, free, link_free, demand, bandwidth)
+    status, rack = GOES_ON, -1
+    while status == GOES_ON:
+        server = best_scored(scoring, link_free, bandwidth, rack, weighted, masked)
+        if server < 0 and masked:  # tell for want of what
+            server = best_scored(scoring, link_free, bandwidth, rack, weighted, False)
+        if server < 0:
+            break
+        status = take(network, free, link_free, server, bandwidth, weighted)
+        scoring.scores[server] = -1.0
+        rack = network.routes.servers[server, 0]
+    return answered(network, status)
+
+
+class Tetris(NetworkAgent):
+    """Where the largest dot product of demand and what is free is; `penalty` times less outside the last rack."""
+
+    reference = "Grandl et al. 2014, Multi-resource packing for cluster schedulers, SIGCOMM; as in arXiv:2106.02412"
+    rule = tetris
+
+    def __init__(self, penalty: float | str = 0.9) -> None:
+        try:
+            self.penalty = SHARE.parse(penalty)
+        except UserError as error:
+            raise UserError(error.problem, key="penalty", value=penalty, remedy="Write 0.9, or 90 %.") from None
+
+    def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Scoring:
+        """Scores, and the penalty as whole numbers."""
+        return scoring(view, shared, self.penalty)

@@ -1,0 +1,95 @@
+"""What requests ask for and how long they stay: the density of each, a row per workload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from analysis.figures import COLOURS
+from simcore.vocabulary import QUANTUM, Floats, Workload
+
+BINS = 25
+Z = 1.96
+"""Half the width of a 95 % interval, in standard errors."""
+
+
+def draw(workloads: Mapping[str, Workload], path: Path | None = None, *, title: str = "") -> Figure:
+    """The figure of named workloads, written to `path` (its folder must exist) if one is given.
+
+    Bars are shares of the requests; where they are whole numbers and few, a bar is one number. Lines span the 95 %
+    interval of each share, dashes mark the mean. A column has one scale, so rows compare. Requests that never end are
+    not in the density of holding times.
+    """
+    rows = {name: _columns(workload) for name, workload in workloads.items()}
+    heads = list(dict.fromkeys(head for columns in rows.values() for head in columns))
+    if not heads or not all(len(workload) for workload in workloads.values()):
+        raise ValueError("there is nothing to draw: no workload, or one without requests")
+    figure = Figure(figsize=(2.9 * len(heads) + 0.6, 1.7 * len(rows) + 0.9), layout="constrained")
+    axes = figure.subplots(len(rows), len(heads), squeeze=False, sharex="col")
+    for column, head in enumerate(heads):
+        edges = _edges(np.concatenate([columns[head] for columns in rows.values() if head in columns]))
+        for place, (name, columns) in enumerate(rows.items()):
+            ax = axes[place, column]
+            if head in columns:
+                _density(ax, columns[head], edges, COLOURS[place % len(COLOURS)])
+            else:
+                ax.text(0.5, 0.5, "none", transform=ax.transAxes, ha="center", color="#888888")
+                ax.set_yticks([])
+            ax.set_ylim(0, 1.2 * ax.get_ylim()[1])
+            ax.spines[["top", "right"]].set_visible(False)
+            if column == 0:
+                ax.set_ylabel(f"{name}\n% of requests")
+        axes[-1, column].set_xlabel(head)
+    counts = sorted({len(workload) for workload in workloads.values()})
+    drawn = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
+    figure.suptitle(title or f"What requests ask for ({drawn} requests each)", fontsize="medium")
+    if path is not None:
+        figure.savefig(path, dpi=150)
+    return figure
+
+
+def _columns(workload: Workload) -> dict[str, Floats]:
+    """The numbers of each column of the figure, float64 [n], by what they are."""
+    found = {name: workload.demand[:, number] / QUANTUM for number, name in enumerate(workload.resources)}
+    if workload.bandwidth is not None:
+        found["bandwidth"] = workload.bandwidth / QUANTUM
+    found["holding time (s)"] = workload.duration[np.isfinite(workload.duration)]
+    return found
+
+
+def _edges(values: Floats) -> Floats:
+    """Edges of bins over all values, float64 [bins + 1]: around whole numbers, if that is what they are."""
+    if not len(values):
+        return np.array([0.0, 1.0])
+    low, high = float(values.min()), float(values.max())
+    if (values == np.round(values)).all():
+        # Bins of equally many whole numbers each: bins of 1.4 would have a wave of their own.
+        width = np.ceil((high - low + 1) / (BINS * 4 if high - low < BINS * 4 else BINS))
+        return np.arange(low, high + width + 1, width) - 0.5
+    return np.linspace(low, high, BINS + 1)
+
+
+def _density(ax: Axes, values: Floats, edges: Floats, colour: str) -> None:
+    if not len(values):
+        ax.text(0.5, 0.5, "never ends", transform=ax.transAxes, ha="center", color="#888888")
+        return
+    share = np.histogram(values, edges)[0] / len(values)
+    error = Z * np.sqrt(share * (1 - share) / len(values))
+    ax.stairs(100 * share, edges, fill=True, color=colour, alpha=0.55)
+    some = share > 0
+    middle = (edges[:-1] + edges[1:]) / 2
+    ax.errorbar(middle[some], 100 * share[some], 100 * error[some], fmt="none", ecolor=colour, elinewidth=0.8)
+    ax.axvline(float(values.mean()), color="#333333", linestyle="--", linewidth=0.9)
+    ax.annotate(
+        f"mean {values.mean():.3g}",
+        (0.98, 0.97),
+        xycoords="axes fraction",
+        ha="right",
+        va="top",
+        fontsize=7,
+        color="#333333",
+    )

@@ -1,0 +1,40 @@
+"""Alternatives of the schema that third parties add to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from pydantic import ConfigDict
+
+from scenarios.fields import OneOf, checked
+from scenarios.options import check_options
+from simcore.registry import Registry
+
+
+class Registered(OneOf):
+    """One of the fields below, or a name that somebody registered, with its options."""
+
+    model_config = ConfigDict(extra="allow")
+    registry: ClassVar[Registry]
+
+    @classmethod
+    def more(cls, data: Mapping[str, Any]) -> Iterable[str]:
+        return cls.registry
+
+    @classmethod
+    def takes(cls, key: str, data: Mapping[str, Any]) -> bool:
+        return key in cls.registry or ":" in key
+
+    @classmethod
+    def parse_more(cls, data: dict[str, Any]) -> dict[str, Any]:
+        data = super().parse_more(data)
+        [(name, options)] = data.items()
+        if name not in cls.known():
+            cls.check(name, options)
+        return data
+
+    @classmethod
+    def check(cls, name: str, options: Any) -> None:
+        """Refuse options that the thing of this name does not take."""
+        check_options(checked(cls.registry.load, (name,))(name), options, (name,))

@@ -1,0 +1,311 @@
+"""Every agent for networks as the slow, obvious rule over lists, in exact arithmetic: what the kernels must equal.
+
+A `Case` is all that an agent may see. Each rule says which server it would take next, given those chosen so far and
+what is still needed; `provision` does the rest. `min` and `max` keep the first of equals, which is the tie rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import floor
+from typing import TypeAlias
+
+from fabric.topology import Topology
+
+Demand: TypeAlias = tuple[int, ...]
+Link: TypeAlias = int
+Pick: TypeAlias = Callable[[list[int], list[int]], int | None]
+"""(servers chosen, still needed) -> the next server."""
+
+
+@dataclass
+class Case:
+    """A network with what is free [servers][nodes][resources] and on links, and a request."""
+
+    topology: Topology
+    capacity: list[list[list[int]]]
+    free: list[list[list[int]]]
+    link_free: list[int]
+    demand: Demand
+    bandwidth: int
+    weighted: bool
+    masked: bool
+    k: int = 3
+
+    @cached_property
+    def rack(self) -> list[int]:
+        """Of every server."""
+        return [int(rack) for rack in self.topology.rack_of]
+
+    @cached_property
+    def near(self) -> dict[int, list[tuple[int, Link | None]]]:
+        """Neighbours of every vertex, servers first, then switches, and the links to them."""
+        switches = self.topology.switches
+        found: dict[int, list[tuple[int, Link | None]]] = {v: [] for v in range(switches + len(self.rack))}
+        hops: list[tuple[int, int, Link | None]] = [
+            (one, other, link) for link, (one, other) in enumerate(self.topology.link_ends.tolist())
+        ]
+        hops += [(self.rack[s], switches + s, None) for s, own in enumerate(self.topology.server_link) if own < 0]
+        for one, other, link in hops:
+            found[one].append((other, link))
+            found[other].append((one, link))
+        for vertex in found:
+            found[vertex].sort(key=lambda hop: (hop[0] < switches, hop[0]))
+        return found
+
+    def paths(self, a: int, b: int) -> list[list[Link]]:
+        """The first K simple paths between racks through switches, by (hops, vertices) from the lower rack."""
+        lone = {self.rack[s] for s, own in enumerate(self.topology.server_link) if own < 0}
+
+        def walk(path: list[int], links: list[Link]) -> Iterator[tuple[int, list[int], list[Link]]]:
+            if path[-1] == max(a, b):
+                yield len(path), path, links
+                return
+            for vertex, link in self.near[path[-1]]:
+                through = vertex < self.topology.switches and vertex not in path
+                if through and link is not None and (vertex == max(a, b) or vertex not in lone):
+                    yield from walk([*path, vertex], [*links, link])
+
+        found = [links for _, _, links in sorted(walk([min(a, b)], []))[: self.k]]
+        return found if a < b else [links[::-1] for links in found]
+
+    def routes(self, s: int, t: int) -> list[list[Link]]:
+        """As links, in order of preference."""
+        ends = [[int(own)] if own >= 0 else [] for own in (self.topology.server_link[s], self.topology.server_link[t])]
+        return [ends[0] + links + ends[1] for links in self.paths(self.rack[s], self.rack[t])]
+
+    def route(self, s: int, t: int) -> list[Link] | None:
+        """The one to take, if any works."""
+        least = [min((self.link_free[link] for link in route), default=0) for route in self.routes(s, t)]
+        inner = [
+            min((self.link_free[link] for link in links), default=0) for links in self.paths(self.rack[s], self.rack[t])
+        ]
+        working = [k for k, free in enumerate(least) if free >= self.bandwidth]
+        if not working:
+            return None
+        return self.routes(s, t)[max(working, key=lambda k: inner[k]) if self.weighted else working[0]]
+
+    def works(self, server: int, chosen: list[int]) -> bool:
+        """Has this server a working route to all of these?"""
+        return all(self.route(other, server) is not None for other in chosen)
+
+    def tier(self, s: int, t: int) -> str:
+        """Where the bandwidth is missing: at the later server, at the earlier one, or first on the way."""
+        route = self.routes(s, t)[0]
+        link = next(link for link in (route[-1], *route) if self.link_free[link] < self.bandwidth)
+        return str(self.topology.tiers[self.topology.link_tier[link]])
+
+    def there(self, server: int) -> list[int]:
+        """What a server has free, over all nodes."""
+        return [sum(amounts) for amounts in zip(*self.free[server], strict=True)]
+
+    def wire(self, server: int) -> int:
+        """What its own link has free; the best of several."""
+        own = int(self.topology.server_link[server])
+        links = [own] if own >= 0 else [link for _, link in self.near[self.rack[server]] if link is not None]
+        return max(self.link_free[link] for link in links)
+
+    @cached_property
+    def largest(self) -> tuple[list[int], int]:
+        """The most that a server has of each resource; the widest link of a server."""
+        sizes = [[sum(amounts) for amounts in zip(*server, strict=True)] for server in self.capacity]
+        wires = [
+            int(self.topology.link_capacity[link])
+            for link, (low, _) in enumerate(self.topology.link_ends.tolist())
+            if self.topology.level[low] == 0
+        ]
+        return [max(column) for column in zip(*sizes, strict=True)], max(wires)
+
+    @cached_property
+    def candidates(self) -> list[int]:
+        """Servers that have anything free."""
+        return [server for server in range(len(self.free)) if any(self.there(server))]
+
+
+@dataclass
+class Answer:
+    """What an agent answers: a placement, or a tier, or neither when the capacity ran out."""
+
+    shares: list[tuple[int, int, Demand]]
+    links: set[Link]
+    servers: list[int]
+    tier: str | None = None
+    span: int = 0
+
+
+def provision(case: Case, pick: Pick) -> Answer | None:
+    """Take servers one at a time, until the request is complete or fails."""
+    needed = list(case.demand)
+    answer = Answer([], set(), [])
+    while any(needed) or not answer.servers:
+        server = pick(answer.servers, needed)
+        if server is None:
+            return None
+        for other in answer.servers:
+            route = case.route(other, server)
+            if route is None:
+                return Answer([], set(), [], case.tier(other, server))
+            answer.links |= set(route)
+        answer.servers.append(server)
+        for node, room in enumerate(case.free[server]):
+            gives = tuple(min(free, need) for free, need in zip(room, needed, strict=True))
+            if any(gives):
+                answer.shares.append((server, node, gives))
+            needed = [need - given for need, given in zip(needed, gives, strict=True)]
+    racks = {case.rack[server] for server in answer.servers}
+    pods = {int(case.topology.pod_of[rack]) for rack in racks}
+    far = 2 if len(pods) == 1 and -1 not in pods else 3
+    answer.shares = answer.shares or [(answer.servers[0], 0, case.demand)]
+    answer.span = 0 if len(answer.servers) == 1 else 1 if len(racks) == 1 else far
+    return answer
+
+
+def allowed(case: Case, chosen: list[int], servers: list[int]) -> list[int]:
+    """Those not chosen yet; if masked those that work, unless none does."""
+    left = [server for server in servers if server not in chosen]
+    return [server for server in left if not case.masked or case.works(server, chosen)] or left
+
+
+def random_servers(case: Case, draws: Iterator[float]) -> Answer | None:
+    """Any of them. When none of those left works, any may be named."""
+
+    def pick(chosen: list[int], needed: list[int]) -> int | None:
+        left = allowed(case, chosen, case.candidates)
+        if not left:
+            return None
+        if case.masked and not case.works(left[0], chosen):
+            return left[-1]
+        return left[int(next(draws) * len(left))]
+
+    return provision(case, pick)
+
+
+def points(case: Case, server: int) -> Fraction:
+    """Tetris' score."""
+    sizes, widest = case.largest
+    score = Fraction(case.wire(server) * case.bandwidth, widest**2)
+    for free, need, size in zip(case.there(server), case.demand, sizes, strict=True):
+        if size:
+            score += Fraction(free * need, size**2)
+    return score
+
+
+def tetris(case: Case, penalty: Fraction = Fraction(9, 10)) -> Answer | None:
+    """The highest score."""
+
+    def pick(chosen: list[int], needed: list[int]) -> int | None:
+        def score(server: int) -> Fraction:
+            near = not chosen or case.rack[server] == case.rack[chosen[-1]]
+            return points(case, server) * (1 if near else penalty)
+
+        return max(allowed(case, chosen, case.candidates), key=score, default=None)
+
+    return provision(case, pick)
+
+
+def in_order(case: Case, order: list[int]) -> Answer | None:
+    """One server after the other; those passed over because they don't work come last."""
+    waiting = [server for server in order if server in case.candidates]
+    passed: list[int] = []
+
+    def pick(chosen: list[int], needed: list[int]) -> int | None:
+        while waiting:
+            server = waiting.pop(0)
+            if not case.masked or case.works(server, chosen):
+                return server
+            passed.append(server)
+        return passed[0] if passed else None
+
+    return provision(case, pick)
+
+
+def first_by_tetris(case: Case) -> list[int]:
+    """Its vertex, if there is one."""
+    best = max(case.candidates, key=lambda server: points(case, server), default=None)
+    return [] if best is None else [case.topology.switches + best]
+
+
+def nulb(case: Case) -> Answer | None:
+    """Breadth-first."""
+    order = first_by_tetris(case)
+    for vertex in order:  # grows while it is walked
+        order.extend(near for near, _ in case.near[vertex] if near not in order)
+    return in_order(case, [vertex - case.topology.switches for vertex in order])
+
+
+def nalb(case: Case) -> Answer | None:
+    """Depth-first with a stack, the widest link on top."""
+    stack, order = first_by_tetris(case), []
+    while stack:
+        vertex = stack.pop()
+        if vertex not in order:
+            order.append(vertex)
+            hops = sorted(case.near[vertex], key=lambda hop: 10**18 if hop[1] is None else case.link_free[hop[1]])
+            stack.extend(near for near, _ in hops)
+    return in_order(case, [vertex - case.topology.switches for vertex in order])
+
+
+def best_home(case: Case, stranded: Fraction = Fraction(1, 2)) -> Answer | None:
+    """The cheapest over all racks."""
+    found: list[tuple[Fraction, Answer]] = []
+    refusals: list[Answer | None] = []
+    for home in range(case.topology.racks):
+        strands: list[int] = []
+        answer = provision(case, nearest(case, home, stranded, strands))
+        if answer is None or answer.tier:
+            refusals.append(answer)
+        else:
+            wires = len(answer.links) * billionths(case.bandwidth, case.largest[1])
+            found.append((wires + stranded * sum(strands), answer))
+    return min(found, key=lambda pair: pair[0])[1] if found else refusals[0]
+
+
+def nearest(case: Case, home: int, stranded: Fraction, strands: list[int]) -> Pick:
+    """From this rack on; notes how much more each server has stranded."""
+    pod_of = case.topology.pod_of
+
+    def pick(chosen: list[int], needed: list[int]) -> int | None:
+        useful = [server for server in case.candidates if server not in chosen]
+        useful = [s for s in useful if any(gives(s, needed)) or gives(s, needed) == needed]
+        working = [server for server in useful if works(server, chosen, needed)]
+        if not working:
+            return min(useful, key=lambda server: (away(server), case.rack[server], server), default=None)
+        best = min(working, key=lambda server: key(server, needed))
+        strands.append(growth(best, needed))
+        return best
+
+    def away(server: int) -> int:
+        rack = case.rack[server]
+        return 0 if rack == home else 1 if pod_of[rack] == pod_of[home] >= 0 else 2
+
+    def gives(server: int, needed: list[int]) -> list[int]:
+        return [min(free, need) for free, need in zip(case.there(server), needed, strict=True)]
+
+    def growth(server: int, needed: list[int]) -> int:
+        before = case.there(server)
+        after = [free - given for free, given in zip(before, gives(server, needed), strict=True)]
+        return apart(after) - apart(before)
+
+    def apart(left: list[int]) -> int:
+        parts = [billionths(amount, size) for amount, size in zip(left, case.largest[0], strict=True)]
+        return max(parts) - min(parts)
+
+    def key(server: int, needed: list[int]) -> tuple[int, bool, Fraction, int, int]:
+        given = sum(billionths(x, size) for x, size in zip(gives(server, needed), case.largest[0], strict=True))
+        value = stranded * growth(server, needed) - given
+        return away(server), gives(server, needed) != needed, value, case.rack[server], server
+
+    def works(server: int, chosen: list[int], needed: list[int]) -> bool:
+        if chosen or gives(server, needed) == needed:
+            return case.works(server, chosen)
+        return case.wire(server) >= case.bandwidth
+
+    return pick
+
+
+def billionths(amount: int, of: int) -> int:
+    """To the nearest; 0 of nothing."""
+    return floor(Fraction(amount * 10**9, of) + Fraction(1, 2)) if of else 0

@@ -1,0 +1,505 @@
+"""Requests for several servers: their laws, what each seed fixes, holding times for a load, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import sqlite3
+import time
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.patches import StepPatch
+from scipy.stats import chisquare, kstest
+
+from analysis.draw_demands import draw
+from simcore.errors import UnknownName, WorkloadError
+from simcore.vocabulary import QUANTUM, Workload
+from workloads.demands import DEMANDS, AlibabaLike, AzureLike, Demands, Law, Uniform
+from workloads.holding import LONGEST, average_load, find_holding
+from workloads.multiserver import MultiServer
+from workloads.traced_demands import Alibaba, Azure, OpenB
+
+R = ("cpu", "mem")
+SPEC = MultiServer(128, Uniform(), 31)
+ALPHA = {"cpu": 400.0, "mem": 400.0}
+GAMMA = {"cpu": 6400.0, "mem": 6400.0}
+DELTA = {"cpu": 25600.0, "mem": 25600.0}
+CONTAINERS = (
+    "c_1,m_1,0,app_1,started,400,400,1.56\n"
+    "c_1,m_1,287942,app_1,started,800,800,1.56\n"  # the same one again: not read
+    "c_2,m_2,0,app_2,started,800,800,3.13\n"
+    "c_3,m_2,0,app_2,started,400,400,1.56\n"
+    "c_4,m_2,0,app_2,started,1600,1600,0.2\n"
+    "c_5,m_2,0,app_2,started,100,100,0.1\n"
+)
+POOL: dict[str, Demands] = {
+    name: kind() for name in ("uniform", "azure-like", "alibaba-like") for kind in [DEMANDS.load(name)]
+}
+
+
+def content(workload: Workload) -> tuple[bytes, ...]:
+    assert workload.bandwidth is not None
+    parts = (workload.arrival, workload.duration, workload.demand, workload.id, workload.bandwidth)
+    return tuple(part.tobytes() for part in parts)
+
+
+def units(workload: Workload) -> Any:
+    assert (workload.demand % QUANTUM == 0).all()
+    return workload.demand // QUANTUM
+
+
+# -- laws ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", POOL)
+def test_draws_follow_the_law(name: str) -> None:
+    law = POOL[name].law()
+    drawn = units(MultiServer(100_000, POOL[name], 1).draw(R, 5))
+    pairs, counts = np.unique(drawn, axis=0, return_counts=True)
+    assert pairs.tolist() == law.pairs.tolist()  # each of them, and nothing else
+    assert chisquare(counts, law.weights * len(drawn)).pvalue > 0.01
+
+
+def test_the_published_laws() -> None:
+    law = Uniform().law()
+    assert law.pairs.tolist() == [[cpu, mem] for cpu in range(1, 51) for mem in range(1, 51)]
+    assert set(law.weights) == {1 / 2500}
+    law = AzureLike().law()
+    sizes = [(8, 1), (8, 2), (17, 5), (17, 20), (17, 23), (35, 10), (35, 41), (71, 20), (71, 83)]
+    assert law.pairs.tolist() == [list(size) for size in sizes]
+    assert set(law.weights) == {1 / 9}
+    law = AlibabaLike().law()
+    assert (law.pairs.tolist(), law.weights.tolist()) == ([[25, 7], [50, 15]], [0.7, 0.3])
+    assert law.mean == pytest.approx((32.5, 9.4))
+
+
+def test_azure_like_are_flavours_of_2017_on_a_machine_of_56_cores_and_336_gb() -> None:
+    flavours = [(1, 0.75), (1, 1.75), (2, 3.5), (4, 7), (2, 14), (8, 14), (2, 16), (4, 28), (8, 56)]
+    pairs = sorted([int(500 * cores / 56), max(1, int(500 * memory / 336))] for cores, memory in flavours)
+    assert AzureLike().law().pairs.tolist() == pairs
+
+
+def test_stand_ins_say_what_they_are() -> None:
+    for name in ("azure-like", "alibaba-like"):
+        kind = DEMANDS.load(name)
+        assert "stand-in" in kind.summary
+        assert "stand-in" in (kind.__doc__ or "")
+
+
+@pytest.mark.parametrize("name", list(DEMANDS))
+def test_every_kind_says_where_it_is_from(name: str) -> None:
+    kind = DEMANDS.load(name)
+    assert kind.summary.endswith(".")
+    assert kind.reference
+    assert kind.licence
+
+
+@given(low=st.integers(1, 30), more=st.integers(0, 30))
+def test_other_uniform_ranges(low: int, more: int) -> None:
+    law = Uniform(low, low + more).law()
+    assert (law.pairs.min(), law.pairs.max(), len(law.pairs)) == (low, low + more, (more + 1) ** 2)
+    assert law.mean == pytest.approx((low + more / 2,) * 2)
+
+
+# -- draws -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_workload() -> None:
+    workload = MultiServer(20_000, Uniform(), 31, step=2.0).draw(R, 3)
+    assert workload.arrival.tolist() == list(range(0, 40_000, 2))
+    assert workload.id.tolist() == list(range(20_000))
+    assert workload.resources == R
+    assert workload.demand.dtype == np.int64
+    assert workload.duration.dtype == np.float64
+    steps, counts = np.unique(workload.duration / 2, return_counts=True)
+    assert steps.tolist() == list(range(1, 32))
+    assert chisquare(counts).pvalue > 0.01
+    bandwidth = workload.bandwidth
+    assert bandwidth is not None
+    assert bandwidth.dtype == np.int64
+    assert QUANTUM // 10 <= bandwidth.min() < 101_000
+    assert 999_000 < bandwidth.max() <= QUANTUM
+    assert kstest(bandwidth / QUANTUM, "uniform", (0.1, 0.9)).pvalue > 0.01
+
+
+@given(low=st.integers(0, 5), more=st.integers(0, 5), seed=st.integers(0, 9))
+def test_both_ends_of_a_bandwidth_are_included(low: int, more: int, seed: int) -> None:
+    quanta = MultiServer(400, Uniform(), 1, bandwidth=(low / QUANTUM, (low + more) / QUANTUM)).draw(R, seed).bandwidth
+    assert quanta is not None
+    assert set(quanta.tolist()) == set(range(low, low + more + 1))
+
+
+def test_cpu_and_mem_in_any_order_among_others() -> None:
+    plain, mixed = SPEC.draw(R, 1), SPEC.draw(("mem", "gpu", "cpu"), 1)
+    assert mixed.demand[:, [2, 0]].tolist() == plain.demand.tolist()
+    assert not mixed.demand[:, 1].any()
+
+
+def test_a_seed_fixes_every_byte() -> None:
+    assert content(SPEC.draw(R, 7)) == content(replace(SPEC).draw(R, 7))
+    for one, other in zip(content(SPEC.draw(R, 7)), content(SPEC.draw(R, 8)), strict=True):
+        # Arrivals and ids are the same for all seeds.
+        assert (one == other) == (one in (SPEC.draw(R, 7).arrival.tobytes(), SPEC.draw(R, 7).id.tobytes()))
+
+
+@pytest.mark.parametrize(
+    ("change", "moved"),
+    [
+        ({"demand": AlibabaLike()}, {"demand"}),
+        ({"bandwidth": (0.5, 0.5)}, {"bandwidth"}),
+        ({"holding": 620}, {"duration"}),
+        ({"step": 2.0}, {"arrival", "duration"}),
+    ],
+)
+def test_a_change_of_one_part_moves_no_other(change: dict[str, Any], moved: set[str]) -> None:
+    before, after = SPEC.draw(R, 2), replace(SPEC, **change).draw(R, 2)
+    names = ("arrival", "duration", "demand", "id", "bandwidth")
+    assert {name for name in names if getattr(before, name).tobytes() != getattr(after, name).tobytes()} == moved
+
+
+def test_streams_have_nothing_to_do_with_one_another() -> None:
+    workload = replace(SPEC, requests=20_000).draw(R, 4)
+    assert workload.bandwidth is not None
+    columns = np.column_stack([workload.demand, workload.bandwidth, workload.duration])
+    assert np.abs(np.corrcoef(columns.T) - np.eye(4)).max() < 0.03
+
+
+def test_more_requests_continue_fewer() -> None:
+    few, many = SPEC.draw(R, 6), replace(SPEC, requests=1000).draw(R, 6)
+    for name in ("arrival", "duration", "demand", "id", "bandwidth"):
+        assert getattr(many, name)[: len(few)].tolist() == getattr(few, name).tolist()
+
+
+# -- holding times for a load ----------------------------------------------------------------------------------------
+
+
+def simulated(spec: MultiServer, capacity: float, seed: int) -> float:
+    """The load as it is defined, by a clock: everything that is offered is placed, nothing waits."""
+    workload = spec.draw(R, seed)
+    held: list[tuple[float, Any]] = []
+    loads = []
+    for arrival, duration, demand in zip(workload.arrival, workload.duration, units(workload), strict=True):
+        held = [(end, amounts) for end, amounts in held if end > arrival]  # what ends now has ended
+        held.append((arrival + duration, demand))
+        loads.append(sum(amounts for _, amounts in held).mean() / capacity)
+    return float(np.mean(loads))
+
+
+@pytest.mark.parametrize("demand", POOL)
+@pytest.mark.parametrize("holding", [1, 9, 40, 64, 500])
+def test_the_expected_load_is_the_mean_of_simulated_ones(demand: str, holding: int) -> None:
+    spec = MultiServer(40, POOL[demand], holding)
+    loads = np.array([simulated(spec, 400, seed) for seed in range(120)])
+    error = loads.std(ddof=1) / np.sqrt(len(loads))
+    assert abs(loads.mean() - average_load(spec, ALPHA, holding)) < 3.5 * error
+
+
+@given(requests=st.integers(1, 60), holding=st.integers(1, 90))
+def test_the_expected_load_is_exact(requests: int, holding: int) -> None:
+    """Against the sum over every holding time of every request; a demand of the whole cluster has load 1 per step."""
+    waits = [min(held, left) for left in range(1, requests + 1) for held in range(1, holding + 1)]
+    whole = MultiServer(requests, Uniform(9, 9), 1)
+    assert average_load(whole, {"cpu": 9, "mem": 9}, holding) == pytest.approx(sum(waits) / holding / requests)
+
+
+PUBLISHED: dict[str, tuple[Demands, int, dict[str, float], float, int, int]] = {
+    "uniform alpha": (Uniform(), 128, ALPHA, 0.95, 31, 1),
+    "uniform gamma": (Uniform(), 896, GAMMA, 0.95, 620, 18),
+    "uniform delta": (Uniform(), 4096, DELTA, 0.95, 2350, 70),
+    "azure-like alpha": (AzureLike(), 128, ALPHA, 0.90, 28, 1),
+    "alibaba-like alpha": (AlibabaLike(), 128, ALPHA, 0.90, 37, 1),
+    "alibaba-like gamma": (AlibabaLike(), 896, GAMMA, 0.90, 769, 23),
+}
+
+
+@pytest.mark.parametrize("case", PUBLISHED)
+def test_the_published_holding_times(case: str) -> None:
+    demand, requests, capacity, load, published, window = PUBLISHED[case]
+    spec = MultiServer(requests, demand, load=load)
+    begun = time.perf_counter()
+    found = find_holding(spec, capacity, load)
+    assert time.perf_counter() - begun < 1
+    assert abs(found - published) <= window
+    assert spec.settled(capacity) == MultiServer(requests, demand, found)
+    assert average_load(spec, capacity, published) == pytest.approx(load, abs=0.011)
+
+
+def test_the_load_rule_is_pinned() -> None:
+    found = [find_holding(MultiServer(n, demand, 1), where, load) for demand, n, where, load, *_ in PUBLISHED.values()]
+    assert found == [31, 618, 2360, 28, 37, 769]
+
+
+def test_the_one_holding_time_that_the_rule_does_not_give() -> None:
+    spec = MultiServer(896, AzureLike(), 460)
+    assert average_load(spec, GAMMA, 460) == pytest.approx(0.803, abs=0.001)
+    assert find_holding(spec, GAMMA, 0.9) == 533
+
+
+@given(demand=st.sampled_from(list(POOL.values())), requests=st.integers(10, 500), load=st.floats(0.2, 1.4))
+def test_no_other_holding_time_is_nearer(demand: Demands, requests: int, load: float) -> None:
+    spec = MultiServer(requests, demand, 1)
+    capacity = {"cpu": 200.0, "mem": 350.0}
+    if not average_load(spec, capacity, 1) <= load <= average_load(spec, capacity, 10**6):
+        return
+    found = find_holding(spec, capacity, load)
+    near = {step: abs(average_load(spec, capacity, step) - load) for step in (found - 1, found, found + 1) if step}
+    assert min(near, key=lambda step: near[step]) == found
+
+
+@given(requests=st.integers(1, 300), holding=st.integers(1, 600))
+def test_load_never_falls_with_longer_holding(requests: int, holding: int) -> None:
+    spec = MultiServer(requests, AzureLike(), 1)
+    assert average_load(spec, ALPHA, holding) <= average_load(spec, ALPHA, holding + 1) * (1 + 1e-12)
+
+
+def test_a_holding_time_that_is_given_stays() -> None:
+    assert SPEC.settled({}) is SPEC
+
+
+# -- traces ----------------------------------------------------------------------------------------------------------
+
+
+def put(path: Path, text: str) -> Path:
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return path
+
+
+def table(law: Law) -> dict[tuple[int, int], float]:
+    pairs = [(cpu, mem) for cpu, mem in law.pairs.tolist()]
+    return dict(zip(pairs, law.weights.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("name", ["container_meta.csv", "container_meta.csv.gz"])
+@pytest.mark.parametrize("header", [False, True])
+def test_alibaba_containers(tmp_path: Path, name: str, header: bool) -> None:
+    first = "container_id,machine_id,time_stamp,app_du,status,cpu_request,cpu_limit,mem_size\n" * header
+    path = put(tmp_path / name, first + CONTAINERS)
+    # 1.56 is int(7.8), the 16 cores are 100 and stay, 0.1 is nothing and becomes 1.
+    rows = [(25, 7), (50, 15), (25, 7), (100, 1), (6, 1)]
+    train = table(Alibaba(path).law())
+    assert train == {(25, 7): 0.5, (50, 15): 0.25, (100, 1): 0.25}
+    assert table(Alibaba(path, "test").law()) == {(6, 1): 1.0}
+    assert table(Alibaba(path, "all").law()) == {pair: rows.count(pair) / 5 for pair in set(rows)}
+
+
+def test_containers_without_a_size_are_left_out(tmp_path: Path) -> None:
+    more = (
+        "c_6,m,0,a,started,,400,1\n"
+        "c_7,m,0,a,started,400,400,\n"
+        "c_8,m,0,a,started,400,400,-1\n"
+        "c_9,m,0,a,started,400,400,101\n"  # invalid, and above 100 units
+        "d_1,m,0,a,started,1700,400,1\n"
+    )
+    path = put(tmp_path / "c.csv", CONTAINERS + more)
+    assert table(Alibaba(path, "all").law()) == table(Alibaba(put(tmp_path / "d.csv", CONTAINERS), "all").law())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("c_1,m_1,0\n", r"c\.csv:1: .*rows of 3 cells are no container table\n.*cluster-trace-v2018"),
+        ("container_id,mem_size\nc_1,2\n", r"c\.csv:1: missing columns app_du, cpu_limit"),
+        (CONTAINERS + "c_9,m,0,a,started,many,400,1\n", r"c\.csv:7: cpu_request: not a number \(got 'many'\)"),
+        (CONTAINERS + "c_9,m,0,a,started,400,400,1,9\n", r"c\.csv: not a CSV file"),
+        ("c_1,m_1,0,a,started,9000,400,1\n", r"no row that asks for 100 or less among the train rows of 1"),
+    ],
+)
+def test_tables_that_are_no_containers(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(WorkloadError, match=message):
+        Alibaba(put(tmp_path / "c.csv", text)).law()
+
+
+def test_azure_flavours_of_2017(tmp_path: Path) -> None:
+    sizes = [(1, 0.1), (8, 56), (1, 0.1), (1, 0.1), (4, 28), (1, 0.1), (16, 112), (2, 14), (1, 0.1), (4, 28)]
+    rows = "".join(f"{row},{cpu},{mem},{row},450,0,0\n" for row, (cpu, mem) in enumerate(sizes))
+    path = put(tmp_path / "a.csv.gz", "vmid,cpu,mem,at,lt,censored,tenant_batch\n" + rows)
+    # 16 cores are 142 units of a machine of 56: drawn again. 0.1 GB is less than a unit.
+    assert table(Azure(path, "all").law()) == dict.fromkeys([(8, 1), (17, 20), (35, 41), (71, 83)], 1 / 4)
+    assert table(Azure(path).law()) == table(Azure(path, "all").law())
+    assert table(Azure(path, "test").law()) == dict.fromkeys([(8, 1), (35, 41)], 1 / 2)
+    each = table(Azure(path, "all", "request").law())
+    assert each == pytest.approx({(8, 1): 5 / 9, (17, 20): 1 / 9, (35, 41): 2 / 9, (71, 83): 1 / 9})
+    assert (71, 100) in table(Azure(path, "all", cores=112, memory=560).law())  # 16 of 112 cores, 112 of 560 GB
+
+
+def test_azure_packing_2020(tmp_path: Path) -> None:
+    path = tmp_path / "packing.sqlite"
+    with closing(sqlite3.connect(path)) as base:
+        base.execute("CREATE TABLE vm (vmId, tenantId, vmTypeId, priority, starttime, endtime)")
+        base.execute("CREATE TABLE vmType (id, vmTypeId, machineId, core, memory, hdd, ssd, nic)")
+        types = [(7, 0, 0.006, 0.001), (7, 1, 0.1, 0.1), (8, 0, 0.2, 0.2), (9, 0, 0.5, 0.1)]
+        base.executemany("INSERT INTO vmType VALUES (0, ?, ?, ?, ?, 0, 0, 0)", types)
+        base.executemany("INSERT INTO vm VALUES (?, 0, ?, 0, ?, 9)", [(n, 7 + (n > 3) + (n > 5), n) for n in range(8)])
+        base.commit()
+    assert table(Azure(path, "all").law()) == {(3, 1): 0.5, (100, 100): 0.5}  # half a machine is 250: drawn again
+    assert table(Azure(path, "all", "request").law()) == pytest.approx({(3, 1): 4 / 6, (100, 100): 2 / 6})
+    assert table(Azure(path, "all", machine=1).law()) == {(50, 50): 1.0}
+
+
+def test_openb_pods(tmp_path: Path) -> None:
+    header = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\n"
+    pods = "a,12000,16384,1,1000,0,5\nb,96000,16384,0,0,1,5\nc,100,1,0,0,2,5\n"
+    path = put(tmp_path / "p.csv", header + pods)
+    assert table(OpenB(path, "all").law()) == {(62, 20): 0.5, (1, 1): 0.5}
+    assert (60, 17) in table(OpenB(path, "all", cores=100, memory=500).law())
+
+
+def test_a_trace_is_read_once_while_its_file_stays(tmp_path: Path) -> None:
+    path = put(tmp_path / "c.csv", CONTAINERS)
+    law = Alibaba(path).law()
+    assert Alibaba(path).law() is law
+    put(path, CONTAINERS + CONTAINERS.replace("c_", "d_").replace("400", "800"))
+    assert Alibaba(path).law() is not law
+
+
+@pytest.mark.parametrize("name", ["azure", "alibaba", "openb"])
+def test_a_missing_file_says_what_where_and_under_which_licence(tmp_path: Path, name: str) -> None:
+    kind = DEMANDS.load(name)
+    with pytest.raises(WorkloadError, match="there is no such file") as caught:
+        kind(tmp_path / "none.csv").law()
+    text = str(caught.value)
+    for part in (str(tmp_path / "none.csv"), f"workload.demand.{name}.path", kind.summary, kind.source, kind.licence):
+        assert part in text
+
+
+def test_a_trace_of_another_kind(tmp_path: Path) -> None:
+    path = put(tmp_path / "h.csv", "vmid,cpu,mem,at,lt\n0,4,16,0.0,194.0\n")
+    for kind in (Azure, OpenB):
+        with pytest.raises(WorkloadError, match="of the format huawei-east-1") as caught:
+            kind(path).law()
+        assert "reads" in caught.value.remedy
+    with pytest.raises(WorkloadError, match="rows of 5 cells are no container table"):
+        Alibaba(path).law()
+
+
+@pytest.mark.parametrize("machine", [{"cores": 0.0}, {"memory": float("inf")}, {"cores": float("nan")}])
+def test_a_machine_of_nothing(tmp_path: Path, machine: dict[str, float]) -> None:
+    path = put(tmp_path / "a.csv", "vmid,cpu,mem,at,lt,censored,tenant_batch\n0,1,1,0,450,0,0\n")
+    with pytest.raises(WorkloadError, match="no machine"):
+        Azure(path, **machine).law()  # type: ignore[arg-type]
+
+
+# -- wrong input -----------------------------------------------------------------------------------------------------
+
+
+def test_an_unknown_demand_suggests_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="unknown demand") as caught:
+        DEMANDS.load("azure-lik")
+    assert "Did you mean 'azure-like'?" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"requests": 0}, r"workload\.requests: out of range \(got 0\)\n  Give 1 or more"),
+        ({"holding": 0}, r"workload\.holding: out of range \(got 0\)"),
+        ({"holding": LONGEST + 1}, r"workload\.holding: out of range"),
+        ({"step": 0.0}, r"workload\.step: out of range"),
+        ({"step": float("inf")}, r"workload\.step: out of range"),
+        (
+            {"bandwidth": (0.6, 0.5)},
+            r"workload\.bandwidth: out of range \(got \[0\.6, 0\.5\]\)\n  Give 0 <= low <= high",
+        ),
+        ({"bandwidth": (-0.1, 0.5)}, r"workload\.bandwidth: out of range"),
+        ({"bandwidth": (0.1, float("nan"))}, r"workload\.bandwidth: out of range"),
+        ({"load": 0.9}, "give either holding times or a load"),
+        ({"holding": None}, "give either holding times or a load"),
+        ({"holding": None, "load": 0.0}, r"workload\.load: no load \(got 0\.0\)"),
+        ({"holding": None, "load": 1.5}, r"workload\.load: no load .*\n.*below 1\.5"),
+        ({"holding": None, "load": float("nan")}, r"workload\.load: no load"),
+    ],
+)
+def test_impossible_requests(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(WorkloadError, match=message):
+        replace(SPEC, **change)
+
+
+@pytest.mark.parametrize("bounds", [(0, 5), (6, 5), (1, 1001)])
+def test_an_impossible_uniform_range(bounds: tuple[int, int]) -> None:
+    with pytest.raises(WorkloadError, match=r"workload\.demand\.uniform: an impossible range"):
+        Uniform(*bounds).law()
+
+
+def test_resources_that_the_cluster_lacks() -> None:
+    with pytest.raises(WorkloadError, match="cluster: the cluster has no mem"):
+        SPEC.draw(("cpu", "memory"), 0)
+    with pytest.raises(WorkloadError, match="the cluster has no mem"):
+        find_holding(SPEC, {"cpu": 400}, 0.9)
+
+
+def test_a_load_that_is_not_settled_yet() -> None:
+    with pytest.raises(WorkloadError, match=r"(?s)still to be found.*settled"):
+        MultiServer(128, Uniform(), load=0.9).draw(R, 0)
+
+
+@pytest.mark.parametrize("load", [0, -1, 1.5, 95, float("nan")])
+def test_what_is_no_load(load: float) -> None:
+    with pytest.raises(WorkloadError, match="no load"):
+        find_holding(SPEC, ALPHA, load)
+
+
+def test_loads_that_no_holding_time_gives() -> None:
+    with pytest.raises(WorkloadError, match=r"(?s)if all requests stayed, it would be 35\.1%.*smaller cluster"):
+        find_holding(replace(SPEC, requests=10), ALPHA, 0.9)
+    with pytest.raises(WorkloadError, match=r"(?s)every request lasted one step, it would be 51\.0%.*larger cluster"):
+        find_holding(SPEC, {"cpu": 50, "mem": 50}, 0.4)
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A third party's law that is none."""
+
+    pairs: Any
+    weights: Any = (1.0,)
+    summary: ClassVar[str] = ""
+    reference: ClassVar[str] = ""
+    licence: ClassVar[str] = ""
+
+    def law(self) -> Law:
+        return Law(np.array(self.pairs), np.array(self.weights))
+
+
+@pytest.mark.parametrize(
+    ("demand", "message"),
+    [
+        (Broken([[1, 2, 3]]), r"has pairs \(1, 3\), not \(1, 2\)"),
+        (Broken(np.zeros((0, 2), np.int64), ()), "has pairs"),
+        (Broken([[1, 2]], (0.5,)), "weights sum to 1"),
+        (Broken([[1, 2], [2, 2]], (1.5, -0.5)), "weights sum to 1"),
+        (Broken([[1.0, 2.0]]), "int64"),
+        (Broken([[-1, 2]]), "zero or more"),
+        (Broken([[0, 0]]), "for nothing"),
+    ],
+)
+def test_laws_that_are_none(demand: Broken, message: str) -> None:
+    with pytest.raises(WorkloadError, match=message):
+        MultiServer(5, demand, 1).draw(R, 0)
+
+
+# -- the figure ------------------------------------------------------------------------------------------------------
+
+
+def test_the_figure(tmp_path: Path) -> None:
+    workloads = {name: MultiServer(300, demand, 31).draw(R, 0) for name, demand in POOL.items()}
+    figure = draw(workloads, tmp_path / "demands.png")
+    assert (tmp_path / "demands.png").read_bytes().startswith(b"\x89PNG")
+    assert [ax.get_xlabel() for ax in figure.axes[-4:]] == ["cpu", "mem", "bandwidth", "holding time (s)"]
+    assert [ax.get_ylabel() for ax in figure.axes[::4]] == [f"{name}\n% of requests" for name in POOL]
+    for ax in figure.axes:  # the whole of each density is drawn
+        [bars] = [patch for patch in ax.patches if isinstance(patch, StepPatch)]
+        assert np.sum(bars.get_data()[0]) == pytest.approx(100)
+
+
+def test_the_figure_of_workloads_that_differ(tmp_path: Path) -> None:
+    forever = replace(SPEC.draw(R, 0), duration=np.full(128, np.inf), bandwidth=None)
+    figure = draw({"fabric": SPEC.draw(R, 0), "forever": forever}, title="Two")
+    texts = [text.get_text() for ax in figure.axes for text in ax.texts]
+    assert {"none", "never ends"} <= set(texts)
+    with pytest.raises(ValueError, match="nothing to draw"):
+        draw({})
