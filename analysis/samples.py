@@ -24,7 +24,7 @@ class Sampler:
     def __init__(self, simulation: Simulation, ledger: Ledger) -> None:
         self._simulation = simulation
         self._ledger = ledger
-        flavours, _ = simulation.workload.flavours()
+        flavours, _ = simulation.workload.flavours
         flavours = flavours[ledger.possible(flavours)]
         spread = ledger.spreads(flavours)
         # Where any flavour fits, one of the smallest does.

@@ -138,6 +138,9 @@ class Simulation:
             process.watch(range(ledger.parts(kind)))
         for time, by in expansion:
             self.clock.at(time, self._grow, by)
+        # Looked up once: these are called for every request.
+        self._apply, self._release = ledger.apply, ledger.release
+        self._placed, self._release_at = self.record.placed, self.clock.release_at
         self._decisions = self._run()
 
     @property
@@ -178,21 +181,21 @@ class Simulation:
 
         Raises `InfeasiblePlacement`, and changes nothing, for a placement that does not fit.
         """
-        if placement is None or isinstance(placement, Refusal):
+        if placement is None or type(placement) is Refusal:
             self._overflow(placement)
             return
         line = self._line
         request = line[0]
         try:
-            self.ledger.apply(request, placement)
+            self._apply(request, placement)
         except InfeasiblePlacement as error:
             raise InfeasiblePlacement(f"{request!r}: {error}") from None
         line.popleft()
-        now, duration = self.view.now, request.duration
+        index, now, duration = request.index, self.view.now, request.duration
         server, node, _ = placement.shares[0]
-        self.record.placed(request.index, now, server, SPREAD if request.spread else node)
+        self._placed(index, now, server, SPREAD if request.spread else node)
         if duration < inf:
-            self.clock.release_at(now + duration, self.ledger.release, request.index)
+            self._release_at(now + duration, self._release, index)
 
     # -- the run -------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,8 @@ Quantities are int64 multiples of a quantum, a millionth of the resource's unit;
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from functools import cached_property
+from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,7 @@ class Placement:
     links: tuple[int, ...] = ()
 
 
+@final
 @dataclass(slots=True)
 class Refusal:
     """Another answer: no placement, and why. `None` leaves the reason to be found out."""
@@ -73,7 +75,7 @@ def part(demand: Amounts, node: int, nodes: int) -> Amounts:
     return tuple(amount // nodes + (node < amount % nodes) for amount in demand)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Workload:
     """All requests of a run, in order of arrival.
 
@@ -92,6 +94,7 @@ class Workload:
     def __len__(self) -> int:
         return len(self.arrival)
 
+    @cached_property
     def flavours(self) -> tuple[Ints, Ints]:
         """Distinct demands int64 [k, resources] in ascending order, and how often each occurs, int64 [k]."""
         # As np.unique(axis=0), which compares rows as bytes and takes six times as long.
