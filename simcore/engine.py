@@ -138,9 +138,6 @@ class Simulation:
             process.watch(range(ledger.parts(kind)))
         for time, by in expansion:
             self.clock.at(time, self._grow, by)
-        # Looked up once: these are called for every request.
-        self._apply, self._release = ledger.apply, ledger.release
-        self._placed, self._release_at = self.record.placed, self.clock.release_at
         self._decisions = self._run()
 
     @property
@@ -187,15 +184,15 @@ class Simulation:
         line = self._line
         request = line[0]
         try:
-            self._apply(request, placement)
+            self.ledger.apply(request, placement)
         except InfeasiblePlacement as error:
             raise InfeasiblePlacement(f"{request!r}: {error}") from None
         line.popleft()
         index, now, duration = request.index, self.view.now, request.duration
         server, node, _ = placement.shares[0]
-        self._placed(index, now, server, SPREAD if request.spread else node)
+        self.record.placed(index, now, server, SPREAD if request.spread else node)
         if duration < inf:
-            self._release_at(now + duration, self._release, index)
+            self.clock.release_at(now + duration, self.ledger.release, index)
 
     # -- the run -------------------------------------------------------------------------------------------------
 
