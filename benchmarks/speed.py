@@ -82,6 +82,7 @@ def engine() -> None:
             def simulate(requests: Workload = requests, here: Cluster = here, agent: Any = agent) -> None:
                 ledger = Ledger(here)
                 simulation = Simulation(requests, ledger)
+                agent.start(simulation.view, stream(0, "agent"))
                 play(simulation, agent, Sampler(simulation, ledger))
 
             def loop(here: Cluster = here, scan: Any = scan, columns: Any = columns) -> None:

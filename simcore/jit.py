@@ -29,3 +29,13 @@ def kernel(function: F) -> F:
     kept = cast(Any, compiled)._cache._cache_file
     kept._source_stamp = (kept._source_stamp, stamp)
     return cast(F, compiled)
+
+
+def prepared(compiled: F, *arguments: object) -> F:
+    """The machine code of a kernel for arguments of these types, which does not look at types at every call.
+
+    That look takes longer than most decisions: .27 us for two arrays and a tuple, 4.5 us for a network's tuples of
+    arrays. Arguments of other types are not noticed: only for arrays that the ledger lays out.
+    """
+    dispatcher = cast(Any, compiled)
+    return cast(F, dispatcher.compile(tuple(map(dispatcher.typeof_pyval, arguments))))

@@ -553,7 +553,7 @@ def test_samples_say_what_is_there(case: Case) -> None:
         assert (samples["in_use"][row] == 0) == (samples["used"][row] == 0).all()
         assert samples["stranded"][row].tolist() == stranded_by_rule(free, flavours, spread)
     seen = {tuple(used) for used in samples["used"].tolist()}
-    for decision in ran.decisions:
+    for decision in ran.decisions[case.warm :]:  # of the warm start, what a failure sent back may have a later row
         if decision.row >= ran.first and simulation.record.server[decision.row] >= 0:
             assert tuple(decision.used) in seen
 

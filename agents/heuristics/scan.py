@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from simcore.jit import prepared
 from simcore.vocabulary import Agent, Amounts, Ints, Placement, Request, View
 
 Scan: TypeAlias = Callable[[Ints, Ints, Amounts, bool], int]
@@ -20,15 +21,16 @@ class ScanAgent(Agent):
     """An agent whose rule is one kernel over what is free."""
 
     scan: Scan
+    _prepared: Scan | None = None
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Have the kernel compiled or loaded, so that no decision takes the time for it."""
-        self.scan(view.free, view.capacity, (1,) * len(view.resources), False)
+        self._prepared = prepared(self.scan, view.free, view.capacity, (1,) * len(view.resources), False)
 
     def decide(self, view: View, request: Request) -> Placement | None:
         """Where the kernel says."""
         free, demand = view.free, request.demand
-        code = self.scan(free, view.capacity, demand, request.spread)
+        code = (self._prepared or self.scan)(free, view.capacity, demand, request.spread)
         if code < 0:
             return None
         nodes = free.shape[1]
