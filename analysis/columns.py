@@ -14,7 +14,7 @@ class Metric:
     name: str
     heading: str
     form: Literal["share", "number", "seconds"]
-    better: Literal["more", "less"]
+    better: Literal["more", "less", "neither"]
     meaning: str
 
     def scale(self, size: float) -> tuple[float, str]:
@@ -54,7 +54,7 @@ def _unit_of_time(seconds: float) -> tuple[float, str]:
     return 1.0, " s"
 
 
-def metrics(resources: list[str]) -> list[Metric]:
+def metrics(resources: list[str], tiers: list[str]) -> list[Metric]:
     """Every metric that a table may show, in its order."""
     first = resources[0]
     return [
@@ -65,6 +65,10 @@ def metrics(resources: list[str]) -> list[Metric]:
         *(
             Metric(f"allocation_{name}", f"{name} %", "share", "more", "share allocated, weighted by time")
             for name in resources
+        ),
+        *(
+            Metric(f"allocation_{name}", f"{name} %", "share", "neither", "share of the links reserved")
+            for name in tiers
         ),
         Metric(
             "servers_per_request", "servers/request", "number", "less", "servers that a placed request is spread over"

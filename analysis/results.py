@@ -54,8 +54,13 @@ class Results:
     @property
     def resources(self) -> list[str]:
         """The cluster's resources."""
-        names = (name.removeprefix("allocation_") for name in self.runs.columns if name.startswith("allocation_"))
-        return [name for name in names if not name.endswith(("_decisions", "_end"))]
+        return [name.removeprefix("fragmentation_") for name in self.runs.columns if name.startswith("fragmentation_")]
+
+    @property
+    def tiers(self) -> list[str]:
+        """The tiers of the network's links, if there is one."""
+        names = (name.removeprefix("blocked_") for name in self.runs.columns if name.startswith("blocked_"))
+        return [name for name in names if f"allocation_{name}" in self.runs.columns]
 
     @property
     def swept(self) -> list[str]:

@@ -78,6 +78,8 @@ class Table:
         done = {agent: runs.drop_nulls(metric.name) for agent, runs in done.items()}
         values = {agent: runs[metric.name].to_numpy() for agent, runs in done.items() if len(runs)}
         intervals = {agent: mean_interval(numbers) for agent, numbers in values.items()}
+        if metric.better == "neither":
+            return {agent: Cell(*interval) for agent, interval in intervals.items()}
         sign = 1 if metric.better == "more" else -1
         best = max(intervals, key=lambda agent: sign * intervals[agent][0], default="")
         tied = {agent for agent in values if not _told_apart(done[agent], done[best], metric.name)}
@@ -166,7 +168,7 @@ def _worth_showing(done: pl.DataFrame, results: Results) -> list[Metric]:
     for name in ("wait_mean", "wait_p95", "interrupted", "lost", "servers"):
         if done[name].n_unique() == 1:
             hidden.add(name)
-    shown = [metric for metric in metrics(results.resources) if metric.name not in hidden]
+    shown = [metric for metric in metrics(results.resources, results.tiers) if metric.name not in hidden]
     return [metric for metric in shown if metric.name in done.columns and _says_something(metric, done)]
 
 

@@ -248,7 +248,7 @@ def test_metrics_that_say_nothing_are_left_out(tmp_path: Path) -> None:
 
 
 def test_every_metric_has_a_heading_of_its_own() -> None:
-    found = metrics(["cpu", "mem", "gpu"])
+    found = metrics(["cpu", "mem", "gpu"], ["up"])
     assert len({one.heading for one in found}) == len({one.name for one in found}) == len(found)
     assert all(one.meaning for one in found)
 
