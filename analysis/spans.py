@@ -6,7 +6,7 @@ import numpy as np
 
 from fabric.network import SPANS, NetworkLedger
 from simcore.engine import Simulation
-from simcore.record import INTERRUPTED, PLACED, REJECTED
+from simcore.record import INTERRUPTED, PENDING, PLACED, REJECTED
 
 NO_PATH = "no path: "
 """Reasons of rejections begin so, the tier after it, when a chosen server could not be reached."""
@@ -19,6 +19,7 @@ def measure_spans(simulation: Simulation, ledger: NetworkLedger, first: int) -> 
     """
     record = simulation.record
     rows = np.arange(first, record.rows)
+    rows = rows[record.outcome[rows] != PENDING]
     outcome = record.outcome[rows]
     placed = rows[np.isin(outcome, (PLACED, INTERRUPTED))]
     servers, span = ledger.spans(placed).T

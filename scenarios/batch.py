@@ -13,12 +13,12 @@ from typing import Any, TextIO
 
 from analysis.results import Results
 from scenarios.build import build_cluster, build_workload, content_of
-from scenarios.details import write_parquet
 from scenarios.execute import cache_of, execute
 from scenarios.load import resolved
 from scenarios.plan import Run, plan
 from scenarios.schema import Scenario
 from simcore.errors import ResultsError, RunError, UserError
+from workloads.traces.library import write
 
 Row = dict[str, Any]
 
@@ -136,7 +136,7 @@ class Batch:
         # The keys of a failed run come first, and those of a finished one complete them.
         names = dict.fromkeys(key for row in rows for key in row)
         frame = pl.DataFrame({name: pl.Series(name, [row.get(name) for row in rows], strict=False) for name in names})
-        write_parquet(frame, self.folder / "runs.parquet")
+        write(frame, self.folder / "runs.parquet")
 
 
 def _lock(journal: TextIO, folder: Path) -> None:
@@ -148,6 +148,7 @@ def _lock(journal: TextIO, folder: Path) -> None:
     try:
         fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
+        journal.close()
         raise ResultsError(
             "another run is writing here", file=folder, remedy="Wait for it, or name another folder with --out."
         ) from None

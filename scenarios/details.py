@@ -11,6 +11,7 @@ import numpy as np
 from simcore.engine import Simulation
 from simcore.record import INTERRUPTED, OUTCOMES, PLACED
 from simcore.vocabulary import QUANTUM
+from workloads.traces.library import write
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,7 +44,7 @@ def write_requests(path: Path, simulation: Simulation, first: int) -> None:
             "warm": np.arange(record.rows) < first,
         }
     )
-    write_parquet(frame.filter(pl.col("outcome") != "pending"), path)
+    write(frame.filter(pl.col("outcome") != "pending"), path)
 
 
 def write_samples(path: Path, simulation: Simulation, samples: Mapping[str, Any]) -> None:
@@ -53,15 +54,7 @@ def write_samples(path: Path, simulation: Simulation, samples: Mapping[str, Any]
     columns = {name: column for name, column in samples.items() if column.ndim == 1}
     for kind in ("used", "free", "stranded"):
         columns |= {f"{kind}_{name}": samples[kind][:, r] / QUANTUM for r, name in enumerate(simulation.view.resources)}
-    write_parquet(pl.DataFrame(columns), path)
-
-
-def write_parquet(frame: pl.DataFrame, path: Path) -> None:
-    """Under a temporary name first, so that nobody ever finds half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(".unfinished")
-    frame.write_parquet(unfinished)
-    unfinished.replace(path)
+    write(pl.DataFrame(columns), path)
 
 
 def _words(codes: Any, words: tuple[str, ...]) -> pl.Series:

@@ -22,7 +22,7 @@ def check_options(kind: type, options: object, at: tuple[str | int, ...] = ()) -
     if not isinstance(options, Mapping):
         raise wrong("must be a mapping of options", f"Options: {', '.join(parameters) or 'none'}.", at)
     takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in signature(kind).parameters.values())
-    hints = get_type_hints(kind.__init__)  # type: ignore[misc]
+    hints = get_type_hints(kind.__init__)  # type: ignore[misc]  # the class's own, not a subclass's
     found = {}
     for name, value in options.items():
         if name not in parameters and not takes_any:

@@ -139,6 +139,7 @@ class Scenario(Model):
             if self.cluster.size is not None and expand.limit < self.cluster.size:
                 remedy = f"The cluster starts with {self.cluster.size} servers: give that or more."
                 raise wrong("is below the servers there are", remedy, ("overflow", "expand", "limit"), expand.limit)
+        self._check_network()
         self._check_failures()
         labels: dict[str, int] = {}
         for number, agent in enumerate(self.agents):
@@ -148,6 +149,22 @@ class Scenario(Model):
                 raise wrong(problem, remedy, ("agents", number), agent.label)
             labels[agent.label] = number
         return self
+
+    def _check_network(self) -> None:
+        network, failures = self.cluster.network, self.cluster.failures
+        if network and isinstance(self.overflow, Expansion):
+            raise wrong("a network does not grow", "Write drop, wait or stop.", ("overflow",))
+        for kind, parts in (("links", failures.links), ("switches", failures.switches)):
+            if parts is None:
+                continue
+            at = ("cluster", "failures", kind)
+            if network is None:
+                raise wrong("the cluster has no network", "Give it one, or take this back.", at)
+            count = getattr(network.topology.built, kind)
+            for number, failure in enumerate(parts.scheduled):
+                if failure.part >= count:
+                    where = (*at, "scheduled", number, "part")
+                    raise wrong("there is no such part", f"The {kind} are 0 to {count - 1}.", where, failure.part)
 
     def _check_failures(self) -> None:
         size = self.cluster.size
@@ -162,7 +179,7 @@ class Scenario(Model):
         """Equal when they say the same; where it was read does not matter."""
         return isinstance(other, Scenario) and self.dump() == other.dump()
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # equal by content, and not to be a key
 
     @property
     def file(self) -> Path | None:

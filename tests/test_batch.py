@@ -736,3 +736,37 @@ def test_a_missing_trace_is_a_mistake_in_the_workload(tmp_path: Path, monkeypatc
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(WorkloadError, match=r"Get it from github\.com.*Licence: CC BY-NC 4\.0"):
         Batch(scenario(workload={"trace": "huawei-east-1"}), tmp_path / "out")
+
+
+# -- folders that are in use -------------------------------------------------------------------------------------------
+
+
+def test_two_commands_do_not_write_into_one_folder(tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    results = Batch(scenario(replications=1), tmp_path).run()
+    before = tree(tmp_path)
+    with (tmp_path / "journal.jsonl").open("a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(ResultsError, match="another run is writing here"):
+            Batch(scenario(replications=2), tmp_path).run()
+    assert tree(tmp_path) == before
+    assert len(Batch(scenario(replications=2), tmp_path).run().runs) == 2 * len(results.runs)
+
+
+def test_a_scenario_of_the_users_own_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "scenario.yaml").write_text("# mine\n", "utf-8")
+    with pytest.raises(ResultsError, match="it would be overwritten"):
+        Batch(scenario(), tmp_path).run()
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"scenario.yaml": "# mine\n"}
+
+
+def test_details_that_are_gone_are_made_again(tmp_path: Path, executed: list[str]) -> None:
+    asked = scenario(record=["requests"], replications=2)
+    first = Batch(asked, tmp_path).run()
+    before = tree(tmp_path / "details")
+    gone = first.runs["run"][1]
+    (tmp_path / "details" / f"{gone}.requests.parquet").unlink()
+    executed.clear()
+    Batch(asked, tmp_path).run()
+    assert executed == [gone]
+    assert tree(tmp_path / "details") == before

@@ -20,7 +20,7 @@ from fabric.routing import Routing
 from scenarios.batch import Batch
 from scenarios.load import load_scenario, scenario_from
 from simcore.engine import Pacing, Simulation, play
-from simcore.errors import InfeasiblePlacement, LedgerError
+from simcore.errors import InfeasiblePlacement, LedgerError, ScenarioError
 from simcore.faults import Faults
 from simcore.rng import stream
 from simcore.vocabulary import QUANTUM, Placement, Refusal, Request, Workload
@@ -322,3 +322,39 @@ def test_the_published_acceptance_in_a_short_form(tmp_path: Any) -> None:
     for where in ("alpha", "beta"):
         ours = results.runs.filter((pl.col(key) == where) & (pl.col("agent") == "best-home"))["acceptance"].mean()
         assert ours == pytest.approx(0.77, abs=0.04)
+
+
+NETWORKED: dict[str, Any] = {
+    "cluster": {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}},
+    "workload": {"demand": "uniform", "requests": 10, "holding": 5},
+    "agents": ["tetris"],
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "remedy"),
+    [
+        ({"overflow": {"expand": {"by": 1, "limit": 50}}}, "overflow", "drop, wait or stop"),
+        ({"failures": {"links": {"scheduled": [{"at": "1 s", "part": 52}]}}}, "part", "0 to 51"),
+        ({"failures": {"switches": {"scheduled": [{"at": "1 s", "part": 10}]}}}, "part", "0 to 9"),
+        (
+            {"network": None, "servers": 3, "failures": {"links": {"mtbf": "1 h", "mttr": "1 s"}}},
+            "links",
+            "Give it one",
+        ),
+    ],
+)
+def test_what_networks_do_not_do_is_said(change: dict[str, Any], key: str, remedy: str) -> None:
+    overflow = {"overflow": change.pop("overflow")} if "overflow" in change else {}
+    with pytest.raises(ScenarioError) as caught:
+        scenario_from({**NETWORKED, **overflow, "cluster": {**NETWORKED["cluster"], **change}})
+    assert str(caught.value.key).endswith(key)
+    assert remedy in caught.value.remedy
+
+
+def test_shares_of_a_stopped_run_are_of_what_was_answered(tmp_path: Any) -> None:
+    asked = scenario_from({**NETWORKED, "workload": {**NETWORKED["workload"], "requests": 500}, "overflow": "stop"})
+    runs = Batch(asked, tmp_path).run().runs
+    blocked = runs.select(pl.sum_horizontal(pl.col("^blocked_.*$"))).item()
+    assert runs["stopped"].item() == 1
+    assert blocked in (0.0, pytest.approx(1 / runs["offered"].item()))

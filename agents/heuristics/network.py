@@ -138,6 +138,7 @@ class NetworkAgent(Agent):
         shared = network(view)
         scratch = self.scratch(view, shared, rng)
         self._scratch, self._answer = scratch, shared.answer.data
+        self._link_free, self._weighted = view.link_free, view.weighted  # the same arrays for the whole run
         self._refusals = [Refusal(f"no path: {tier}") for tier in view.topology.tiers]
         self._rule = prepared(
             type(self).rule, scratch, view.free, view.link_free, (1,) * view.free.shape[2], 1, False, False
@@ -153,10 +154,10 @@ class NetworkAgent(Agent):
         length = self._rule(
             self._scratch,
             view.free,
-            view.link_free,  # type: ignore[attr-defined]
+            self._link_free,
             demand,
             request.bandwidth,
-            view.weighted,  # type: ignore[attr-defined]
+            self._weighted,
             self.masked,
         )
         if length <= 0:
