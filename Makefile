@@ -41,5 +41,5 @@ clean:
 	touch $@
 
 .venv/full: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,ray,rivals,solver]'
 	touch .venv/light $@

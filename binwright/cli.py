@@ -14,12 +14,13 @@ FAILED, MISTAKE, INTERRUPTED = 1, 2, 130
 
 
 def parser() -> argparse.ArgumentParser:
-    """Every command, its options, and the function in `binwright.commands` that answers it."""
+    """Every command, its options, and the function below `binwright.commands` that answers it."""
     top = argparse.ArgumentParser(prog="binwright", description="Which allocator is better, by how much, and why?")
     top.add_argument("--version", action="store_true", help="print the version")
     commands = top.add_subparsers(metavar="COMMAND", dest="command")
 
     run = commands.add_parser("run", help="run a scenario, print its table, write results and a figure")
+    run.set_defaults(answer="running.run")
     run.add_argument("file", help="a scenario file, or the name of a shipped one (quickstart)")
     run.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value")
     run.add_argument("--agents", help="these agents instead of the scenario's, with commas between")
@@ -29,12 +30,17 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--dry-run", action="store_true", help="say what would run, and run nothing")
 
     validate = commands.add_parser("validate", help="check scenario files")
+    validate.set_defaults(answer="running.validate")
     validate.add_argument("files", nargs="+", metavar="FILE")
-    commands.add_parser("schema", help="print the JSON schema of scenario files, for editors")
-    commands.add_parser("agents", help="list the agents")
-    commands.add_parser("workloads", help="list traces, arrivals and lifetimes")
+    schema = commands.add_parser("schema", help="print the JSON schema of scenario files, for editors")
+    schema.set_defaults(answer="running.schema")
+    agents = commands.add_parser("agents", help="list the agents")
+    agents.set_defaults(answer="catalogue.agents")
+    workloads = commands.add_parser("workloads", help="list traces, arrivals and lifetimes")
+    workloads.set_defaults(answer="catalogue.workloads")
 
     topology = commands.add_parser("topology", help="a network: its tiers, oversubscription, and a drawing")
+    topology.set_defaults(answer="catalogue.topology")
     topology.add_argument("name", help="alpha, beta, gamma, delta, fabric, fat-tree, tree, or a CSV or GraphML file")
     topology.add_argument("--set", dest="sets", action="append", default=[], metavar="OPTION=VALUE", help="its options")
     topology.add_argument("--parts", action="store_true", help="list every link and switch by number")
@@ -42,10 +48,13 @@ def parser() -> argparse.ArgumentParser:
 
     traces = commands.add_parser("traces", help="look into traces of requests")
     actions = traces.add_subparsers(metavar="ACTION", dest="action", required=True)
-    actions.add_parser("list", help="the known traces: whether they are here, and where to get them")
+    known = actions.add_parser("list", help="the known traces: whether they are here, and where to get them")
+    known.set_defaults(answer="traces.list_known")
     describe = actions.add_parser("describe", help="what a trace's file holds")
+    describe.set_defaults(answer="traces.describe_file")
     describe.add_argument("file", help="a file of any known format, or the name of a trace")
     convert = actions.add_parser("convert", help="write a trace as Parquet")
+    convert.set_defaults(answer="traces.convert_file")
     convert.add_argument("file", help="a file of any known format, or the name of a trace")
     convert.add_argument("--out", help="the file to write (default: the same name with .parquet)")
     return top
@@ -63,9 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.command is None:
         top.print_help()
         return MISTAKE
-    name = f"{asked.command}_{asked.action}" if asked.command == "traces" else asked.command
+    module, _, function = asked.answer.partition(".")
     try:
-        code: int = getattr(import_module("binwright.commands"), name)(asked)
+        code: int = getattr(import_module(f"binwright.commands.{module}"), function)(asked)
     except UserError as error:
         print(f"binwright: {error}", file=sys.stderr)
         return MISTAKE

@@ -1,0 +1,87 @@
+"""`agents`, `workloads` and `topology`: what there is to choose from."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from binwright.commands.console import entry, out
+from simcore.errors import UserError
+
+
+def agents(asked: Namespace) -> int:
+    """`binwright agents`."""
+    from inspect import signature
+    from typing import get_args, get_type_hints
+
+    from agents import AGENTS
+
+    for name in sorted(AGENTS):
+        kind = AGENTS.load(name)
+        hints = get_type_hints(kind.__init__)
+        options = (
+            f"{option}: {' | '.join(map(str, get_args(hints.get(option)))) or parameter.default}"
+            for option, parameter in signature(kind).parameters.items()
+        )
+        entry(name, (kind.__doc__ or "").splitlines()[0], reference=kind.reference, options=", ".join(options))
+    return 0
+
+
+def workloads(asked: Namespace) -> int:
+    """`binwright workloads`."""
+    from itertools import groupby
+
+    from workloads import catalogue
+
+    for kind, entries in groupby(catalogue(), key=lambda entry: entry.kind):
+        out.print(f"[bold]{kind}[/]")
+        for found in entries:
+            entry(found.name, found.summary, reference=found.reference)
+    return 0
+
+
+def topology(asked: Namespace) -> int:
+    """`binwright topology NAME`."""
+    from fabric.presets import topology as build
+    from fabric.topology import tier_rows
+
+    if Path(asked.name).is_file():
+        network = build("file", path=asked.name)
+    else:
+        network = build(asked.name, **dict(map(_option, asked.sets)))
+    racks = f"{network.racks} racks, {network.switches} switches, {network.links} links"
+    out.print(f"{network.name}: {network.servers} servers, {racks}", markup=False, highlight=False)
+    table = Table("tier", "switches above", "links", "capacity each", "total", "oversubscription", box=box.SIMPLE_HEAD)
+    for tier in tier_rows(network):
+        each = f"{tier.smallest:g}" if tier.smallest == tier.largest else f"{tier.smallest:g} to {tier.largest:g}"
+        over = "-" if tier.oversubscription is None else f"{tier.oversubscription:.3g} : 1"
+        table.add_row(tier.tier, str(tier.switches), str(tier.links), each, f"{tier.total:g}", over)
+    out.print(table)
+    if asked.parts:
+        for number, (low, high) in enumerate(network.link_ends.tolist()):
+            out.print(f"link {number}: {network.names[low]} - {network.names[high]}", markup=False, highlight=False)
+        for number in range(network.switches):
+            out.print(f"switch {number}: {network.names[number]}", markup=False, highlight=False)
+    if asked.draw:
+        from analysis.draw_topology import draw
+
+        draw(network, Path(asked.draw))
+        out.print(f"Drawing: {asked.draw}", markup=False, highlight=False, soft_wrap=True)
+    return 0
+
+
+def _option(text: str) -> tuple[str, Any]:
+    """`k=4` as an option; the value is YAML."""
+    import yaml
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise UserError("is no option", key=f"--set {text}", remedy="Write --set option=value.")
+    try:
+        return name, yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise UserError("is no YAML value", key=f"--set {text}", remedy="Write --set option=value.") from None

@@ -1,0 +1,24 @@
+"""How the commands print."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.markup import escape
+
+
+class _Console(Console):
+    """What a user's files and errors say is printed as it is; `binwright.cli` answers a reader that went away."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+out = _Console(soft_wrap=False, emoji=False)
+
+
+def entry(name: str, summary: str, **more: str) -> None:
+    """One thing of a list: a line for what it is, and one each for what else is known."""
+    out.print(f"[bold cyan]{name}[/]  {escape(summary)}", highlight=False, soft_wrap=True)
+    for key, text in more.items():
+        if text:
+            out.print(f"    {key}: {text}", style="dim", highlight=False, soft_wrap=True, markup=False)

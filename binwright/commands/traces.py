@@ -1,0 +1,98 @@
+"""`traces`: what is in the files."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Container
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.table import Table
+
+from analysis.columns import duration
+from binwright.commands.console import entry, out
+from simcore.errors import UserError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from workloads.describe import Description
+
+
+def list_known(asked: Namespace) -> int:
+    """`binwright traces list`."""
+    from workloads import TRACES
+    from workloads.traces.library import find
+
+    for name in TRACES:
+        kind = TRACES.load(name)
+        try:
+            here = str(find(name))
+        except UserError:
+            here = "no"
+        entry(name, kind.summary, here=here, source=kind.source, licence=kind.licence)
+    return 0
+
+
+def describe_file(asked: Namespace) -> int:
+    """`binwright traces describe FILE`."""
+    from workloads.describe import describe
+
+    found = describe(_trace_file(asked.file))
+    days = (found.last - found.first) / 86400
+    out.print(
+        f"{found.path}: {found.format}, {found.requests:,} requests over {days:.1f} days, "
+        f"{found.never_ending:,} of them never ending",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    out.print(_frame(found.resources, "Resources"))
+    shown = found.flavours.head(20)
+    times = ("p10", "p50", "p90", "p99", "mean")
+    out.print(_frame(shown, f"Flavours ({len(shown)} of {len(found.flavours)}) and their lifetimes", times))
+    out.print(_frame(found.lifetimes, "All lifetimes", times))
+    _print_load(found)
+    return 0
+
+
+def convert_file(asked: Namespace) -> int:
+    """`binwright traces convert FILE`."""
+    from workloads.describe import convert
+
+    file = _trace_file(asked.file)
+    target = Path(asked.out) if asked.out else Path(file.name.removesuffix(".gz")).with_suffix(".parquet")
+    out.print(f"{convert(file, target):,} requests: {target}", markup=False, highlight=False, soft_wrap=True)
+    return 0
+
+
+def _trace_file(text: str) -> Path:
+    from workloads import TRACES
+    from workloads.traces.library import find
+
+    return find(text) if text in TRACES and not Path(text).is_file() else Path(text)
+
+
+def _frame(frame: pl.DataFrame, title: str, times: Container[str] = ()) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name, kind in zip(frame.columns, frame.dtypes, strict=True):
+        table.add_column(name.replace("_", " "), justify="right" if kind.is_numeric() else "left")
+    for row in frame.rows(named=True):
+        table.add_row(*(duration(cell) if name in times else _short(name, cell) for name, cell in row.items()))
+    return table
+
+
+def _short(name: str, cell: object) -> str:
+    if isinstance(cell, float):
+        return f"{cell:.2%}" if name == "share" else f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.4g}"
+    return str(cell)
+
+
+def _print_load(found: Description) -> None:
+    """A bar per point in time, of the first resource."""
+    name = found.load.columns[2]
+    out.print(f"\nLoad over time: {name} running (peak {found.peak[name]:,.4g})", highlight=False)
+    top = max(found.peak[name], 1e-12)
+    for time, amount in found.load.select("time", name).rows():
+        out.print(f"{time / 86400:7.2f} d {amount:12,.0f} {'█' * round(40 * amount / top)}", highlight=False)
