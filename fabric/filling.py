@@ -82,10 +82,12 @@ def is_chosen(room: Filling, server: int) -> bool:
 
 @kernel
 def blocked_tier(
-    routes: Routes, link_free: Ints, link_tier: Small, room: Filling, s: int, t: int, bandwidth: int
+    routes: Routes, link_free: Ints, link_tier: Small, room: Filling, s: int, t: int, bandwidth: int, weighted: bool
 ) -> int:
     """The tier for want of which no route leads from server s to t: of its first path's first link too full."""
-    count = route_links(routes, s, t, 0, room.route)
+    count = route_links(routes, link_free, s, t, 0, weighted, room.route)
+    if count < 0:  # there is none around the links that have failed
+        count = route_links(routes, link_free, s, t, 0, False, room.route)
     tier = 0
     for place in range(count - 1, -1, -1):
         if link_free[room.route[place]] < bandwidth:
@@ -112,8 +114,8 @@ def choose(
         other = room.servers[j]
         k = find_route(routes, link_free, other, server, bandwidth, weighted)
         if k < 0:
-            return -1 - blocked_tier(routes, link_free, link_tier, room, other, server, bandwidth)
-        for place in range(route_links(routes, other, server, k, room.route)):
+            return -1 - blocked_tier(routes, link_free, link_tier, room, other, server, bandwidth, weighted)
+        for place in range(route_links(routes, link_free, other, server, k, weighted, room.route)):
             link = room.route[place]
             if room.wired[link] != room.counts[3]:
                 room.wired[link] = room.counts[3]

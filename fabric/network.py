@@ -17,6 +17,8 @@ from simcore.errors import InfeasiblePlacement, LedgerError
 from simcore.faults import Kind
 from simcore.vocabulary import Ints, Placement, Request, Share, View
 
+FAILED = -1
+"""What a link out of service has free: not enough for anything, not even for a request without bandwidth."""
 SPANS = ("one server", "one rack", "neighbouring racks", "beyond")
 """How far a placement is spread, by its span from 0."""
 
@@ -25,7 +27,8 @@ SPANS = ("one server", "one rack", "neighbouring racks", "beyond")
 class NetworkView(View):
     """A view with a network: `link_capacity` and `link_free` int64 [links] quanta, read-only; `routes` for kernels.
 
-    A request takes its demand from any number of servers. `weighted` says how the routes between them are chosen.
+    A link that has failed has `FAILED` free. A request takes its demand from any number of servers. `weighted` says how
+    the routes between them are chosen.
     """
 
     topology: Topology
@@ -84,7 +87,8 @@ class NetworkLedger(Ledger):
         wires = self._wires
         for link in links:
             if wires[link] < bandwidth:
-                raise InfeasiblePlacement(f"link {link} has {wires[link]} free, {bandwidth} are wanted")
+                why = "failed" if wires[link] == FAILED else f"{wires[link]} free, {bandwidth} are wanted"
+                raise InfeasiblePlacement(f"link {link} has {why}")
         missing = list(request.demand)
         for _, _, amounts in shares:
             for r, amount in enumerate(amounts):
@@ -165,7 +169,7 @@ class NetworkLedger(Ledger):
         hit = self._evict(row for row, (wires, _) in self._wired.items() if not links.isdisjoint(wires))
         for link in links:
             self._cuts[link] = self._cuts.get(link, 0) + 1
-            self._wires[link] = 0
+            self._wires[link] = FAILED
         return hit
 
     def repair(self, part: int, kind: Kind = "server") -> None:
@@ -241,10 +245,14 @@ class NetworkLedger(Ledger):
         """Conservation of servers and links, recomputed from every placement held."""
         super().check()
         free = self.topology.link_capacity.copy()
-        free[list(self._cuts)] = 0
         for links, bandwidth in self._wired.values():
             free[list(links)] -= bandwidth
-        if not np.array_equal(free, self._link_free) or free.min(initial=0) < 0:
+            if not self._cuts.keys().isdisjoint(links):
+                raise LedgerError("a link that has failed carries something")
+        if free.min(initial=0) < 0:
+            raise LedgerError("a link carries more than it can")
+        free[list(self._cuts)] = FAILED
+        if not np.array_equal(free, self._link_free):
             raise LedgerError("what links have free is not what was there less what is reserved")
         if self.room != self._free.sum(axis=(0, 1)).tolist():
             raise LedgerError("the count of what is free is wrong")

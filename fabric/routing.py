@@ -6,6 +6,9 @@ all simple paths through switches, sorted by (hops, vertices), the first K.
 
 Where K shortest paths of a fabric are symmetric they are arithmetic. All others are searched for once, when a kernel
 first needs the pair, and kept.
+
+Routes may be weighted instead: a link is as long as it has bandwidth free, and the K shortest paths are searched for at
+every request. Fuller links come first: that is how arXiv:2106.02412 seems to have done it (see docs/fabric.md).
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fabric.shortest import k_shortest
+from fabric.shortest import FAR, k_shortest
 from fabric.topology import Indices, Topology, TopologyError
 from simcore.jit import kernel
 from simcore.vocabulary import Ints
@@ -145,28 +148,19 @@ def first_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) 
 
 
 @kernel
-def widest_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) -> int:
-    """The one of the K paths whose fullest link has the most free, if that is the bandwidth at least, or -1.
+def weighted_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) -> int:
+    """The first of the K weighted paths between two racks whose links all have the bandwidth free, or -1.
 
-    Ties go to the first. That is the first path that works, when the K are taken by free bandwidth instead of hops.
+    These are the paths with the least bandwidth free in all, of equals those with the fewest hops, and then by the
+    numbers of their vertices, from the lower rack; they lead around links that have failed.
     """
     if a == b:
         return 0
-    best, widest = -1, bandwidth - 1
-    same = routes.pod_of[a] == routes.pod_of[b]
-    if routes.arithmetic_in if same else routes.arithmetic_across:
-        for k in range(routes.k):
-            free = _free_in(routes, link_free, a, b, k) if same else _free_across(routes, link_free, a, b, k)
-            if free > widest:
-                best, widest = k, free
-        return best
-    paths = _searched(routes, a, b)
+    paths = _weighted(routes, link_free, a, b, routes.k, bandwidth)
     for k in range(routes.k):
-        if paths[k, 0] > 0:
-            free = _least(link_free, paths, k)
-            if free > widest:
-                best, widest = k, free
-    return best
+        if paths[k, 0] > 0 and _least(link_free, paths, k) >= bandwidth:
+            return k
+    return -1
 
 
 @kernel
@@ -189,45 +183,49 @@ def path_links(routes: Routes, a: int, b: int, k: int, out: Indices) -> int:
         out[2] = routes.spine_links + routes.pod_of[b] * routes.planes * routes.uplinks + k
         out[3] = routes.rack_links + b * routes.planes + plane
         return 4
-    paths = _searched(routes, a, b)
-    count = int(paths[k, 0])
-    if count == 0:
-        return -1
-    for place in range(count):
-        out[place if a < b else count - 1 - place] = paths[k, 1 + place]
-    return count
+    return _written(_searched(routes, a, b), k, a < b, out)
+
+
+@kernel
+def find_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int, weighted: bool) -> int:
+    """The first of the K paths between two racks with the bandwidth free, by hops or `weighted`, or -1."""
+    if weighted:
+        return weighted_path(routes, link_free, a, b, bandwidth)
+    return first_path(routes, link_free, a, b, bandwidth)
 
 
 @kernel
 def find_route(routes: Routes, link_free: Ints, s: int, t: int, bandwidth: int, weighted: bool) -> int:
     """The path that a route from server s to server t takes, the servers' own links included, or -1.
 
-    `weighted` by free bandwidth (`widest_path`), or else by hops (`first_path`).
+    See `find_path`.
     """
     if s == t:
         return 0
     out, home = routes.servers[s, 1], routes.servers[t, 1]
     if (out >= 0 and link_free[out] < bandwidth) or (home >= 0 and link_free[home] < bandwidth):
         return -1
-    a, b = routes.servers[s, 0], routes.servers[t, 0]
-    if weighted:
-        return widest_path(routes, link_free, a, b, bandwidth)
-    return first_path(routes, link_free, a, b, bandwidth)
+    return find_path(routes, link_free, routes.servers[s, 0], routes.servers[t, 0], bandwidth, weighted)
 
 
 @kernel
-def route_links(routes: Routes, s: int, t: int, k: int, out: Indices) -> int:
+def route_links(routes: Routes, link_free: Ints, s: int, t: int, k: int, weighted: bool, out: Indices) -> int:
     """Write the links of path k from server s to server t, in order, to `out` int32; how many there are.
 
-    `Routing.longest` numbers are room enough. -1 without such a path; none from a server to itself.
+    `Routing.longest` numbers are room enough. -1 without such a path; none from a server to itself. `link_free` is
+    that by which the path was found; it isn't read unless `weighted`.
     """
     if s == t:
         return 0
+    a, b = routes.servers[s, 0], routes.servers[t, 0]
     count = 0
     if routes.servers[s, 1] >= 0:
         out[0] = routes.servers[s, 1]
         count = 1
-    between = path_links(routes, routes.servers[s, 0], routes.servers[t, 0], k, out[count:])
+    if weighted and a != b:
+        between = _written(_weighted(routes, link_free, a, b, k + 1, FAR), k, a < b, out[count:])
+    else:
+        between = path_links(routes, a, b, k, out[count:])
     if between < 0:
         return -1
     count += between
@@ -235,6 +233,24 @@ def route_links(routes: Routes, s: int, t: int, k: int, out: Indices) -> int:
         out[count] = routes.servers[t, 1]
         count += 1
     return count
+
+
+@kernel
+def _written(paths: Indices, k: int, forward: bool, out: Indices) -> int:
+    """Write the links of a searched path, which begins at the lower rack; how many, -1 without such a path."""
+    count = int(paths[k, 0])
+    if count == 0:
+        return -1
+    for place in range(count):
+        out[place if forward else count - 1 - place] = paths[k, 1 + place]
+    return count
+
+
+@kernel
+def _weighted(routes: Routes, link_free: Ints, a: int, b: int, wanted: int, enough: int) -> Indices:
+    """The weighted paths of a pair, from the lower rack, as `k_shortest` says them; it stops at one with `enough`."""
+    low, high = min(a, b), max(a, b)
+    return k_shortest(routes.alone, routes.first, routes.edges, link_free, True, wanted, enough, low, high)
 
 
 @kernel
@@ -271,7 +287,7 @@ def _searched(routes: Routes, a: int, b: int) -> Indices:
     pair = high * (high - 1) // 2 + low
     slot = pair % len(routes.pairs)
     if routes.pairs[slot] != pair + 1:
-        paths = k_shortest(routes.alone, routes.first, routes.edges, routes.k, low, high)
+        paths = k_shortest(routes.alone, routes.first, routes.edges, routes.pairs, False, routes.k, 0, low, high)
         for k in range(routes.k):
             if paths[k, 0] >= routes.kept.shape[2]:
                 return paths

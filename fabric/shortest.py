@@ -1,91 +1,97 @@
-"""The K shortest simple paths of any graph, in one order: fewest hops first, then by the numbers of their vertices."""
+"""The K shortest simple paths of any graph, in one order: the shortest first, then by the numbers of their vertices."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from heapq import heappop, heappush
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from fabric.topology import Indices
 from simcore.jit import kernel
+from simcore.vocabulary import Ints
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
+FAR = np.iinfo(np.int64).max
 
 
 @kernel
-def k_shortest(alone: int, first: Indices, edges: Indices, wanted: int, a: int, b: int) -> Indices:
+def k_shortest(
+    alone: int, first: Indices, edges: Indices, length: Ints, weighted: bool, wanted: int, enough: int, a: int, b: int
+) -> Indices:
     """The K shortest simple paths from a to b, in order: int32 [K, vertices], each its number of links, then the links.
 
     That number is 0 where there are no more paths. The neighbours of vertex v and the links to them are
     `edges[first[v]:first[v + 1]]`, int32 [edges, 2], the neighbours ascending. No path leads through the first `alone`
     vertices. Changes nothing.
 
+    Shortest is what has the fewest links; `length` is not read. If `weighted`, it is what has the least sum of
+    `length` int64 [links], and of equals the fewest links; what has less than 0 is no link, and the search ends with
+    the first path whose links have `enough` each.
+
     J. Y. Yen, "Finding the K shortest loopless paths in a network", 1971, as E. L. Lawler partitions it, 1972: every
     path found splits what is left into parts (follow it as far as vertex i, then leave it), of which the first is
-    found by one breadth-first search each.
+    found by one search (E. W. Dijkstra, 1959) each.
     """
     size = len(first) - 1
-    found, waiting = np.empty((wanted, size), np.int32), np.empty((wanted, size), np.int32)
-    hops, waiting_hops = np.zeros(wanted, np.int32), np.zeros(wanted, np.int32)
+    # A path is its length, its hops, and its vertices: rows in order are paths in order.
+    found, waiting = np.zeros((wanted, 2 + size), np.int64), np.empty((wanted, 2 + size), np.int64)
     left_at, waiting_left_at = np.zeros(wanted, np.int32), np.zeros(wanted, np.int32)
     on_path, barred = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
-    distance, queue = np.empty(size, np.int32), np.empty(size, np.int32)
-    trial = np.empty(size, np.int32)
+    away, hops = np.empty(size, np.int64), np.empty(size, np.int64)
+    trial = np.empty(2 + size, np.int64)
     waits = 0
 
-    found[0, 0] = a
+    found[0, 2] = a
     on_path[a] = True
-    hops[0] = _complete(alone, first, edges, found[0], 0, b, on_path, barred, distance, queue)
-    count = 1 if hops[0] > 0 else 0
+    reached = _complete(alone, first, edges, length, weighted, found[0], 0, b, on_path, barred, away, hops)
+    count = 1 if reached else 0
     while 0 < count < wanted:
         last = found[count - 1]
+        if weighted and _least(first, edges, length, last) >= enough:
+            break
         on_path[:] = False
-        for place in range(hops[count - 1]):
-            on_path[last[place]] = True
-            trial[place] = last[place]
+        for place in range(last[1]):
+            on_path[last[2 + place]] = True
+            trial[2 + place] = last[2 + place]
             if place < left_at[count - 1]:
                 continue
             for other in range(count):
                 if _share(found[other], last, place):
-                    barred[found[other, place + 1]] = True
-            length = _complete(alone, first, edges, trial, place, b, on_path, barred, distance, queue)
+                    barred[found[other, 3 + place]] = True
+            reached = _complete(alone, first, edges, length, weighted, trial, place, b, on_path, barred, away, hops)
             barred[:] = False
-            if length < 0:
+            if not reached:
                 continue
             slot = waits
             if waits == wanted:  # no more than K are ever needed: the last gives way, if it comes after
                 slot = 0
                 for other in range(1, waits):
-                    if _before(waiting[slot], waiting_hops[slot], waiting[other], waiting_hops[other]):
+                    if _before(waiting[slot], waiting[other]):
                         slot = other
-                if not _before(trial, length, waiting[slot], waiting_hops[slot]):
+                if not _before(trial, waiting[slot]):
                     continue
             else:
                 waits += 1
-            _copy(trial, length, waiting[slot])
-            waiting_hops[slot], waiting_left_at[slot] = length, place
+            waiting[slot] = trial
+            waiting_left_at[slot] = place
         if waits == 0:
             break
         best = 0
         for other in range(1, waits):
-            if _before(waiting[other], waiting_hops[other], waiting[best], waiting_hops[best]):
+            if _before(waiting[other], waiting[best]):
                 best = other
-        hops[count], left_at[count] = waiting_hops[best], waiting_left_at[best]
-        _copy(waiting[best], hops[count], found[count])
+        found[count], left_at[count] = waiting[best], waiting_left_at[best]
         count += 1
         waits -= 1
-        waiting_hops[best], waiting_left_at[best] = waiting_hops[waits], waiting_left_at[waits]
-        _copy(waiting[waits], waiting_hops[waits], waiting[best])
+        waiting[best], waiting_left_at[best] = waiting[waits], waiting_left_at[waits]
 
     paths = np.zeros((wanted, size), np.int32)
     for k in range(count):
-        paths[k, 0] = hops[k]
-        for place in range(hops[k]):
-            here = found[k, place]
-            for edge in range(first[here], first[here + 1]):
-                if edges[edge, 0] == found[k, place + 1]:
-                    paths[k, 1 + place] = edges[edge, 1]
+        paths[k, 0] = found[k, 1]
+        for place in range(found[k, 1]):
+            paths[k, 1 + place] = edges[_edge(first, edges, found[k], place), 1]
     return paths
 
 
@@ -94,70 +100,95 @@ def _complete(
     alone: int,
     first: Indices,
     edges: Indices,
-    path: Indices,
+    length: Ints,
+    weighted: bool,
+    path: Ints,
     place: int,
     b: int,
     on_path: Flags,
     barred: Flags,
-    distance: Indices,
-    queue: Indices,
-) -> int:
-    """Go on from `path[place]` to b the shortest way, of equals the first; the hops of the whole path, or -1.
+    away: Ints,
+    hops: Ints,
+) -> bool:
+    """Go on from vertex `place` of a path to b the shortest way, of equals the first; is there any?
 
-    Writes `path` behind `place`; not through what is `on_path`, and not next to what is `barred`. `distance` and
-    `queue` int32 [switches] are scratch.
+    Writes `path` from there on, and how long it is then; not through what is `on_path`, and not next to what is
+    `barred`. `away` and `hops`, int64 [switches], are scratch: how far it is from each vertex to b.
     """
-    here = path[place]
-    distance[:] = -1
-    distance[b] = 0
-    queue[0] = b
-    head, tail, left = 0, 1, 0
-    while head < tail and left == 0:
-        vertex = queue[head]
-        head += 1
+    here = path[2 + place]
+    away[:] = FAR
+    away[b], hops[b] = 0, 0
+    border: list[Any] = [(0, 0, b)]
+    rest, left = FAR, 0
+    while len(border) > 0:
+        so_far, before, vertex = heappop(border)
+        if (so_far, before) >= (rest, left):
+            break
+        if (so_far, before) != (away[vertex], hops[vertex]):
+            continue  # a shorter way was found since
         for edge in range(first[vertex], first[vertex + 1]):
-            near = edges[edge, 0]
-            if near == here and not barred[vertex]:
-                # Everything as near to b as this vertex has its distance already.
-                left = distance[vertex] + 1
-            elif distance[near] < 0 and near >= alone and not on_path[near]:
-                distance[near] = distance[vertex] + 1
-                queue[tail] = near
-                tail += 1
+            near = np.int64(edges[edge, 0])
+            more = length[edges[edge, 1]] if weighted else 0
+            further = so_far + more, before + 1
+            if more < 0:
+                continue
+            if near == here:
+                if not barred[vertex] and further < (rest, left):
+                    rest, left = further
+            elif near >= alone and not on_path[near] and further < (away[near], hops[near]):
+                away[near], hops[near] = further
+                heappush(border, (further[0], further[1], near))
     if left == 0:
-        return -1
-    for step in range(left):
+        return False
+    path[0] = rest
+    path[1] = place + left
+    for step in range(place):
+        path[0] += length[edges[_edge(first, edges, path, step), 1]] if weighted else 0
+    while left > 0:
         for edge in range(first[here], first[here + 1]):
             near = edges[edge, 0]
-            if distance[near] == left - 1 - step and (step > 0 or not barred[near]):
-                here = near
+            more = length[edges[edge, 1]] if weighted else 0
+            nearer = more >= 0 and away[near] == rest - more and hops[near] == left - 1
+            if nearer and (here != path[2 + place] or not barred[near]):
                 break
-        path[place + 1 + step] = here
-    return place + left
+        here = near
+        rest -= more
+        left -= 1
+        path[2 + path[1] - left] = here
+    return True
 
 
 @kernel
-def _share(one: Indices, other: Indices, place: int) -> bool:
-    """Are two paths the same up to this place?"""
+def _edge(first: Indices, edges: Indices, path: Ints, place: int) -> int:
+    """The edge from vertex `place` of a path to the next."""
+    edge = first[path[2 + place]]
+    while edges[edge, 0] != path[3 + place]:
+        edge += 1
+    return int(edge)
+
+
+@kernel
+def _least(first: Indices, edges: Indices, length: Ints, path: Ints) -> int:
+    """The length of a path's shortest link."""
+    least = FAR
+    for place in range(path[1]):
+        least = min(least, length[edges[_edge(first, edges, path, place), 1]])
+    return int(least)
+
+
+@kernel
+def _share(one: Ints, other: Ints, place: int) -> bool:
+    """Are two paths the same up to this vertex?"""
     same = True
-    for k in range(place + 1):
+    for k in range(2, 3 + place):
         same &= bool(one[k] == other[k])
     return same
 
 
 @kernel
-def _copy(path: Indices, hops: int, into: Indices) -> None:
-    """Write a path to `into`."""
-    for place in range(hops + 1):
-        into[place] = path[place]
-
-
-@kernel
-def _before(one: Indices, one_hops: int, other: Indices, other_hops: int) -> bool:
-    """Does a path come before another: fewer hops, or then the lower numbers of vertices?"""
-    if one_hops != other_hops:
-        return one_hops < other_hops
-    for place in range(one_hops + 1):
+def _before(one: Ints, other: Ints) -> bool:
+    """Does a path come before another: shorter, then fewer hops, or then the lower numbers of vertices?"""
+    for place in range(3 + min(one[1], other[1])):
         if one[place] != other[place]:
             return bool(one[place] < other[place])
     return False

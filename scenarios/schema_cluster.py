@@ -151,7 +151,8 @@ class Network(Model):
     paths: Count = Field(3, description="How many shortest paths there are between two racks (K).", examples=[3])
     routes: Literal["hops", "weighted"] = Field(
         "hops",
-        description="Which path is taken: the first with the bandwidth free, or the one with most free all along.",
+        description="What the shortest path is, of which the first with the bandwidth free is taken: the one with "
+        "fewest hops, or weighted, the one with least bandwidth free in all.",
     )
 
 

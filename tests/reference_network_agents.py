@@ -56,20 +56,31 @@ class Case:
             found[vertex].sort(key=lambda hop: (hop[0] < switches, hop[0]))
         return found
 
+    def length(self, links: list[Link]) -> int:
+        """What weighted paths are sorted by, before hops."""
+        return sum(self.link_free[link] for link in links) if self.weighted else 0
+
     def paths(self, a: int, b: int) -> list[list[Link]]:
-        """The first K simple paths between racks through switches, by (hops, vertices) from the lower rack."""
+        """The first K simple paths between racks through switches, by (length, hops, vertices) from the lower rack.
+
+        Weighted ones avoid what has failed, unless there is none.
+        """
         lone = {self.rack[s] for s, own in enumerate(self.topology.server_link) if own < 0}
 
-        def walk(path: list[int], links: list[Link]) -> Iterator[tuple[int, list[int], list[Link]]]:
+        def walk(path: list[int], links: list[Link]) -> Iterator[tuple[int, int, list[int], list[Link]]]:
             if path[-1] == max(a, b):
-                yield len(path), path, links
+                yield self.length(links), len(path), path, links
                 return
             for vertex, link in self.near[path[-1]]:
                 through = vertex < self.topology.switches and vertex not in path
                 if through and link is not None and (vertex == max(a, b) or vertex not in lone):
                     yield from walk([*path, vertex], [*links, link])
 
-        found = [links for _, _, links in sorted(walk([min(a, b)], []))[: self.k]]
+        every = sorted(walk([min(a, b)], []))
+        if self.weighted:
+            around = [path for path in every if all(self.link_free[link] >= 0 for link in path[-1])]
+            every = around or sorted(every, key=lambda path: path[1:])
+        found = [path[-1] for path in every[: self.k]]
         return found if a < b else [links[::-1] for links in found]
 
     def routes(self, s: int, t: int) -> list[list[Link]]:
@@ -79,14 +90,10 @@ class Case:
 
     def route(self, s: int, t: int) -> list[Link] | None:
         """The one to take, if any works."""
-        least = [min((self.link_free[link] for link in route), default=0) for route in self.routes(s, t)]
-        inner = [
-            min((self.link_free[link] for link in links), default=0) for links in self.paths(self.rack[s], self.rack[t])
-        ]
-        working = [k for k, free in enumerate(least) if free >= self.bandwidth]
-        if not working:
-            return None
-        return self.routes(s, t)[max(working, key=lambda k: inner[k]) if self.weighted else working[0]]
+        working = (
+            route for route in self.routes(s, t) if all(self.link_free[link] >= self.bandwidth for link in route)
+        )
+        return next(working, None)
 
     def works(self, server: int, chosen: list[int]) -> bool:
         """Has this server a working route to all of these?"""
@@ -186,7 +193,7 @@ def random_servers(case: Case, draws: Iterator[float]) -> Answer | None:
 def points(case: Case, server: int) -> Fraction:
     """Tetris' score."""
     sizes, widest = case.largest
-    score = Fraction(case.wire(server) * case.bandwidth, widest**2)
+    score = Fraction(max(0, case.wire(server)) * case.bandwidth, widest**2)
     for free, need, size in zip(case.there(server), case.demand, sizes, strict=True):
         if size:
             score += Fraction(free * need, size**2)

@@ -18,6 +18,7 @@ from matplotlib.patches import StepPatch
 from scipy.stats import chisquare, kstest
 
 from analysis.draw_demands import draw
+from binwright.cli import main
 from simcore.errors import UnknownName, WorkloadError
 from simcore.vocabulary import QUANTUM, Workload
 from workloads.demands import DEMANDS, AlibabaLike, AzureLike, Demands, Law, Uniform
@@ -503,3 +504,37 @@ def test_the_figure_of_workloads_that_differ(tmp_path: Path) -> None:
     assert {"none", "never ends"} <= set(texts)
     with pytest.raises(ValueError, match="nothing to draw"):
         draw({})
+
+
+def test_the_command_draws_demands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "demands.png"
+    assert main(["workloads", "uniform", "{uniform: {low: 5}}", "--draw", str(target), "--set", "requests=200"]) == 0
+    assert target.read_bytes().startswith(b"\x89PNG")
+    assert capsys.readouterr().out.startswith("Drawing: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["unifrom", "--draw", "x.png"], "Did you mean 'uniform'?"),
+        (["{azure: {path: none}}", "--draw", "x.png"], "there is no such file"),
+        (["uniform"], "--draw: is missing"),
+        (["--draw", "x.png"], "no demand to draw"),
+        (["uniform", "--draw", "none/x.png"], "there is no such folder"),
+        (["uniform", "--draw", "x.docx"], "docx"),
+        (["uniform", "--draw", "x.png", "--set", "requests"], "is no option"),
+        (["{uniform", "--draw", "x.png"], "is no YAML value"),
+        (["uniform", "--draw", "x.png", "--set", "requests=0"], "workload.requests"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_message(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["workloads", *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

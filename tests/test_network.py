@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from agents import AGENTS
 from fabric.cluster import NEVER, Cluster
-from fabric.network import NetworkLedger, connects, span
+from fabric.network import FAILED, NetworkLedger, connects, span
 from fabric.presets import topology
 from fabric.routing import Routing
 from scenarios.batch import Batch
@@ -40,11 +40,11 @@ NETWORKS: dict[str, dict[str, Any]] = {
 }
 
 
-def ledger_of(name: str, nodes: int = 1, cpu: int = 4, mem: int = 3) -> NetworkLedger:
+def ledger_of(name: str, nodes: int = 1, cpu: int = 4, mem: int = 3, weighted: bool = False) -> NetworkLedger:
     network = topology(name, **NETWORKS.get(name, {}))
     node = np.array([cpu, mem], np.int64) * QUANTUM
     capacity = np.broadcast_to(node, (network.servers, nodes, 2)).copy()
-    return NetworkLedger(Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0]), Routing(network))
+    return NetworkLedger(Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0]), Routing(network), weighted)
 
 
 def request(row: int, cpu: int, mem: int, bandwidth: float) -> Request:
@@ -53,7 +53,7 @@ def request(row: int, cpu: int, mem: int, bandwidth: float) -> Request:
 
 steps = st.lists(
     st.one_of(
-        st.tuples(st.just("place"), st.integers(1, 9), st.integers(0, 7), st.sampled_from([0.1, 0.3, 0.5, 1.0])),
+        st.tuples(st.just("place"), st.integers(1, 9), st.integers(0, 7), st.sampled_from([0.0, 0.1, 0.3, 0.5, 1.0])),
         st.tuples(st.just("release"), st.integers(0, 30), st.just(0), st.just(0.0)),
         st.tuples(st.sampled_from(["server", "link", "switch"]), st.integers(0, 30), st.just(0), st.just(0.0)),
         st.tuples(st.just("repair"), st.integers(0, 30), st.just(0), st.just(0.0)),
@@ -111,7 +111,7 @@ def test_what_is_free_returns_exactly(name: str, agent_name: str, nodes: int, to
         switches = {part for kind, part in down if kind == "switch"}
         for link, ends in enumerate(network.link_ends.tolist()):
             used = sum(asked.bandwidth for asked, placed in held.values() if link in placed.links)
-            there = 0 if link in cut or switches & set(ends) else int(network.link_capacity[link])
+            there = FAILED if link in cut or switches & set(ends) else int(network.link_capacity[link])
             assert view.link_free[link] == there - used
     for kind, part in down:
         ledger.repair(part, kind)
@@ -350,6 +350,41 @@ def test_what_networks_do_not_do_is_said(change: dict[str, Any], key: str, remed
         scenario_from({**NETWORKED, **overflow, "cluster": {**NETWORKED["cluster"], **change}})
     assert str(caught.value.key).endswith(key)
     assert remedy in caught.value.remedy
+
+
+def test_a_bandwidth_above_every_link_is_said() -> None:
+    with pytest.raises(ScenarioError, match=r"workload\.bandwidth: is above what any link has"):
+        scenario_from({**NETWORKED, "workload": {**NETWORKED["workload"], "bandwidth": [1.5, 2]}})
+
+
+def test_a_failed_link_carries_nothing_not_even_a_request_without_bandwidth() -> None:
+    for name in ("tetris", "nulb", "nalb", "random", "best-home"):
+        for weighted in (False, True):
+            ledger = ledger_of("fabric", weighted=weighted)
+            agent = AGENTS.load(name)()
+            agent.start(ledger.view, stream(0, "agent"))
+            for server in range(ledger.topology.servers):
+                ledger.fail(server, "link")
+            assert agent.decide(ledger.view, request(0, 6, 4, 0.0)) == Refusal("no path: server-rack")
+            with pytest.raises(InfeasiblePlacement, match="link 0 has failed"):
+                ledger.apply(request(0, 6, 4, 0.0), Placement(*two_servers(ledger)))
+            for server in range(ledger.topology.servers):
+                ledger.repair(server, "link")
+            assert isinstance(agent.decide(ledger.view, request(0, 6, 4, 0.0)), Placement)
+            full = Placement(*two_servers(ledger))
+            ledger.apply(request(1, 6, 4, 1.0), full)
+            ledger.check()
+
+
+def test_weighted_routes_lead_around_what_has_failed() -> None:
+    ledger = ledger_of("fabric", weighted=True)
+    agent = AGENTS.load("tetris")()
+    agent.start(ledger.view, stream(0, "agent"))
+    ledger.fail(8, "link")  # rack 0 to plane 0
+    answer = agent.decide(ledger.view, request(0, 12, 9, 0.5))
+    assert isinstance(answer, Placement)
+    assert 9 in answer.links
+    assert 8 not in answer.links
 
 
 def test_shares_of_a_stopped_run_are_of_what_was_answered(tmp_path: Any) -> None:

@@ -18,7 +18,7 @@ from agents.heuristics.random_servers import DRAWS
 from agents.heuristics.tetris import EXACT, scales
 from fabric.cluster import NEVER, Cluster
 from fabric.graph import Graph, build
-from fabric.network import NetworkLedger, NetworkView, Provisioned, connects, span
+from fabric.network import FAILED, NetworkLedger, NetworkView, Provisioned, connects, span
 from fabric.presets import topology
 from fabric.routing import Routing
 from fabric.shapes import fabric, tree
@@ -76,9 +76,10 @@ def cases(draw: st.DrawFn) -> tuple[NetworkView, Request, Case]:
     capacity[0] = [list(size) for _ in range(nodes)]
     free = [[[draw(st.integers(0, most)) for most in node] for node in server] for server in capacity]
     tight = draw(st.booleans())
-    link_free = [
-        draw(st.sampled_from([0, 1, 2, 3, 4] if tight else [3, 4])) * most // 4 for most in found.link_capacity.tolist()
-    ]
+    quarters = st.sampled_from([0, 1, 2, 3, 4] if tight else [3, 4])
+    link_free = [draw(quarters) * most // 4 for most in found.link_capacity.tolist()]
+    for failed in draw(st.sets(st.integers(0, found.links - 1), max_size=draw(st.sampled_from([0, 0, 2])))):
+        link_free[failed] = FAILED
     demand = tuple(draw(st.integers(0, 3 * most)) for most in size)
     bandwidth = draw(st.sampled_from([0, 1, 2, 3, 4, 8])) * UNIT // 4
     weighted, masked = draw(st.booleans()), draw(st.booleans())

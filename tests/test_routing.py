@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import fabric.routing
 from fabric.graph import Graph, build
 from fabric.presets import topology
-from fabric.routing import Routing, find_route, first_path, path_links, route_links, widest_path
+from fabric.routing import Routing, find_route, first_path, path_links, route_links, weighted_path
 from fabric.shapes import fabric as pods_and_planes
 from fabric.shapes import fat_tree, tree
 from fabric.topology import Topology, TopologyError
@@ -217,9 +217,9 @@ def test_a_tree_has_one_path_and_a_server_alone_none() -> None:
     free = single.topology.link_capacity.copy()
     out = np.empty(single.longest, np.int32)
     assert find_route(single.routes, free, 0, 2, 1, False) == 0
-    assert out[: route_links(single.routes, 0, 2, 0, out)].tolist() == [0, 2]
-    assert route_links(single.routes, 1, 1, 0, out) == 0, "a server needs no link to itself"
-    assert route_links(single.routes, 0, 2, 1, out) == -1
+    assert out[: route_links(single.routes, free, 0, 2, 0, False, out)].tolist() == [0, 2]
+    assert route_links(single.routes, free, 1, 1, 0, False, out) == 0, "a server needs no link to itself"
+    assert route_links(single.routes, free, 0, 2, 1, False, out) == -1
 
 
 def networks() -> Iterator[Topology]:
@@ -240,17 +240,85 @@ def test_kernels_answer_by_the_lists_of_paths(found: Topology, k: int) -> None:
         bandwidth = int(rng.integers(1, 6))
         least = [min((int(free[link]) for link in links), default=9) for links in routing.links(a, b)]
         first = next((k for k, free in enumerate(least) if free >= bandwidth), -1)
-        widest = least.index(max(least)) if max(least) >= bandwidth else -1
         assert first_path(routing.routes, free, a, b, bandwidth) == first
-        assert widest_path(routing.routes, free, a, b, bandwidth) == widest
         own = min(free[found.server_link[s]], free[found.server_link[t]]) >= bandwidth
         assert find_route(routing.routes, free, s, t, bandwidth, False) == (first if own else -1)
-        assert find_route(routing.routes, free, s, t, bandwidth, True) == (widest if own else -1)
         assert find_route(routing.routes, free, s, s, 99, False) == 0
         for path, links in enumerate(routing.links(a, b)):
             assert out[: path_links(routing.routes, a, b, path, out)].tolist() == list(links)
-            count = route_links(routing.routes, s, t, path, out)
+            count = route_links(routing.routes, free, s, t, path, False, out)
             assert out[:count].tolist() == [found.server_link[s], *links, found.server_link[t]]
+
+
+def slow_weighted_paths(found: Topology, a: int, b: int, k: int, free: list[int]) -> list[tuple[int, ...]]:
+    """The rule: all simple paths from the lower rack as links, by (bandwidth free, hops, vertices), around failures."""
+    order = []
+    for path in map(tuple, nx.all_simple_paths(switches_only(found, a, b), min(a, b), max(a, b))):
+        links = as_links(found, path)
+        if all(free[link] >= 0 for link in links):
+            order.append((sum(free[link] for link in links), len(links), path, links))
+    ordered = [links for _, _, _, links in sorted(order)[:k]]
+    return ordered if a < b else [links[::-1] for links in ordered]
+
+
+def check_weighted(found: Topology, k: int, free: list[int], bandwidth: int) -> None:
+    """Between all racks, and the two first and last servers."""
+    routing, array = Routing(found, k), np.array(free, np.int64)
+    out = np.empty(routing.longest, np.int32)
+    home: dict[int, int] = {int(rack): server for server, rack in enumerate(found.rack_of)}
+    for a, b in ((a, b) for a in home for b in home if a != b):
+        expected = slow_weighted_paths(found, a, b, k, free)
+        works = [min(free[link] for link in links) >= bandwidth for links in expected]
+        first = works.index(True) if True in works else -1
+        assert weighted_path(routing.routes, array, a, b, bandwidth) == first
+        s, t = home[a], home[b]
+        ends = [[int(own)] if own >= 0 else [] for own in (found.server_link[s], found.server_link[t])]
+        own = all(free[link] >= bandwidth for end in ends for link in end)
+        assert find_route(routing.routes, array, s, t, bandwidth, True) == (first if own else -1)
+        for path in range(k):
+            count = route_links(routing.routes, array, s, t, path, True, out)
+            if path < len(expected):
+                assert out[:count].tolist() == [*ends[0], *expected[path], *ends[1]]
+            else:
+                assert count == -1
+
+
+@pytest.mark.parametrize("k", [1, 3, 6])
+@pytest.mark.parametrize(
+    "found", [topology("alpha"), tree((2, 3, 2), (1, 2, 4)), ring(9)], ids=lambda found: str(found.name)
+)
+def test_weighted_paths_by_the_slow_rule(found: Topology, k: int) -> None:
+    rng = np.random.default_rng(2)
+    for most in (1, 3, 10**15):
+        check_weighted(found, k, rng.integers(-1, most + 1, found.links).tolist(), int(rng.integers(0, most + 1)))
+
+
+@given(graphs(), st.integers(1, 5), st.data())
+@settings(max_examples=60)
+def test_weighted_paths_of_random_graphs(found: Topology, k: int, data: st.DataObject) -> None:
+    free = data.draw(st.lists(st.integers(-1, 3), min_size=found.links, max_size=found.links))
+    check_weighted(found, k, free, data.draw(st.integers(0, 3)))
+
+
+@pytest.mark.parametrize("name", ["beta", "gamma", "delta"])
+def test_weighted_paths_against_networkx(name: str) -> None:
+    """`shortest_simple_paths` with what is free as the weight, which is what the publication's program calls."""
+    found = topology(name)
+    routing = Routing(found)
+    rng = np.random.default_rng(4)
+    out = np.empty(routing.longest, np.int32)
+    for _ in range(4):
+        free = rng.integers(0, 50, found.links)
+        s, t = (int(server) for server in rng.choice(found.servers, 2, replace=False))
+        a, b = int(found.rack_of[s]), int(found.rack_of[t])
+        graph = switches_only(found, a, b)
+        for link, ends in enumerate(found.link_ends.tolist()):
+            if graph.has_edge(*ends):
+                graph.edges[ends]["free"] = int(free[link])
+        reference = islice(nx.shortest_simple_paths(graph, a, b, weight="free"), 3)
+        for k, path in enumerate(reference):
+            count = route_links(routing.routes, free, s, t, k, True, out)
+            assert free[out[1 : count - 1]].sum() == nx.path_weight(graph, path, "free")
 
 
 def test_a_server_with_several_links_is_never_passed_through() -> None:
@@ -269,10 +337,12 @@ def test_a_server_with_several_links_is_never_passed_through() -> None:
     out = np.empty(routing.longest, np.int32)
     free = found.link_capacity.copy()
     assert find_route(routing.routes, free, 0, 1, 1, False) == 0
-    assert out[: route_links(routing.routes, 0, 1, 0, out)].tolist() == [0, 2], "x - p - y"
+    assert out[: route_links(routing.routes, free, 0, 1, 0, False, out)].tolist() == [0, 2], "x - p - y"
     free[0] = 0
     k = find_route(routing.routes, free, 0, 1, 1, False)
-    assert out[: route_links(routing.routes, 0, 1, k, out)].tolist() == [1, 6, 5, 4, 2], "x - q - n - m - p - y"
+    assert out[: route_links(routing.routes, free, 0, 1, k, False, out)].tolist() == [1, 6, 5, 4, 2], (
+        "x - q - n - m - p - y"
+    )
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, True, "3", None, 1001])

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from fabric.filling import Filling, choose, filling
-from fabric.network import NetworkView, Provisioned
+from fabric.network import FAILED, NetworkView, Provisioned
 from fabric.routing import Routes, find_route
 from fabric.topology import Indices, Small
 from simcore.errors import UserError
@@ -59,7 +59,7 @@ def largest(view: NetworkView) -> list[int]:
 @kernel
 def widest(first: Indices, via: Indices, link_free: Ints, rack: int) -> int:
     """What a server that is its own rack has free, on the link of its that has most."""
-    most = 0
+    most = FAILED
     for edge in range(first[rack], first[rack + 1]):
         if via[edge] >= 0:
             most = max(most, link_free[via[edge]])

@@ -89,7 +89,7 @@ def score(scoring: Scoring, free: Ints, link_free: Ints, demand: Amounts, bandwi
             anything |= there > 0
         link = servers[server, 1]
         wire = link_free[link] if link >= 0 else widest(first, via, link_free, servers[server, 0])
-        scores[server] = points + wire * weights[resources] if anything else -1.0
+        scores[server] = points + max(wire, 0) * weights[resources] if anything else -1.0
 
 
 @kernel

@@ -32,8 +32,13 @@ def agents(asked: Namespace) -> int:
 
 
 def workloads(asked: Namespace) -> int:
-    """`binwright workloads`."""
+    """`binwright workloads [DEMAND...]`."""
     from itertools import groupby
+
+    if asked.demands:
+        return _draw_demands(asked)
+    if asked.draw or asked.sets:
+        raise UserError("no demand to draw", remedy=_DRAW)
 
     from workloads import catalogue
 
@@ -44,18 +49,56 @@ def workloads(asked: Namespace) -> int:
     return 0
 
 
+_DRAW = "Write for example `binwright workloads uniform azure-like --draw demands.png`."
+
+
+def _draw_demands(asked: Namespace) -> int:
+    """The densities of demands, each as the workload of a scenario on the smallest published fabric."""
+    from scenarios.build import build_workload
+    from scenarios.load import scenario_from
+
+    if not asked.draw:
+        raise UserError("is missing", key="--draw", remedy=_DRAW)
+    target = Path(asked.draw)
+    if not target.parent.is_dir():
+        raise UserError("there is no such folder", file=target.parent, key="--draw")
+    options = dict(map(_option, asked.sets))
+    held = {} if "load" in options else {"holding": 31}
+    scenarios = {
+        text: scenario_from(
+            {
+                "name": "demands",
+                "cluster": {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}},
+                "workload": {"requests": 20_000, **held, **options, "demand": _value(text, text)},
+                "agents": ["tetris"],
+            }
+        )
+        for text in asked.demands
+    }
+    from analysis.draw_demands import draw
+
+    try:
+        draw({text: build_workload(scenario, 0) for text, scenario in scenarios.items()}, target)
+    except ValueError as error:  # matplotlib's, about the ending
+        raise UserError(str(error), key="--draw", value=asked.draw) from None
+    out.print(f"Drawing: {asked.draw}", markup=False, highlight=False, soft_wrap=True)
+    return 0
+
+
 def topology(asked: Namespace) -> int:
     """`binwright topology NAME`."""
     from fabric.presets import topology as build
     from fabric.topology import tier_rows
 
-    if Path(asked.name).is_file():
-        network = build("file", path=asked.name)
+    options = dict(map(_option, asked.sets))
+    file = Path(asked.name)
+    if file.is_file() or file.suffix.lower() in (".csv", ".graphml"):
+        network = build("file", path=file, **options)
     else:
-        network = build(asked.name, **dict(map(_option, asked.sets)))
+        network = build(asked.name, **options)
     racks = f"{network.racks} racks, {network.switches} switches, {network.links} links"
     out.print(f"{network.name}: {network.servers} servers, {racks}", markup=False, highlight=False)
-    table = Table("tier", "switches above", "links", "capacity each", "total", "oversubscription", box=box.SIMPLE_HEAD)
+    table = Table("tier", "switches above", "links", "each", "total", "oversubscription", box=box.SIMPLE_HEAD)
     for tier in tier_rows(network):
         each = f"{tier.smallest:g}" if tier.smallest == tier.largest else f"{tier.smallest:g} to {tier.largest:g}"
         over = "-" if tier.oversubscription is None else f"{tier.oversubscription:.3g} : 1"
@@ -76,12 +119,17 @@ def topology(asked: Namespace) -> int:
 
 def _option(text: str) -> tuple[str, Any]:
     """`k=4` as an option; the value is YAML."""
-    import yaml
-
     name, equals, value = text.partition("=")
     if not equals:
         raise UserError("is no option", key=f"--set {text}", remedy="Write --set option=value.")
+    return name, _value(value, f"--set {text}")
+
+
+def _value(text: str, key: str) -> Any:
+    """What a text says as YAML."""
+    import yaml
+
     try:
-        return name, yaml.safe_load(value)
+        return yaml.safe_load(text)
     except yaml.YAMLError:
-        raise UserError("is no YAML value", key=f"--set {text}", remedy="Write --set option=value.") from None
+        raise UserError("is no YAML value", key=key) from None
