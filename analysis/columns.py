@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor, inf, isinf, log10
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+from simcore.errors import UnknownName, suggest
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,14 @@ class Metric:
         decimals = _decimals(scale * mean, scale * half)
         interval = "" if isinf(half) else f" ±{scale * half:,.{decimals}f}"
         return f"{scale * mean:,.{decimals}f}{interval}{unit}"
+
+    def between(self, mean: float, low: float | None, high: float | None, *, sign: str = "") -> str:
+        """The mean and the ends of its interval where there is one; `sign` "+" writes the signs of all."""
+        half = 0.0 if low is None or high is None else (high - low) / 2
+        scale, unit = self.scale(mean)
+        form = f"{sign},.{_decimals(scale * mean, scale * half)}f"
+        interval = "" if low is None or high is None else f" [{scale * low:{form}}, {scale * high:{form}}]"
+        return f"{scale * mean:{form}}{interval}{unit}"
 
 
 def _decimals(mean: float, half: float) -> int:
@@ -56,7 +69,6 @@ def _unit_of_time(seconds: float) -> tuple[float, str]:
 
 def metrics(resources: list[str], tiers: list[str]) -> list[Metric]:
     """Every metric that a table may show, in its order."""
-    first = resources[0]
     return [
         Metric("scheduled", "scheduled", "number", "more", "requests that got a place"),
         Metric("acceptance", "accepted %", "share", "more", "share of the offered requests that got a place"),
@@ -77,14 +89,46 @@ def metrics(resources: list[str], tiers: list[str]) -> list[Metric]:
         Metric("income", "income", "number", "more", "prices x amounts x hours held while the run lasted"),
         Metric("interrupted", "interrupted", "number", "less", "holding periods that a failure cut short"),
         Metric("lost", "lost", "number", "less", "of those, the ones that got no new place"),
-        Metric(
-            f"fragmentation_{first}",
-            "fragmentation %",
-            "share",
-            "less",
-            f"share of the free {first} that no flavour can use",
+        *(
+            Metric(f"fragmentation_{name}", "fragmentation %", "share", "less", f"free {name} that no flavour can use")
+            for name in resources[:1]
         ),
         Metric("servers", "servers", "number", "less", "at the end, with all expansion"),
         Metric("servers_used", "servers used", "number", "less", "holding something, mean over the run"),
         Metric("decision_us", "µs/decision", "number", "less", "the agent's own time for one decision"),
     ]
+
+
+def worth_showing(done: pl.DataFrame, resources: list[str], tiers: list[str]) -> list[Metric]:
+    """The metrics that say something about these finished runs: others are the same for every run, or say it twice."""
+    if not len(done):
+        return []
+    numbers = [name for name, kind in done.schema.items() if kind.is_numeric() and done[name].is_not_null().any()]
+    there = [metric for metric in metrics(resources, tiers) if metric.name in numbers]
+    hidden = {"acceptance"} if _any(done, "stopped") else {"scheduled"}
+    if _any(done, "wait_max") and "acceptance" in done.columns and done["acceptance"].min() == 1:
+        hidden.add("acceptance")  # all get a place in the end: waiting is what differs
+    for metric in there:
+        if metric.name in ("wait_mean", "wait_p95", "interrupted", "lost", "servers"):
+            hidden |= {metric.name} if done[metric.name].n_unique() == 1 else set()
+        elif metric.name.startswith("fragmentation_"):
+            hidden |= set() if _any(done, metric.name) else {metric.name}
+    return [metric for metric in there if metric.name not in hidden]
+
+
+def chosen(name: str, done: pl.DataFrame, resources: list[str], tiers: list[str]) -> Metric:
+    """The metric of a name: one of a table, or any other column of numbers in runs.parquet."""
+    for metric in metrics(resources, tiers):
+        if name == metric.name and name in done.columns:
+            return metric
+        if name in (f"{metric.name}_decisions", f"{metric.name}_end") and name in done.columns:
+            return replace(metric, name=name, heading=f"{metric.heading} ({name.rpartition('_')[2]})")
+    numbers = [column for column, kind in done.schema.items() if kind.is_numeric() and column != "seed"]
+    if name in numbers:
+        return Metric(name, name, "number", "neither", "a column of runs.parquet")
+    raise UnknownName("there is no such metric", key="metric", value=name, remedy=suggest(name, numbers))
+
+
+def _any(done: pl.DataFrame, name: str) -> bool:
+    """Is any of it there, and not 0?"""
+    return name in done.columns and bool((done[name].fill_null(0) != 0).any())

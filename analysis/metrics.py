@@ -74,7 +74,7 @@ def measure(
     capacity = np.hstack([capacity, np.tile(list(tiers.values()), (len(capacity), 1))]) if tiers else capacity
     there = np.diff(np.clip([*steps, finish], begin, finish)) @ capacity
     answered = np.array(record.sequence, np.int64)
-    used = _after_each(answered, decided[answered], held, end, demand)
+    used = after_each(answered, decided[answered], held, end, demand)
     grown = [change.decisions for change in simulation.changes if change.what == "expansion"]
     share = used / capacity[np.searchsorted(grown, np.arange(len(answered)), side="right")]
     share = share[(answered >= first) & (decided[answered] >= begin)]
@@ -84,7 +84,13 @@ def measure(
         metrics[f"allocation_{name}"] = _ratio(float(seconds @ demand[:, r]), float(there[r]))
         metrics[f"allocation_{name}_decisions"] = float(share[:, r].mean())
         metrics[f"allocation_{name}_end"] = float(share[-1, r])
+    # The load: what would be held if every request that some server could hold were placed when it arrives.
+    loading = np.arange(simulation.offered)
+    loading = loading[np.where(loading < first, got_place[loading], outcome[loading] != IMPOSSIBLE)]
+    arrival = asked.arrival[loading]
+    wanted = np.clip(np.minimum(arrival + asked.duration[loading], finish) - np.maximum(arrival, begin), 0, None)
     for r, name in enumerate(asked.resources):
+        metrics[f"load_{name}"] = _ratio(float(wanted @ asked.demand[loading, r]), float(there[r]))
         free = samples["free"][:, r]
         metrics[f"fragmentation_{name}"] = float((samples["stranded"][:, r] / np.maximum(free, 1)).mean())
     if prices:
@@ -110,7 +116,7 @@ def _capacity(simulation: Simulation) -> tuple[list[float], Ints]:
     return [-np.inf, *(time for time, _ in added)], total
 
 
-def _after_each(answered: Ints, times: Floats, held: Ints, end: Floats, demand: Ints) -> Ints:
+def after_each(answered: Ints, times: Floats, held: Ints, end: Floats, demand: Ints) -> Ints:
     """Quanta in use after every decision, int64 [k, resources].
 
     `answered` int64 [k] are the rows in order of decision, `times` float64 [k]; `held` int64 [h] are the rows that

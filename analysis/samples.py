@@ -15,7 +15,8 @@ KEPT = 128
 
 
 class Sampler:
-    """Rows of (time, servers, in use, waiting, and quanta free, used and stranded per resource).
+    """Rows of (time, decisions, changes and servers so far, in use, waiting, and quanta free, used, stranded and
+    installed per resource).
 
     Meant as the `watch` of `play`. When there are too many rows, every second one goes and the pace halves: runs of
     any length are covered evenly.
@@ -29,7 +30,8 @@ class Sampler:
         spread = ledger.spreads(flavours)
         # Where any flavour fits, one of the smallest does.
         self._flavours = np.concatenate([smallest(flavours[spread]), smallest(flavours[~spread])])
-        self._rows: list[tuple[float, int, int, int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = []
+        self._rows: list[tuple[float, int, int, int, int, int, *tuple[tuple[int, ...], ...]]] = []
+        self._installed: tuple[int, tuple[int, ...]] = (0, ())
         self._stride = 1
 
     def __call__(self) -> int:
@@ -40,12 +42,15 @@ class Sampler:
         self._rows.append(
             (
                 simulation.now,
+                len(simulation.record.sequence),
+                len(simulation.changes),
                 len(view.capacity),
                 in_use,
                 simulation.waiting,
                 tuple(view.free.sum(axis=(0, 1)).tolist()),
                 tuple(used.tolist()),
                 tuple(self._ledger.stranded(self._flavours).tolist()),
+                self._capacity(),
             )
         )
         if len(self._rows) > KEPT:
@@ -53,11 +58,21 @@ class Sampler:
             self._stride *= 2
         return self._stride
 
+    def _capacity(self) -> tuple[int, ...]:
+        """Quanta installed of each resource, failed servers included: summed again when there are more servers."""
+        capacity = self._simulation.view.capacity
+        if self._installed[0] != len(capacity):
+            self._installed = len(capacity), tuple(capacity.sum(axis=(0, 1)).tolist())
+        return self._installed[1]
+
     def columns(self) -> dict[str, Any]:
-        """The samples as columns: `time` float64 [k], `servers`, `in_use`, `waiting` int64 [k]; `free`, `used` and
-        `stranded` int64 [k, resources] quanta.
+        """The samples as columns: `time` float64 [k], `decisions`, `changes`, `servers`, `in_use`, `waiting`
+        int64 [k]; `free`, `used`, `stranded` and `capacity` int64 [k, resources] quanta.
         """
-        names = ("time", "servers", "in_use", "waiting", "free", "used", "stranded")
+        names = (
+            *("time", "decisions", "changes", "servers", "in_use", "waiting"),
+            *("free", "used", "stranded", "capacity"),
+        )
         return {name: np.array(column) for name, column in zip(names, zip(*self._rows, strict=True), strict=True)}
 
 

@@ -1,32 +1,190 @@
-"""Means with intervals, and paired comparison."""
+"""Intervals of means and paired comparison. All work along the last axis: [n] one sample, [k, n] k samples at once."""
 
 from __future__ import annotations
 
-from math import inf, nan, sqrt
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from simcore.vocabulary import Floats
 
-CONFIDENCE = 0.95
+CONFIDENCE, ALPHA, POWER = 0.95, 0.05, 0.8
+RESAMPLES = 2000
+EXACT = 50
+"""Up to so many pairs the signed-rank test is exact, beyond them the normal approximation is."""
+NOISE = 40
+"""Differences are told to so many bits of the values: what is smaller is what floats round."""
+SMALLEST = -900
+"""The exponent of values that count as 0: a difference must still be a normal float."""
 
 
-def mean_interval(values: Floats) -> tuple[float, float]:
-    """Mean and half width of its 95 % t interval; the half width of a single value is infinite.
+def by_count(matrix: Floats, statistic: Callable[[Floats], tuple[Any, ...]], outputs: int) -> list[Floats]:
+    """The outputs float64 [rows] of a statistic over each row's numbers; NaN is no number, and rows may have none.
+
+    `statistic` gets [k, n] without NaN, once for every n, and so needs to know nothing of what is missing.
+    """
+    found = np.full((outputs, len(matrix)), np.nan)
+    there = ~np.isnan(matrix)
+    count = there.sum(axis=1)
+    for n in np.unique(count[count > 0]):
+        rows = np.flatnonzero(count == n)
+        found[:, rows] = statistic(matrix[rows][there[rows]].reshape(len(rows), n))
+    return list(found)
+
+
+def mean_interval(values: Floats) -> tuple[Any, Any]:
+    """Mean and half width of its 95 % t interval, each [...]; the half width of a single value is infinite.
 
     Values that are all the same give a half width of 0, NaN anywhere gives NaN.
     """
-    n = len(values)
+    n = values.shape[-1]
     if n == 0:
-        return nan, nan
-    mean = float(np.mean(values))
+        return np.full(values.shape[:-1], np.nan)[()], np.full(values.shape[:-1], np.nan)[()]
+    mean = np.mean(values, axis=-1)
     if n == 1:
-        return mean, inf
-    return mean, float(stdtrit(n - 1, (1 + CONFIDENCE) / 2)) * float(np.std(values, ddof=1)) / sqrt(n)
+        return mean, np.full(values.shape[:-1], np.inf)[()]
+    return mean, stdtrit(n - 1, (1 + CONFIDENCE) / 2) * np.std(values, axis=-1, ddof=1) / np.sqrt(n)
 
 
-def differ(values: Floats, others: Floats) -> bool:
-    """Do paired values differ, as far as a 95 % t interval of the mean difference can tell?"""
-    mean, half = mean_interval(values - others)
+def differences(values: Floats, others: Floats) -> Floats:
+    """Paired differences [..., n], rounded to 2^-40 of the largest value, so that equal ones are equal.
+
+    As floats, .3 - .2 and .2 - .1 differ: ties would break, and no difference would be one. NaN stays NaN.
+    """
+    largest = np.fmax.reduce(np.fmax(abs(values), abs(others)), axis=-1, keepdims=True, initial=0)
+    step = np.ldexp(1.0, np.maximum(np.frexp(largest)[1], SMALLEST) - NOISE)
+    rounded: Floats = np.round((values - others) / step) * step
+    return rounded
+
+
+def differs(difference: Floats) -> Any:
+    """Are paired differences not 0 on average, as far as their 95 % t interval can tell? bool [...]."""
+    mean, half = mean_interval(difference)
     return abs(mean) > half
+
+
+def paired_t(difference: Floats) -> Any:
+    """Two-sided p of the paired t-test, [...]: 1 when nothing differs, 0 when all differ by the same."""
+    n = difference.shape[-1]
+    if n < 2:
+        return np.full(difference.shape[:-1], np.nan)[()]
+    mean = abs(np.mean(difference, axis=-1))
+    error = np.std(difference, axis=-1, ddof=1) / np.sqrt(n)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(mean == 0, 1.0, 2 * stdtr(n - 1, -mean / error))[()]
+
+
+def signed_rank(difference: Floats) -> Any:
+    """Two-sided p of Wilcoxon's signed-rank test of [k, n] differences, float64 [k]; zeros are out, ties share ranks.
+
+    Exact, ties included, for up to `EXACT` pairs: all 2^n signs are equally likely, and the sums of ranks that they
+    give are counted. 1 when nothing differs.
+    """
+    twice = _ranks(abs(difference))
+    total = twice.sum(axis=1)
+    positive = (twice * (difference > 0)).sum(axis=1)
+    larger = np.maximum(positive, total - positive)
+    if difference.shape[1] <= EXACT:
+        patterns, pattern = np.unique(np.sort(twice, axis=1), axis=0, return_inverse=True)
+        return np.minimum(1.0, 2 * _tails(patterns)[pattern.reshape(-1), larger])
+    with np.errstate(invalid="ignore"):
+        z = (larger - total / 2) / np.sqrt((twice.astype(np.float64) ** 2).sum(axis=1) / 4)
+    return np.where(total == 0, 1.0, 2 * ndtr(-z))
+
+
+def _ranks(sizes: Floats) -> Any:
+    """Twice the rank of each size [k, n] in its row, int64: 2 for the smallest, 0 for a size of zero; ties share."""
+    k, n = sizes.shape
+    order = np.argsort(sizes, axis=1, kind="stable")
+    ordered = np.take_along_axis(sizes, order, axis=1)
+    change = ordered[:, 1:] != ordered[:, :-1]
+    edge = np.ones((k, 1), bool)
+    place = np.arange(n)
+    first = np.maximum.accumulate(np.where(np.hstack([edge, change]), place, 0), axis=1)
+    last = np.minimum.accumulate(np.where(np.hstack([change, edge]), place, n)[:, ::-1], axis=1)[:, ::-1]
+    zeros = (sizes == 0).sum(axis=1, keepdims=True)
+    twice = np.empty((k, n), np.int64)
+    np.put_along_axis(twice, order, np.where(ordered == 0, 0, first + last + 2 - 2 * zeros), axis=1)
+    return twice
+
+
+def _tails(ranks: Any) -> Floats:
+    """The chance of a sum of ranks with random signs of at least s, float64 [k, largest sum + 1] by [k, n] ranks."""
+    chance = np.zeros((len(ranks), int(ranks.sum(axis=1).max(initial=0)) + 1))
+    chance[:, 0] = 1
+    sums = np.arange(chance.shape[1])
+    for rank in ranks.T:
+        before = sums - rank[:, None]
+        chance = (chance + np.where(before < 0, 0, np.take_along_axis(chance, np.maximum(before, 0), axis=1))) / 2
+    tails: Floats = chance[:, ::-1].cumsum(axis=1)[:, ::-1]
+    return tails
+
+
+def holm(p: Floats) -> Floats:
+    """Holm's step-down correction of a family of p-values [m]; NaN is no member of it and stays NaN."""
+    adjusted = np.full(len(p), np.nan)
+    order = np.argsort(p, kind="stable")[: int((~np.isnan(p)).sum())]  # NaN comes last
+    steps = p[order] * np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+    return adjusted
+
+
+def skewness(values: Floats) -> Any:
+    """The adjusted Fisher-Pearson coefficient G1, [...]; NaN below three values or without any variance."""
+    n = values.shape[-1]
+    if n < 3:
+        return np.full(values.shape[:-1], np.nan)[()]
+    off = values - values.mean(axis=-1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        g1 = (off**3).mean(axis=-1) / (off**2).mean(axis=-1) ** 1.5
+    return g1 * np.sqrt(n * (n - 1)) / (n - 2)
+
+
+def bootstrap(values: Floats) -> tuple[Any, Any]:
+    """Low and high of the 95 % BCa bootstrap interval of the means of [k, n] values, each [k] (Efron 1987).
+
+    Every row is resampled by the same draws, which depend on n only. Without variance both ends are the mean.
+    """
+    n = values.shape[1]
+    mean = values.mean(axis=1)
+    off = values - mean[:, None]
+    means = np.sort(off @ _draws(n), axis=1)
+    below = (means < 0).sum(axis=1) + (means == 0).sum(axis=1) / 2
+    bias = ndtri(np.clip(below / RESAMPLES, 1 / RESAMPLES, 1 - 1 / RESAMPLES))
+    square = (off**2).sum(axis=1)
+    acceleration = (off**3).sum(axis=1) / np.where(square > 0, 6 * square**1.5, 1)
+    ends = []
+    for side in (ndtri((1 - CONFIDENCE) / 2), ndtri((1 + CONFIDENCE) / 2)):
+        level = ndtr(bias + (bias + side) / (1 - acceleration * (bias + side)))
+        place = np.clip(level * (RESAMPLES + 1) - 1, 0, RESAMPLES - 1)
+        lower = np.floor(place).astype(np.int64)
+        upper = np.minimum(lower + 1, RESAMPLES - 1)
+        rows = np.arange(len(values))
+        ends.append(mean + means[rows, lower] + (place - lower) * (means[rows, upper] - means[rows, lower]))
+    return ends[0], ends[1]
+
+
+@lru_cache(maxsize=2)
+def _draws(n: int) -> Floats:
+    """What each of n values weighs in the means of resamples, float64 [n, resamples]."""
+    return np.random.default_rng(n).multinomial(n, np.full(n, 1 / n), RESAMPLES).T / n
+
+
+def seeds_needed(deviation: Floats, effect: Floats) -> Any:
+    """How many pairs a paired t-test needs to see an effect at level .05 with power .8, float64 [k]; at least 2.
+
+    `deviation` [k] is that of the paired differences. The smallest n that is not below the square of
+    (t(n - 1, .975) + t(n - 1, .8)) deviation / effect; NaN where the effect is 0.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(effect > 0, (deviation / effect) ** 2, np.nan)
+    # With quantiles of the normal distribution too few, by four at most.
+    n = np.maximum(2.0, np.ceil((ndtri(1 - ALPHA / 2) + ndtri(POWER)) ** 2 * ratio))
+    while True:
+        short = n < (stdtrit(n - 1, 1 - ALPHA / 2) + stdtrit(n - 1, POWER)) ** 2 * ratio
+        if not short.any():
+            return n
+        n += short

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from analysis.columns import Metric, metrics
-from analysis.stats import differ, mean_interval
+import numpy as np
+import numpy.typing as npt
+
+from analysis.cells import Cells
+from analysis.columns import Metric, worth_showing
+from analysis.stats import by_count, differences, differs, mean_interval
+from analysis.terminal import fitted
+from simcore.vocabulary import Floats
 
 if TYPE_CHECKING:
     import polars as pl
     import rich.table
 
     from analysis.results import Results
+
+Bools = npt.NDArray[np.bool_]
 
 BEST, TIED = "*", "="
 
@@ -46,45 +55,22 @@ class Table:
 
     def __init__(self, results: Results) -> None:
         self.swept = results.swept
-        done = results.done
-        self.metrics = _worth_showing(done, results)
-        self.rows: list[Row] = []
-        for key, group in (
-            results.runs.group_by(self.swept, maintain_order=True) if self.swept else [((), results.runs)]
-        ):
-            self.rows += self._rows(key, group)
+        done, cells = results.done, Cells(results.runs, self.swept)
+        self.metrics = worth_showing(done, results.resources, results.tiers)
+        columns = [_column(metric, cells) for metric in self.metrics]
+        self.rows = [
+            Row(tuple(point), agent, runs, failed, tuple(column[number] for column in columns))
+            for number, (*point, agent, runs, failed) in enumerate(
+                zip(
+                    *cells.heads.to_dict(as_series=False).values(),
+                    cells.runs.tolist(),
+                    cells.failed.tolist(),
+                    strict=True,
+                )
+            )
+        ]
         self._several_seeds = any(row.runs - row.failed > 1 for row in self.rows)
         self._seeds_matter = _vary(done, [*self.swept, "agent"], self.metrics)
-
-    def _rows(self, point: tuple[Any, ...], group: pl.DataFrame) -> list[Row]:
-        import polars as pl
-
-        agents = group["agent"].unique(maintain_order=True).to_list()
-        by_agent = {agent: group.filter(pl.col("agent") == agent).sort("seed") for agent in agents}
-        done = {agent: runs.filter(pl.col("status") == "done") for agent, runs in by_agent.items()}
-        columns = [self._column(metric, done) for metric in self.metrics]
-        return [
-            Row(
-                point,
-                agent,
-                len(by_agent[agent]),
-                len(by_agent[agent]) - len(done[agent]),
-                tuple(column.get(agent) for column in columns),
-            )
-            for agent in agents
-        ]
-
-    def _column(self, metric: Metric, done: dict[str, pl.DataFrame]) -> dict[str, Cell]:
-        done = {agent: runs.drop_nulls(metric.name) for agent, runs in done.items()}
-        values = {agent: runs[metric.name].to_numpy() for agent, runs in done.items() if len(runs)}
-        intervals = {agent: mean_interval(numbers) for agent, numbers in values.items()}
-        if metric.better == "neither":
-            return {agent: Cell(*interval) for agent, interval in intervals.items()}
-        sign = 1 if metric.better == "more" else -1
-        best = max(intervals, key=lambda agent: sign * intervals[agent][0], default="")
-        tied = {agent for agent in values if not _told_apart(done[agent], done[best], metric.name)}
-        marks = dict.fromkeys(tied, TIED) | {best: BEST} if len(tied) < len(values) else {}
-        return {agent: Cell(*intervals[agent], marks.get(agent, "")) for agent in values}
 
     @property
     def headings(self) -> list[str]:
@@ -117,30 +103,54 @@ class Table:
 
     def rich(self, width: int) -> rich.table.Table:
         """For a terminal: as many metrics as fit its width, the others are named below."""
-        from rich import box
-        from rich.table import Table as RichTable
-        from rich.text import Text
-
         texts = self.texts()
-        widths = [max(map(len, column)) + 3 for column in zip(self.headings, *texts, strict=True)]
-        shown = first = len(self.swept) + 2
-        while shown < len(widths) and (shown == first or sum(widths[: shown + 1]) <= width):
-            shown += 1
-        caption = self.legend
-        if shown < len(widths):
-            caption += f" Wider terminals show: {', '.join(self.headings[shown:])}."
-        table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, caption=caption, caption_justify="left")
-        for number, heading in enumerate(self.headings[:shown]):
-            table.add_column(heading, justify="right" if number >= first - 1 else "left", no_wrap=number >= first)
-        for number, (row, line) in enumerate(zip(self.rows, texts, strict=True)):
-            if number and row.point != self.rows[number - 1].point:
-                table.add_section()
-            table.add_row(*(Text(text, style="bold green" if text.endswith(BEST) else "") for text in line[:shown]))
-        return table
+        return fitted(
+            self.headings,
+            texts,
+            width,
+            first=len(self.swept) + 2,
+            groups=[row.point for row in self.rows],
+            styles=[["bold green" if text.endswith(BEST) else "" for text in line] for line in texts],
+            caption=self.legend,
+        )
 
     def __str__(self) -> str:
         lines = [self.headings, ["---"] * len(self.headings), *self.texts()]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines) + f"\n\n{self.legend}\n"
+
+    def _repr_markdown_(self) -> str:
+        return str(self)
+
+
+def _column(metric: Metric, cells: Cells) -> list[Cell | None]:
+    """A metric's cell for every cell of runs; None where no finished run has a value."""
+    values = cells.matrix(metric.name)
+    mean, half = by_count(values, mean_interval, 2)
+    best, tied = _standing(metric, cells, values, mean)
+    marks = np.where(best, BEST, np.where(tied, TIED, ""))
+    return [
+        None if isnan(one) else Cell(one, interval, mark)
+        for one, interval, mark in zip(mean.tolist(), half.tolist(), marks.tolist(), strict=True)
+    ]
+
+
+def _standing(metric: Metric, cells: Cells, values: Floats, mean: Floats) -> tuple[Bools, Bools]:
+    """Which cells are the best of their point, and which the seeds can't tell from it, bool [cells] each.
+
+    None where nothing is told apart, nor where neither more nor less is better.
+    """
+    there = ~np.isnan(mean)
+    nobody = np.zeros(len(mean), bool)
+    if metric.better == "neither" or not there.any():
+        return nobody, nobody
+    order = np.lexsort((-mean if metric.better == "more" else mean, cells.point))  # NaN last, the first of equals first
+    first = np.unique(cells.point[order], return_index=True)[1]
+    best = order[first][cells.point]
+    (differ,) = by_count(differences(values, values[best]), lambda some: (differs(some),), 1)
+    told = differ == 1
+    marked = there & (np.bincount(cells.point, there & told) > 0)[cells.point]
+    own = best == np.arange(len(best))
+    return marked & own, marked & ~told & ~own
 
 
 def _vary(done: pl.DataFrame, groups: list[str], metrics: list[Metric]) -> bool:
@@ -150,27 +160,3 @@ def _vary(done: pl.DataFrame, groups: list[str], metrics: list[Metric]) -> bool:
     names = [metric.name for metric in metrics if metric.name != "decision_us"]
     counts = done.group_by(groups).agg(pl.col(names).n_unique()).select(names)
     return any((counts[name] > 1).any() for name in names)
-
-
-def _told_apart(ours: pl.DataFrame, theirs: pl.DataFrame, metric: str) -> bool:
-    """Can the seeds that both agents were run on tell them apart?"""
-    pairs = ours.join(theirs, on="seed", suffix="_theirs")
-    return len(pairs) > 1 and differ(pairs[metric].to_numpy(), pairs[f"{metric}_theirs"].to_numpy())
-
-
-def _worth_showing(done: pl.DataFrame, results: Results) -> list[Metric]:
-    """The metrics that say something about these runs: the others are the same for every run, or say it twice."""
-    if not len(done):
-        return []
-    hidden = {"acceptance"} if done["stopped"].sum() else {"scheduled"}
-    if done["wait_max"].max() and done["acceptance"].min() == 1:
-        hidden.add("acceptance")  # all get a place in the end: waiting is what differs
-    for name in ("wait_mean", "wait_p95", "interrupted", "lost", "servers"):
-        if done[name].n_unique() == 1:
-            hidden.add(name)
-    shown = [metric for metric in metrics(results.resources, results.tiers) if metric.name not in hidden]
-    return [metric for metric in shown if metric.name in done.columns and _says_something(metric, done)]
-
-
-def _says_something(metric: Metric, done: pl.DataFrame) -> bool:
-    return not metric.name.startswith("fragmentation") or bool((done[metric.name] != 0).any())

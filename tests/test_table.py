@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
+from scipy.stats import t as student
 
 from analysis.columns import Metric, metrics
 from analysis.results import Results
-from analysis.stats import differ, mean_interval
+from analysis.stats import differences, differs, mean_interval
 from analysis.table import BEST, TIED, Cell, Table
 from scenarios.load import scenario_from
 from simcore.errors import ResultsError
@@ -141,9 +145,111 @@ def test_intervals_are_those_of_students_t() -> None:
 
 def test_differ_is_about_pairs() -> None:
     values = pl.Series([1.0, 50.0, 100.0]).to_numpy()
-    assert differ(values, values - 1)
-    assert not differ(values, values)
-    assert not differ(values, values[::-1])
+    assert differs(differences(values, values - 1))
+    assert not differs(differences(values, values))
+    assert not differs(differences(values, values[::-1]))
+
+
+# -- beside a slow one -------------------------------------------------------------------------------------------------
+
+
+def slow_rows(found: Table, runs: list[dict[str, Any]], swept: list[str]) -> list[list[Any]]:
+    """What the table must say, one cell after another: point, agent, runs, failed, then (mean, half, mark) or None."""
+    rows = []
+    points = list(dict.fromkeys(tuple(run[key] for key in swept) for run in runs))
+    for point in points:
+        here = [run for run in runs if tuple(run[key] for key in swept) == point]
+        by_agent = {
+            agent: [run for run in here if run["agent"] == agent] for agent in {run["agent"]: 0 for run in here}
+        }
+        columns = [slow_column(one, by_agent) for one in found.metrics]
+        for agent, own in by_agent.items():
+            failures = sum(run["status"] != "done" for run in own)
+            rows.append([point, agent, len(own), failures, *(column.get(agent) for column in columns)])
+    return rows
+
+
+def slow_column(metric: Metric, by_agent: dict[str, list[dict[str, Any]]]) -> dict[str, tuple[float, float, str]]:
+    values = {
+        agent: {run["seed"]: run[metric.name] for run in sorted(runs, key=lambda run: run["seed"])}
+        for agent, runs in by_agent.items()
+    }
+    values = {
+        agent: {seed: float(x) for seed, x in numbers.items() if x is not None} for agent, numbers in values.items()
+    }
+    intervals = {agent: slow_interval(list(numbers.values())) for agent, numbers in values.items() if numbers}
+    marks = dict.fromkeys(intervals, "")
+    if metric.better != "neither" and intervals:
+        sign = 1 if metric.better == "more" else -1
+        best = max(intervals, key=lambda agent: sign * intervals[agent][0])
+        pairs = {
+            agent: [values[agent][seed] - values[best][seed] for seed in values[agent] if seed in values[best]]
+            for agent in intervals
+        }
+        told = {agent for agent, some in pairs.items() if len(some) > 1 and slow_told(some)}
+        if told:
+            marks = {agent: BEST if agent == best else "" if agent in told else TIED for agent in intervals}
+    return {agent: (*interval, marks[agent]) for agent, interval in intervals.items()}
+
+
+def slow_interval(numbers: list[float]) -> tuple[float, float]:
+    n, mean = len(numbers), sum(numbers) / len(numbers)
+    if n == 1:
+        return mean, float("inf")
+    deviation = (sum((x - mean) ** 2 for x in numbers) / (n - 1)) ** 0.5
+    return mean, float(student.ppf(0.975, n - 1)) * deviation / n**0.5
+
+
+def slow_told(differences: list[float]) -> bool:
+    mean, half = slow_interval(differences)
+    return abs(mean) > half
+
+
+eighths = st.integers(0, 16).map(lambda number: number / 8)
+"""Whose sums and differences no float rounds."""
+some_runs = st.lists(
+    st.tuples(
+        st.sampled_from([None, 1, 2]),
+        st.sampled_from("abc"),
+        st.integers(0, 5),
+        st.none() | eighths,
+        eighths,
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=24,
+    unique_by=lambda one: one[:3],
+)
+
+
+@given(some_runs)
+def test_the_table_says_what_one_cell_after_another_would(drawn: list[tuple[Any, ...]]) -> None:
+    runs = [
+        row(agent, seed, point={"key": point}, acceptance=share, servers_used=used, wait_mean=used)
+        if done
+        else failed(agent, seed, point={"key": point})
+        for point, agent, seed, share, used, done in drawn
+    ]
+    with TemporaryDirectory() as folder:
+        found = table(Path(folder), runs)
+    wanted = slow_rows(found, runs, ["key"])
+    got: list[list[Any]] = [
+        [
+            one.point,
+            one.agent,
+            one.runs,
+            one.failed,
+            *(cell and (cell.mean, cell.half, cell.mark) for cell in one.cells),
+        ]
+        for one in found.rows
+    ]
+    assert [line[:4] for line in got] == [line[:4] for line in wanted]
+    for line, slow in zip(got, wanted, strict=True):
+        for cell, other in zip(line[4:], slow[4:], strict=True):
+            assert (cell is None) == (other is None)
+            if cell is not None:
+                assert cell[:2] == pytest.approx(other[:2], rel=1e-9, abs=1e-12)
+                assert cell[2] == other[2]
 
 
 # -- what is written ---------------------------------------------------------------------------------------------------

@@ -1,0 +1,62 @@
+"""Runs by point of the sweep and agent: what tables and comparisons compute their statistics over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simcore.vocabulary import Floats, Ints
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+LARGEST = 1e90
+"""Larger values are of no metric, but of a spoilt file; their squares would be no numbers."""
+
+
+class Cells:
+    """The runs of a frame in cells, one per point (of the values of `keys`) and agent.
+
+    `heads` has a row per cell, with the keys and the agent; `point` numbers its point. Cells of a point are neighbours,
+    points and agents in order of first appearance. `runs` and `failed` count. All int64 [cells].
+    """
+
+    def __init__(self, runs: pl.DataFrame, keys: Sequence[str]) -> None:
+        import polars as pl
+
+        runs = runs.with_columns(pl.Series("_point", _numbered(runs, keys))).sort("_point", maintain_order=True)
+        self._cell = _numbered(runs, ["_point", "agent"])
+        first = np.unique(self._cell, return_index=True)[1]
+        self.point: Ints = runs["_point"].to_numpy()[first]
+        self.heads = runs[first].select(*keys, "agent")
+        self._done = (runs["status"] == "done").to_numpy()
+        self.runs: Ints = np.bincount(self._cell)
+        self.failed: Ints = np.bincount(self._cell[~self._done], minlength=len(self.runs))
+        self._seed = runs.select(pl.col("seed").rank("dense").over("_point"))["seed"].to_numpy().astype(np.int64) - 1
+        self._runs = runs
+
+    def matrix(self, metric: str) -> Floats:
+        """A metric, float64 [cells, seeds]: NaN where no run finished, or without a value.
+
+        A column is one seed within a point, so that rows of a point are paired column by column.
+        """
+        import polars as pl
+
+        values = self._runs[metric].cast(pl.Float64).to_numpy()
+        found = np.full((len(self.runs), int(self._seed.max()) + 1), np.nan)
+        use = self._done & (abs(values) < LARGEST)
+        found[self._cell[use], self._seed[use]] = values[use]
+        return found
+
+
+def _numbered(frame: pl.DataFrame, keys: Sequence[str]) -> Ints:
+    """The number of each row's values of `keys`, int64 [rows]; from 0, in order of first appearance."""
+    if not keys:
+        return np.zeros(len(frame), np.int64)
+    groups = frame.with_row_index("_row").group_by(keys, maintain_order=True).agg("_row")["_row"]
+    numbers = np.empty(len(frame), np.int64)
+    numbers[groups.explode().to_numpy()] = np.repeat(np.arange(len(groups)), groups.list.len().to_numpy())
+    return numbers

@@ -1,0 +1,32 @@
+"""Which network a run had: what the scenario says, at the run's point of the sweep."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from analysis.results import Results
+
+AT = ("cluster", "network", "topology")
+
+
+def network_of(results: Results, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Name and options of a run's topology, whose row of the runs says its point of the sweep; empty without one."""
+    data: Any = yaml.safe_load(results.scenario_file.read_text("utf-8"))
+    for key in results.swept:
+        keys = tuple(key.split("."))
+        if keys[: len(AT)] == AT or AT[: len(keys)] == keys:
+            _set(data, keys, row[key])
+    for key in AT:
+        data = data.get(key) if isinstance(data, dict) else data
+    return data if isinstance(data, dict) else {data: {}} if data else {}
+
+
+def _set(data: Any, keys: tuple[str, ...], value: Any) -> None:
+    for key in keys[:-1]:
+        data = data.setdefault(key, {})
+    # The column of a sweep has what is no plain value as JSON.
+    data[keys[-1]] = json.loads(value) if isinstance(value, str) and value.startswith(("{", "[")) else value

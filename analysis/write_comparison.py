@@ -1,0 +1,214 @@
+"""A comparison as text: for terminals, Markdown and LaTeX. The numbers and what they mean are compare.py's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from analysis.columns import Metric
+from analysis.terminal import fitted
+
+if TYPE_CHECKING:
+    import rich.console
+
+    from analysis.compare import Comparison
+
+Line = list[str]
+STYLES = {"better": "bold green", "worse": "red"}
+SAME = "="
+MOST = 100
+"""More rows of a metric than that a terminal does not get."""
+MANY = 1_000_000
+"""More seeds than that nobody runs."""
+BETTER = {"more": ", more is better", "less": ", less is better", "neither": ""}
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "|": r"\textbar{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "[": "{[}",  # after the end of a row it would begin an option
+    "µ": r"\textmu{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+
+
+def terminal(comparison: Comparison, width: int) -> rich.console.Group:
+    """A rich table per metric, and what they mean below."""
+    from rich.console import Group
+    from rich.text import Text
+
+    first = len(comparison.keys) + 2
+    tables = [
+        fitted(
+            headings(comparison),
+            [line for _, line in lines[:MOST]],
+            width,
+            first=first,
+            groups=[tuple(row[key] for key in comparison.keys) for row, _ in lines[:MOST]],
+            styles=[_styles(row, line) for row, line in lines[:MOST]],
+            title=title(metric),
+            caption=f"{len(lines) - MOST:,} more rows: --format csv has all." if len(lines) > MOST else "",
+        )
+        for metric, lines in blocks(comparison)
+    ]
+    return Group(*tables, Text(legend(comparison), style="italic"))
+
+
+def markdown(comparison: Comparison) -> str:
+    """A table per metric, and what they mean below."""
+    parts = []
+    for metric, lines in blocks(comparison):
+        table = [headings(comparison), ["---"] * len(headings(comparison)), *(line for _, line in lines)]
+        rows = (" | ".join(cell.replace("|", r"\|") for cell in line) for line in table)
+        parts.append(f"**{title(metric)}**\n\n" + "\n".join(f"| {row} |" for row in rows))
+    return "\n\n".join([*parts, legend(comparison)]) + "\n"
+
+
+def latex(comparison: Comparison) -> str:
+    """One `tabular` with a block per metric; needs booktabs and textcomp, which LaTeX has since 2020."""
+    heads = headings(comparison)
+    first = len(comparison.keys) + 1
+    lines = [
+        r"% \usepackage{booktabs}",
+        *(f"% {note}" for note in legend(comparison).splitlines()),
+        rf"\begin{{tabular}}{{{'l' * first}{'r' * (len(heads) - first)}}}",
+        r"\toprule",
+        _latex_row([_escaped(heading) for heading in heads]),
+    ]
+    for metric, block in blocks(comparison):
+        lines += [r"\midrule", rf"\multicolumn{{{len(heads)}}}{{l}}{{\textit{{{_escaped(title(metric))}}}}} \\"]
+        lines += [_latex_row([*map(_escaped, line[:first]), *map(_number, line[first:])]) for _, line in block]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def legend(comparison: Comparison) -> str:
+    """What the columns say, and what was left out."""
+    frame = comparison.frame
+    if not len(frame):
+        return "No run finished: there is nothing to compare."
+    if not frame["interval"].is_not_null().any():
+        notes = ["One seed: no intervals, and nothing is told apart."]
+    else:
+        notes = ["Mean with its 95 % interval over the seeds: ± from Student's t."]
+        if (frame["interval"] == "bootstrap").any():
+            notes[0] = notes[0][:-1] + ", [low, high] by bootstrap where a metric is skewed."
+    if frame["pairs"].sum():
+        family = max(map(len, frame.filter(frame["pairs"] > 1).partition_by("metric")), default=0)
+        notes.append(
+            f"Differences to {comparison.baseline} are paired by seed, with 95 % t intervals; p-values are corrected "
+            f"by Holm for {_count(family, 'comparison')} per metric. {SAME} not told apart by these seeds."
+        )
+    else:
+        notes.append("Nothing is there to compare with.")
+    failed = frame.filter(frame["metric"] == frame["metric"][0])["failed"].sum()
+    if failed:
+        notes.append(f"{_count(int(failed), 'failed run')} left out.")
+    alone = frame.filter(frame["verdict"].is_null() & (frame["n"] > 0)).select(*comparison.keys, "agent").n_unique()
+    if alone:
+        notes.append(f"{_count(alone, 'row')} without a seed in common with the baseline.")
+    if len(comparison.versions) > 1:
+        notes.append(f"Different versions of Binwright wrote these runs: {', '.join(comparison.versions)}.")
+    return " ".join(notes)
+
+
+def blocks(comparison: Comparison) -> Iterator[tuple[Metric, list[tuple[dict[str, Any], Line]]]]:
+    """Every metric with its rows, and their cells as text."""
+    by_metric = comparison.frame.partition_by("metric", as_dict=True)
+    for metric in comparison.metrics:
+        yield metric, [(row, _line(comparison, metric, row)) for row in by_metric[metric.name,].iter_rows(named=True)]
+
+
+def headings(comparison: Comparison) -> Line:
+    """Of the cells in a line of `blocks`."""
+    return [
+        *comparison.keys,
+        "agent",
+        "mean",
+        "difference",
+        "verdict",
+        "%",
+        "p (Wilcoxon)",
+        "p (t)",
+        "runs",
+        "seeds for 1 %",
+    ]
+
+
+def title(metric: Metric) -> str:
+    """The metric, and which way is better."""
+    return metric.heading + BETTER[metric.better]
+
+
+def _line(comparison: Comparison, metric: Metric, row: dict[str, Any]) -> Line:
+    runs = f"{row['n']}/{row['n'] + row['failed']}" if row["failed"] else str(row["n"])
+    if row["verdict"] != "baseline" and row["pairs"] != row["n"]:
+        runs += f" ({_count(row['pairs'], 'pair')})"
+    own = row["verdict"] == "baseline"
+    return [
+        *(str(row[key]) for key in comparison.keys),
+        row["agent"],
+        "-" if row["mean"] is None else _mean(metric, row),
+        "baseline" if own else _difference(metric, row),
+        {"not told apart": SAME, "baseline": "", None: "-"}.get(row["verdict"], row["verdict"]),
+        "" if own else "-" if row["relative"] is None else _relative(row["relative"]),
+        "" if own else _p(row["p_wilcoxon_holm"]),
+        "" if own else _p(row["p_t_holm"]),
+        runs,
+        "" if own else _seeds(row["seeds_for_1pct"]),
+    ]
+
+
+def _mean(metric: Metric, row: dict[str, Any]) -> str:
+    if row["interval"] == "bootstrap":
+        return metric.between(row["mean"], row["low"], row["high"])
+    return metric.write(row["mean"], float("inf") if row["half"] is None else row["half"])
+
+
+def _difference(metric: Metric, row: dict[str, Any]) -> str:
+    if row["diff"] is None:
+        return "-"
+    return metric.between(row["diff"], row["diff_low"], row["diff_high"], sign="+")
+
+
+def _relative(percent: float) -> str:
+    decimals = 2 if abs(percent) < 10 else 1 if abs(percent) < 100 else 0
+    return f"{percent:+,.{decimals}f}"
+
+
+def _p(p: float | None) -> str:
+    if p is None or isnan(p):
+        return "-"
+    return "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+
+
+def _seeds(seeds: int | None) -> str:
+    return "-" if seeds is None else f"{seeds:,}" if seeds <= MANY else f">{MANY:,}"
+
+
+def _styles(row: dict[str, Any], line: Line) -> Line:
+    return [STYLES.get(row["verdict"], "")] * len(line)
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def _escaped(text: str) -> str:
+    return "".join(LATEX.get(sign, sign) for sign in text)
+
+
+def _number(text: str) -> str:
+    """A cell of numbers in mathematics, so that minus signs are; words as they are."""
+    if not any(sign.isdigit() for sign in text):
+        return {"-": "--", SAME: "$=$"}.get(text, text)
+    text = re.sub(r"(?<=\d),(?=\d)", "{,}", text)
+    text = re.sub(r" (\(.*\)|min|s|h|d)$", r"\\mbox{ \1}", text).replace(" ±", r" \pm ")
+    return f"${text}$"
+
+
+def _latex_row(cells: Line) -> str:
+    return f"{' & '.join(cells)} \\\\"
