@@ -1,42 +1,42 @@
-"""Figures of results. Drawn without pyplot: no window, no global state."""
+"""The table as a figure: mean and 95 % interval of every agent, a panel per metric."""
 
 from __future__ import annotations
 
-from math import ceil, isfinite
-from pathlib import Path
+from math import isfinite
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.columns import Metric
-from analysis.results import Results
+from analysis.figures.chosen import Chosen, short
+from analysis.figures.style import Look, grid, heading, legend, new, tidy
 from analysis.table import Table
+from simcore.errors import ResultsError
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
-"""Okabe and Ito's, told apart by colour-blind readers too; agents beyond them start over with another marker."""
-MARKERS = "osD^vPX*"
 PANELS = 6
 """More metrics than that are left to the table."""
 ROWS = 60
 """More agents times points than that are, too."""
 
 
-def summary(results: Results) -> Path | None:
-    """The table as a figure: mean and 95 % interval of every agent, a panel per metric; returns the PNG's path.
-
-    None when there is nothing to see, or more than one can: `ROWS` of a sweep that is not one number.
-    """
-    table = Table(results)
+def draw(chosen: Chosen) -> Figure:
+    """The summary; refuses when there is nothing to see, or more than one can: `ROWS` of a sweep of no one number."""
+    table = Table(chosen.results)
     panels = [(number, metric) for number, metric in enumerate(table.metrics) if _worth_a_panel(number, metric, table)]
     panels = panels[:PANELS]
     numeric = len(table.swept) == 1 and all(isinstance(row.point[0], int | float) for row in table.rows)
     if not panels or (not numeric and len(table.rows) > ROWS):
-        return None
-    columns = min(3, len(panels))
-    height = 2.4 if numeric else 1.2 + 0.22 * len(table.rows)
-    figure = Figure(figsize=(3.6 * columns, 0.4 + height * ceil(len(panels) / columns)), layout="constrained")
-    axes = figure.subplots(ceil(len(panels) / columns), columns, squeeze=False)
+        raise ResultsError(
+            "a summary says nothing, or too much",
+            file=chosen.results.folder,
+            remedy=f"It needs a metric that differs, and at most {ROWS} rows of the table.",
+        )
+    width = chosen.options.width or "page"
+    lines, columns = grid(len(panels), 3 if width == "page" else 1)
+    height = 2.0 if numeric else 0.7 + 0.15 * len(table.rows)
+    figure = new(width, 0.5 + height * lines)
+    axes = figure.subplots(lines, columns, squeeze=False)
     for place, ax in enumerate(axes.flat):
         if place >= len(panels):
             ax.set_axis_off()
@@ -44,23 +44,19 @@ def summary(results: Results) -> Path | None:
         number, metric = panels[place]
         cells = [cell for row in table.rows if (cell := row.cells[number])]
         scale, unit = metric.scale(max(abs(cell.mean) for cell in cells))
-        heading = metric.heading + (unit and f",{unit}") + (" (less is better)" if metric.better == "less" else "")
+        words = metric.heading + (unit and f",{unit}") + (" (less is better)" if metric.better == "less" else "")
+        tidy(ax)
         if numeric:
-            _lines(ax, number, scale, table)
-            ax.set_xlabel(table.swept[0])
-            ax.set_ylabel(heading)
+            _lines(ax, number, scale, table, chosen.look)
+            ax.set_xlabel(short(table.swept[0]))
+            ax.set_ylabel(words)
         else:
-            _dots(ax, number, scale, table, named=place % columns == 0)
-            ax.set_xlabel(heading)
-        ax.grid(alpha=0.25)
-        ax.spines[["top", "right"]].set_visible(False)
+            _dots(ax, number, scale, table, chosen.look, named=place % columns == 0)
+            ax.set_xlabel(words)
     if numeric:
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
-    figure.suptitle(f"{results.folder.name}: {_caption(table, numeric)}", fontsize="medium")
-    path = results.folder / "figures" / "summary.png"
-    path.parent.mkdir(exist_ok=True)
-    figure.savefig(path, dpi=150)
-    return path
+        legend(figure, dict.fromkeys(row.agent for row in table.rows), chosen.look)
+    heading(figure, chosen.title, _caption(table, numeric))
+    return figure
 
 
 def _worth_a_panel(number: int, metric: Metric, table: Table) -> bool:
@@ -73,12 +69,12 @@ def _caption(table: Table, numeric: bool) -> str:
         return "one seed"
     marked = any(cell.mark for row in table.rows for cell in row.cells if cell)
     filled = "; filled: best, or not told from it" if marked and not numeric else ""
-    return f"mean and 95 % interval over the seeds{filled}"
+    seeds = max(row.runs - row.failed for row in table.rows)
+    return f"mean and 95 % interval over {seeds} seeds{filled}"
 
 
-def _dots(ax: Axes, number: int, scale: float, table: Table, *, named: bool) -> None:
+def _dots(ax: Axes, number: int, scale: float, table: Table, look: dict[str, Look], *, named: bool) -> None:
     """A line per agent (and point of the sweep), the best ones filled."""
-    agents = list(dict.fromkeys(row.agent for row in table.rows))
     for y, row in enumerate(table.rows):
         cell = row.cells[number]
         if cell is not None:
@@ -87,21 +83,20 @@ def _dots(ax: Axes, number: int, scale: float, table: Table, *, named: bool) -> 
                 y,
                 xerr=scale * cell.half if isfinite(cell.half) else None,
                 markerfacecolor=None if cell.mark else "white",
-                **_style(agents.index(row.agent)),
+                **_looking(look[row.agent]),
             )
-    keys = [key.rpartition(".")[2] for key in table.swept]
+    keys = [short(key) for key in table.swept]
     labels = [
         " ".join((*(f"{key} {value}" for key, value in zip(keys, row.point, strict=True)), row.agent))
         for row in table.rows
     ]
     ax.set_yticks(range(len(labels)), labels if named else [""] * len(labels))
-    ax.invert_yaxis()
+    ax.set_ylim(len(labels) - 0.5, -0.5)
 
 
-def _lines(ax: Axes, number: int, scale: float, table: Table) -> None:
+def _lines(ax: Axes, number: int, scale: float, table: Table, look: dict[str, Look]) -> None:
     """The metric over the one swept number, a line per agent."""
-    agents = list(dict.fromkeys(row.agent for row in table.rows))
-    for place, agent in enumerate(agents):
+    for agent in dict.fromkeys(row.agent for row in table.rows):
         cells = [(row.point[0], row.cells[number]) for row in table.rows if row.agent == agent]
         found = sorted((x, cell.mean, cell.half) for x, cell in cells if cell is not None)
         if found:
@@ -110,13 +105,10 @@ def _lines(ax: Axes, number: int, scale: float, table: Table) -> None:
                 x,
                 [scale * value for value in mean],
                 yerr=[scale * value if isfinite(value) else 0.0 for value in half],
-                label=agent,
                 linestyle="-",
-                **_style(place),
+                **_looking(look[agent]),
             )
 
 
-def _style(place: int) -> dict[str, Any]:
-    colour = COLOURS[place % len(COLOURS)]
-    marker = MARKERS[place // len(COLOURS) % len(MARKERS)]
-    return {"color": colour, "marker": marker, "markersize": 5, "linewidth": 1.2, "capsize": 2}
+def _looking(look: Look) -> dict[str, Any]:
+    return {"color": look[0], "marker": look[1], "markersize": 4, "linewidth": 1.0, "capsize": 1.5}

@@ -1,0 +1,88 @@
+"""Acceptance and utilisation: a bar per agent with its 95 % interval, its value written beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from analysis.figures.chosen import Chosen, Point
+from analysis.figures.style import SMALL, grid, heading, new, tidy
+from simcore.errors import ResultsError
+
+BARS = 48
+"""More bars than that nobody reads."""
+
+
+def draw(chosen: Chosen) -> Figure:
+    """A panel per metric: by default acceptance (scheduled requests where runs stop), and allocation of everything."""
+    names = [*chosen.results.resources, *chosen.results.tiers]
+    metrics = chosen.metrics([chosen.success, *(f"allocation_{name}" for name in names)])
+    cells = {metric.name: chosen.cells(metric.name) for metric in metrics}
+    rows = [(point, agent) for point in chosen.points for agent in chosen.agents]
+    rows = [row for row in rows if any(row in found for found in cells.values())]
+    if len(rows) > BARS:
+        raise ResultsError(
+            f"{len(rows)} bars are more than the {BARS} that can be read",
+            file=chosen.results.folder,
+            remedy="Choose some with --where KEY=VALUE or --agents, or draw --kind sweep.",
+        )
+    width = chosen.options.width or ("column" if len(metrics) <= 2 else "page")
+    lines, columns = grid(len(metrics), 2 if width == "column" else 4)
+    height = 0.6 + 0.155 * (len(rows) + 1.3 * len(chosen.points))
+    figure = new(width, 0.5 + height * lines)
+    axes = figure.subplots(lines, columns, squeeze=False)
+    for number, ax in enumerate(axes.flat):
+        if number >= len(metrics):
+            ax.set_axis_off()
+            continue
+        metric = metrics[number]
+        found = {row: cell for row, cell in cells[metric.name].items() if row in rows}
+        scale, unit = metric.scale(max((abs(cell.mean) for cell in found.values()), default=1.0))
+        tidy(ax, grid="x")
+        places = named_rows(ax, chosen, rows, named=number % columns == 0)
+        for place, row in zip(places, rows, strict=True):
+            if cell := found.get(row):
+                value = scale * cell.mean
+                colour = chosen.look[row[1]][0]
+                ax.barh(place, value, height=0.8, color=to_rgba(colour, 0.55), edgecolor=colour, linewidth=0.8)
+                if cell.error:
+                    ax.errorbar(value, place, xerr=scale * cell.error, fmt="none", ecolor="#222222", **_CAPS)
+                text = metric.write(cell.mean, cell.half).removesuffix(unit)
+                end = max(0.0, value + scale * cell.error)
+                ax.annotate(text, (end, place), (2, 0), textcoords="offset points", va="center", fontsize=5.5)
+        _room_for_text(ax, [(scale * cell.mean, scale * cell.error) for cell in found.values()])
+        ax.set_xlabel(metric.heading + (unit and f",{unit}"))
+    heading(figure, chosen.title, chosen.caption)
+    return figure
+
+
+_CAPS = {"elinewidth": 0.8, "capsize": 1.5, "capthick": 0.8}
+
+
+def named_rows(ax: Axes, chosen: Chosen, rows: Sequence[tuple[Point, str]], *, named: bool = True) -> list[float]:
+    """Where the bars of these points and agents stand, top down; writes their names, and a point's above its bars."""
+    places: list[float] = []
+    at = 0.0
+    for number, (point, _) in enumerate(rows):
+        if chosen.swept and (number == 0 or rows[number - 1][0] != point):
+            at += 1.3 if number else 0.0
+            if named:
+                across = ax.get_yaxis_transform()
+                ax.text(0, at - 1, chosen.name(point), transform=across, va="center", fontsize=SMALL)
+        places.append(at)
+        at += 1
+    ax.set_yticks(places, [agent if named else "" for _, agent in rows])
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(max(places) + 0.7, -1.7 if chosen.swept else -0.7)
+    return places
+
+
+def _room_for_text(ax: Axes, ends: list[tuple[float, float]]) -> None:
+    low = min(0.0, min((mean - error for mean, error in ends), default=0.0))
+    high = max((mean + error for mean, error in ends), default=1.0)
+    ax.set_xlim(1.1 * low, 1.6 * max(high, 1e-9))
+    ax.set_xticks([tick for tick in MaxNLocator(3).tick_values(low, high) if low <= tick <= 1.05 * high])

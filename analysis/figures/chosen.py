@@ -1,0 +1,241 @@
+"""What a figure is drawn from: the runs that were asked for, with means and intervals over their seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from analysis import columns
+from analysis.columns import Metric
+from analysis.figures.style import Look, Width, looks
+from analysis.results import Results
+from analysis.stats import mean_interval
+from simcore.errors import ResultsError, UnknownName, UserError, suggest
+from simcore.units import BANDWIDTH, COUNT, CPU, DATA, SHARE, TIME
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Point = tuple[Any, ...]
+MOST = 8
+"""So many panels at most: who has more says which with `where`, `agents` or `metrics`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What may be asked of a figure; a kind looks at those that concern it.
+
+    `metrics` and `agents` by name (default: what the kind is about, and everyone), `where` the points of a sweep with
+    these values (as text), `x` the swept key to draw over, `at` a moment in seconds.
+    """
+
+    metrics: Sequence[str] = ()
+    agents: Sequence[str] = ()
+    where: Sequence[tuple[str, str]] = ()
+    x: str = ""
+    at: float | None = None
+    width: Width | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Mean over the seeds, half width of its 95 % interval (infinite for one seed), and how many seeds there were."""
+
+    mean: float
+    half: float
+    seeds: int
+
+    @property
+    def error(self) -> float:
+        """The half width to draw: none for one seed."""
+        return self.half if isfinite(self.half) else 0.0
+
+
+class Chosen:
+    """The runs that `options` leave (`results`), those of them that finished (`runs`), and how their agents look.
+
+    `swept` are the keys that still vary, `points` their values in order of appearance.
+    """
+
+    def __init__(self, results: Results, options: Options) -> None:
+        self.options = options
+        self.look: dict[str, Look] = looks(results.runs["agent"])
+        self.results = copy(results)
+        self.results.runs = _filtered(results, options)
+        self.runs: pl.DataFrame = self.results.done
+        if not len(self.runs):
+            remedy = "Column `error` of runs.parquet says why."
+            raise ResultsError("no run finished", file=results.folder, remedy=remedy)
+        self.swept = [key for key in results.swept if self.runs[key].n_unique() > 1]
+        present = set(self.runs["agent"])
+        self.agents: list[str] = [name for name in results.runs["agent"].unique(maintain_order=True) if name in present]
+        self.points: list[Point] = list(dict.fromkeys(self.runs.select(self.swept).rows())) if self.swept else [()]
+
+    @property
+    def title(self) -> str:
+        """Which results these are."""
+        return self.results.name
+
+    @property
+    def success(self) -> str:
+        """The metric of what got a place: scheduled requests where runs stop, the share of the offered elsewhere."""
+        return "scheduled" if "stopped" in self.runs.columns and self.runs["stopped"].sum() else "acceptance"
+
+    @property
+    def caption(self) -> str:
+        """What is averaged over what."""
+        counts = sorted(self.runs.group_by([*self.swept, "agent"]).len()["len"].unique())
+        if counts == [1]:
+            return "one seed"
+        seeds = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        return f"mean and 95 % interval over {seeds} seeds"
+
+    @property
+    def seeds(self) -> str:
+        """How many seeds there are, for what is no average."""
+        count = self.runs["seed"].n_unique()
+        return "one seed" if count == 1 else f"{count} seeds"
+
+    def part(self, run: str) -> Results:
+        """The results of the folder that a run belongs to."""
+        return self.results.part(run) if isinstance(self.results, Together) else self.results
+
+    def metric(self, name: str) -> Metric:
+        """A column of the runs as a metric, described or not."""
+        try:
+            return columns.chosen(name, self.runs, self.results.resources, self.results.tiers)
+        except UnknownName as error:
+            problem = f"{name} is no metric of these results"
+            raise ResultsError(problem, file=self.results.folder, remedy=error.remedy) from None
+
+    def metrics(self, default: Sequence[str]) -> list[Metric]:
+        """The metrics that were asked for, or else those of `default` that there are."""
+        wanted = self.options.metrics or [name for name in default if name in self.runs.columns]
+        return [self.metric(name) for name in wanted]
+
+    def cells(self, metric: str) -> dict[tuple[Point, str], Cell]:
+        """Means over the seeds by point and agent; those without a value are left out."""
+        self.metric(metric)
+        found = {}
+        for key, group in self.runs.drop_nulls(metric).group_by([*self.swept, "agent"], maintain_order=True):
+            values = group[metric].cast(float).to_numpy()
+            found[key[:-1], str(key[-1])] = Cell(*mean_interval(values), len(values))
+        return found
+
+    def groups(self) -> Iterator[tuple[Point, str, list[str]]]:
+        """The names of the runs by point and agent, in order of their seeds."""
+        for key, group in self.runs.sort("seed").group_by([*self.swept, "agent"], maintain_order=True):
+            yield key[:-1], str(key[-1]), group["run"].to_list()
+
+    def name(self, point: Point) -> str:
+        """A point in words."""
+        return ", ".join(f"{short(key)} {value}" for key, value in zip(self.swept, point, strict=True))
+
+    def facets(self, keys: Sequence[str]) -> list[str]:
+        """The swept keys that still vary where `keys` do not: what a line over `keys` must not mix."""
+        others = [key for key in self.swept if key not in keys]
+        if not keys:
+            return others
+        counts = self.runs.group_by(keys).n_unique().select(others)
+        return [key for key in others if (counts[key] > 1).any()]
+
+    def few_points(self, most: int = MOST) -> list[Point]:
+        """The points, if there are few enough to draw a panel each."""
+        if len(self.points) > most:
+            raise ResultsError(
+                f"it shows {'one point' if most == 1 else f'{most} points at most'}, not {len(self.points)}",
+                file=self.results.folder,
+                remedy=f"Choose some with --where {self.swept[0]}=VALUE.",
+            )
+        return self.points
+
+    def few_agents(self, most: int = MOST) -> list[str]:
+        """The agents, if there are few enough to draw a panel each."""
+        if len(self.agents) > most:
+            raise ResultsError(
+                f"it shows {most} agents at most, not {len(self.agents)}",
+                file=self.results.folder,
+                remedy="Choose some with --agents.",
+            )
+        return self.agents
+
+    def numbers(self, key: str) -> dict[Any, tuple[float, str]] | None:
+        """The values of a swept key as numbers with their unit; None when some are no number."""
+        try:
+            return {value: number(value) for value in self.runs[key].unique(maintain_order=True)}
+        except UserError:
+            return None
+
+
+def _filtered(results: Results, options: Options) -> pl.DataFrame:
+    """The runs of the points and agents asked for."""
+    import polars as pl
+
+    runs, folder = results.runs, results.folder
+    for key, value in options.where:
+        if key not in results.swept:
+            remedy = suggest(key, results.swept)
+            raise ResultsError("was not swept", file=folder, key=f"--where {key}", remedy=remedy)
+        values = runs[key].unique(maintain_order=True).cast(pl.String).to_list()
+        runs = runs.filter(pl.col(key).cast(pl.String) == value)
+        if not len(runs):
+            remedy = suggest(value, filter(None, values))
+            raise ResultsError("no run has this value", key=f"--where {key}", value=value, remedy=remedy)
+    known = results.runs["agent"].unique(maintain_order=True).to_list()
+    for agent in options.agents:
+        if agent not in known:
+            remedy = suggest(agent, known)
+            raise ResultsError("was not run", file=folder, key=f"--agents {agent}", remedy=remedy)
+    return runs.filter(pl.col("agent").is_in(list(options.agents))) if options.agents else runs
+
+
+class Together(Results):
+    """Several results as one: a column `scenario` tells them apart, as if it had been swept."""
+
+    def __init__(self, parts: Sequence[Results]) -> None:
+        import polars as pl
+
+        names = [part.name for part in parts]
+        if len(set(names)) < len(parts):
+            names = [str(part.folder) for part in parts]
+        frames = [
+            part.runs.with_columns(pl.lit(name).alias("scenario")) for part, name in zip(parts, names, strict=True)
+        ]
+        runs = pl.concat(frames, how="diagonal_relaxed")
+        swept = list(dict.fromkeys(key for part in parts for key in part.swept))
+        first = ["run", "agent", "seed", "scenario", *swept, "version"]
+        self.runs = runs.select(*first, pl.exclude(first))
+        self.folder = Path(" + ".join(names))
+        self._part = {run: part for part in parts for run in part.runs["run"]}
+
+    def _detail(self, run: str, kind: str) -> pl.DataFrame:
+        return self._part[run]._detail(run, kind)
+
+    @property
+    def name(self) -> str:
+        """The names of the parts."""
+        return str(self.folder)
+
+    def part(self, run: str) -> Results:
+        """The results that a run belongs to."""
+        return self._part[run]
+
+
+def number(value: object) -> tuple[float, str]:
+    """A swept value as a number of base units: "10 min" is (600, "s"); a share is in percent."""
+    for measure in (COUNT, SHARE, TIME, DATA, CPU, BANDWIDTH):
+        try:
+            found = measure.parse(value)
+            return (100 * found, "%") if measure is SHARE else (found, measure.base)
+        except UserError as error:
+            last = error
+    raise last
+
+
+def short(key: str) -> str:
+    """The last part of a dotted key."""
+    return key.rpartition(".")[2]

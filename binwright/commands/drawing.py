@@ -1,0 +1,111 @@
+"""`figures`: results drawn."""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from binwright.commands.console import entry, out
+from simcore.errors import ResultsError, UserError, suggest
+from simcore.units import TIME
+
+ALL = "all"
+
+
+def figures(asked: Namespace) -> int:
+    """`binwright figures RESULTS`: everything is drawn before the first file is written."""
+    from analysis.figures import FORMATS, KINDS, save
+
+    if asked.list:
+        for name, kind in KINDS.items():
+            entry(name, kind.meaning, needs=kind.needs)
+        return 0
+    if not asked.results:
+        raise UserError("which results?", key="figures", remedy="Name their folders: binwright figures results/NAME.")
+    kinds = list(dict.fromkeys(asked.kinds)) or [ALL]
+    for name in kinds:
+        if name not in (ALL, *KINDS):
+            raise UserError("unknown kind of figure", key=f"--kind {name}", remedy=suggest(name, [ALL, *KINDS]))
+    folder, file = _where(asked, kinds, FORMATS)
+    drawn = _draw(asked, list(KINDS) if ALL in kinds else kinds, anything=ALL in kinds)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, figure in drawn.items():
+            path = save(figure, file or folder / f"{name}.{asked.format or FORMATS[0]}")
+            out.print(f"Figure: {path}", markup=False, highlight=False, soft_wrap=True)
+    except OSError as error:
+        problem = f"cannot write figures: {error.strerror}"
+        raise ResultsError(problem, file=folder, remedy="Name another folder with --out.") from None
+    return 0
+
+
+def _draw(asked: Namespace, kinds: list[str], *, anything: bool) -> dict[str, Any]:
+    """The figures by kind; with `anything`, those that cannot be drawn are named, and why."""
+    from analysis.figures import KINDS, draw
+    from analysis.figures.learning import LOG
+    from analysis.results import load_many
+
+    trainings = [folder for folder in asked.results if (Path(folder) / LOG).is_file()]
+    others = [folder for folder in asked.results if folder not in trainings]
+    if all(KINDS[kind].source == "training" for kind in kinds):
+        trainings, others = asked.results, []
+    results = load_many(others)
+    options: dict[str, Any] = {
+        "metrics": asked.metrics,
+        "agents": re.split(r", *(?![^(]*\))", asked.agents) if asked.agents else (),
+        "where": [_pair(text) for text in asked.where],
+        "x": asked.x or "",
+        "at": None if asked.at is None else _moment(asked.at),
+        "width": asked.width,
+    }
+    drawn = {}
+    for name in kinds:
+        kind = KINDS[name]
+        if not (trainings if kind.source == "training" else results):
+            if anything:
+                continue
+            raise ResultsError(
+                "cannot be drawn from what was named", key=f"--kind {name}", remedy=f"It needs {kind.needs}."
+            )
+        try:
+            if kind.source == "training":
+                drawn[name] = kind.draw(trainings, **options)
+            else:
+                drawn[name] = draw(results, name, **options)
+        except UserError as error:
+            if not anything:
+                raise
+            why = f"{name} left out: {error.problem}. {error.remedy}"
+            out.print(why, markup=False, highlight=False, soft_wrap=True)
+    return drawn
+
+
+def _where(asked: Namespace, kinds: list[str], formats: tuple[str, ...]) -> tuple[Path, Path | None]:
+    """The folder, and the file in it if `--out` names one."""
+    target = Path(asked.out) if asked.out else Path(asked.results[0]) / "figures"
+    ending = target.suffix.removeprefix(".").lower()
+    if not asked.out or target.is_dir() or not ending:
+        return target, None
+    if ending not in formats:
+        raise UserError("is no format for figures", key=f"--out {target}", remedy=f"Known: {', '.join(formats)}.")
+    if len(kinds) > 1 or ALL in kinds:
+        raise UserError("is one file for several figures", key=f"--out {target}", remedy="Name a folder.")
+    if asked.format and asked.format != ending:
+        raise UserError(f"does not end in .{asked.format}", key=f"--out {target}", remedy="Leave --format out.")
+    return target.parent, target
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise UserError("names no value", key=f"--where {text}", remedy="Write --where KEY=VALUE.")
+    return key, value
+
+
+def _moment(text: str) -> float:
+    try:
+        return TIME.parse(text)
+    except UserError as error:
+        raise UserError(error.problem, key=f"--at {text}", remedy=error.remedy) from None

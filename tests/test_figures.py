@@ -1,0 +1,449 @@
+"""Every kind of figure from real runs: what is drawn is what the runs say, in the colours of its agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib.colors as colors
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.container import BarContainer
+from matplotlib.figure import Figure
+
+import binwright as bw
+from analysis.figures import KINDS, draw, save, summary, svg
+from analysis.figures.chosen import Together
+from analysis.figures.style import SHIPPED, WIDTHS
+from analysis.results import Results
+from analysis.stats import mean_interval
+from simcore.errors import ResultsError
+
+FLAVOURS = [{"cpu": 1, "mem": "2 GB", "weight": 6}, {"cpu": 4, "mem": "8 GB"}, {"cpu": 16, "mem": "32 GB"}]
+GENERATED = {
+    "requests": 150,
+    "arrivals": {"poisson": {"every": "20 s"}},
+    "flavours": FLAVOURS,
+    "lifetimes": {"lognormal": {"median": "30 min", "sigma": 1.5}},
+}
+SERVERS = {
+    "name": "servers",
+    "cluster": {
+        "servers": 2,
+        "nodes": 2,
+        "node": {"cpu": 20, "mem": "45 GB"},
+        "failures": {"scheduled": [{"at": "20 min", "server": 0, "repair_after": "5 min"}]},
+    },
+    "workload": GENERATED,
+    "overflow": {"expand": {"by": 1, "limit": 5}},
+    "agents": ["first-fit", "best-fit", {"best-fit": {"node": "loose"}}, "worst-fit"],
+    "replications": 3,
+    "record": ["samples", "requests"],
+}
+SWEPT = {
+    "name": "swept",
+    "cluster": {"servers": 2, "nodes": 2, "node": {"cpu": 20, "mem": "45 GB"}},
+    "workload": GENERATED,
+    "warm_start": {"until": "30 %", "with": "best-fit"},
+    "overflow": "stop",
+    "agents": ["worst-fit", "best-fit", "first-fit"],
+    "replications": 2,
+    "sweep": {"product": {"warm_start.until": ["20 %", 0.4], "cluster.servers": [2, 3]}},
+}
+LOADED = SWEPT | {
+    "name": "loaded",
+    "warm_start": None,
+    "overflow": "drop",
+    "sweep": {"product": {"workload.arrivals.poisson.every": ["40 s", "20 s", "10 s"]}},
+}
+NETWORK = {
+    "name": "network",
+    "cluster": {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}},
+    "workload": {"demand": "uniform", "requests": 60, "holding": 31, "bandwidth": [0.1, 1.0], "step": "1 s"},
+    "pacing": {"step": "1 s", "await_room": True},
+    "agents": ["random", "tetris", "nalb"],
+    "replications": 3,
+    "record": ["requests", "samples", "states"],
+}
+DRAWN_FROM = {
+    "summary": "servers",
+    "bars": "servers",
+    "timeline": "servers",
+    "sweep": "loaded",
+    "warm-start": "swept",
+    "length": "swept",
+    "load": "loaded",
+    "runtime": "swept",
+    "demands": "network",
+    "spread": "network",
+    "scatter": "network",
+    "bubbles": "network",
+    "topology": "network",
+    "critical-difference": "network",
+}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Results]:
+    """Small results by the scenario's name."""
+    folder = tmp_path_factory.mktemp("results")
+    scenarios: list[dict[str, Any]] = [SERVERS, SWEPT, LOADED, NETWORK]
+    results = {said["name"]: bw.run(bw.scenario(said), out=folder / said["name"]) for said in scenarios}
+    assert not sum(len(each.failed) for each in results.values())
+    return results
+
+
+def log(folder: Path, seed: int, metrics: tuple[str, ...] = ("acceptance", "loss"), steps: int = 5) -> Path:
+    """A training's folder with a log in it."""
+    folder.mkdir(parents=True)
+    rng = np.random.default_rng(seed)
+    rows = {"step": np.arange(steps) * 10, "seconds": np.arange(steps) / 2, "seed": np.full(steps, seed)}
+    parts = [
+        pl.DataFrame(rows | {"split": [split] * steps} | {name: rng.random(steps) for name in metrics})
+        for split in ("train", "validation")
+    ]
+    pl.concat(parts).write_parquet(folder / "log.parquet")
+    return folder
+
+
+def bars(figure: Figure) -> list[list[tuple[float, str]]]:
+    """Of every panel the bars' widths and the colours of their edges."""
+    return [
+        [
+            (bar.get_width(), colors.to_hex(bar.get_edgecolor()).upper())
+            for group in ax.containers
+            if isinstance(group, BarContainer)
+            for bar in group
+        ]
+        for ax in figure.axes
+    ]
+
+
+def curves(figure: Figure) -> Iterator[tuple[str, np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+    """Colour, x and y of the lines with error bars in every panel."""
+    for ax in figure.axes:
+        for group in ax.containers:
+            line = group[0]
+            yield colors.to_hex(line.get_color()).upper(), *np.asarray(line.get_data(), np.float64)
+
+
+# -- all kinds -----------------------------------------------------------------------------------------------------
+
+
+def test_every_kind_is_drawn_here() -> None:
+    assert {*DRAWN_FROM, "learning"} == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", DRAWN_FROM)
+def test_every_kind_is_the_same_bytes_with_its_text_as_text(
+    kind: str, found: dict[str, Results], tmp_path: Path
+) -> None:
+    results = found[DRAWN_FROM[kind]]
+    text = save(draw(results, kind), tmp_path / "one.svg").read_text()
+    again = svg(draw(results, kind))
+    assert again.startswith("<svg")
+    assert text.endswith(again)
+    assert "<text" in text
+    assert "<dc:date>" not in text
+    assert f">{results.name}" in text
+
+
+@pytest.mark.parametrize("kind", DRAWN_FROM)
+def test_every_kind_fits_a_column(kind: str, found: dict[str, Results]) -> None:
+    figure = draw(found[DRAWN_FROM[kind]], kind, width="column")
+    assert figure.get_figwidth() == WIDTHS["column"]
+    figure.draw_without_rendering()
+    legends = [text for legend in figure.legends for text in legend.get_texts()]
+    labels = [text for ax in figure.axes for text in (ax.xaxis.label, ax.yaxis.label, ax.title, *ax.texts)]
+    for text in (*figure.texts, *legends, *labels):
+        box = text.get_window_extent()
+        assert not text.get_text() or -1 <= box.x0 <= box.x1 <= figure.bbox.width + 1, (text.get_text(), box)
+
+
+@pytest.mark.parametrize("kind", ["bars", "summary", "timeline", "sweep", "load", "spread", "bubbles", "warm-start"])
+def test_every_average_says_over_how_many_seeds(kind: str, found: dict[str, Results]) -> None:
+    results = found[DRAWN_FROM[kind]]
+    assert f"95 % interval over {results.runs['seed'].n_unique()} seeds" in title(draw(results, kind))
+
+
+def title(figure: Figure) -> str:
+    """What stands on top, as one line."""
+    return figure.get_suptitle().replace("\n", " ")
+
+
+@pytest.mark.parametrize("ending", ["png", "pdf"])
+def test_other_formats_are_the_same_bytes(ending: str, found: dict[str, Results], tmp_path: Path) -> None:
+    written = [
+        save(draw(found["servers"], "bars"), tmp_path / f"{number}.{ending}").read_bytes() for number in range(2)
+    ]
+    assert written[0] == written[1]
+
+
+def test_an_agent_has_one_colour_in_every_kind(found: dict[str, Results]) -> None:
+    expected = [SHIPPED[name][0] for name in ("first-fit", "best-fit", "worst-fit")]
+    panels = bars(draw(found["servers"], "bars"))
+    shown = [[colour for _, colour in panel] for panel in panels]
+    assert [shown[0][number] for number in (0, 1, 3)] == expected
+    loose = shown[0][2]
+    assert loose not in expected
+    timeline = draw(found["servers"], "timeline")
+    assert {*expected, loose} <= {colors.to_hex(line.get_color()).upper() for line in timeline.axes[0].lines}
+    assert {colour for colour, _, _ in curves(draw(found["swept"], "length"))} == set(expected)
+    # Those left out do not change how the others look.
+    only = draw(found["servers"], "bars", agents=["best-fit(node=loose)"])
+    assert {colour for panel in bars(only) for _, colour in panel} == {loose}
+
+
+# -- what is drawn -------------------------------------------------------------------------------------------------
+
+
+def test_bars_are_the_means_and_their_intervals(found: dict[str, Results]) -> None:
+    results = found["servers"]
+    agents = results.runs["agent"].unique(maintain_order=True).to_list()
+    panels = bars(draw(results, "bars"))
+    metrics = {"scheduled": 1, "allocation_cpu": 100, "allocation_mem": 100}
+    assert [len(panel) for panel in panels] == [len(agents)] * len(metrics)
+    for (metric, scale), panel in zip(metrics.items(), panels, strict=True):
+        means = [results.done.filter(pl.col("agent") == agent)[metric].mean() for agent in agents]
+        assert [width for width, _ in panel] == pytest.approx([scale * mean for mean in means])  # type: ignore[operator]
+    figure = results.figure("bars", metrics=["allocation_cpu"], agents=["worst-fit"])
+    _, half = mean_interval(results.done.filter(pl.col("agent") == "worst-fit")["allocation_cpu"].to_numpy())
+    (whisker,) = (group for group in figure.axes[0].collections if isinstance(group, LineCollection))
+    (segment,) = whisker.get_segments()
+    assert segment[1, 0] - segment[0, 0] == pytest.approx(200 * half)
+
+
+def test_a_sweep_has_a_point_for_every_value(found: dict[str, Results]) -> None:
+    results = found["loaded"]
+    lines = list(curves(draw(results, "sweep", metrics=["allocation_cpu"])))
+    assert len(lines) == 3
+    for (_, x, y), agent in zip(lines, ("worst-fit", "best-fit", "first-fit"), strict=True):
+        mine = results.done.filter(pl.col("agent") == agent)
+        means = mine.group_by("workload.arrivals.poisson.every", maintain_order=True).agg(
+            pl.col("allocation_cpu").mean()
+        )
+        assert x.tolist() == [10, 20, 40]
+        assert y == pytest.approx(100 * means["allocation_cpu"].to_numpy()[::-1])
+
+
+def test_points_of_other_keys_have_panels_of_their_own(found: dict[str, Results]) -> None:
+    figure = draw(found["swept"], "warm-start")
+    assert [ax.get_title() for ax in figure.axes] == ["servers 2", "servers 3"] * 2
+    assert figure.axes[0].get_xlabel() == "warm_start.until %"
+    for _, x, _ in curves(figure):
+        assert x.tolist() in ([0.4, 20], [20, 40])
+    length = draw(found["swept"], "length", where=[("warm_start.until", "0.4")])
+    assert [ax.get_title() for ax in length.axes] == [""]
+    for _, x, _ in curves(length):
+        assert x.tolist() == [2, 3]
+
+
+def test_the_timeline_ends_where_the_samples_do(found: dict[str, Results]) -> None:
+    results = found["servers"]
+    figure = draw(results, "timeline", agents=["worst-fit"])
+    assert [ax.get_ylabel() for ax in figure.axes] == ["cpu %", "mem %", "servers"]
+    runs = results.done.filter(pl.col("agent") == "worst-fit")["run"]
+    samples = [results.samples(run) for run in runs]
+    end = min(sample["time"][-1] for sample in samples)
+    last = [sample.filter(pl.col("time") <= end).tail(1).to_dicts()[0] for sample in samples]
+    for ax, name in zip(figure.axes, ("cpu", "mem"), strict=False):
+        expected = np.mean([100 * row[f"used_{name}"] / row[f"capacity_{name}"] for row in last])
+        assert ax.lines[0].get_ydata()[-1] == pytest.approx(expected)  # type: ignore[index]
+    assert figure.axes[2].lines[0].get_ydata()[-1] == np.mean([row["servers"] for row in last])  # type: ignore[index]
+    assert "dashes: failures" in title(figure)
+    assert "dots: servers are added" in title(figure)
+    dashed = [line for line in figure.axes[0].lines if line.get_linestyle() == "--"]
+    assert len(dashed) == 1
+
+
+def test_link_tiers_have_a_timeline_too(found: dict[str, Results]) -> None:
+    figure = draw(found["network"], "timeline")
+    assert [ax.get_ylabel() for ax in figure.axes] == [
+        "cpu %",
+        "mem %",
+        "server-rack %",
+        "rack-fabric %",
+        "fabric-spine %",
+    ]
+
+
+def test_the_parts_of_a_spread_are_its_shares(found: dict[str, Results]) -> None:
+    results = found["network"]
+    (panel,) = bars(draw(results, "spread"))
+    agents = results.runs["agent"].unique(maintain_order=True)
+    expected = [
+        100 * results.done.filter(pl.col("agent") == agent)[f"span_{span}"].mean()  # type: ignore[operator]
+        for agent in agents
+        for span in range(4)
+    ]
+    assert [width for width, _ in panel] == pytest.approx(expected)
+
+
+def test_bubbles_have_the_area_of_their_share(found: dict[str, Results]) -> None:
+    results = found["network"]
+    figure = draw(results, "bubbles", agents=["tetris"])
+    (bubbles,) = figure.axes[0].collections[:1]
+    runs = results.done.filter(pl.col("agent") == "tetris")["run"]
+    share: dict[tuple[float, float], float] = {}
+    for run in runs:
+        placed = results.requests(run).filter(pl.col("servers") > 0)
+        for row in placed.iter_rows(named=True):
+            key = row["servers"], row["span"]
+            share[key] = share.get(key, 0) + 1 / len(placed) / len(runs)
+    at = [tuple(place) for place in bubbles.get_offsets().tolist()]  # type: ignore[union-attr]
+    assert set(at) == set(share)
+    sizes = bubbles.get_sizes()  # type: ignore[attr-defined]
+    assert sizes / sizes.sum() == pytest.approx(np.array([share[key] for key in at]))
+
+
+def test_a_scatter_has_a_dot_for_every_placed_request(found: dict[str, Results]) -> None:
+    results = found["network"]
+    figure = draw(results, "scatter")
+    runs = results.done.filter(pl.col("agent") == "tetris")["run"]
+    placed = sum(len(results.requests(run).filter(pl.col("servers") > 0)) for run in runs)
+    assert [len(ax.collections[0].get_offsets()) for ax in figure.axes[3:6]] == [placed] * 3  # type: ignore[arg-type]
+
+
+def test_demands_are_those_that_the_runs_met(found: dict[str, Results]) -> None:
+    results = found["network"]
+    figure = draw(results, "demands")
+    assert [ax.get_xlabel() for ax in figure.axes] == ["cpu", "mem", "bandwidth", "holding time (s)"]
+    run = results.runs["run"]
+    met = pl.concat([results.requests(name).select("cpu") for name in run[:9:3]])
+    assert f"mean {met['cpu'].to_numpy().mean():.3g}" in [text.get_text() for text in figure.axes[0].texts]
+
+
+def test_the_load_is_on_its_axis(found: dict[str, Results]) -> None:
+    results = found["loaded"]
+    loads = results.done.group_by("workload.arrivals.poisson.every", "agent").agg(pl.col("load_cpu").mean())
+    for _, x, _ in curves(draw(results, "load")):
+        assert set(np.round(x, 6)) <= set(np.round(100 * loads["load_cpu"].to_numpy(), 6))
+        assert len(x) == 3
+        assert (np.diff(x) > 0).all()
+
+
+def test_a_topology_shows_the_moment_asked_for(found: dict[str, Results]) -> None:
+    results = found["network"]
+    run = results.runs.filter(pl.col("agent") == "tetris")["run"][0]
+    states = results.states(run)
+    at = float(states["time"][20])
+    figure = draw(results, "topology", agents=["tetris"], at=at)
+    lines = figure.axes[0].collections[0].get_array()
+    assert lines is not None
+    assert lines.tolist() == pytest.approx(states["links"][20].to_list())
+    assert "tetris, seed 0" in figure.axes[0].get_title()
+    busiest = draw(results, "topology", agents=["tetris"]).axes[0].collections[0].get_array()
+    assert busiest is not None
+    assert busiest.sum() == pytest.approx(max(sum(links) for links in states["links"].to_list()))
+
+
+def test_runtime_has_two_logarithmic_axes(found: dict[str, Results]) -> None:
+    for ax in draw(found["swept"], "runtime").axes:
+        assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+
+
+def test_the_summary_is_written_beside_the_results(found: dict[str, Results]) -> None:
+    path = summary(found["servers"])
+    assert path == found["servers"].folder / "figures" / "summary.png"
+    assert path.stat().st_size > 1000
+
+
+def test_several_results_are_drawn_as_one(found: dict[str, Results]) -> None:
+    both = Together([found["servers"], found["network"]])
+    assert both.swept == ["scenario"]
+    panels = bars(draw([found["servers"], found["network"]], "bars", metrics=["acceptance"]))
+    assert len(panels[0]) == 4 + 3
+    run = found["network"].runs["run"][0]
+    assert both.requests(run).equals(found["network"].requests(run))
+    figure = draw([found["servers"], found["network"]], "timeline", metrics=["cpu"])
+    assert [ax.get_title() for ax in figure.axes[:2]] == ["scenario servers", "scenario network"]
+
+
+# -- what cannot be drawn ------------------------------------------------------------------------------------------
+
+REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
+    ("swept", "timeline", {}, "it shows 3 points at most, not 4"),
+    ("swept", "timeline", {"where": [("cluster.servers", "2")]}, r"record: \[samples\]"),
+    ("swept", "bubbles", {"where": [("cluster.servers", "2"), ("warm_start.until", "0.4")]}, r"record: \[requests\]"),
+    ("swept", "topology", {"where": [("cluster.servers", "2"), ("warm_start.until", "0.4")]}, r"record: \[states\]"),
+    ("swept", "sweep", {}, "--x"),
+    ("swept", "sweep", {"x": "cluster.server"}, "Did you mean 'cluster.servers'"),
+    ("swept", "bars", {"where": [("cluster.servers", "9")]}, "no run has this value"),
+    ("swept", "bars", {"where": [("cluster.server", "2")]}, "Did you mean 'cluster.servers'"),
+    ("servers", "bars", {"agents": ["best-fot"]}, "Did you mean 'best-fit'"),
+    ("servers", "bars", {"metrics": ["aceptance"]}, "Did you mean 'acceptance'"),
+    ("servers", "timeline", {"metrics": ["gpu"]}, "is no resource or link tier"),
+    ("servers", "sweep", {}, "no number was swept"),
+    ("servers", "warm-start", {}, "warm_start.until was not swept"),
+    ("loaded", "length", {}, "overflow: stop"),
+    ("servers", "load", {}, "the load is the same everywhere"),
+    ("loaded", "runtime", {}, "the cluster is as large everywhere"),
+    ("servers", "spread", {}, "the cluster is no network"),
+    ("servers", "scatter", {}, "the requests have no bandwidth and span"),
+    ("network", "topology", {"at": 1e6}, "is outside of the run"),
+    ("network", "critical-difference", {"agents": ["random", "nalb"]}, "ranks need 3 agents"),
+    ("network", "critical-difference", {"metrics": ["hours"]}, "neither more nor less"),
+    ("network", "bar", {}, "Did you mean 'bars'"),
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "options", "says"), REFUSED)
+def test_what_is_missing_is_named(
+    name: str, kind: str, options: dict[str, Any], says: str, found: dict[str, Results]
+) -> None:
+    with pytest.raises(ResultsError, match=says):
+        draw(found[name], kind, **options)
+
+
+def test_more_bars_than_one_can_read_are_refused(found: dict[str, Results]) -> None:
+    results = found["servers"]
+    many = Together([results])
+    many.runs = pl.concat([results.runs.with_columns(pl.lit(number).alias("scenario")) for number in range(20)]).select(
+        many.runs.columns
+    )
+    for kind in ("bars", "timeline"):
+        with pytest.raises(ResultsError, match=r"at most|more than"):
+            draw(many, kind)
+
+
+# -- learning ------------------------------------------------------------------------------------------------------
+
+
+def test_learning_curves_are_means_over_folders_and_seeds(tmp_path: Path) -> None:
+    folders = [log(tmp_path / f"small-{seed}", seed) for seed in range(3)]
+    figure = KINDS["learning"].draw(folders)
+    assert [ax.get_ylabel() for ax in figure.axes] == ["acceptance", "loss"]
+    logs = [pl.read_parquet(folder / "log.parquet") for folder in folders]
+    for line, split in zip(figure.axes[0].lines, ("train", "validation"), strict=True):
+        values = np.stack([each.filter(pl.col("split") == split)["acceptance"].to_numpy() for each in logs])
+        assert line.get_ydata() == pytest.approx(values.mean(axis=0))
+    assert "over 3 seeds" in title(figure)
+    assert "one seed" in title(KINDS["learning"].draw(folders[0]))
+    one = KINDS["learning"].draw([*folders, log(tmp_path / "large", 7, ("loss",))], metrics=["loss"])
+    assert [text.get_text() for text in one.legends[0].get_texts()] == ["small", "large"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        (None, "there is no training log here"),
+        ({}, "no readable Parquet"),
+        ({"step": [1], "seed": [0]}, "it has no seconds, split"),
+        ({"step": [], "seconds": [], "split": [], "seed": [], "loss": []}, "no rows"),
+    ],
+)
+def test_what_is_no_training_log(columns: dict[str, list[int]] | None, says: str, tmp_path: Path) -> None:
+    if columns == {}:
+        (tmp_path / "log.parquet").write_text("nothing")
+    elif columns is not None:
+        pl.DataFrame(columns).write_parquet(tmp_path / "log.parquet")
+    with pytest.raises(ResultsError, match=says):
+        KINDS["learning"].draw(tmp_path)
+
+
+def test_a_metric_that_is_in_no_log(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match="Did you mean 'loss'"):
+        KINDS["learning"].draw(log(tmp_path / "one", 1), metrics=["los"])
