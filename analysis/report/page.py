@@ -1,0 +1,173 @@
+"""The page of the report, section by section."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+from collections.abc import Iterator
+from html import escape
+from importlib.metadata import version
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from analysis.report.pictures import figures
+from analysis.report.replay import embedded, replay
+from analysis.report.tables import comparison_tables, legend, main_table
+from analysis.report.words import answer
+from analysis.results import Results
+from simcore.errors import ResultsError
+
+PACKAGES = ("numpy", "numba", "polars", "scipy", "simpy", "matplotlib")
+MOST_ERRORS = 50
+"""Different errors that are shown in full."""
+HOW_TO_REPLAY = (
+    "<p>No states of servers and links were recorded. Write <code>record: [states]</code> into the scenario (or add "
+    "<code>--set 'record=[states]'</code> to the command), run it again, and this section is a replay: a slider over "
+    "time that shows servers and links filling.</p>"
+)
+
+
+def compose(results: Results) -> str:
+    """The whole page. Whatever comes from users' files is escaped, and nothing is fetched from anywhere."""
+    table = results.table()
+    drawn, missing = figures(results)
+    states = replay(results)
+    summary = drawn.pop("summary", "") or drawn.pop("sweep", "")
+    answers = "\n".join(f'<p class="answer">{paragraph}</p>' for paragraph in answer(results, table))
+    sections = {
+        "answer": (
+            "The answer",
+            f"{answers}\n{_counts(results)}\n{summary.replace('<figure', '<figure class=wide', 1)}",
+        ),
+        "table": ("Table", f"{main_table(table)}\n{legend(table)}"),
+        "differences": ("Paired differences", _differences(results)),
+        "figures": ("Figures", _figures(drawn, missing)),
+        "replay": ("Replay", _player(states) if states else HOW_TO_REPLAY),
+        "failed": ("Failed runs", "\n".join(_failed(results))),
+        "scenario": ("Scenario", _scenario(results)),
+        "versions": ("Versions", _versions(results)),
+        "reproduce": ("Run it again", _reproduce(results)),
+    }
+    scripts = _file("report.js") + (_file("replay.js") if states else "")
+    return Template(_file("report.html")).substitute(
+        title=escape(results.name),
+        description=_description(results),
+        version=escape(version("binwright")),
+        contents="\n".join(f'<a href="#{key}">{heading}</a>' for key, (heading, _) in sections.items()),
+        sections="\n".join(_section(key, *parts) for key, parts in sections.items()),
+        css=_file("report.css"),
+        replay=embedded(states),
+        script=scripts,
+    )
+
+
+def _section(key: str, heading: str, text: str) -> str:
+    named = f'<section id="{key}" aria-labelledby="{key}-heading">\n<h2 id="{key}-heading">{heading}</h2>'
+    return f"{named}\n{text}\n</section>"
+
+
+def _file(name: str) -> str:
+    return files("analysis.report").joinpath(name).read_text("utf-8")
+
+
+def _description(results: Results) -> str:
+    import yaml
+
+    try:
+        data = yaml.safe_load(results.scenario_file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return ""
+    text = data.get("description") if isinstance(data, dict) else None
+    return f"<p>{escape(str(text))}</p>" if text else ""
+
+
+def _counts(results: Results) -> str:
+    runs = results.runs
+    points = f" at {_count(runs.select(results.swept).n_unique(), 'point')}" if results.swept else ""
+    agents, seeds = _count(runs["agent"].n_unique(), "agent"), _count(runs["seed"].n_unique(), "seed")
+    failed = len(results.failed)
+    failures = f' <a class="wrong" href="#failed">{_count(failed, "run")} failed.</a>' if failed else ""
+    return f'<p class="soft">{_count(len(runs), "run")}: {agents}, {seeds}{points}.{failures}</p>'
+
+
+def _differences(results: Results) -> str:
+    if results.runs["agent"].n_unique() == 1:
+        return "<p>One agent: there is nothing to compare it with.</p>"
+    try:
+        return comparison_tables(results)
+    except ResultsError as error:
+        return f"<p>{escape(error.problem)}. {escape(error.remedy or '')}</p>"
+
+
+def _figures(drawn: dict[str, str], missing: dict[str, str]) -> str:
+    reasons = "\n".join(f"<li>{escape(name)}: {escape(why)}</li>" for name, why in missing.items())
+    left = f"<details><summary>Not drawn</summary>\n<ul>\n{reasons}\n</ul>\n</details>" if missing else ""
+    shown = "\n".join(drawn.values())
+    return f'<div class="figures">\n{shown}\n</div>\n{left}'
+
+
+def _player(states: dict[str, Any]) -> str:
+    shown, recorded = len(states["runs"]), states["recorded"]
+    which = (
+        "All recorded runs." if shown == recorded else f"{shown} of {recorded} recorded runs, one seed of each agent."
+    )
+    return Template(_file("replay.html")).substitute(shown=which)
+
+
+def _failed(results: Results) -> Iterator[str]:
+    """Every failed run; runs that failed with the same words are together."""
+    if not len(results.failed):
+        yield "<p>None.</p>"
+    together: dict[str, list[str]] = {}
+    for row in results.failed.iter_rows(named=True):
+        point = "".join(f", {key.rpartition('.')[2]} {row[key]}" for key in results.swept)
+        together.setdefault(str(row["error"]).strip(), []).append(f"{row['agent']}, seed {row['seed']}{point}")
+    for number, (error, names) in enumerate(together.items()):
+        runs = f"{_count(len(names), 'run')}: {escape('; '.join(names))}"
+        if number < MOST_ERRORS:
+            yield f"<details><summary>{runs}</summary>\n<pre>{escape(error)}</pre>\n</details>"
+        else:
+            yield f"<p>{runs}: {escape(error.rpartition(chr(10))[2])}</p>"
+
+
+def _scenario(results: Results) -> str:
+    try:
+        text = results.scenario_file.read_text("utf-8")
+    except OSError:
+        return "<p>The file scenario.yaml is not in the results' folder any more.</p>"
+    summary = f"scenario.yaml, with every default written out ({_count(text.count(chr(10)), 'line')})"
+    return f"<details><summary>{summary}</summary>\n{_copied('scenario-yaml', text)}\n</details>"
+
+
+def _copied(name: str, text: str) -> str:
+    return (
+        f'<div class="copied"><pre id="{name}" tabindex="0">{escape(text)}</pre>'
+        f'<button type="button" class="plain" data-copies="{name}" hidden>Copy</button></div>'
+    )
+
+
+def _versions(results: Results) -> str:
+    made = ", ".join(map(str, results.runs["version"].unique(maintain_order=True)))
+    rows = {"the runs": f"binwright {made}", "this report": f"binwright {version('binwright')}"}
+    rows["Python"] = f"{platform.python_implementation()} {platform.python_version()}"
+    for name in PACKAGES:
+        rows[name] = version(name)
+    rows["machine"] = f"{platform.platform()}, {os.cpu_count()} cores"
+    listed = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in rows.items())
+    return f'<dl>{listed}</dl>\n<p class="soft">Python, packages and machine are those that wrote this report.</p>'
+
+
+def _reproduce(results: Results) -> str:
+    folder = results.folder
+    command = shlex.join(["binwright", "run", str(results.scenario_file), "--out", f"{folder}-again"])
+    return (
+        f"{_copied('command', command)}\n"
+        "<p>The same numbers, times apart, with the versions above: from the folder where this report was made, or "
+        "with the scenario above saved to a file.</p>"
+    )
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -1,0 +1,53 @@
+"""Figures of the report: every kind that the results allow, each an image of its own within the page."""
+
+from __future__ import annotations
+
+import base64
+from html import escape
+from io import BytesIO
+
+from matplotlib.figure import Figure
+
+from analysis.figures import KINDS, draw, svg
+from analysis.results import Results
+from simcore.errors import ResultsError
+
+LARGE = 300_000
+"""Characters of an SVG; larger ones become PNG."""
+
+
+def figures(results: Results) -> tuple[dict[str, str], dict[str, str]]:
+    """HTML of the figures by kind, and why the other kinds are not there."""
+    drawn, missing = {}, {}
+    for name, kind in KINDS.items():
+        if kind.source != "results":
+            continue
+        try:
+            figure = draw(results, name, width="page")
+        except ResultsError as error:
+            missing[name] = f"{error.problem} (needs {kind.needs})"
+        else:
+            drawn[name] = _embedded(name, kind.meaning, figure)
+    return drawn, missing
+
+
+def _embedded(name: str, meaning: str, figure: Figure) -> str:
+    """As an image: an SVG inside the page would share its names and styles with all others."""
+    text = svg(figure)
+    if len(text) <= LARGE:
+        kind, content = "svg+xml", text.encode()
+    else:
+        kind, content = "png", _png(figure)
+    width, height = figure.get_size_inches()
+    alt = escape(f"{name}: {meaning}. The tables have the numbers.")
+    return (
+        f'<figure id="figure-{name}"><img alt="{alt}" width="{round(96 * width)}" height="{round(96 * height)}" '
+        f'src="data:image/{kind};base64,{base64.b64encode(content).decode()}">'
+        f"<figcaption>{escape(name)}: {escape(meaning)}</figcaption></figure>"
+    )
+
+
+def _png(figure: Figure) -> bytes:
+    target = BytesIO()
+    figure.savefig(target, format="png", dpi=150, metadata={"Software": None})
+    return target.getvalue()

@@ -1,0 +1,104 @@
+"""The replay's data: the recorded states of some runs, small enough for a page."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.network import network_of
+from analysis.report.layout import layout
+from analysis.results import Results
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ROOM = 3_000_000
+"""Characters of the page for all runs together."""
+STEPS, DOWN, ABSENT = 200, 254, 255
+"""A full server or link in a byte; one out of service; one that is not there yet."""
+Bytes = npt.NDArray[np.uint8]
+
+
+def replay(results: Results) -> dict[str, Any] | None:
+    """What the page's script shows: the first seed of every agent, point by point, for as long as there is room.
+
+    A run that would take more than half of it has every second moment only, or every fourth, and so on. None when no
+    states were recorded.
+    """
+    import polars as pl
+
+    recorded = {path.name.partition(".")[0] for path in (results.folder / "details").glob("*.states.parquet")}
+    runs = results.done.filter(pl.col("run").is_in(list(recorded)))
+    if not len(runs):
+        return None
+    shown: list[dict[str, Any]] = []
+    networks: dict[tuple[Any, ...], dict[str, Any]] = {}
+    layouts: dict[str, dict[str, Any]] = {}
+    room = ROOM
+    for row in runs.unique([*results.swept, "agent"], keep="first", maintain_order=True).iter_rows(named=True):
+        point = tuple(row[key] for key in results.swept)
+        if point not in networks:
+            networks[point] = network_of(results, row) if results.tiers else {}
+        key = json.dumps(networks[point])
+        states = results.states(row["run"])
+        run = _packed(row, results, key, states)
+        while len(embedded(run)) > ROOM / 2 and len(states) > 1:
+            states = states.gather_every(2)
+            run = _packed(row, results, key, states)
+        room -= len(embedded(run))
+        if room < 0 and shown:
+            break
+        if key not in layouts:
+            layouts[key] = layout(networks[point])
+        shown.append(run)
+    return {
+        "resources": results.resources,
+        "layouts": layouts,
+        "runs": shown,
+        "recorded": len(runs),
+        "steps": STEPS,
+        "down": DOWN,
+        "absent": ABSENT,
+    }
+
+
+def _packed(row: dict[str, Any], results: Results, key: str, states: pl.DataFrame) -> dict[str, Any]:
+    """A run's states. Bytes are in order of moment, resource and server, then link; each moment less the one before."""
+    parts = [states[f"used_{name}"] for name in results.resources]
+    if "links" in states.columns:
+        parts.append(states["links"])
+    rows = np.concatenate([levels(part) for part in parts], axis=1)
+    rows[1:] -= rows[:-1].copy()  # modulo 256; most of it is then 0, and packs well
+    point = ", ".join(f"{name.rpartition('.')[2]} {row[name]}" for name in results.swept)
+    return {
+        "name": f"{row['agent']}, seed {row['seed']}" + (point and f", {point}"),
+        "agent": row["agent"],
+        "point": point,
+        "layout": key,
+        "servers": states[f"used_{results.resources[0]}"].list.len().to_list(),
+        "links": int(parts[-1].list.len()[0]) if "links" in states.columns else 0,
+        **{name: states[name].round(3).to_list() for name in ("time", "offered", "accepted", "waiting")},
+        "allocation": {name: states[f"allocation_{name}"].cast(float).round(4).to_list() for name in results.resources},
+        "data": base64.b64encode(zlib.compress(rows.tobytes(), 9)).decode(),
+    }
+
+
+def levels(shares: pl.Series) -> Bytes:
+    """Lists of shares as uint8 [moments, longest]: 0 to `STEPS`, only what is quite empty is 0; `DOWN`, `ABSENT`."""
+    lengths = shares.list.len().to_numpy()
+    flat = shares.explode().to_numpy()
+    scaled = np.maximum(np.round(flat * STEPS), flat > 0)
+    found = np.full((len(lengths), int(lengths.max())), ABSENT, np.uint8)
+    found[np.arange(found.shape[1]) < lengths[:, None]] = np.where(np.isnan(flat), DOWN, scaled).astype(np.uint8)
+    return found
+
+
+def embedded(data: object) -> str:
+    """JSON that may stand in a `<script>` element: nothing in it can end the element."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,0 +1,135 @@
+"""Tables of the report: accessible HTML that its script sorts and filters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from analysis.compare import Comparison
+from analysis.results import Results
+from analysis.table import BEST, Table
+from analysis.write_comparison import blocks, headings, title
+
+FILTERED, TALL = 12, 16
+"""Tables of more rows than that get a box to filter them, and a height that they scroll in."""
+MOST_ROWS = 3000
+"""Of comparisons in one page; the metrics after that are named with the command that shows them."""
+CLASSES = {BEST: "best", "better": "best", "worse": "wrong"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What a cell says; the number it is sorted by, if it is one; a class of report.css."""
+
+    text: str
+    value: float | None = None
+    style: str = ""
+
+
+def html(name: str, caption: str, heads: Sequence[tuple[str, str]], texts: int, rows: Sequence[Sequence[Cell]]) -> str:
+    """A table called `name`. Heads are (text, meaning); the first `texts` columns are words, the last of them names
+    the row.
+    """
+    first = "".join(
+        f'<th scope="col"{" class=text" if number < texts else ""}>'
+        f'<button type="button"{_title(meaning)}>{escape(text)}</button></th>'
+        for number, (text, meaning) in enumerate(heads)
+    )
+    body = "\n".join(f"<tr>{''.join(_cells(row, texts))}</tr>" for row in rows)
+    tall = " tall" if len(rows) > TALL else ""
+    return (
+        f"{_filter(name) if len(rows) > FILTERED else ''}"
+        f'<div class="scroll{tall}" tabindex="0" role="region" aria-label="{escape(caption)}">\n'
+        f'<table class="sortable" id="{name}">\n<caption>{escape(caption)}</caption>\n'
+        f"<thead><tr>{first}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>"
+    )
+
+
+def _cells(row: Sequence[Cell], texts: int) -> Iterator[str]:
+    for number, cell in enumerate(row):
+        style = f' class="{cell.style}"' if cell.style else ""
+        value = "" if cell.value is None else f' data-v="{cell.value:.6g}"'
+        if number == texts - 1:
+            yield f'<th scope="row"{style}>{escape(cell.text)}</th>'
+        elif number < texts:
+            yield f'<td class="text">{escape(cell.text)}</td>'
+        else:
+            yield f"<td{style}{value}>{escape(cell.text)}</td>"
+
+
+def _title(meaning: str) -> str:
+    return f' title="{escape(meaning)}"' if meaning else ""
+
+
+def _filter(name: str) -> str:
+    return (
+        f'<p class="filter" hidden><label for="{name}-filter">Only rows with</label>'
+        f'<input type="search" id="{name}-filter" autocomplete="off"><output id="{name}-count"></output></p>\n'
+    )
+
+
+def main_table(table: Table) -> str:
+    """The table at the end of `binwright run`: means with intervals, and whether the seeds can tell."""
+    metrics = [(metric.heading, metric.meaning) for metric in table.metrics]
+    heads = [*((key, "a key of the sweep") for key in table.swept), ("agent", ""), ("runs", "finished runs"), *metrics]
+    rows = []
+    for row, line in zip(table.rows, table.texts(), strict=True):
+        words = [Cell(text) for text in line[: len(table.swept) + 1]]
+        runs = Cell(line[len(words)], row.runs - row.failed, "wrong" if row.failed else "")
+        numbers = [
+            Cell("-") if cell is None else Cell(text, cell.mean, CLASSES.get(cell.mark, ""))
+            for cell, text in zip(row.cells, line[len(words) + 1 :], strict=True)
+        ]
+        rows.append([*words, runs, *numbers])
+    return html("table-all", "Agents and metrics", heads, len(table.swept) + 1, rows)
+
+
+def legend(table: Table) -> str:
+    """What the marks mean."""
+    return f'<p class="soft">{escape(table.legend)}</p>'
+
+
+def comparison_tables(results: Results) -> str:
+    """A table per metric, the first one open: every agent beside the first, paired by seed."""
+    comparison = Comparison(results)
+    heads = [(text, MEANINGS.get(text, "")) for text in headings(comparison)]
+    texts = len(comparison.keys) + 1
+    parts: list[str] = []
+    left, dropped = MOST_ROWS, []
+    for number, (metric, lines) in enumerate(blocks(comparison)):
+        if parts and len(lines) > left:
+            dropped.append(metric.name)
+            continue
+        left -= len(lines)
+        rows = [_compared(texts, row, line) for row, line in lines]
+        name = title(metric)
+        table = html(f"compare-{number}", f"{name}: differences to {comparison.baseline}", heads, texts, rows)
+        parts.append(f"<details{' open' * (not parts)}><summary>{escape(name)}</summary>\n{table}\n</details>")
+    notes = [comparison.legend]
+    if dropped:
+        notes.append(f"Left out here to keep this file small, and shown by binwright compare: {', '.join(dropped)}.")
+    return "\n".join([*parts, *(f'<p class="soft">{escape(note)}</p>' for note in notes)])
+
+
+MEANINGS = {
+    "difference": "mean of the differences to the baseline, paired by seed, and its 95 % interval",
+    "verdict": "better or worse than the baseline; = not told apart by these seeds",
+    "%": "the difference in % of the baseline's mean",
+    "p (Wilcoxon)": "signed-rank test, Holm-corrected over this table",
+    "p (t)": "paired t-test, Holm-corrected over this table",
+    "seeds for 1 %": "how many seeds would show a difference of 1 % of the baseline's mean",
+}
+
+
+def _compared(texts: int, row: dict[str, object], line: list[str]) -> list[Cell]:
+    columns = ("mean", "diff", "", "relative", "p_wilcoxon_holm", "p_t_holm", "n", "seeds_for_1pct")
+    values = [row.get(name) for name in columns]
+    style = CLASSES.get(str(row["verdict"]), "")
+    return [
+        *(Cell(text) for text in line[:texts]),
+        *(
+            Cell(text, float(value) if isinstance(value, int | float) else None, style if name == "" else "")
+            for text, value, name in zip(line[texts:], values, columns, strict=True)
+        ),
+    ]

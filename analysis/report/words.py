@@ -1,0 +1,137 @@
+"""The answer in words: who is best, by how much, and whether the seeds can tell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from html import escape
+from math import isfinite
+from typing import Any
+
+from analysis.columns import Metric
+from analysis.compare import BETTER, WORSE, Comparison
+from analysis.results import Results
+from analysis.table import BEST, TIED, Row, Table
+from simcore.errors import ResultsError
+
+MAIN = 3
+"""So many metrics are answered in words, the first of the table."""
+NAMED = 4
+"""More agents than that are counted instead of named."""
+
+
+def answer(results: Results, table: Table) -> list[str]:
+    """Paragraphs of HTML: one for every main metric."""
+    if not len(results.done):
+        return ["No run finished: there is nothing to compare."]
+    main = [
+        (number, metric)
+        for number, metric in enumerate(table.metrics)
+        if metric.better != "neither" and metric.name != "decision_us"
+    ][:MAIN]
+    if len({row.agent for row in table.rows}) == 1:
+        return [*_alone(table, main)]
+    if table.swept:
+        return [_swept(table, number, metric) for number, metric in main]
+    return [_compared(results, table, number, metric) for number, metric in main]
+
+
+def _alone(table: Table, main: list[tuple[int, Metric]]) -> Iterator[str]:
+    agent = f"<strong>{escape(table.rows[0].agent)}</strong> alone was run: nothing is compared."
+    if table.swept:
+        yield f"{agent} The table has its figures at {len(table.rows)} points."
+        return
+    figures = (
+        f"{escape(metric.heading)} {escape(metric.write(cell.mean, cell.half))}"
+        for number, metric in main
+        if (cell := table.rows[0].cells[number])
+    )
+    yield f"{agent} Over its seeds: {'; '.join(figures)}."
+
+
+def _ranked(rows: list[Row], number: int, metric: Metric) -> list[Row]:
+    """The rows with a value, the best first."""
+    sign = -1 if metric.better == "more" else 1
+    found = [(sign * cell.mean, row) for row in rows if (cell := row.cells[number])]
+    return [row for _, row in sorted(found, key=lambda pair: pair[0])]
+
+
+def _compared(results: Results, table: Table, number: int, metric: Metric) -> str:
+    """The best by mean beside all others: differences paired by seed, p-values corrected for all of them."""
+    ranked = _ranked(table.rows, number, metric)
+    best, *others = [row.agent for row in ranked]
+    cell = ranked[0].cells[number]
+    assert cell is not None
+    mean = escape(metric.write(cell.mean, cell.half))
+    if others and all(row.cells[number] == cell for row in ranked):
+        return f"All agents have the same {escape(metric.heading)}: {mean}."
+    first = f"<strong>{escape(best)}</strong> has the {_extreme(metric)} {escape(metric.heading)}: {mean}."
+    if not others:
+        return f"{first} No other agent finished a run."
+    if not isfinite(cell.half):
+        return f"{first} One seed says nothing about chance: give it more <code>replications</code>."
+    try:
+        frame = Comparison(results, best, [metric.name]).frame
+    except ResultsError as error:
+        return f"{first} It cannot be compared: {escape(error.problem)}."
+    found = {row["agent"]: row for row in frame.iter_rows(named=True)}
+    told = [agent for agent in others if found[agent]["verdict"] in (BETTER, WORSE)]
+    if not told:
+        return f"{first} These seeds cannot tell it from any other agent."
+    text = f"{first} That is {_by(metric, found[told[0]])} than {escape(told[0])} ({_p(found[told[0]])})"
+    text += f"; these seeds tell it from {_names(told[1:])} too." if told[1:] else "."
+    unsure = [agent for agent in others if agent not in told]
+    return text + (f" These seeds cannot tell it from {_names(unsure)}." if unsure else "")
+
+
+def _extreme(metric: Metric) -> str:
+    return "highest" if metric.better == "more" else "lowest"
+
+
+def _by(metric: Metric, row: dict[str, Any]) -> str:
+    half = (row["diff_high"] - row["diff_low"]) / 2
+    points = " points" if metric.form == "share" else ""
+    return f"{escape(metric.write(abs(row['diff']), half))}{points} {'more' if row['diff'] < 0 else 'less'}"
+
+
+def _p(row: dict[str, Any]) -> str:
+    """The p-value that decided, as the comparison's column `test` says."""
+    p = row["p_wilcoxon_holm" if row["test"] == "wilcoxon" else "p_t_holm"]
+    return "p&nbsp;&lt;&nbsp;0.001" if p < 0.001 else f"p&nbsp;=&nbsp;{p:.3f}"
+
+
+def _swept(table: Table, number: int, metric: Metric) -> str:
+    """How often each agent is the best of its point, and how often the seeds tell it from all others."""
+    points: dict[tuple[object, ...], list[Row]] = {}
+    for row in table.rows:
+        points.setdefault(row.point, []).append(row)
+    wins: Counter[str] = Counter()
+    clear = none = same = 0
+    for rows in points.values():
+        ranked = _ranked(rows, number, metric)
+        cells = [cell for row in ranked if (cell := row.cells[number])]
+        if len({cell.mean for cell in cells}) < 2:
+            same += 1
+            continue
+        wins[ranked[0].agent] += 1
+        marks = {cell.mark for cell in cells}
+        clear += BEST in marks and TIED not in marks
+        none += BEST not in marks
+    heading = escape(metric.heading)
+    if not wins:
+        return f"All agents have the same {heading} at all {len(points)} points."
+    (best, times), *others = wins.most_common()
+    text = f"<strong>{escape(best)}</strong> has the {_extreme(metric)} {heading} at {times} of {len(points)} points"
+    text += "".join(f", {escape(agent)} at {count}" for agent, count in others[:NAMED])
+    text += f", others at {sum(count for _, count in others[NAMED:])}." if others[NAMED:] else "."
+    text += f" The seeds tell the best of a point from every other agent at {clear or 'no'} point{'s' * (clear != 1)}"
+    text += f", and from none at {none}" if none else ""
+    return text + (f"; at {same} all are the same." if same else ".")
+
+
+def _names(agents: list[str]) -> str:
+    """Some by name, and how many more there are."""
+    names = [escape(agent) for agent in agents[:NAMED]]
+    if len(agents) > NAMED:
+        names.append(f"{len(agents) - NAMED} more")
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -1,0 +1,21 @@
+"""`report`: results as one HTML file."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from binwright.commands.console import out
+
+
+def report(asked: Namespace) -> int:
+    """`binwright report RESULTS`."""
+    from analysis.results import Results
+
+    path = Results(asked.results).report(asked.out)
+    out.print(f"Report:  {path}", markup=False, highlight=False, soft_wrap=True)
+    if asked.open:
+        import webbrowser
+
+        if not webbrowser.open(path.resolve().as_uri()):
+            out.print("No browser was found: open that file in one.", markup=False, highlight=False)
+    return 0
