@@ -8,8 +8,14 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.ccallback import CFunc
+from numba.core.sigutils import normalize_signature
+from numba.cpython.unsafe import tuple as unsafe
 
 F = TypeVar("F", bound=Callable[..., object])
+
+tuple_setitem: Any = unsafe.tuple_setitem
+"""(tuple, place, number) -> tuple, in kernels: the only way to fill a tuple of any length."""
 
 _stamps: dict[int, str] = {}  # by id: kernels are never thrown away
 
@@ -39,3 +45,29 @@ def prepared(compiled: F, *arguments: object) -> F:
     """
     dispatcher = cast(Any, compiled)
     return cast(F, dispatcher.compile(tuple(map(dispatcher.typeof_pyval, arguments))))
+
+
+def generated(function: F, result: str, *arguments: str) -> F:
+    """Compile a function that was made at run time, for numbers (`int64`) and arrays (`int64[::1]`) of these types.
+
+    Kernels may take it as an argument and stay compiled: they see its types only.
+    """
+    return cast(F, numba.cfunc(f"{result}({', '.join(arguments)})", error_model="numpy")(function))
+
+
+def is_kernel(function: object) -> bool:
+    """Was it made by `kernel`?"""
+    return id(function) in _stamps
+
+
+def callback(compiled: F, result: str, *arguments: str) -> F:
+    """A kernel for arguments of these types, to be given to other kernels.
+
+    They see its types only, and stay compiled whichever it is. Its machine code is kept on disk, as theirs is.
+    """
+    signature = cast(Any, normalize_signature)(f"{result}({', '.join(arguments)})")
+    made: Any = CFunc(cast(Any, compiled).py_func, signature, locals={}, options={})
+    made.enable_caching()
+    made._cache._cache_file._source_stamp = cast(Any, compiled)._cache._cache_file._source_stamp
+    made.compile()
+    return cast(F, made)

@@ -1,0 +1,319 @@
+"""The published search on processors: one attempt after another on every core, compiled for the problem at hand.
+
+The rules are those of `agents.solver.reference`, step by step.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from time import perf_counter
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from agents.solver import arithmetic
+from agents.solver.emit import PYTHON, utilfn
+from agents.solver.flat import Flat, Sizes
+from agents.solver.program import MICRO, NULL, Ints, Problem
+from agents.solver.random import below_kernel, stream_kernel
+from agents.solver.reference import CHANCES
+from simcore.jit import generated, kernel
+
+Utilfn: TypeAlias = Callable[[int, int, Ints, Ints, Ints, Ints, Ints, Ints, Ints, int], int]
+"""As `agents.solver.emit` says."""
+
+
+class Room(NamedTuple):
+    """What an attempt writes: utilisation [dims], ALLOC [balls], unplaced and placed units [units], additions, members
+    over their capacity [soft groups] and behind them the elastic dimensions over their ceiling, imposed sets [sets]."""
+
+    used: Ints
+    alloc: Ints
+    left: Ints
+    placed: Ints
+    dims: Ints
+    amounts: Ints
+    over: Ints
+    imposed: Ints
+
+
+def room(problem: Problem) -> Room:
+    """For one search at a time."""
+    sizes = Sizes.of_problem(problem)
+    lengths = (sizes.dims, sizes.balls, sizes.units, sizes.units, sizes.adds, sizes.adds, sizes.soft + 1, sizes.sets)
+    return Room(*(np.zeros(length, np.int64) for length in lengths))
+
+
+@kernel
+def allowed(flat: Flat, friends: int, room: Room, ball: int, place: int) -> bool:
+    """Do pins and imposed sets let the ball into this bin? `friends` is how many sets are FRIENDS."""
+    alloc = room.alloc
+    if flat.pins[ball] != NULL and flat.pins[ball] != place:
+        return False
+    for at in range(flat.of[ball], flat.of[ball + 1]):
+        number = flat.of_sets[at]
+        if room.imposed[number] == 0:
+            continue
+        apart = False
+        for k in range(flat.sets[number], flat.sets[number + 1]):
+            other = flat.set_balls[k]
+            if other == ball:
+                continue
+            if number < friends and alloc[other] != NULL and alloc[other] != place:
+                return False
+            apart = apart or alloc[other] != place
+        if number >= friends and not apart:
+            return False
+    return True
+
+
+@kernel
+def change(flat: Flat, room: Room, dim: int, amount: int) -> None:
+    """Adds to a dimension, and counts the members of its soft group that are over, and the elastic dimensions."""
+    before = room.used[dim]
+    room.used[dim] = before + amount
+    if flat.elastic[dim]:
+        most = flat.ceiling[dim]
+        room.over[len(room.over) - 1] += (1 if before + amount > most else 0) - (1 if before > most else 0)
+    group = flat.soft_group[dim]
+    if group >= 0:
+        limit = flat.capacity[dim]
+        room.over[group] += (1 if before + amount > limit else 0) - (1 if before > limit else 0)
+
+
+@kernel
+def within(flat: Flat, room: Room, first: int, last: int) -> bool:
+    """Do the dimensions that additions first, ..., last - 1 touched, and their soft groups, keep their limits?"""
+    for k in range(first, last):
+        dim = room.dims[k]
+        if room.used[dim] > flat.ceiling[dim] and not flat.elastic[dim]:
+            return False
+        group = flat.soft_group[dim]
+        if group >= 0 and room.over[group] > flat.soft_allowed[group]:
+            return False
+    return True
+
+
+@kernel
+def impose(flat: Flat, room: Room, sets: int, start: np.uint64) -> None:
+    """Which sets this attempt keeps to."""
+    for number in range(sets):
+        chance = flat.chance[number]
+        room.imposed[number] = 1 if chance == MICRO or below_kernel(start, CHANCES + number, MICRO) < chance else 0
+
+
+@kernel
+def put(call: Utilfn, flat: Flat, friends: int, room: Room, unit: int, place: int) -> bool:
+    """All balls of a unit into a bin, or none."""
+    alloc, dims, amounts = room.alloc, room.dims, room.amounts
+    n = 0
+    for at in range(flat.units[unit], flat.units[unit + 1]):
+        ball = flat.unit_balls[at]
+        fits = allowed(flat, friends, room, ball, place)
+        if fits:
+            last = call(ball, place, alloc, flat.data, flat.numbers, room.used, flat.ceiling, dims, amounts, n)
+            fits = last >= 0
+            if fits:
+                for k in range(n, last):
+                    change(flat, room, dims[k], amounts[k])
+                fits = within(flat, room, n, last)
+                n = last
+        if not fits:
+            for k in range(n):
+                change(flat, room, dims[k], -amounts[k])
+            for other in range(flat.units[unit], at):
+                alloc[flat.unit_balls[other]] = NULL
+            return False
+        alloc[ball] = place
+    return True
+
+
+@kernel
+def take(call: Utilfn, flat: Flat, room: Room, unit: int) -> int:
+    """All balls of a unit out again, if that changes an elastic dimension that is over: 1; 0 if not, -1 if rejected."""
+    alloc, dims, amounts = room.alloc, room.dims, room.amounts
+    first, end = flat.units[unit], flat.units[unit + 1]
+    place = alloc[flat.unit_balls[first]]
+    n = 0
+    for at in range(end - 1, first - 1, -1):
+        ball = flat.unit_balls[at]
+        alloc[ball] = NULL
+        n = call(ball, place, alloc, flat.data, flat.numbers, room.used, flat.ceiling, dims, amounts, n)
+        if n < 0:
+            return -1
+    for k in range(n):
+        if flat.elastic[dims[k]] and room.used[dims[k]] > flat.ceiling[dims[k]]:
+            for other in range(n):
+                change(flat, room, dims[other], -amounts[other])
+            return 1
+    for at in range(first, end):
+        alloc[flat.unit_balls[at]] = place
+    return 0
+
+
+@kernel
+def trim(call: Utilfn, flat: Flat, room: Room, placed: int, out: int) -> tuple[int, int]:
+    """Units out again until nothing is over, to `left` from entry `out` on: how many are placed and left then.
+
+    -1 for those left if that cannot be.
+    """
+    while room.over[len(room.over) - 1] > 0:
+        found = 0
+        for at in range(placed - 1, -1, -1):
+            found = take(call, flat, room, room.placed[at])
+            if found:
+                room.left[out] = room.placed[at]
+                for k in range(at, placed - 1):
+                    room.placed[k] = room.placed[k + 1]
+                break
+        if found <= 0:
+            return placed, -1
+        placed, out = placed - 1, out + 1
+    return placed, out
+
+
+@kernel
+def pinned(flat: Flat, unit: int) -> int:
+    """The bin that a unit must be in, or NULL."""
+    pin = NULL
+    for at in range(flat.units[unit], flat.units[unit + 1]):
+        pin = max(pin, flat.pins[flat.unit_balls[at]])
+    return pin
+
+
+@kernel
+def attempt(call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, seed: int, way: int, number: int) -> int:
+    """One attempt; returns the units left."""
+    start = stream_kernel(seed, way, number)
+    left = room.left
+    room.used[:] = 0
+    room.alloc[:] = NULL
+    room.over[:] = 0
+    impose(flat, room, sets, start)
+    count, placed, lost, draws = 0, 0, 0, 0
+    for unit in range(len(left)):
+        pin = pinned(flat, unit)
+        if pin == NULL:
+            left[count] = unit
+            count += 1
+        elif put(call, flat, friends, room, unit, pin):
+            room.placed[placed] = unit
+            placed += 1
+        else:
+            lost += 1
+    placed, out = trim(call, flat, room, placed, count)
+    if out < 0:
+        room.alloc[:] = NULL
+        return len(left)
+    lost += out - count
+    for group in range(flat.ways[way], flat.ways[way + 1]):
+        still = 0
+        for i in range(count):
+            chosen = i + below_kernel(start, draws, count - i)
+            draws += 1
+            unit = left[chosen]
+            left[chosen] = left[i]
+            taken = False
+            for at in range(flat.groups[group], flat.groups[group + 1]):
+                if put(call, flat, friends, room, unit, flat.group_bins[at]):
+                    room.placed[placed] = unit
+                    placed += 1
+                    taken = True
+                    break
+            if not taken:
+                left[still] = unit
+                still += 1
+        placed, out = trim(call, flat, room, placed, still)
+        if out < 0:
+            room.alloc[:] = NULL
+            return len(left)
+        count = still
+        for at in range(still, out):
+            if pinned(flat, left[at]) == NULL:
+                left[count] = left[at]
+                count += 1
+            else:
+                lost += 1
+    return count + lost
+
+
+@kernel
+def search(
+    call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, seed: int, first: int, last: int
+) -> tuple[int, int, int]:
+    """Numbers first, ..., last - 1, up to the first success: (attempts made, the best's number, its units left).
+
+    Number n is attempt n // groupings in grouping n % groupings.
+    """
+    ways = len(flat.ways) - 1
+    best, fewest = first, len(room.left) + 1
+    for number in range(first, last):
+        left = attempt(call, flat, friends, sets, room, seed, number % ways, number // ways)
+        if left < fewest:
+            best, fewest = number, left
+            if left == 0:
+                return number - first + 1, best, 0
+    return last - first, best, fewest
+
+
+@lru_cache(maxsize=32)
+def compiled(source: str) -> Utilfn:
+    """UTILFN, from its source."""
+    names: dict[str, Any] = dict(vars(arithmetic))
+    exec(compile(source, "<utilfn>", "exec"), names)
+    array = "int64[::1]"
+    compiled: Utilfn = generated(names["utilfn"], "int64", "int64", "int64", *[array] * 7, "int64")
+    return compiled
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best of the attempts so far, as `agents.solver.reference.Found`."""
+
+    alloc: list[int]
+    left: int
+    attempt: int
+    group: int
+    checked: int
+
+
+WAVE = 0.05
+"""Seconds between two looks at the clock, roughly."""
+
+
+def attempts(problem: Problem, seed: int, first: int, count: int, *, trims: bool = False) -> Iterator[Found]:
+    """Attempts first, ..., first + count - 1 in every grouping: now and then the best, up to the first success."""
+    source, numbers = utilfn(problem, PYTHON)
+    call = compiled(source)
+    flat, ways = Flat.of_problem(problem, numbers, trims), len(problem.groupings)
+    threads = len(os.sched_getaffinity(0))
+    rooms = [room(problem) for _ in range(threads)]
+    given = len(problem.friends), len(problem.friends) + len(problem.foes)
+    best: Found | None = None
+    checked, each = 0, 1
+    number, end = first * ways, (first + count) * ways
+    with ThreadPoolExecutor(threads) as pool:
+
+        def part(thread: int, low: int, high: int) -> tuple[int, int, int]:
+            return search(call, flat, *given, rooms[thread], seed, low, high)
+
+        while number < end:
+            began = perf_counter()
+            bounds = [min(end, number + each * thread) for thread in range(threads + 1)]
+            parts = [pool.submit(part, *work) for work in zip(range(threads), bounds, bounds[1:], strict=False)]
+            found = [one.result() for one in parts]
+            checked += sum(made for made, _, _ in found)
+            _, which, left = min(found, key=lambda one: (one[2], one[1]))
+            if best is None or left < best.left:
+                part(0, which, which + 1)  # once more, for its allocation
+                best = Found(rooms[0].alloc.tolist(), left, which // ways, which % ways, checked)
+            best = replace(best, checked=checked)
+            yield best
+            if left == 0:
+                return
+            number = bounds[-1]
+            each = max(1, min(2 * each, int(each * WAVE / max(perf_counter() - began, 1e-6))))

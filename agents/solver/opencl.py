@@ -1,0 +1,168 @@
+"""The published search on any OpenCL device: a graphics card, or a processor through PoCL.
+
+Processors run one attempt per work-item (`lanes` of search.cl), other devices one per work-group (`squads`), whose
+lanes try as many bins at once. Answers are those of `agents.solver.reference`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from agents.solver.cpu import WAVE, Found
+from agents.solver.emit import C, utilfn
+from agents.solver.flat import Flat, Sizes
+from agents.solver.program import Problem
+from simcore.errors import UserError
+
+WIDTH = 32
+"""Lanes of a work-group of `squads`."""
+RESIDENT = 64
+"""Attempts per compute unit at a time, at most."""
+
+
+@cache
+def devices() -> list[Any]:
+    """Every OpenCL device of this machine, graphics cards first."""
+    try:
+        import pyopencl as cl
+    except ImportError:
+        raise UserError("OpenCL needs pyopencl", remedy="Install it: pip install 'binwright[solver]'.") from None
+    try:
+        found = [device for platform in cl.get_platforms() for device in platform.get_devices()]
+    except cl.Error:
+        found = []
+    return sorted(found, key=lambda device: bool(device.type & cl.device_type.CPU))
+
+
+@cache
+def _context(number: int) -> Any:
+    import pyopencl as cl
+
+    found = devices()
+    if number >= len(found):
+        known = ", ".join(f"opencl:{i} ({device.name.strip()})" for i, device in enumerate(found)) or "none"
+        raise UserError(
+            "there is no such OpenCL device",
+            key="device",
+            value=f"opencl:{number}",
+            remedy=f"Here are: {known}. `pip install 'binwright[solver]'` brings one that runs on the processor.",
+        )
+    return cl.Context([found[number]])
+
+
+@lru_cache(maxsize=32)
+def _program(number: int, source: str, options: tuple[str, ...]) -> Any:
+    import pyopencl as cl
+
+    with warnings.catch_warnings():  # what compilers have to say of a program that they accept
+        warnings.simplefilter("ignore", cl.CompilerWarning)
+        return cl.Program(_context(number), source).build(list(options))
+
+
+class _Session:
+    """A problem on a device."""
+
+    def __init__(self, problem: Problem, number: int, width: int | None, trims: bool) -> None:
+        import pyopencl as cl
+
+        self._cl = cl
+        context = _context(number)
+        device = context.devices[0]
+        self._queue = cl.CommandQueue(context)
+        body, numbers = utilfn(problem, C)
+        text = Path(__file__).with_name("search.cl").read_text("utf-8").replace("#define UTILFN\n", body, 1)
+        self._sizes = sizes = Sizes.of_problem(problem)
+        self._ways = len(problem.groupings)
+        named = dict(
+            zip(("DIMS", "BALLS", "UNITS", "ADDS", "SOFT", "SETS"), sizes, strict=True),
+            FRIENDS=len(problem.friends),
+            CHOSEN=len(problem.friends) + len(problem.foes),
+            WAYS=self._ways,
+            DISTINCT=int(problem.program.distinct),
+        )
+        program = _program(number, text, tuple(f"-D{name}={value}" for name, value in named.items()))
+        plain = not len(problem.soft_allowed) and sizes.units == sizes.balls  # what lanes may speculate on
+        if width is None:
+            width = 1 if device.type & cl.device_type.CPU or not plain else WIDTH
+        self._width = width if plain else 1
+        self._kernel = cl.Kernel(program, "squads" if self._width > 1 else "lanes")
+        flags = cl.mem_flags
+        self._flat = [
+            cl.Buffer(context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=part)
+            for part in Flat.of_problem(problem, numbers, trims)
+        ]
+        self._room = sizes.dims + sizes.balls + 2 * sizes.units + sizes.soft + 1 + sizes.sets
+        bytes_each = 8 * max(self._room, 2 * sizes.adds * self._width)
+        memory = min(device.max_mem_alloc_size, device.global_mem_size // 4)
+        self.most = max(1, min(RESIDENT * device.max_compute_units, memory // bytes_each))
+        """Attempts that there is room for at a time."""
+        self._rooms = cl.Buffer(context, flags.READ_WRITE, 8 * self._room * self.most)
+        self._additions = cl.Buffer(context, flags.READ_WRITE, 16 * sizes.adds * self._width * self.most)
+        self._outcome = cl.Buffer(context, flags.WRITE_ONLY, 8 * self.most)
+
+    def run(self, seed: int, first: int, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Attempts first, ..., first + count - 1 of all groupings in turn: the units each leaves, int64 [count]."""
+        numbers = np.uint64(seed & (1 << 64) - 1), np.uint64(first)
+        self._kernel(
+            self._queue,
+            (count * self._width,),
+            (self._width,),
+            *self._flat,
+            self._rooms,
+            self._additions,
+            self._outcome,
+            *numbers,
+        )
+        left = np.empty(count, np.int64)
+        self._cl.enqueue_copy(self._queue, left, self._outcome)
+        return left
+
+    def alloc(self, which: int) -> list[int]:
+        """ALLOC [balls] at the end of attempt `which` of the last run."""
+        found = np.empty(self._sizes.balls, np.int64)
+        offset = 8 * (which * self._room + self._sizes.dims)
+        self._cl.enqueue_copy(self._queue, found, self._rooms, src_offset=offset)
+        return [int(place) for place in found]
+
+
+def attempts(
+    problem: Problem,
+    seed: int,
+    first: int,
+    count: int,
+    *,
+    trims: bool = False,
+    device: int = 0,
+    width: int | None = None,
+) -> Iterator[Found]:
+    """Attempts first, ..., first + count - 1 in every grouping: the best so far now and then, up to the first success.
+
+    `width` is how many lanes work on one attempt; by default what suits the device.
+    """
+    session, ways = _Session(problem, device, width, trims), len(problem.groupings)
+    best: Found | None = None
+    checked, each = 0, 1
+    number, end = first * ways, (first + count) * ways
+    while number < end:
+        began = perf_counter()
+        each = min(each, end - number, session.most)
+        left = session.run(seed, number, each)
+        checked += each
+        which = int(left.argmin())
+        if best is None or left[which] < best.left:
+            best = Found(
+                session.alloc(which), int(left[which]), (number + which) // ways, (number + which) % ways, checked
+            )
+        best = Found(best.alloc, best.left, best.attempt, best.group, checked)
+        yield best
+        if best.left == 0:
+            return
+        number += each
+        each = max(1, min(4 * each, int(each * WAVE / max(perf_counter() - began, 1e-6))))

@@ -1,0 +1,104 @@
+"""Several ways to pack the same balls, side by side."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from agents.solver.packing.solve import HEURISTICS, METHODS, Packed, pack
+from simcore.errors import ResultsError, UserError, suggest
+from simcore.vocabulary import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One way to pack, over all its seeds."""
+
+    method: str
+    bound: int
+    """No placement needs fewer bins."""
+    bins: int | None
+    """The fewest of any seed; None if there is no answer."""
+    worst: int | None
+    """The most of any seed; None if one has no answer."""
+    seeds: int
+    optimal: int
+    """Seeds whose answer is as low as the bound."""
+    seconds: float
+    """The longest of any seed."""
+    checked: int
+
+    @property
+    def gap(self) -> int | None:
+        """Bins above the bound."""
+        return None if self.bins is None else self.bins - self.bound
+
+
+def compare(
+    demand: Ints, capacity: Ints, methods: Sequence[str] = METHODS, *, seconds: float = 10.0, seeds: int = 1
+) -> Iterator[tuple[str, list[Packed]]]:
+    """Each method with its answers for seeds 0, 1, ...; heuristics have no use for more than one."""
+    for method in methods:
+        if method not in METHODS:
+            raise UserError("is no way to pack", key="with", value=method, remedy=suggest(method, METHODS))
+    if seeds < 1:
+        raise UserError("is no count of seeds", key="seeds", value=seeds, remedy="Give 1 or more.")
+    for method in methods:
+        answers = []
+        for seed in range(1 if method in HEURISTICS else seeds):
+            answers.append(pack(demand, capacity, method, seconds=seconds, seed=seed))
+            if answers[-1].interrupted:
+                yield method, answers
+                return
+        yield method, answers
+
+
+def row(method: str, answers: list[Packed]) -> Row:
+    """A method's answers as one line of a table."""
+    bins = [answer.bins for answer in answers]
+    found = [number for number in bins if number is not None]
+    bound = max(answer.bound for answer in answers)
+    return Row(
+        method=method,
+        bound=bound,
+        bins=min(found, default=None),
+        worst=max(found) if len(found) == len(bins) else None,
+        seeds=len(bins),
+        optimal=found.count(bound),
+        seconds=round(max(answer.seconds for answer in answers), 4),
+        checked=sum(answer.checked for answer in answers),
+    )
+
+
+def as_json(name: str, balls: int, rows: list[Row]) -> str:
+    """The table, for programs."""
+    return json.dumps({"input": name, "machines": balls, "rows": [asdict(one) | {"gap": one.gap} for one in rows]})
+
+
+def check_file(file: Path) -> None:
+    """Raise `ResultsError` if `write` could not write there."""
+    if file.suffix.lower() not in (".csv", ".json"):
+        raise ResultsError("is neither CSV nor JSON", file=file, remedy="Name a file that ends in .csv or .json.")
+    if not file.parent.is_dir():
+        raise ResultsError("has no folder", file=file, remedy=f"Make {file.parent} first.")
+
+
+def write(file: Path, answers: dict[str, list[Packed]]) -> None:
+    """The best placement of each method: the bin of every ball. CSV or JSON, by the file's name."""
+    best = {
+        method: min((answer.where.tolist() for answer in found if answer.where is not None), key=max, default=None)
+        for method, found in answers.items()
+    }
+    placed = {method: where for method, where in best.items() if where is not None}
+    partial = file.with_name(f".{file.name}.partial")
+    with partial.open("w", encoding="utf-8", newline="") as opened:
+        if file.suffix.lower() == ".json":
+            json.dump(placed, opened)
+        else:
+            writer = csv.writer(opened, lineterminator="\n")
+            writer.writerow(["machine", *placed])
+            writer.writerows([number, *places] for number, places in enumerate(zip(*placed.values(), strict=True)))
+    partial.replace(file)

@@ -1,0 +1,87 @@
+"""The three heuristics that Wrasse was compared with.
+
+Panigrahy, Talwar, Uyeda and Wieder, "Heuristics for vector bin packing", Microsoft Research, 2011, as used by Rai,
+Bhagwan and Guha, SoCC 2012. Demands x and what a bin has left r are shares of a bin's capacity; the weight w of a
+resource is its mean demand. Balls that score the same are taken in the order given. All quantities that decide whether
+a ball fits are integers; scores are floats, summed from the first resource to the last.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from agents.solver.search.published import fits
+from simcore.jit import kernel
+from simcore.vocabulary import Floats, Ints
+
+
+def ffd_prod(demand: Ints, capacity: Ints) -> Ints:
+    """First fit in the order of descending products of the demands [balls, d]; the bin of each ball, int64 [balls]."""
+    order = np.argsort(-_shares(demand, capacity).prod(axis=1), kind="stable")
+    return _first_fit(demand, capacity, order)
+
+
+def dot_product(demand: Ints, capacity: Ints) -> Ints:
+    """Bin by bin, the ball that fits and has the largest sum of w * x * r; the bin of each ball, int64 [balls]."""
+    return _fill(demand, capacity, _shares(demand, capacity).mean(axis=0), False)
+
+
+def norm_greedy(demand: Ints, capacity: Ints) -> Ints:
+    """Bin by bin, the ball that fits and has the smallest sum of w * (x - r)^2; the bin of each ball, int64 [balls]."""
+    return _fill(demand, capacity, _shares(demand, capacity).mean(axis=0), True)
+
+
+def _shares(demand: Ints, capacity: Ints) -> Floats:
+    """Demands as shares of the capacity; nobody needs what there is none of."""
+    return demand / np.maximum(capacity, 1)
+
+
+@kernel
+def _first_fit(demand: Ints, capacity: Ints, order: Ints) -> Ints:
+    """Each ball of demand [balls, d] in this order [balls] into the first bin that it fits; every ball fits a bin."""
+    balls = len(demand)
+    where = np.empty(balls, np.int64)
+    free = np.empty_like(demand)
+    bins = 0
+    for ball in order:
+        target = 0
+        while target < bins and not fits(demand, ball, free, target):
+            target += 1
+        if target == bins:
+            free[bins] = capacity
+            bins += 1
+        free[target] -= demand[ball]
+        where[ball] = target
+    return where
+
+
+@kernel
+def _fill(demand: Ints, capacity: Ints, weight: Floats, norm: bool) -> Ints:
+    """Open a bin and fill it with the best ball, again and again, until none fits; then the next. weight [d]."""
+    balls, dims = demand.shape
+    where, left = np.empty(balls, np.int64), np.arange(balls)
+    free = np.empty((1, dims), np.int64)
+    count, target = balls, 0
+    while count:
+        free[0] = capacity
+        best = 0
+        while best >= 0:
+            best, highest = -1, 0.0
+            for place in range(count):
+                ball = left[place]
+                if not fits(demand, ball, free, 0):
+                    continue
+                score = 0.0
+                for d in range(dims):
+                    of = np.float64(max(capacity[d], 1))
+                    x, r = demand[ball, d] / of, free[0, d] / of
+                    score += -(weight[d] * (x - r) * (x - r)) if norm else weight[d] * x * r
+                if best < 0 or score > highest:
+                    best, highest = place, score
+            if best >= 0:
+                free[0] -= demand[left[best]]
+                where[left[best]] = target
+                count -= 1
+                left[best:count] = left[best + 1 : count + 1].copy()
+        target += 1
+    return where

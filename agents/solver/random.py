@@ -1,0 +1,101 @@
+"""Random numbers by counter: number i of a stream is a hash of (stream, i), so that every back end, however many lanes
+it has and in whatever order they run, draws the same ones.
+
+A stream is keyed by (seed, group, attempt). The hash is the finaliser of splitmix64 (Steele, Lea, Flood: Fast
+splittable pseudorandom number generators, OOPSLA 2014), in unsigned arithmetic modulo 2^64. Here: plain Python, the
+definition; the same for numba; and the same in OpenCL C.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simcore.jit import kernel
+
+MASK = (1 << 64) - 1
+GAMMA = 0x9E3779B97F4A7C15
+FIRST, SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+U_GAMMA, U_FIRST, U_SECOND = np.uint64(GAMMA), np.uint64(FIRST), np.uint64(SECOND)
+
+
+def mix(z: int) -> int:
+    """The hash: a bijection of 64 bits."""
+    z = ((z ^ (z >> 30)) * FIRST) & MASK
+    z = ((z ^ (z >> 27)) * SECOND) & MASK
+    return z ^ (z >> 31)
+
+
+def stream(seed: int, group: int, attempt: int) -> int:
+    """Where a stream starts; numbers below zero count as their 64 bits."""
+    z = mix((seed + GAMMA) & MASK)
+    z = mix((z + group + GAMMA) & MASK)
+    return mix((z + attempt + GAMMA) & MASK)
+
+
+def bits(start: int, counter: int) -> int:
+    """Number `counter` of a stream: 64 bits."""
+    return mix((start + (counter + 1) * GAMMA) & MASK)
+
+
+def below(start: int, counter: int, n: int) -> int:
+    """Number `counter` of a stream, in 0, ..., n - 1; n up to 2^32. Off from even by n / 2^32 at most."""
+    return ((bits(start, counter) >> 32) * n) >> 32
+
+
+def real(start: int, counter: int) -> float:
+    """Number `counter` of a stream, in [0, 1)."""
+    return (bits(start, counter) >> 11) * 2.0**-53
+
+
+@kernel
+def mix_kernel(z: np.uint64) -> np.uint64:
+    """`mix`; only unsigned numbers, for numba adds a signed and an unsigned one as floats."""
+    z = (z ^ (z >> np.uint64(30))) * U_FIRST
+    z = (z ^ (z >> np.uint64(27))) * U_SECOND
+    return z ^ (z >> np.uint64(31))
+
+
+@kernel
+def stream_kernel(seed: int, group: int, attempt: int) -> np.uint64:
+    """`stream`, of numbers of 64 bits with or without a sign."""
+    z = mix_kernel(np.uint64(seed) + U_GAMMA)
+    z = mix_kernel(z + np.uint64(group) + U_GAMMA)
+    return mix_kernel(z + np.uint64(attempt) + U_GAMMA)
+
+
+@kernel
+def bits_kernel(start: np.uint64, counter: int) -> np.uint64:
+    """`bits`."""
+    return mix_kernel(start + np.uint64(counter + 1) * U_GAMMA)
+
+
+@kernel
+def below_kernel(start: np.uint64, counter: int, n: int) -> int:
+    """`below`, as int64."""
+    return int(np.int64(((bits_kernel(start, counter) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)))
+
+
+@kernel
+def real_kernel(start: np.uint64, counter: int) -> float:
+    """`real`."""
+    return np.float64(bits_kernel(start, counter) >> np.uint64(11)) * 2.0**-53
+
+
+OPENCL = f"""
+ulong mix(ulong z) {{
+    z = (z ^ (z >> 30)) * {FIRST:#x}UL;
+    z = (z ^ (z >> 27)) * {SECOND:#x}UL;
+    return z ^ (z >> 31);
+}}
+ulong stream(long seed, long group, long attempt) {{
+    ulong z = mix((ulong)seed + {GAMMA:#x}UL);
+    z = mix(z + (ulong)group + {GAMMA:#x}UL);
+    return mix(z + (ulong)attempt + {GAMMA:#x}UL);
+}}
+ulong bits(ulong start, long counter) {{ return mix(start + (ulong)(counter + 1) * {GAMMA:#x}UL); }}
+long below(ulong start, long counter, long n) {{ return (long)(((bits(start, counter) >> 32) * (ulong)n) >> 32); }}
+#ifdef cl_khr_fp64
+double real(ulong start, long counter) {{ return (double)(bits(start, counter) >> 11) * 0x1p-53; }}
+#endif
+"""
+"""The same functions; `real` on devices with double precision."""

@@ -1,0 +1,300 @@
+/* The published search on OpenCL devices; the rules are those of agents/solver/reference.py, step by step. `UTILFN` in
+ * the line below is replaced by the program of the problem at hand. Integers only: every device gives the same answers.
+ */
+#define GLOBAL __global
+#define NONE (-1L)
+#define MICRO 1000000L
+#define CHANCES (1UL << 32)
+
+inline long placed(GLOBAL const long *alloc, const long other, const long ball) {
+    return other == ball ? NONE : alloc[other];
+}
+
+inline long floor_div(const long left, const long right) {
+    const long whole = left / right;
+    return whole - ((left % right != 0 && (left < 0) != (right < 0)) ? 1 : 0);
+}
+
+inline long floor_mod(const long left, const long right) { return left - right * floor_div(left, right); }
+
+inline long qmul(const long left, const long right) {
+    const long high = floor_div(left, MICRO), low = floor_mod(left, MICRO);
+    return high * right + low * floor_div(right, MICRO) + floor_div(low * floor_mod(right, MICRO), MICRO);
+}
+
+inline long qdiv(const long left, const long right) {
+    const long whole = floor_div(left, right);
+    const long a = floor_mod(left, right) * 1000, b = floor_mod(a, right) * 1000;
+    return whole * MICRO + floor_div(a, right) * 1000 + floor_div(b, right);
+}
+
+#define UTILFN
+
+inline ulong mix(ulong z) {
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9UL;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBUL;
+    return z ^ (z >> 31);
+}
+
+#define GAMMA 0x9E3779B97F4A7C15UL
+
+inline ulong stream(const ulong seed, const ulong group, const ulong attempt) {
+    return mix(mix(mix(seed + GAMMA) + group + GAMMA) + attempt + GAMMA);
+}
+
+inline long below(const ulong start, const ulong counter, const long n) {
+    return (long)(((mix(start + (counter + 1) * GAMMA) >> 32) * (ulong)n) >> 32);
+}
+
+/* What agents/solver/flat.py makes of the problem. */
+#define FLAT                                                                                                           \
+    GLOBAL const long *capacity, GLOBAL const long *ceiling, GLOBAL const long *elastic,                               \
+        GLOBAL const long *soft_group, GLOBAL const long *soft_allowed, GLOBAL const long *data, GLOBAL const long *numbers,                          \
+        GLOBAL const long *pins, GLOBAL const long *units, GLOBAL const long *unit_balls, GLOBAL const long *sets,     \
+        GLOBAL const long *set_balls, GLOBAL const long *chance, GLOBAL const long *of, GLOBAL const long *of_sets,    \
+        GLOBAL const long *ways, GLOBAL const long *groups, GLOBAL const long *group_bins
+
+/* What an attempt writes: utilisation [DIMS], ALLOC [BALLS], unplaced and placed units [UNITS], members over their
+ * capacity [SOFT] and behind them the elastic dimensions over their ceiling, which sets are imposed [SETS]; and for every
+ * lane additions, dims [ADDS] and amounts [ADDS]. */
+typedef struct {
+    GLOBAL const long *capacity, *ceiling, *elastic, *soft_group, *soft_allowed, *data, *numbers, *pins, *units, *unit_balls, *sets,
+        *set_balls, *of, *of_sets;
+    GLOBAL long *used, *alloc, *left, *placed, *over, *imposed, *dims, *amounts;
+    long friends;
+} Try;
+
+inline bool allowed(const Try t, const long ball, const long place) {
+    if (t.pins[ball] != NONE && t.pins[ball] != place) return false;
+    for (long at = t.of[ball]; at < t.of[ball + 1]; at++) {
+        const long number = t.of_sets[at];
+        if (!t.imposed[number]) continue;
+        bool apart = false;
+        for (long k = t.sets[number]; k < t.sets[number + 1]; k++) {
+            const long other = t.set_balls[k];
+            if (other == ball) continue;
+            if (number < t.friends && t.alloc[other] != NONE && t.alloc[other] != place) return false;
+            apart = apart || t.alloc[other] != place;
+        }
+        if (number >= t.friends && !apart) return false;
+    }
+    return true;
+}
+
+inline void change(const Try t, const long dim, const long amount) {
+    const long before = t.used[dim], group = t.soft_group[dim];
+    t.used[dim] = before + amount;
+    if (t.elastic[dim]) t.over[SOFT] += (before + amount > t.ceiling[dim]) - (before > t.ceiling[dim]);
+    if (group >= 0) t.over[group] += (before + amount > t.capacity[dim]) - (before > t.capacity[dim]);
+}
+
+inline bool within(const Try t, const long first, const long last) {
+    for (long k = first; k < last; k++) {
+        const long dim = t.dims[k], group = t.soft_group[dim];
+        if (t.used[dim] > t.ceiling[dim] && !t.elastic[dim]) return false;
+        if (group >= 0 && t.over[group] > t.soft_allowed[group]) return false;
+    }
+    return true;
+}
+
+inline long call(const Try t, const long ball, const long place, const long n) {
+    return utilfn(ball, place, t.alloc, t.data, t.numbers, t.used, t.ceiling, t.dims, t.amounts, n);
+}
+
+bool put(const Try t, const long unit, const long place) {
+    long n = 0;
+    for (long at = t.units[unit]; at < t.units[unit + 1]; at++) {
+        const long ball = t.unit_balls[at];
+        bool fits = allowed(t, ball, place);
+        if (fits) {
+            const long last = call(t, ball, place, n);
+            fits = last >= 0;
+            if (fits) {
+                for (long k = n; k < last; k++) change(t, t.dims[k], t.amounts[k]);
+                fits = within(t, n, last);
+                n = last;
+            }
+        }
+        if (!fits) {
+            for (long k = 0; k < n; k++) change(t, t.dims[k], -t.amounts[k]);
+            for (long other = t.units[unit]; other < at; other++) t.alloc[t.unit_balls[other]] = NONE;
+            return false;
+        }
+        t.alloc[ball] = place;
+    }
+    return true;
+}
+
+/* Would a bin take a unit of one ball, nothing being soft? Reads what all lanes share, writes its own additions only. */
+bool would_take(const Try t, const long unit, const long place) {
+    const long ball = t.unit_balls[t.units[unit]];
+    if (!allowed(t, ball, place)) return false;
+    const long last = call(t, ball, place, 0);
+    for (long k = 0; k < last; k++) {
+        long sum = t.used[t.dims[k]] + t.amounts[k];
+        for (long other = 0; other < (DISTINCT ? 0 : last); other++)
+            sum += other != k && t.dims[other] == t.dims[k] ? t.amounts[other] : 0;
+        if (sum > t.ceiling[t.dims[k]] && !t.elastic[t.dims[k]]) return false;
+    }
+    return last >= 0;
+}
+
+int take(const Try t, const long unit) {
+    const long first = t.units[unit], end = t.units[unit + 1], place = t.alloc[t.unit_balls[first]];
+    long n = 0;
+    for (long at = end - 1; at >= first; at--) {
+        const long ball = t.unit_balls[at];
+        t.alloc[ball] = NONE;
+        n = call(t, ball, place, n);
+        if (n < 0) return -1;
+    }
+    for (long k = 0; k < n; k++)
+        if (t.elastic[t.dims[k]] && t.used[t.dims[k]] > t.ceiling[t.dims[k]]) {
+            for (long other = 0; other < n; other++) change(t, t.dims[other], -t.amounts[other]);
+            return 1;
+        }
+    for (long at = first; at < end; at++) t.alloc[t.unit_balls[at]] = place;
+    return 0;
+}
+
+/* Units out again until nothing is over, to `left` from entry `out` on: where they end, -1 if that cannot be. */
+long trim(const Try t, long *placed, long out) {
+    while (t.over[SOFT] > 0) {
+        int found = 0;
+        for (long at = *placed - 1; at >= 0 && found == 0; at--) {
+            found = take(t, t.placed[at]);
+            if (found) {
+                t.left[out] = t.placed[at];
+                for (long k = at; k < *placed - 1; k++) t.placed[k] = t.placed[k + 1];
+            }
+        }
+        if (found <= 0) return -1;
+        *placed -= 1;
+        out += 1;
+    }
+    return out;
+}
+
+inline long pinned(const Try t, const long unit) {
+    long pin = NONE;
+    for (long at = t.units[unit]; at < t.units[unit + 1]; at++) pin = max(pin, t.pins[t.unit_balls[at]]);
+    return pin;
+}
+
+/* What is left on leaving a group, after `still` units that found no bin; -1 if trimming cannot be. */
+long leave(const Try t, const long still, long *placed, long *lost) {
+    const long out = trim(t, placed, still);
+    long count = still;
+    for (long at = still; at < out; at++) {
+        if (pinned(t, t.left[at]) == NONE) t.left[count++] = t.left[at];
+        else *lost += 1;
+    }
+    return out < 0 ? -1 : count;
+}
+
+#define ROOM (DIMS + BALLS + 2 * UNITS + SOFT + 1 + SETS)
+
+inline Try laid_out(FLAT, GLOBAL long *rooms, GLOBAL long *additions, const ulong attempt, const ulong lane) {
+    GLOBAL long *room = rooms + attempt * ROOM, *own = additions + lane * 2 * ADDS;
+    const Try t = {capacity, ceiling, elastic, soft_group, soft_allowed, data, numbers, pins, units, unit_balls, sets,
+                   set_balls, of, of_sets, room, room + DIMS, room + DIMS + BALLS, room + DIMS + BALLS + UNITS,
+                   room + DIMS + BALLS + 2 * UNITS, room + DIMS + BALLS + 2 * UNITS + SOFT + 1, own, own + ADDS, FRIENDS};
+    return t;
+}
+
+/* An empty allocation with the pinned units; returns how many are `left` to place, or -1 if trimming cannot be. */
+inline long begin(const Try t, GLOBAL const long *chance, const ulong start, long *placed, long *lost) {
+    for (long i = 0; i < DIMS; i++) t.used[i] = 0;
+    for (long i = 0; i < BALLS; i++) t.alloc[i] = NONE;
+    for (long i = 0; i <= SOFT; i++) t.over[i] = 0;
+    for (long i = 0; i < CHOSEN; i++)
+        t.imposed[i] = chance[i] == MICRO || below(start, CHANCES + i, MICRO) < chance[i];
+    long count = 0;
+    *placed = *lost = 0;
+    for (long unit = 0; unit < UNITS; unit++) {
+        const long pin = pinned(t, unit);
+        if (pin == NONE) t.left[count++] = unit;
+        else if (put(t, unit, pin)) t.placed[(*placed)++] = unit;
+        else *lost += 1;
+    }
+    const long out = trim(t, placed, count);
+    *lost += out - count;
+    return out < 0 ? -1 : count;
+}
+
+inline long outcome_of(const Try t, const long count, const long lost) {
+    for (long i = 0; i < BALLS && count < 0; i++) t.alloc[i] = NONE;
+    return count < 0 ? UNITS : count + lost;
+}
+
+/* One attempt per work-item: for processors, without a barrier. */
+__kernel void lanes(FLAT, GLOBAL long *rooms, GLOBAL long *additions, GLOBAL long *outcome, const ulong seed,
+                    const ulong first) {
+    const ulong id = get_global_id(0), number = first + id;
+    const ulong way = number % WAYS, start = stream(seed, way, number / WAYS);
+    const Try t = laid_out(capacity, ceiling, elastic, soft_group, soft_allowed, data, numbers, pins, units, unit_balls, sets,
+                           set_balls, chance, of, of_sets, ways, groups, group_bins, rooms, additions, id, id);
+    long lost, placed, count = begin(t, chance, start, &placed, &lost);
+    ulong draws = 0;
+    for (long group = ways[way]; group < ways[way + 1] && count >= 0; group++) {
+        long still = 0;
+        for (long i = 0; i < count; i++) {
+            const long chosen = i + below(start, draws++, count - i), unit = t.left[chosen];
+            t.left[chosen] = t.left[i];
+            bool taken = false;
+            for (long at = groups[group]; at < groups[group + 1] && !taken; at++) taken = put(t, unit, group_bins[at]);
+            if (taken) t.placed[placed++] = unit;
+            else t.left[still++] = unit;
+        }
+        count = leave(t, still, &placed, &lost);
+    }
+    outcome[id] = outcome_of(t, count, lost);
+}
+
+/* One attempt per work-group: its lanes try one bin each for the same unit, and the first bin that would take it gets
+ * it. Speculation costs nothing where lanes are many; the answer is that of `lanes`. */
+__kernel void squads(FLAT, GLOBAL long *rooms, GLOBAL long *additions, GLOBAL long *outcome, const ulong seed,
+                     const ulong first) {
+    __local long shared_count;
+    __local int found;
+    const ulong id = get_group_id(0), lane = get_local_id(0), width = get_local_size(0), number = first + id;
+    const ulong way = number % WAYS, start = stream(seed, way, number / WAYS);
+    const Try t = laid_out(capacity, ceiling, elastic, soft_group, soft_allowed, data, numbers, pins, units, unit_balls, sets,
+                           set_balls, chance, of, of_sets, ways, groups, group_bins, rooms, additions, id,
+                           id * width + lane);
+    long placed = 0, lost = 0, still = 0; /* known to the first lane only, which alone writes the allocation */
+    if (lane == 0) shared_count = begin(t, chance, start, &placed, &lost);
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    long count = shared_count;
+    ulong draws = 0;
+    for (long group = ways[way]; group < ways[way + 1] && count >= 0; group++) {
+        still = 0;
+        for (long i = 0; i < count; i++) {
+            const long chosen = i + below(start, draws++, count - i), unit = t.left[chosen];
+            const long last = groups[group + 1];
+            long base = groups[group];
+            do {
+                if (lane == 0) found = INT_MAX;
+                barrier(CLK_LOCAL_MEM_FENCE);
+                const long at = base + (long)lane;
+                if (at < last && would_take(t, unit, group_bins[at])) atomic_min(&found, (int)at);
+                barrier(CLK_LOCAL_MEM_FENCE);
+                base += (long)width;
+            } while (base < last && found == INT_MAX);
+            if (lane == 0) {
+                t.left[chosen] = t.left[i];
+                if (found == INT_MAX) {
+                    t.left[still++] = unit;
+                } else {
+                    put(t, unit, group_bins[found]);
+                    t.placed[placed++] = unit;
+                }
+            }
+            barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        }
+        if (lane == 0) shared_count = leave(t, still, &placed, &lost);
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        count = shared_count;
+    }
+    if (lane == 0) outcome[id] = outcome_of(t, count, lost);
+}

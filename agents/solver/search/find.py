@@ -1,0 +1,105 @@
+"""A placement of a packing, by one of the searches, on all cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import count
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from agents.solver.search import published, ruin
+from agents.solver.search.lowest import lowest
+from agents.solver.search.packing import Packing
+from simcore.vocabulary import Ints
+
+CHUNK = 1 << 16
+"""Balls that one chunk of attempts of the published search looks at, roughly: some 10 ms."""
+STEPS, SLICE = 16, 2000
+"""Steps per ball of a short attempt of ours; steps between two looks at the clock."""
+SEARCHES = ("ruin", "published")
+
+
+class Tried(NamedTuple):
+    """A chunk of attempts."""
+
+    left: int
+    where: Ints
+    """[balls], -1 if not placed"""
+    attempt: int
+    checked: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An answer."""
+
+    where: Ints
+    """[balls]: the bin, -1 if it was not placed"""
+    left: int
+    """Balls that were not placed; 0 is a solution."""
+    attempt: int
+    """The attempt that found it."""
+    checked: int
+    """Complete attempts of the published search; steps of ours."""
+    interrupted: bool
+
+
+def find(
+    packing: Packing,
+    search: str = "ruin",
+    *,
+    seed: int = 0,
+    until: float = inf,
+    chunks: Iterable[int] | None = None,
+    workers: int | None = None,
+) -> Found:
+    """Search until `monotonic()` is `until`, or through the chunks of attempts given; else until it is found.
+
+    An answer that is complete does not depend on time or on the number of workers; one that is not may.
+    """
+    attempt = {"ruin": _ruin, "published": _published}[search](packing, seed)
+    outcome = lowest(attempt, count() if chunks is None else chunks, until=until, workers=workers)
+    checked = sum(tried.checked for tried in outcome.tried)
+    best = outcome.best
+    if best is None:
+        return Found(packing.pins, int((packing.pins < 0).sum()), 0, checked, outcome.interrupted)
+    return Found(best.where, best.left, best.attempt, checked, outcome.interrupted)
+
+
+def _published(packing: Packing, seed: int) -> Callable[[int, Callable[[], bool]], Tried | None]:
+    each = max(1, CHUNK // len(packing.demand))
+    given = (packing.demand, packing.capacity, packing.pins, packing.foe_sets, packing.least, packing.groupings, seed)
+
+    def attempts(chunk: int, cancelled: Callable[[], bool]) -> Tried | None:
+        made, best, left = published.attempts(*given, chunk * each, (chunk + 1) * each)
+        where, unplaced = np.empty(len(packing.demand), np.int64), np.empty(len(packing.demand), np.int64)
+        bins = np.empty(len(packing.capacity), np.int64)
+        published.attempt(*given, best, where, np.empty_like(packing.capacity), unplaced, bins)
+        return Tried(left, where, best, made)
+
+    return attempts
+
+
+def luby(number: int) -> int:
+    """1, 1, 2, 1, 1, 2, 4, ...: restarts that are never far from the best (Luby, Sinclair and Zuckerman 1993)."""
+    while (number + 2) & (number + 1):
+        number -= (1 << ((number + 1).bit_length() - 1)) - 1
+    return (number + 2) >> 1
+
+
+def _ruin(packing: Packing, seed: int) -> Callable[[int, Callable[[], bool]], Tried | None]:
+    given = (packing.demand, packing.capacity, packing.pins, packing.foe_sets)
+
+    def attempt(number: int, cancelled: Callable[[], bool]) -> Tried | None:
+        state = ruin.state(packing.demand, packing.capacity)
+        left = ruin.begin(*given, packing.least, packing.weight, seed, number, state)
+        steps, most = 0, luby(number) * STEPS * len(packing.demand)
+        while left and steps < most and not cancelled():
+            left = ruin.improve(*given, packing.weight, seed, number, SLICE, state)
+            steps += SLICE
+        return Tried(left, state[0], number, steps)
+
+    return attempt

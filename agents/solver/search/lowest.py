@@ -1,0 +1,84 @@
+"""Numbered attempts on all cores: the successful one with the lowest number is the answer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from threading import Lock
+from time import monotonic
+from typing import Generic, Protocol, TypeVar
+
+
+class Tried(Protocol):
+    """What came of an attempt, or of a chunk of them."""
+
+    @property
+    def left(self) -> int:
+        """Balls that it could not place; 0 is success."""
+        ...
+
+
+T = TypeVar("T", bound=Tried)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[T]):
+    """`best` leaves the fewest balls, and of those has the lowest number; None if time was up before anything ended."""
+
+    best: T | None
+    tried: list[T]
+    """Everything that ended, in no order."""
+    interrupted: bool
+    """Ctrl-C was pressed."""
+
+
+def lowest(
+    attempt: Callable[[int, Callable[[], bool]], T | None],
+    numbers: Iterable[int],
+    *,
+    until: float,
+    workers: int | None = None,
+) -> Outcome[T]:
+    """Make attempts of ascending numbers until one succeeds and all below it have ended, or `monotonic()` is `until`.
+
+    `attempt(number, cancelled)` looks now and then whether it is cancelled, and returns None then.
+    """
+    waiting = iter(numbers)
+    lock = Lock()
+    ended: list[tuple[int, T]] = []
+    found: list[int] = []  # the lowest number that succeeded, if any
+    stopped = False
+
+    def cancelled(number: int) -> bool:
+        return stopped or monotonic() >= until or bool(found and number > found[0])
+
+    def work() -> None:
+        while True:
+            with lock:
+                number = next(waiting, None)
+            if number is None or cancelled(number):
+                return
+            result = attempt(number, partial(cancelled, number))
+            if result is None:
+                continue
+            with lock:
+                ended.append((number, result))
+                if result.left == 0 and (not found or number < found[0]):
+                    found[:] = [number]
+
+    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
+        futures = [pool.submit(work) for _ in range(workers or os.cpu_count() or 1)]
+        try:
+            for future in futures:
+                future.result()
+        except KeyboardInterrupt:
+            stopped = True
+        except BaseException:
+            stopped = True
+            raise
+        interrupted = stopped
+    best = min(ended, key=lambda entry: (entry[1].left, entry[0]), default=None)
+    return Outcome(best[1] if best else None, [result for _, result in ended], interrupted)

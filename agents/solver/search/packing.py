@@ -1,0 +1,128 @@
+"""A vector problem with a given number of bins, as the compiled searches read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from agents.solver.program import MICRO, NULL, Problem
+from simcore.vocabulary import Ints
+
+Groupings = tuple[Ints, Ints, Ints]
+"""Offsets of each grouping's groups [groupings + 1]; offsets of each group's bins [groups + 1]; the bins."""
+
+
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """Every ball goes into a bin whose capacity no dimension exceeds. Nothing here is ever written."""
+
+    demand: Ints
+    """[balls, d], none below zero"""
+    capacity: Ints
+    """[bins, d], none below zero"""
+    pins: Ints
+    """[balls]: the bin that the ball must be in, or -1; together the pinned balls keep all the rules."""
+    foes: tuple[tuple[int, ...], ...]
+    """Sets of balls that must not all be in one bin."""
+    groupings: Groupings
+
+    @classmethod
+    def alike(cls, demand: Ints, capacity: Ints, bins: int) -> Packing:
+        """Identical bins of capacity [d], nothing pinned, groups of one, two, four, ... and all."""
+        every = np.ascontiguousarray(np.broadcast_to(capacity, (bins, len(capacity))))
+        return cls(np.ascontiguousarray(demand), every, np.full(len(demand), NULL), (), powers(bins))
+
+    @classmethod
+    def of(cls, problem: Problem) -> Packing | None:
+        """The dense form of a problem of the language, its balls being the problem's `units`; None if it has none.
+
+        None, too, where amounts are below zero, chance imposes friends or foes, or pins and friends contradict one
+        another or the capacity: the general search answers those.
+        """
+        matrix = problem.matrix()
+        certain = all(((sets.chance == MICRO) | (sets.chance == 0)).all() for sets in (problem.friends, problem.foes))
+        if matrix is None or not certain or not problem.balls:
+            return None
+        if (matrix.demand < 0).any() or (matrix.capacity < 0).any():
+            return None
+        units, unit_of = problem.units, units_of(problem)
+        pins = np.full(len(units), NULL)
+        np.maximum.at(pins, unit_of, problem.pins)
+        foes = tuple(tuple({int(unit_of[ball]) for ball in members}) for members, chance in problem.foes if chance)
+        demand = np.add.reduceat(matrix.demand[units.members], units.offsets[:-1], axis=0)
+        built = cls(demand, np.ascontiguousarray(matrix.capacity), pins, foes, _groupings(problem))
+        agree = (problem.pins == NULL) | (problem.pins == pins[unit_of])
+        return built if agree.all() and built.keeps(pins, partial=True) else None
+
+    def keeps(self, where: Ints, *, partial: bool = False) -> bool:
+        """Does a placement [balls] keep every rule? Balls at -1 only if `partial`. Plain numpy, not the kernels."""
+        placed = where != NULL
+        if (where < NULL).any() or (where >= len(self.capacity)).any() or not (partial or placed.all()):
+            return False
+        if ((self.pins != NULL) & placed & (where != self.pins)).any():
+            return False
+        used = np.zeros_like(self.capacity)
+        np.add.at(used, where[placed], self.demand[placed])
+        together = (len({int(where[ball]) for ball in foes}) == 1 and where[foes[0]] != NULL for foes in self.foes)
+        return bool((used <= self.capacity).all()) and not any(together)
+
+    @cached_property
+    def foe_sets(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """The sets' offsets and members; each ball's offsets and sets."""
+        return (*_lists(self.foes), *_lists(_inverse(self.foes, len(self.demand))))
+
+    @cached_property
+    def least(self) -> Ints:
+        """[d]: what the smallest ball needs of each resource."""
+        least: Ints = self.demand.min(axis=0)
+        return least
+
+    @cached_property
+    def weight(self) -> Ints:
+        """[balls], from 1: shares of a mean bin, summed, the scarcer a resource the more."""
+        mean = np.maximum(self.capacity.mean(axis=0), 1)
+        share = self.demand / mean
+        scarcity = share.sum(axis=0)
+        scarcity /= max(scarcity.max(), 1e-9)
+        weight: Ints = 1 + np.minimum(np.rint(share @ scarcity * 1e6), 1e9).astype(np.int64)
+        return weight
+
+
+def units_of(problem: Problem) -> Ints:
+    """[balls]: the unit that a ball belongs to; a placement of units, indexed with it, is one of the balls."""
+    units = problem.units
+    found = np.empty(problem.balls, np.int64)
+    found[units.members] = np.repeat(np.arange(len(units)), np.diff(units.offsets))
+    return found
+
+
+def powers(bins: int) -> Groupings:
+    """Groups of one, two, four, ... neighbours, and all in one."""
+    sizes = [1 << power for power in range(max(bins - 1, 0).bit_length())]
+    return _grouped([[range(low, min(low + size, bins)) for low in range(0, bins, size)] for size in [*sizes, bins]])
+
+
+def _groupings(problem: Problem) -> Groupings:
+    return _grouped([[members for members, _ in grouping] for grouping in problem.groupings])
+
+
+def _grouped(ways: Sequence[Sequence[Sequence[int]]]) -> Groupings:
+    of_ways = np.cumsum([0, *map(len, ways)], dtype=np.int64)
+    return (of_ways, *_lists([group for way in ways for group in way]))
+
+
+def _lists(lists: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
+    """Offsets, and all entries one after another."""
+    offsets = np.cumsum([0, *map(len, lists)], dtype=np.int64)
+    return offsets, np.array([entry for entries in lists for entry in entries], np.int64)
+
+
+def _inverse(sets: tuple[tuple[int, ...], ...], count: int) -> list[list[int]]:
+    found: list[list[int]] = [[] for _ in range(count)]
+    for number, members in enumerate(sets):
+        for member in members:
+            found[member].append(number)
+    return found

@@ -1,0 +1,197 @@
+"""From a problem to a verified answer."""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from agents.solver.bounds import lower_bound
+from agents.solver.program import NULL, Problem
+from agents.solver.verify import faults
+from simcore.errors import UserError, suggest
+
+FIRST_ROUND = 16
+"""Attempts per number of bins in the first round; every round doubles them."""
+Status = Literal["optimal", "solved", "partial", "unsolved"]
+
+
+class Best(Protocol):
+    """What a back end has found so far."""
+
+    @property
+    def alloc(self) -> list[int]: ...
+    @property
+    def left(self) -> int: ...
+    @property
+    def checked(self) -> int: ...
+
+
+Backend = Callable[[Problem, int, int, int], Iterator[Best]]
+"""(problem, seed, first, count): attempts first, ..., first + count - 1 in every grouping, as `reference.attempts`."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What `solve` gives back; it has passed the verifier."""
+
+    problem: Problem = field(repr=False)
+    """With the number of bins of the answer."""
+    alloc: list[int]
+    """[balls]: the bin, -1 for a ball that is left out."""
+    bins: int
+    bound: int
+    """No allocation of all balls needs fewer bins; `bins` itself where the number is fixed."""
+    status: Status
+    """`optimal`: all balls placed, in `bound` bins. `solved`: all placed. `partial`: some. `unsolved`: none."""
+    checked: int
+    """Attempts, each a whole allocation that was built and checked."""
+    seconds: float
+    interrupted: bool = False
+    """Ctrl-C."""
+
+    @property
+    def placed(self) -> int:
+        """How many balls are placed."""
+        return sum(place != NULL for place in self.alloc)
+
+    @property
+    def gap(self) -> int:
+        """Bins beyond the bound."""
+        return self.bins - self.bound
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What `progress` is told, several times per second at most."""
+
+    bins: int
+    bound: int
+    placed: int
+    """Units (balls, or balls with their friends) in the best allocation so far."""
+    checked: int
+    seconds: float
+
+
+def solve(
+    problem: Problem,
+    *,
+    device: str = "reference",
+    seed: int = 0,
+    time: float | None = None,
+    attempts: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Answer:
+    """Search for an allocation of all balls, with `BINS ?` in as few bins as possible.
+
+    `time` in seconds ends the search, `attempts` too: then the answer depends on the problem, the seed and `attempts`
+    only. It counts the attempts in every grouping for one number of bins; without both the search goes on until the
+    answer is optimal. Ctrl-C ends it as time does.
+    """
+    search = _Search(problem, _backend(device), seed, time, attempts, progress)
+    interrupted = False
+    try:
+        with suppress(_TimeOver):
+            search.run()
+    except KeyboardInterrupt:
+        interrupted = True
+    return search.answer(interrupted)
+
+
+def _backend(device: str) -> Backend:
+    if device == "reference":
+        from agents.solver.reference import attempts
+
+        return attempts
+    raise UserError("is no device", key="device", value=device, remedy=suggest(device, ["reference"]))
+
+
+class _TimeOver(Exception):
+    pass
+
+
+class _Search:
+    """Rounds of attempts: the first number of bins that works, then fewer again with twice the attempts."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        backend: Backend,
+        seed: int,
+        time: float | None,
+        attempts: int | None,
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self.problem = problem
+        self.backend = backend
+        self.seed = seed
+        self.attempts = attempts
+        self.progress = progress
+        self.start = clock.perf_counter()
+        self.end = None if time is None else self.start + time
+        self.shown = 0.0
+        self.checked = 0
+        self.best: tuple[int, Problem, list[int]] | None = None
+        """(units left, problem, allocation): fewest left, then fewest bins."""
+        self.bound, self.most = problem.bins, problem.bins
+        if problem.searched:
+            self.bound, self.most = lower_bound(problem), problem.spec.limits[1]
+
+    def run(self) -> None:
+        """Until optimal, or out of attempts; raises when out of time."""
+        done, count = 0, FIRST_ROUND
+        while True:
+            if self.attempts is not None:
+                count = min(count, self.attempts - done)
+                if count <= 0:
+                    return
+            for bins in range(self.bound, self.most + 1):
+                problem = self.problem.with_bins(bins) if self.problem.searched else self.problem
+                if self.try_bins(problem, done, count):
+                    self.most = bins - 1
+                    break
+            if self.most < self.bound:
+                return
+            done, count = done + count, 2 * count
+
+    def try_bins(self, problem: Problem, first: int, count: int) -> bool:
+        """Some attempts with this many bins; did one place all?"""
+        before = self.checked
+        for found in self.backend(problem, self.seed, first, count):
+            self.checked = before + found.checked
+            if self.best is None or found.left < self.best[0] or found.left == 0:
+                self.best = found.left, problem, found.alloc
+            if found.left == 0:
+                return True
+            self.look_at_clock(problem)
+        return False
+
+    def look_at_clock(self, problem: Problem) -> None:
+        """Tell how it goes, and stop in time."""
+        now = clock.perf_counter()
+        if self.progress is not None and now - self.shown > 0.2 and self.best is not None:
+            self.shown = now
+            self.progress(
+                Progress(problem.bins, self.bound, len(problem.units) - self.best[0], self.checked, now - self.start)
+            )
+        if self.end is not None and now > self.end:
+            raise _TimeOver
+
+    def answer(self, interrupted: bool) -> Answer:
+        """The best there is, verified."""
+        left, problem, alloc = self.best or (1, self.problem, [NULL] * self.problem.balls)
+        wrong = faults(problem, alloc)
+        if wrong and not problem.program.alloc_free:
+            remedy = "Make two balls add the same whichever of them is placed first, and REJECT likewise."
+            raise UserError(
+                f"UTILFN depends on the order of the balls: {wrong[0]}", file=problem.spec.file, remedy=remedy
+            )
+        assert not wrong, f"the search gave a wrong answer: {wrong}"
+        status: Status = "unsolved" if max(alloc) == NULL else "partial"
+        bound = min(self.bound, problem.bins)
+        if left == 0:
+            status = "optimal" if problem.bins == bound else "solved"
+        seconds = clock.perf_counter() - self.start
+        return Answer(problem, list(alloc), problem.bins, bound, status, self.checked, seconds, interrupted)

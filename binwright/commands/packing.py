@@ -1,0 +1,83 @@
+"""`pack`: offline placement, one way beside another."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.table import Table
+
+from binwright.commands.console import out
+from simcore.errors import UserError
+
+if TYPE_CHECKING:
+    from agents.solver.packing.compare import Row
+    from workloads.offline import Machines
+
+INTERRUPTED = 130
+
+
+def pack(asked: Namespace) -> int:
+    """`binwright pack INPUT`."""
+    from agents.solver.packing.compare import as_json, check_file, compare, row, write
+    from simcore.units import TIME
+
+    given = _given(asked)
+    try:
+        seconds = TIME.parse(asked.time)
+    except UserError as error:
+        raise UserError(error.problem, key="--time", value=asked.time, remedy=error.remedy) from None
+    file = Path(asked.out) if asked.out else None
+    if file:
+        check_file(file)
+    methods = asked.methods.split(",")
+    answers = dict(compare(given.demand, given.capacity, methods, seconds=seconds, seeds=asked.seeds))
+    rows = [row(method, found) for method, found in answers.items()]
+    if asked.json:
+        print(as_json(given.name, len(given.demand), rows))
+    else:
+        _print(given, rows)
+    if file:
+        write(file, answers)
+        if not asked.json:
+            out.print(f"Placements: {file}", markup=False, highlight=False, soft_wrap=True)
+    return INTERRUPTED if any(found[-1].interrupted for found in answers.values()) else 0
+
+
+def _given(asked: Namespace) -> Machines:
+    """What is to be packed: a CSV file, or an input by its name."""
+    from workloads.offline import NAMES, machines
+    from workloads.offline_table import read_csv
+
+    if asked.input in NAMES:
+        if asked.server:
+            remedy = "Leave --server out: it goes with a CSV file."
+            raise UserError(f"{asked.input} has its own servers", key="--server", value=asked.server, remedy=remedy)
+        return machines(asked.input, asked.seed, asked.count)
+    if Path(asked.input).suffix.lower() != ".csv":
+        remedy = f"Give a CSV file, or one of {', '.join(NAMES)}."
+        raise UserError("is no offline input", key="INPUT", value=asked.input, remedy=remedy)
+    if not asked.server:
+        remedy = "Say what one server has of each column: --server cpu=8,mem=16."
+        raise UserError("the servers are not known", file=asked.input, key="--server", remedy=remedy)
+    return read_csv(Path(asked.input), asked.server)
+
+
+def _print(given: Machines, rows: list[Row]) -> None:
+    bound = max(one.bound for one in rows)
+    head = f"{given.name}: {len(given.demand):,} machines, {len(given.resources)} resources, at least {bound:,} servers"
+    out.print(head, markup=False, highlight=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("with", "servers", "gap", "seconds", "checked", "optimal"):
+        table.add_column(name, justify="left" if name == "with" else "right")
+    for one in rows:
+        best = "none" if one.bins is None else str(one.bins)
+        servers = best if one.bins == one.worst else f"{best} to {one.worst or 'none'}"
+        optimal = f"{one.optimal} of {one.seeds}" if one.seeds > 1 else "yes" if one.optimal else ""
+        checked = f"{one.checked:,}" if one.checked else ""
+        table.add_row(
+            one.method, servers, "" if one.gap is None else str(one.gap), f"{one.seconds:.3f}", checked, optimal
+        )
+    out.print(table)

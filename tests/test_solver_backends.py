@@ -1,0 +1,108 @@
+"""Every back end gives the reference's answer, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agents.solver import cpu, opencl, reference
+from agents.solver.emit import PYTHON, C, utilfn
+from agents.solver.errors import SpecError
+from agents.solver.flat import Flat
+from agents.solver.front import examples, load_problem
+from agents.solver.program import Problem
+from agents.solver.spec import Spec
+from simcore.errors import UserError
+from tests.solver_specs import specifications
+
+BACKENDS: dict[str, Callable[..., Iterator[cpu.Found]]] = {
+    "cpu": cpu.attempts,
+    "opencl": partial(opencl.attempts, width=1),
+    "opencl, four lanes": partial(opencl.attempts, width=4),
+}
+
+
+def answer(
+    backend: Callable[..., Iterator[object]], problem: Problem, seed: int, first: int, count: int, trims: bool = False
+) -> object:
+    """What the attempts come to, but for how many were made: that depends on how many run at a time."""
+    *_, last = backend(problem, seed, first, count, trims=trims)
+    assert isinstance(last, cpu.Found | reference.Found)
+    return list(last.alloc), last.left, last.attempt, last.group
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", examples())
+def test_examples(name: str, backend: str) -> None:
+    problem = load_problem(name)
+    if problem.searched:
+        problem = problem.with_bins(max(1, problem.balls // 3))
+    for seed in (1, -5):
+        assert answer(BACKENDS[backend], problem, seed, 3, 8) == answer(reference.attempts, problem, seed, 3, 8)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_trimming(backend: str) -> None:
+    problem = load_problem("oktopus", {"PER_RACK": 3, "RACKS": 2})
+    assert problem.elastic.any()
+    for seed in (1, 2):
+        assert answer(BACKENDS[backend], problem, seed, 0, 6, True) == answer(
+            reference.attempts, problem, seed, 0, 6, True
+        )
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(specifications(), st.integers(-(2**63), 2**63 - 1))
+def test_random_problems(text: str, seed: int) -> None:
+    try:
+        problem = Spec(text).problem()
+    except SpecError:
+        return
+    for trims in (False, True) if problem.elastic.any() else (False,):
+        expected = answer(reference.attempts, problem, seed, 0, 4, trims)
+        for backend in BACKENDS.values():
+            assert answer(backend, problem, seed, 0, 4, trims) == expected
+
+
+@pytest.mark.parametrize("dialect", [PYTHON, C])
+def test_the_next_number_of_bins_needs_no_new_source(dialect: object) -> None:
+    problem = load_problem("spain")
+    (text, numbers), (again, others) = (utilfn(problem.with_bins(bins), dialect) for bins in (3, 4))  # type: ignore[arg-type]
+    assert text == again
+    assert len(numbers) == len(others)
+
+
+def test_numbers_of_all_sizes_round_down() -> None:
+    text = """TABLE A = [-7.000001, -0.000001, 0, 0.3, 1, 1000.123457, -3, 7]
+    BALLS 8 BINS 8 RESOURCES CPU[s in BINS] => 1e9
+    procedure UTILFN(BALL, BIN, ALLOC)
+        let a = A[BALL]
+        let b = A[BIN]
+        UTIL.CPU[BIN] += a * b
+        UTIL.CPU[BIN] += if b == 0 then 1 else a / max(b, 0.000001)
+        UTIL.CPU[BIN] -= if b >= 0 then 1 else a / min(b, -0.000001)
+        UTIL.CPU[BIN] += (BALL - 4) // (BIN + 1) + (BALL - 4) % (BIN + 1)
+    end"""
+    problem = Spec(text).problem()
+    body, numbers = utilfn(problem, PYTHON)
+    call = cpu.compiled(body)
+    flat, room = Flat.of_problem(problem, numbers), cpu.room(problem)
+    alloc = [-1] * problem.balls
+    room.alloc[:] = alloc
+    for ball in range(8):
+        for place in range(8):
+            n = call(
+                ball, place, room.alloc, flat.data, flat.numbers, room.used, flat.ceiling, room.dims, room.amounts, 0
+            )
+            added = list(zip(room.dims[:n].tolist(), room.amounts[:n].tolist(), strict=True))
+            assert added == reference.call(problem, ball, place, alloc)
+
+
+def test_a_device_that_is_not_there() -> None:
+    with pytest.raises(UserError, match="no such OpenCL device") as error:
+        list(opencl.attempts(load_problem("cdn"), 0, 0, 1, device=99))
+    assert "opencl:0" in str(error.value)
