@@ -1,0 +1,5 @@
+"""Learned agents, and who trains them: a name maps to a class; others add theirs by `binwright.trainers`."""
+
+from simcore.registry import Registry
+
+TRAINERS = Registry("trainer", "binwright.trainers", {"nara": "agents.learned.nara.trainer:NaraTrainer"})

@@ -1,0 +1,1 @@
+"""Nara: a graph neural network that chooses servers (arXiv:2106.02412)."""

@@ -1,0 +1,77 @@
+"""Nara in use: the trained network's favourite server, again and again."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from agents.learned.choosing import Choosing
+from agents.learned.tensors import extra, find, fits, read
+from agents.observation import observation, observe
+from fabric.network import NetworkView
+from simcore.errors import UserError
+from simcore.jit import prepared
+from simcore.vocabulary import Request
+
+FEATURES = ("enough free", "chosen")
+"""What the weights are for: see `agents.observation`."""
+
+
+class Nara(Choosing):
+    """A graph neural network over servers, switches and links, trained with PPO.
+
+    `weights` names shipped ones, `path` is a file that `binwright train` wrote. `mask` is "any" as published, or
+    "feasible" to choose only servers that have a working route to those chosen.
+    """
+
+    reference = "Shabka, Zervas 2021, Nara, arXiv:2106.02412"
+
+    def __init__(
+        self, weights: str = "alpha-uniform", path: str | None = None, mask: Literal["any", "feasible"] = "any"
+    ) -> None:
+        super().__init__(mask)
+        self._file = find("nara", weights, path)
+
+    def prepare(self, view: NetworkView, rng: np.random.Generator) -> None:
+        """Load the network."""
+        torch, network = extra("torch"), import_network()
+        torch.set_num_threads(1)  # the same sums in the same order, however many cores there are
+        topology = view.topology
+        tensors, notes = read(self._file)
+        fits(self._file, notes, agent="nara", features=list(FEATURES), resources=list(view.resources))
+        resources = len(view.resources)
+        self._policy = network.Policy(resources)
+        try:
+            self._policy.load_state_dict({name: torch.from_numpy(array) for name, array in tensors.items()})
+        except RuntimeError as error:
+            raise UserError(f"not the weights of this network: {error}", file=self._file) from None
+        self._policy.eval()
+        self._graph = network.Graph(topology, torch.device("cpu"))
+        self._seen = observation(topology, resources, 1)
+        self._total = view.capacity.sum(axis=(0, 1))
+        self._inputs = [torch.from_numpy(array) for array in self._seen]
+        self._inference = torch.inference_mode
+        self._written = seen = (self._seen.nodes[0, topology.switches :], self._seen.edges[0], self._seen.cluster[0])
+        self._observe = prepared(observe, self._total, view.free, view.link_free, self.room, 1, 1.0, *seen)
+
+    def scores(self, view: NetworkView, request: Request) -> npt.NDArray[Any]:
+        """The network's logits."""
+        self._observe(
+            self._total,
+            view.free,
+            view.link_free,
+            self.room,
+            request.bandwidth,
+            request.duration,
+            *self._written,
+        )
+        with self._inference():
+            logits: npt.NDArray[Any] = self._policy.logits(self._graph, *self._inputs)[0].numpy()
+        return logits
+
+
+def import_network() -> Any:
+    """The part that needs torch, which is not imported before."""
+    return extra("agents.learned.nara.network")

@@ -1,0 +1,114 @@
+"""The networks of Nara (Shabka, Zervas 2021, arXiv:2106.02412) in torch.
+
+Three stages of message passing embed every vertex: the next state of a vertex is the mean, over its neighbours and
+itself, of relu(W [state of the sender, feature of the link]); a message to itself has a zero for the link. Every
+server's logit comes from its embedding, the mean embedding of the servers chosen, and two layers over the state of the
+cluster. No parameter depends on the number of servers, switches or links.
+
+Tensors are [vertices, batch, features]. Nearly all edges are between servers and their racks: those messages go with
+the servers, which have one each, and only what passes between switches goes through a list of edges.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from agents.observation import edge_index
+from fabric.topology import Topology
+
+STAGES, WIDTH, CLUSTER = 3, 16, 8
+
+
+class Graph:
+    """A topology as the network wants it."""
+
+    def __init__(self, topology: Topology, device: torch.device) -> None:
+        self.servers, self.switches, self.racks = topology.servers, topology.switches, topology.racks
+        edges = edge_index(topology).astype(np.int64)
+        to_server = edges[:, 1] >= self.switches
+        to_server |= edges[:, 0] >= self.switches
+        own = np.flatnonzero(to_server)
+        server = edges[own].max(axis=1) - self.switches
+        rack = topology.rack_of.astype(np.int64)
+
+        def on(array: npt.NDArray[Any]) -> Tensor:
+            return torch.from_numpy(np.ascontiguousarray(array, np.int64)).to(device)
+
+        self.own = on(own[np.argsort(server)])  # the edge of every server to its rack
+        self.rack_of = on(rack)
+        inner = np.flatnonzero(~to_server)
+        self.inner = on(np.concatenate([inner, inner]))
+        self.sender = on(np.concatenate([edges[inner, 0], edges[inner, 1]]))
+        self.receiver = on(np.concatenate([edges[inner, 1], edges[inner, 0]]))
+        degree = 1 + np.bincount(edges.reshape(-1), minlength=self.switches + self.servers)[: self.switches]
+        self.share = torch.from_numpy((1 / degree).astype(np.float32)).to(device)[:, None, None]
+
+
+class Stage(nn.Module):
+    """One stage of message passing."""
+
+    def __init__(self, inputs: int) -> None:
+        super().__init__()
+        self.state = nn.Linear(inputs, WIDTH)
+        self.link = nn.Parameter(torch.empty(WIDTH))
+        nn.init.uniform_(self.link, -((inputs + 1) ** -0.5), (inputs + 1) ** -0.5)
+
+    def forward(self, graph: Graph, servers: Tensor, switches: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
+        """The next states: `servers` [servers, b, f], `switches` [switches, b, f], `edges` [edges, b, 1]."""
+        from_server, from_switch = self.state(servers), self.state(switches)
+        up = edges.index_select(0, graph.own) * self.link  # [servers, b, WIDTH]
+        racks = from_switch[: graph.racks]
+        down = racks.index_select(0, graph.rack_of) + up
+        gathered = torch.zeros_like(racks).index_add(0, graph.rack_of, torch.relu(from_server + up))
+        between = from_switch.index_select(0, graph.sender) + edges.index_select(0, graph.inner) * self.link
+        total = torch.relu(from_switch).index_add(0, graph.receiver, torch.relu(between))
+        total = torch.cat([total[: graph.racks] + gathered, total[graph.racks :]])
+        return (torch.relu(from_server) + torch.relu(down)) * 0.5, total * graph.share
+
+
+class Policy(nn.Module):
+    """Logits for all servers, and the value of the state for training."""
+
+    def __init__(self, resources: int = 2) -> None:
+        super().__init__()
+        features = resources + 1
+        self.stages = nn.ModuleList(Stage(features if stage == 0 else WIDTH) for stage in range(STAGES))
+        self.cluster = nn.Sequential(
+            nn.Linear(resources + 1, CLUSTER), nn.ReLU(), nn.Linear(CLUSTER, CLUSTER), nn.ReLU()
+        )
+        context = WIDTH + CLUSTER
+        self.server = nn.Linear(WIDTH, WIDTH)
+        self.context = nn.Linear(context, WIDTH, bias=False)
+        self.logit = nn.Linear(WIDTH, 1)
+        self.value = nn.Sequential(nn.Linear(WIDTH + context, 2 * WIDTH), nn.ReLU(), nn.Linear(2 * WIDTH, 1))
+
+    def forward(self, graph: Graph, nodes: Tensor, edges: Tensor, cluster: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits [b, servers] and values [b] of `nodes` [b, vertices, f], `edges` [b, edges], `cluster` [b, f]."""
+        servers, context = self._embedded(graph, nodes, edges, cluster)
+        seen = torch.cat([servers.mean(0), context], 1).detach()
+        return self._scored(servers, context), self.value(seen).squeeze(1)
+
+    def logits(self, graph: Graph, nodes: Tensor, edges: Tensor, cluster: Tensor) -> Tensor:
+        """The logits alone."""
+        return self._scored(*self._embedded(graph, nodes, edges, cluster))
+
+    def _embedded(self, graph: Graph, nodes: Tensor, edges: Tensor, cluster: Tensor) -> tuple[Tensor, Tensor]:
+        """The servers [servers, b, WIDTH], and what all choices have in common [b, WIDTH + CLUSTER]."""
+        wires = edges.t().unsqueeze(2)
+        states = nodes.transpose(0, 1)
+        servers, switches = states[graph.switches :], states[: graph.switches]
+        chosen = servers[:, :, -1:]
+        for stage in self.stages:
+            servers, switches = stage(graph, servers, switches, wires)
+        taken = (servers * chosen).sum(0) / chosen.sum(0).clamp(min=1)
+        return servers, torch.cat([taken, self.cluster(cluster)], 1)
+
+    def _scored(self, servers: Tensor, context: Tensor) -> Tensor:
+        hidden = torch.relu(self.server(servers) + self.context(context))
+        scores: Tensor = self.logit(hidden).squeeze(2).t()
+        return scores

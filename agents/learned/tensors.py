@@ -1,0 +1,79 @@
+"""Named arrays and notes in a file: checkpoints, and the weights that agents use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from simcore.errors import UserError, suggest
+
+Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
+SHIPPED = Path(__file__).parent / "weights"
+
+
+def extra(module: str) -> Any:
+    """Import what only the extra `learned` installs."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("torch", "safetensors", "gymnasium"):
+            raise
+        remedy = "Install it: pip install 'binwright[learned]'."
+        raise UserError(f"learned agents need {error.name}, which is not installed", remedy=remedy) from None
+
+
+def write(file: Path, tensors: Mapping[str, npt.NDArray[Any]], notes: Mapping[str, Any]) -> None:
+    """Write `file` (.safetensors, notes included) and the notes again beside it (.json), each whole or not at all."""
+    save = extra("safetensors.numpy").save
+    said = json.dumps(notes, indent=1)
+    content = save({name: np.ascontiguousarray(array) for name, array in tensors.items()}, {"notes": said})
+    file.parent.mkdir(parents=True, exist_ok=True)
+    for path, data in ((file, content), (file.with_suffix(".json"), said.encode() + b"\n")):
+        temporary = path.with_name(path.name + ".part")
+        temporary.write_bytes(data)
+        temporary.replace(path)
+
+
+def read(file: Path) -> tuple[Tensors, dict[str, Any]]:
+    """What `write` wrote."""
+    safe_open = extra("safetensors").safe_open
+    problem = "there is no such file"
+    if file.is_file():
+        try:
+            with safe_open(file, framework="numpy") as opened:
+                tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118  # no mapping
+                return tensors, json.loads((opened.metadata() or {})["notes"])
+        except Exception as error:  # safetensors has an error class of its own for every kind of damage
+            problem = f"has no weights: {error}"
+    raise UserError(problem, file=file, remedy="Give a .safetensors file that `binwright train` wrote.")
+
+
+def find(agent: str, weights: str, path: str | None) -> Path:
+    """The file of an agent's weights: `path` if there is one, or else the shipped ones of that name."""
+    if path is not None:
+        return Path(path)
+    known = {file.stem.removeprefix(f"{agent}-"): file for file in SHIPPED.glob(f"{agent}-*.safetensors")}
+    if weights not in known:
+        raise UserError("no weights of that name", key="weights", value=weights, remedy=suggest(weights, known))
+    return known[weights]
+
+
+def fits(file: Path, notes: Mapping[str, Any], **wanted: Any) -> None:
+    """Refuse weights whose notes say something else than what is wanted of them."""
+    for key, value in wanted.items():
+        if notes.get(key) != value:
+            raise UserError(
+                f"these weights are for another {key}: {_said(notes.get(key))} instead of {_said(value)}",
+                file=file,
+                remedy="Take other weights, or train some on such a cluster: `binwright train`.",
+            )
+
+
+def _said(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -1,0 +1,55 @@
+"""What `binwright train` asks of whoever trains an agent."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+from agents.learned.tensors import Tensors, extra
+from agents.world import World
+from simcore.errors import UserError
+
+
+class Trainer(ABC):
+    """Trains one agent. Constructor arguments are the settings of the YAML.
+
+    What happens in iteration n depends on the seed, on n, and on what `save` saves: nothing else is needed to go on.
+    """
+
+    score: ClassVar[str] = "acceptance"
+    """Which metric of `validate` is to be as large as possible."""
+
+    @abstractmethod
+    def begin(self, training: World, validation: World, seed: int, device: str) -> None:
+        """Make what is trained."""
+
+    @abstractmethod
+    def iterate(self, iteration: int) -> dict[str, float]:
+        """Train on; returns metrics. Iterations count from 1."""
+
+    @abstractmethod
+    def validate(self, seeds: Sequence[int]) -> dict[str, float]:
+        """Metrics of the agent, as it would be used, on the validation requests of these seeds."""
+
+    @abstractmethod
+    def save(self) -> tuple[Tensors, dict[str, Any]]:
+        """Everything that training goes on from: arrays, and notes that JSON holds."""
+
+    @abstractmethod
+    def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
+        """Go on from there."""
+
+    @abstractmethod
+    def weights(self) -> tuple[Tensors, dict[str, Any]]:
+        """What the agent needs in use: arrays, and notes that say what for."""
+
+
+def device_for(asked: Literal["auto", "cpu", "cuda"]) -> str:
+    """The device to train on: CUDA if there is any, unless something else was asked for."""
+    there = extra("torch").cuda.is_available()
+    if asked == "cuda" and not there:
+        raise UserError(
+            "there is no CUDA device here", key="train.device", value=asked, remedy="Write `device: auto` or `cpu`."
+        )
+    return "cuda" if there and asked != "cpu" else "cpu"

@@ -1,0 +1,163 @@
+"""Training one agent with one seed: logs, checkpoints, validation, the best so far; goes on where it was interrupted.
+
+A folder holds `state` (what training goes on from) and `best` (the weights with the best validation), both as
+.safetensors with a .json beside, and `log.parquet`, a row per iteration and per validation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any, TypeAlias
+
+from agents.learned.tensors import extra, read, write
+from agents.learned.trainer import Trainer
+from agents.world import World
+from simcore.errors import UserError
+
+Row: TypeAlias = dict[str, Any]
+PATIENCE = 10.0
+"""Seconds between two checkpoints; there is always one at the end, whatever ends it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What is learned: everything that the outcome depends on but for the seed.
+
+    `terms` says the same in plain data, so that no checkpoint is continued on other terms. Every `every` iterations the
+    agent is validated with the requests of the seeds `held_out`.
+    """
+
+    trainer: Callable[[], Trainer]
+    training: World
+    validation: World
+    iterations: int
+    every: int
+    held_out: Sequence[int]
+    device: str
+    threads: int
+    terms: dict[str, Any]
+
+
+class Training:
+    """One seed of a course, in a folder of its own."""
+
+    def __init__(self, course: Course, folder: Path, seed: int) -> None:
+        self.course, self.folder, self.seed = course, folder, seed
+        self.rows: list[Row] = []
+        self.step = 0
+        """Iterations done."""
+        self._best: float | None = None
+        self._seconds = self._cpu = 0.0
+        extra("torch").set_num_threads(course.threads)
+        self.trainer = course.trainer()
+        self.trainer.begin(course.training, course.validation, seed, course.device)
+        if self._state.exists():
+            self._resume()
+
+    @property
+    def _state(self) -> Path:
+        return self.folder / "state.safetensors"
+
+    def _resume(self) -> None:
+        import polars as pl
+
+        tensors, notes = read(self._state)
+        if notes["terms"] != self.course.terms:
+            differ = [key for key, value in self.course.terms.items() if notes["terms"].get(key) != value]
+            raise UserError(
+                f"this checkpoint was trained on other terms: {', '.join(differ)}",
+                file=self._state,
+                remedy="Give --fresh to begin again, or name another folder with --out.",
+            )
+        self.trainer.load(tensors, notes["trainer"])
+        self.step, self._best = notes["step"], notes["best"]
+        self._seconds, self._cpu = notes["seconds"], notes["cpu_seconds"]
+        # A log may be ahead of the checkpoint, never behind.
+        log = pl.read_parquet(self.folder / "log.parquet").filter(pl.col("step") <= self.step)
+        self.rows = [{key: value for key, value in row.items() if value is not None} for row in log.to_dicts()]
+
+    def run(self, watch: Callable[[Row], None] = lambda row: None) -> None:
+        """Train to the end, showing every row of the log to `watch`."""
+        good: Callable[[], None] = lambda: None  # noqa: E731  # writes what is known to be sound
+        saved = perf_counter()
+        try:
+            while self.step < self.course.iterations:
+                before, cpu = perf_counter(), process_time()
+                new = [self._row("train", self.trainer.iterate(self.step + 1), before, cpu)]
+                self._sound(new[0])
+                last = self.step + 1 == self.course.iterations
+                if last or (self.step + 1) % self.course.every == 0:
+                    new.append(self._row("validation", self.trainer.validate(self.course.held_out), before, cpu))
+                    self._keep_best(new[-1])
+                self.step += 1
+                self._seconds, self._cpu = new[-1]["seconds"], new[-1]["cpu_seconds"]
+                self.rows += new
+                good = self._snapshot()
+                for row in new:
+                    watch(row)
+                if perf_counter() - saved > PATIENCE:
+                    good()
+                    saved = perf_counter()
+        finally:
+            good()
+
+    def _row(self, split: str, metrics: dict[str, float], before: float, cpu: float) -> Row:
+        seconds, used = self._seconds + perf_counter() - before, self._cpu + process_time() - cpu
+        said = {"step": self.step + 1, "seconds": seconds, "cpu_seconds": used, "split": split, "seed": self.seed}
+        return {**said, **metrics}
+
+    def _sound(self, row: Row) -> None:
+        wrong = [key for key, value in row.items() if isinstance(value, float) and not isfinite(value)]
+        if wrong:
+            kept = f"state.safetensors has iteration {self.step}" if self.step else "there is no checkpoint yet"
+            raise UserError(
+                f"training went astray: {', '.join(wrong)} of iteration {self.step + 1} is no finite number; {kept}",
+                file=self.folder,
+                remedy="Lower the learning rate (`rate`), and give --fresh or another folder with --out.",
+            )
+
+    def _keep_best(self, row: Row) -> None:
+        score = row[self.trainer.score]
+        if self._best is None or score > self._best:
+            self._best = score
+            tensors, notes = self.trainer.weights()
+            write(self.folder / "best.safetensors", tensors, {**notes, "trained": row, "terms": self.course.terms})
+
+    def _snapshot(self) -> Callable[[], None]:
+        """Keep all of this moment in memory; calling what is returned writes it."""
+        tensors, trainer = self.trainer.save()
+        rows = list(self.rows)
+        notes = {
+            "step": self.step,
+            "seconds": self._seconds,
+            "cpu_seconds": self._cpu,
+            "best": self._best,
+            "trainer": trainer,
+            "terms": self.course.terms,
+        }
+
+        def put() -> None:
+            write_log(self.folder / "log.parquet", rows)
+            write(self._state, tensors, notes)
+
+        return put
+
+
+def write_log(file: Path, rows: Sequence[Row]) -> None:
+    """Rows as Parquet, whole or not at all; a row has null for what it does not say."""
+    import polars as pl
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(file.name + ".part")
+    pl.DataFrame(rows, infer_schema_length=None).write_parquet(temporary)
+    temporary.replace(file)
+
+
+def forget(folder: Path) -> None:
+    """Remove what a training has left."""
+    for name in ("state.safetensors", "state.json", "best.safetensors", "best.json", "log.parquet"):
+        (folder / name).unlink(missing_ok=True)

@@ -1,0 +1,126 @@
+"""What a learner sees of a network: a graph with the features of arXiv:2106.02412, as arrays of all simulations."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fabric.episodes import Episodes, Rules, State, filling_of
+from fabric.filling import Filling
+from fabric.topology import Indices, Topology
+from simcore.jit import kernel, prepared
+from simcore.vocabulary import Ints
+
+Reals: TypeAlias = npt.NDArray[np.float32]
+USUAL = 32.0
+"""Seconds (steps of the published experiments): a request that is held this long has .5 as its holding time."""
+
+
+class Observation(NamedTuple):
+    """The first axis of every array is the simulation. All numbers are from 0 to 1.
+
+    `nodes` float32 [s, vertices, resources + 1]: enough(free, needed) of each resource, and whether it was chosen;
+    the switches, which come first, have zeros. `edges` float32 [s, edges]: enough(free, bandwidth), in the order of
+    `edge_index`. `cluster` float32 [s, resources + 1]: the share of each resource in use, and the holding time.
+    enough(free, wanted) is the sigmoid of free / wanted - 1; 1 when nothing is wanted.
+    """
+
+    nodes: Reals
+    edges: Reals
+    cluster: Reals
+
+
+def edge_index(topology: Topology) -> Indices:
+    """The two vertices of every edge, int32 [edges, 2]: of the links, then of servers that are their own rack."""
+    alone = np.flatnonzero(topology.server_link < 0)
+    own = np.stack([topology.rack_of[alone], topology.switches + alone], axis=1)
+    return np.concatenate([topology.link_ends, own]).astype(np.int32)
+
+
+def observation(topology: Topology, resources: int, count: int) -> Observation:
+    """Room for that many simulations. What is constant is there already."""
+    return Observation(
+        np.zeros((count, topology.switches + topology.servers, resources + 1), np.float32),
+        np.ones((count, len(edge_index(topology))), np.float32),
+        np.zeros((count, resources + 1), np.float32),
+    )
+
+
+class Observer:
+    """Writes what all simulations look like, in one compiled call."""
+
+    def __init__(self, episodes: Episodes) -> None:
+        topology = episodes.view.topology
+        self.episodes = episodes
+        self.switches = topology.switches
+        self.seen = observation(topology, episodes.view.capacity.shape[2], episodes.count)
+        self._observe = prepared(
+            observe_all, episodes.rules, episodes.state, episodes.filling, self.switches, *self.seen
+        )
+
+    def __call__(self) -> Observation:
+        """The same arrays every time, overwritten. When an episode is over they show its last request, or nothing."""
+        episodes = self.episodes
+        self._observe(episodes.rules, episodes.state, episodes.filling, self.switches, *self.seen)
+        return self.seen
+
+
+@kernel
+def observe_all(
+    rules: Rules, state: State, fillings: Filling, switches: int, nodes: Reals, edges: Reals, cluster: Reals
+) -> None:
+    """Write the `Observation` of all simulations."""
+    for i in range(len(nodes)):
+        row = min(state.at[i, 0], state.at[i, 1] - 1)
+        if row >= 0:
+            observe(
+                rules.total,
+                state.free[i],
+                state.link_free[i],
+                filling_of(fillings, i),
+                state.bandwidth[i, row],
+                state.duration[i, row],
+                nodes[i, switches:],
+                edges[i],
+                cluster[i],
+            )
+
+
+@kernel
+def observe(
+    total: Ints,
+    free: Ints,
+    link_free: Ints,
+    room: Filling,
+    bandwidth: int,
+    duration: float,
+    nodes: Reals,
+    edges: Reals,
+    cluster: Reals,
+) -> None:
+    """Write one simulation's: `total` int64 [resources], `free` as before the request; `nodes` of servers only."""
+    resources, stamp = len(total), room.counts[3]
+    for r in range(resources):
+        there = 0
+        for server in range(len(free)):
+            amount = 0
+            for node in range(free.shape[1]):
+                amount += free[server, node, r]
+            there += amount
+            nodes[server, r] = _enough(amount, room.need[r])
+        cluster[r] = 1.0 - there / total[r] if total[r] > 0 else 0.0
+    for server in range(len(free)):
+        nodes[server, resources] = 1.0 if room.chosen[server] == stamp else 0.0
+    for link in range(len(link_free)):
+        edges[link] = _enough(link_free[link], bandwidth)
+    cluster[resources] = duration / (duration + USUAL) if duration < np.inf else 1.0
+
+
+@kernel
+def _enough(free: int, wanted: int) -> float:
+    if wanted == 0:
+        return 1.0
+    missing = np.float32(1.0) - np.float32(free) / np.float32(wanted)
+    return float(1.0 / (1.0 + np.exp(missing)))

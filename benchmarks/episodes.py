@@ -1,0 +1,78 @@
+"""Compiled episodes: choices of a server per second on one core, and what training makes of them.
+
+    python -m benchmarks.episodes [TOPOLOGY...]
+
+Random choices among those allowed. `state` steps only; `seen` also writes the observation; `Gymnasium` goes through
+`make_vec`, copies and draws of new requests included. CPU seconds, so that other work on the machine counts less.
+"""
+
+from __future__ import annotations
+
+import sys
+from time import process_time
+from typing import Any
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+
+from agents.observation import Observer
+from scenarios.load import load_scenario
+from scenarios.worlds import build_world
+from simcore.vocabulary import Ints
+
+SIMULATIONS, STEPS = 64, 1000
+HOLDING = {"alpha": (128, 31), "beta": (128, 31), "gamma": (896, 620), "delta": (4096, 2350)}
+
+
+def choices(mask: npt.NDArray[Any], rng: np.random.Generator) -> Ints:
+    """Any server allowed, in every simulation."""
+    chosen: Ints = np.argmax(rng.random(mask.shape, np.float32) * mask, axis=1)
+    return chosen
+
+
+def rate(topology: str, how: str) -> float:
+    """Choices per second of CPU."""
+    requests, holding = HOLDING[topology]
+    overrides = [
+        f"cluster.network.topology={topology}",
+        f"workload.requests={requests}",
+        f"workload.holding={holding}",
+    ]
+    scenario = load_scenario("nara/table1", overrides)
+    rng = np.random.default_rng(0)
+    if how == "Gymnasium":
+        many = gymnasium.make_vec("binwright.environments:binwright/Fabric-v0", SIMULATIONS, scenario=scenario)
+        seen, _ = many.reset(seed=0)
+        begin = process_time()
+        for _ in range(STEPS):
+            seen, *_ = many.step(choices(seen["mask"], rng))
+        return SIMULATIONS * STEPS / (process_time() - begin)
+    world = build_world(scenario)
+    episodes = world.episodes(SIMULATIONS)
+    look = Observer(episodes)
+    workloads = [world.draw(seed) for seed in range(SIMULATIONS)]
+    spent = 0.0
+    for _ in range(STEPS):
+        for i in np.flatnonzero(episodes.over):
+            episodes.reset(int(i), workloads[i])
+        servers = choices(episodes.state.mask, rng)
+        begin = process_time()
+        episodes.step(servers)
+        if how == "seen":
+            look()
+        spent += process_time() - begin
+    return SIMULATIONS * STEPS / spent
+
+
+def main(topologies: list[str]) -> None:
+    """Print a row per topology."""
+    print(f"{'':8}{'state':>12}{'seen':>12}{'Gymnasium':>12}   choices per second, {SIMULATIONS} simulations")
+    for topology in topologies or ["alpha", "gamma"]:
+        rate(topology, "seen")  # compiled, and in the processor's memory
+        row = "".join(f"{rate(topology, how):12,.0f}" for how in ("state", "seen", "Gymnasium"))
+        print(f"{topology:8}{row}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,39 @@
+"""Gymnasium environments made from scenarios; importing this registers them.
+
+gymnasium.make("binwright.environments:binwright/Fabric-v0", scenario="nara/table1")
+gymnasium.make_vec("binwright.environments:binwright/Fabric-v0", 64, scenario="nara/table1")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+
+from agents.env import FabricEnv, FabricVector
+from binwright.api import scenario as scenario_of
+from scenarios.schema import Scenario
+from scenarios.worlds import build_world
+
+
+def fabric(scenario: str | Path | Scenario, overrides: Iterable[str] = (), **options: Any) -> FabricEnv:
+    """`binwright/Fabric-v0`: `overrides` as `"workload.requests=32"`; see `FabricEnv` for the options."""
+    return FabricEnv(build_world(_loaded(scenario, overrides)), **options)
+
+
+def fabric_vector(
+    scenario: str | Path | Scenario, overrides: Iterable[str] = (), num_envs: int = 1, **options: Any
+) -> FabricVector:
+    """The same, many of them stepped together."""
+    return FabricVector(build_world(_loaded(scenario, overrides)), num_envs, **options)
+
+
+def _loaded(scenario: str | Path | Scenario, overrides: Iterable[str]) -> Scenario:
+    return scenario if isinstance(scenario, Scenario) else scenario_of(scenario, *overrides)
+
+
+gymnasium.register(
+    "binwright/Fabric-v0", f"{__name__}:{fabric.__name__}", vector_entry_point=f"{__name__}:{fabric_vector.__name__}"
+)

@@ -1,0 +1,399 @@
+"""Many simulations of requests in a network, stepped together in one compiled call: what learning needs.
+
+An episode is a run of `simcore.engine.Simulation` with a `NetworkLedger`, overflow `drop` and no failures, in which
+every choice of a server is a step. The same choices have the same outcomes, at the same times, with the same left free.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fabric.allowed import Flags, allow, homes, narrow
+from fabric.filling import COMPLETE, GOES_ON, Filling, begin, choose, filling
+from fabric.network import NetworkView
+from fabric.routing import Routes
+from fabric.topology import Indices, Small
+from simcore.engine import Pacing
+from simcore.errors import UserError
+from simcore.jit import kernel, prepared
+from simcore.record import IMPOSSIBLE, PENDING, PLACED, REJECTED
+from simcore.vocabulary import Floats, Ints, Workload
+
+BEGINS, WAITS = -1, -2
+"""Instead of a server: what `_step` is to do with a simulation."""
+
+
+class Rules(NamedTuple):
+    """What all simulations share.
+
+    `capacity` int64 [servers, nodes, resources]; `total` int64 [resources]; `home` int32 [racks] is a server of each
+    rack, -1 for none. `step` is the pace, negative when requests come as they arrive. With `feasible` the mask leaves
+    out servers without a working route to those chosen.
+    """
+
+    routes: Routes
+    link_tier: Small
+    capacity: Ints
+    link_capacity: Ints
+    total: Ints
+    home: Indices
+    weighted: bool
+    step: float
+    await_room: bool
+    feasible: bool
+
+
+class State(NamedTuple):
+    """Where the simulations are; the first axis of every array is the simulation.
+
+    | field | dtype [shape] | what |
+    | --- | --- | --- |
+    | free, link_free | int64 [s, servers, nodes, resources], [s, links] | what is free |
+    | room | int64 [s, resources] | over all servers |
+    | now | float64 [s] | the clock |
+    | at | int64 [s, 3] | row of the request on offer, how many rows there are, decisions so far |
+    | arrival, duration | float64 [s, rows] | of the requests; `arrival` becomes the time of the offer |
+    | demand, bandwidth | int64 [s, rows, resources], [s, rows] | of the requests |
+    | outcome | int8 [s, rows] | as in `simcore.record` |
+    | due, holder | float64, int32 [s, rows] | a heap of ends, and whose |
+    | heap | int64 [s] | its length |
+    | held | int64 [s, rows, 4] | the rows of `places` (from, to) and `wires` (from, to) that a request holds |
+    | logged | int64 [s, 2] | rows written of `places` and `wires` |
+    | places, amounts, wires | int32 [s, any, 2], int64 [s, any, resources], int32 [s, any] | what is held |
+    | reach | bool [s, racks] | racks with a working route to all servers chosen |
+    | mask | bool [s, servers] | what may be chosen; nothing when the episode is over |
+    | sums | int64 [s, resources] | quanta in use after each decision, summed |
+    | result | int64 [s, 2] | requests placed and rejected in this step |
+    """
+
+    free: Ints
+    link_free: Ints
+    room: Ints
+    now: Floats
+    at: Ints
+    arrival: Floats
+    duration: Floats
+    demand: Ints
+    bandwidth: Ints
+    outcome: npt.NDArray[np.int8]
+    due: Floats
+    holder: Indices
+    heap: Ints
+    held: Ints
+    logged: Ints
+    places: Indices
+    amounts: Ints
+    wires: Indices
+    reach: Flags
+    mask: Flags
+    sums: Ints
+    result: Ints
+
+
+class Episodes:
+    """`count` simulations of one network. `reset` gives them requests, `step` a choice each.
+
+    `state` and `filling` hold everything (see `State`, and `fabric.filling.Filling` with an axis more); `rules` are
+    for kernels that look at them. `filling.need` is what the request on offer still needs.
+    """
+
+    def __init__(self, view: NetworkView, pacing: Pacing | None, count: int = 1, *, feasible: bool = False) -> None:
+        servers, nodes, resources = view.capacity.shape
+        if servers == 0 or count < 1:
+            raise UserError("there is nothing to simulate", remedy="Take a network with servers, and one or more.")
+        self.view = view
+        self.count = count
+        topology = view.topology
+        self.rules = Rules(
+            view.routing.routes,
+            topology.link_tier,
+            view.capacity,
+            topology.link_capacity,
+            view.capacity.sum(axis=(0, 1)),
+            homes(topology),
+            view.weighted,
+            pacing.step if pacing else -1.0,
+            bool(pacing and pacing.await_room),
+            feasible,
+        )
+        one = filling(view.routing, nodes, resources)
+        self.filling = Filling(*(np.zeros((count, *array.shape), array.dtype) for array in one))
+        self._most = servers * nodes, topology.links  # of what a request can add to the log
+        self.state = _state(count, 1, 4 * self._most[0], 4 * self._most[1], topology.racks, view.capacity.shape)
+        self._step = prepared(_step, self.rules, self.state, self.filling, np.zeros(count, np.int64))
+
+    @property
+    def over(self) -> Flags:
+        """Which simulations have answered all their requests, bool [count]."""
+        over: Flags = self.state.at[:, 0] >= self.state.at[:, 1]
+        return over
+
+    def reset(self, simulation: int, workload: Workload) -> None:
+        """Start one simulation anew, on an empty cluster, with these requests."""
+        rows = len(workload)
+        if rows > self.state.outcome.shape[1]:
+            self._widen(rows)
+        state, i = self.state, simulation
+        impossible = (workload.demand > self.rules.total).any(axis=1)
+        state.arrival[i, :rows] = workload.arrival
+        state.duration[i, :rows] = workload.duration
+        state.demand[i, :rows] = workload.demand
+        state.bandwidth[i, :rows] = 0 if workload.bandwidth is None else workload.bandwidth
+        state.outcome[i, :rows] = np.where(impossible, IMPOSSIBLE, PENDING)
+        state.at[i] = -1, rows, 0
+        only = np.full(self.count, WAITS, np.int64)
+        only[i] = BEGINS
+        self._step(self.rules, state, self.filling, only)
+
+    def step(self, choices: Ints) -> None:
+        """Give every simulation a server, `choices` int64 [count]; what is over stays so.
+
+        A choice that `state.mask` does not allow fails the request. `state.result` says what came of it.
+        """
+        if choices.min() < 0:
+            raise ValueError("servers count from 0")
+        for log in (0, 1):
+            array = (self.state.places, self.state.wires)[log]
+            if int(self.state.logged[:, log].max()) + self._most[log] > array.shape[1]:
+                self._lengthen(log)
+        self._step(self.rules, self.state, self.filling, choices)
+
+    def _widen(self, rows: int) -> None:
+        """Room for more requests."""
+        old = self.state
+        new = {}
+        for name in ("arrival", "duration", "demand", "bandwidth", "outcome", "due", "holder", "held"):
+            before = getattr(old, name)
+            new[name] = np.zeros((self.count, rows, *before.shape[2:]), before.dtype)
+            new[name][:, : before.shape[1]] = before
+        self.state = old._replace(**new)
+
+    def _lengthen(self, log: int) -> None:
+        """Twice the room to note what is held: servers (0) or links (1)."""
+        names = (("places", "amounts"), ("wires",))[log]
+        old = [getattr(self.state, name) for name in names]
+        self.state = self.state._replace(
+            **{name: np.concatenate([array, array], axis=1) for name, array in zip(names, old, strict=True)}
+        )
+
+
+def _state(count: int, rows: int, places: int, wires: int, racks: int, shape: tuple[int, ...]) -> State:
+    servers, nodes, resources = shape
+    links = wires // 4
+    return State(
+        free=np.zeros((count, servers, nodes, resources), np.int64),
+        link_free=np.zeros((count, links), np.int64),
+        room=np.zeros((count, resources), np.int64),
+        now=np.zeros(count),
+        at=np.zeros((count, 3), np.int64),
+        arrival=np.zeros((count, rows)),
+        duration=np.zeros((count, rows)),
+        demand=np.zeros((count, rows, resources), np.int64),
+        bandwidth=np.zeros((count, rows), np.int64),
+        outcome=np.zeros((count, rows), np.int8),
+        due=np.zeros((count, rows)),
+        holder=np.zeros((count, rows), np.int32),
+        heap=np.zeros(count, np.int64),
+        held=np.zeros((count, rows, 4), np.int64),
+        logged=np.zeros((count, 2), np.int64),
+        places=np.zeros((count, places, 2), np.int32),
+        amounts=np.zeros((count, places, resources), np.int64),
+        wires=np.zeros((count, wires), np.int32),
+        reach=np.zeros((count, racks), np.bool_),
+        mask=np.zeros((count, servers), np.bool_),
+        sums=np.zeros((count, resources), np.int64),
+        result=np.zeros((count, 2), np.int64),
+    )
+
+
+@kernel
+def filling_of(room: Filling, i: int) -> Filling:
+    """The scratch of one simulation: views, not copies."""
+    return Filling(
+        room.need[i],
+        room.counts[i],
+        room.servers[i],
+        room.places[i],
+        room.amounts[i],
+        room.links[i],
+        room.chosen[i],
+        room.wired[i],
+        room.route[i],
+    )
+
+
+@kernel
+def _clear(rules: Rules, state: State, i: int) -> None:
+    """Empty the cluster of simulation `i`."""
+    state.free[i] = rules.capacity
+    state.link_free[i] = rules.link_capacity
+    state.room[i] = rules.total
+    state.now[i] = 0.0
+    state.heap[i] = 0
+    state.logged[i] = 0
+    state.sums[i] = 0
+
+
+@kernel
+def _step(rules: Rules, state: State, fillings: Filling, choices: Ints) -> None:
+    """See `Episodes.step`; changes `state` and `fillings`."""
+    for i in range(len(choices)):
+        if choices[i] == WAITS:
+            continue
+        state.result[i] = 0
+        room = filling_of(fillings, i)
+        if choices[i] == BEGINS:
+            _clear(rules, state, i)
+        elif state.at[i, 0] >= state.at[i, 1] or _goes_on(rules, state, room, i, choices[i]):
+            continue
+        _offer_next(rules, state, room, i)
+
+
+@kernel
+def _goes_on(rules: Rules, state: State, room: Filling, i: int, server: int) -> bool:
+    """Take a server; says whether the request needs more, and may have more."""
+    row = state.at[i, 0]
+    bandwidth = state.bandwidth[i, row]
+    status = -1
+    if 0 <= server < len(rules.capacity) and state.mask[i, server]:
+        status = choose(
+            rules.routes, state.link_free[i], rules.link_tier, state.free[i], room, server, bandwidth, rules.weighted
+        )
+    if status == GOES_ON:
+        if rules.feasible:
+            narrow(
+                rules.routes, rules.home, state.link_free[i], room, server, bandwidth, rules.weighted, state.reach[i]
+            )
+        if _allow(rules, state, room, i):
+            return True
+    elif status == COMPLETE:
+        _hold(state, room, i, row)
+    _answered(rules, state, i, status == COMPLETE)
+    return False
+
+
+@kernel
+def _allow(rules: Rules, state: State, room: Filling, i: int) -> bool:
+    return allow(
+        rules.routes,
+        state.free[i],
+        state.link_free[i],
+        room,
+        state.bandwidth[i, state.at[i, 0]],
+        state.reach[i],
+        rules.feasible,
+        state.mask[i],
+    )
+
+
+@kernel
+def _hold(state: State, room: Filling, i: int, row: int) -> None:
+    """Take what the request was given, until its end."""
+    first, wire = state.logged[i, 0], state.logged[i, 1]
+    for share in range(room.counts[1]):
+        server, node = room.places[share, 0], room.places[share, 1]
+        state.places[i, first + share] = room.places[share]
+        for r in range(len(room.need)):
+            amount = room.amounts[share, r]
+            state.amounts[i, first + share, r] = amount
+            state.free[i, server, node, r] -= amount
+            state.room[i, r] -= amount
+    for j in range(room.counts[2]):
+        state.wires[i, wire + j] = room.links[j]
+        state.link_free[i, room.links[j]] -= state.bandwidth[i, row]
+    state.logged[i, 0] += room.counts[1]
+    state.logged[i, 1] += room.counts[2]
+    state.held[i, row, 0], state.held[i, row, 1] = first, state.logged[i, 0]
+    state.held[i, row, 2], state.held[i, row, 3] = wire, state.logged[i, 1]
+    if state.duration[i, row] < np.inf:
+        _push(state.due[i], state.holder[i], state.heap[i], state.now[i] + state.duration[i, row], row)
+        state.heap[i] += 1
+
+
+@kernel
+def _answered(rules: Rules, state: State, i: int, placed: bool) -> None:
+    state.outcome[i, state.at[i, 0]] = PLACED if placed else REJECTED
+    state.result[i, 0 if placed else 1] += 1
+    state.at[i, 2] += 1
+    for r in range(len(rules.total)):
+        state.sums[i, r] += rules.total[r] - state.room[i, r]
+
+
+@kernel
+def _offer_next(rules: Rules, state: State, room: Filling, i: int) -> None:
+    """Let the clock go on to the next request of which something may be chosen, or to the end."""
+    while True:
+        state.at[i, 0] += 1
+        row = state.at[i, 0]
+        if row >= state.at[i, 1]:
+            state.mask[i] = False
+            return
+        if state.outcome[i, row] != PENDING:
+            continue
+        time = state.arrival[i, row]
+        if rules.step >= 0:
+            time = state.now[i] + rules.step if row > 0 else 0.0
+        _release_until(state, i, time)
+        state.now[i] = time
+        if rules.await_room and rules.step >= 0:
+            while state.heap[i] > 0 and not _has_room(state, i, row):
+                state.now[i] = state.due[i, 0]
+                _release_until(state, i, state.now[i])
+        state.arrival[i, row] = state.now[i]
+        begin(room, state.demand[i, row])
+        state.reach[i] = True
+        if _allow(rules, state, room, i):
+            return
+        _answered(rules, state, i, False)
+
+
+@kernel
+def _has_room(state: State, i: int, row: int) -> bool:
+    fits = True
+    for r in range(state.room.shape[1]):
+        fits &= state.demand[i, row, r] <= state.room[i, r]
+    return fits
+
+
+@kernel
+def _release_until(state: State, i: int, time: float) -> None:
+    """Give back whatever ends up to and including that time."""
+    while state.heap[i] > 0 and state.due[i, 0] <= time:
+        row = state.holder[i, 0]
+        state.heap[i] -= 1
+        _pop(state.due[i], state.holder[i], state.heap[i])
+        for share in range(state.held[i, row, 0], state.held[i, row, 1]):
+            server, node = state.places[i, share, 0], state.places[i, share, 1]
+            for r in range(state.amounts.shape[2]):
+                state.free[i, server, node, r] += state.amounts[i, share, r]
+                state.room[i, r] += state.amounts[i, share, r]
+        for j in range(state.held[i, row, 2], state.held[i, row, 3]):
+            state.link_free[i, state.wires[i, j]] += state.bandwidth[i, row]
+
+
+@kernel
+def _push(due: Floats, holder: Indices, length: int, time: float, row: int) -> None:
+    """Add to a heap of this length."""
+    place = length
+    while place > 0 and due[(place - 1) // 2] > time:
+        due[place], holder[place] = due[(place - 1) // 2], holder[(place - 1) // 2]
+        place = (place - 1) // 2
+    due[place], holder[place] = time, row
+
+
+@kernel
+def _pop(due: Floats, holder: Indices, length: int) -> None:
+    """Remove the first of a heap, which has this length afterwards."""
+    time, row, place = due[length], holder[length], 0
+    while 2 * place + 1 < length:
+        child = 2 * place + 1
+        if child + 1 < length and due[child + 1] < due[child]:
+            child += 1
+        if due[child] >= time:
+            break
+        due[place], holder[place] = due[child], holder[child]
+        place = child
+    due[place], holder[place] = time, row

@@ -1,0 +1,103 @@
+"""Training an agent in a scenario: every seed of its `train:`, in folders that a later call goes on from."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from pydantic import ValidationError
+
+from agents.learned.trainer import device_for
+from agents.learned.training import Course, Row, Training, forget, write_log
+from scenarios.build import build_workload
+from scenarios.explain import explain
+from scenarios.options import check_options
+from scenarios.schema import FIXED, Scenario
+from scenarios.schema_train import Train
+from scenarios.source import Source, undotted
+from scenarios.worlds import build_world
+from simcore.errors import ResultsError, ScenarioError
+
+
+def train(
+    scenario: Scenario, folder: Path, fresh: bool = False, watch: Callable[[Row], None] = lambda row: None
+) -> pl.DataFrame:
+    """Train what is missing in `folder`, and return the log of all seeds there, which is also its log.parquet.
+
+    `fresh` begins anew. `watch` is called with every new row of the log.
+    """
+    spec = _spec(scenario)
+    course = course_of(scenario)
+    log = pl.DataFrame()
+    try:
+        for seed in range(spec.seed, spec.seed + spec.seeds):
+            own = folder / f"seed-{seed}"
+            if fresh:
+                forget(own)
+            training = Training(course, own, seed)
+            try:
+                training.run(watch)
+            finally:
+                log = _gathered(folder)
+    except OSError as error:
+        remedy = "Name another folder with --out."
+        raise ResultsError(f"cannot be written: {error.strerror}", file=error.filename, remedy=remedy) from None
+    return log
+
+
+def course_of(scenario: Scenario) -> Course:
+    """What a scenario's `train:` says, ready to begin."""
+    spec = _spec(scenario)
+    name, options = spec.agent.chosen
+    kind = spec.agent.registry.load(name)
+    settings = check_options(kind, options)
+    base = {key: value for key, value in scenario.dump().items() if key not in FIXED}
+    held_out = range(spec.validation.seed, spec.validation.seed + spec.validation.episodes)
+    shorter = _varied(scenario, spec.episodes)
+    for each in (shorter, scenario):
+        build_workload(each, held_out[0])  # what cannot be drawn is found out before anything is written
+    unnamed = ("iterations", "seeds", "seed", "device", "threads")
+    return Course(
+        lambda: kind(**settings),
+        build_world(shorter),
+        build_world(scenario),
+        spec.iterations,
+        spec.validation.every,
+        held_out,
+        device_for(spec.device),
+        spec.threads,
+        {**base, "train": {key: value for key, value in spec.dump().items() if key not in unnamed}},
+    )
+
+
+def _spec(scenario: Scenario) -> Train:
+    if scenario.train is None:
+        remedy = "Say what to train: `train: {agent: nara, iterations: 150}`."
+        raise ScenarioError("is missing", file=scenario.file, key="train", remedy=remedy)
+    return scenario.train
+
+
+def _varied(scenario: Scenario, changes: dict[str, Any]) -> Scenario:
+    """The scenario with these dotted keys changed."""
+    source = Source(scenario.file, copy.deepcopy(scenario.dump()))
+    for key, value in changes.items():
+        keys = undotted(key)
+        places = scenario._source.place(("train", "episodes", key)) if scenario._source else source.place(())
+        source.set(keys, value, {keys: places})
+    try:
+        return Scenario.model_validate(source.data)
+    except ValidationError as error:
+        raise explain(error, source) from None
+
+
+def _gathered(folder: Path) -> pl.DataFrame:
+    """The logs of all seeds there, as one."""
+    logs = [pl.read_parquet(file) for file in sorted(folder.glob("seed-*/log.parquet"))]
+    if not logs:
+        return pl.DataFrame()
+    log = pl.concat(logs, how="diagonal_relaxed").sort("seed", "step", maintain_order=True)
+    write_log(folder / "log.parquet", log.to_dicts())
+    return log

@@ -1,0 +1,290 @@
+"""Compiled episodes against the engine and its ledger, choice by choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fabric.cluster import NEVER, Cluster
+from fabric.episodes import Episodes
+from fabric.filling import COMPLETE, begin, choose, filling
+from fabric.graph import Graph, build
+from fabric.network import NetworkLedger, NetworkView, Provisioned, span
+from fabric.routing import Routing, find_route
+from fabric.shapes import fabric, tree
+from fabric.topology import Topology
+from scenarios.build import build_ledger, build_pacing, build_workload
+from scenarios.load import load_scenario
+from simcore.engine import Pacing, Simulation, play
+from simcore.errors import UserError
+from simcore.record import PENDING
+from simcore.vocabulary import Agent, Ints, Placement, Request, View, Workload
+
+UNIT = 1_000_000
+
+
+def lone() -> Topology:
+    """A server with two links, which is its own rack, beside racks of unequal size."""
+    graph = Graph(Path("lone"))
+    for server, homes in {"a": "p", "b": "p", "c": "pq", "d": "q", "e": "r"}.items():
+        graph.server(server)
+        for home in homes:
+            graph.link(server, home, 1, 0)
+    for one, other in ("pm", "mq", "qr", "pr"):
+        graph.link(one, other, 1, 0)
+    return build(graph, "lone")
+
+
+SHAPES = [
+    Routing(fabric(4, 2, 2, 2, 1, (1, 1, 1))),
+    Routing(fabric(4, 3, 2, 1, 2, (1, 2, 1), "one plane")),
+    Routing(tree((3, 2), (1, 2))),
+    Routing(lone()),
+]
+
+
+@dataclass
+class Choice:
+    """What an agent saw before it chose a server, and the server."""
+
+    row: int
+    now: float
+    free: Ints
+    link_free: Ints
+    need: list[int]
+    mask: list[bool]
+    server: int
+
+
+@dataclass
+class Recorder(Agent):
+    """Chooses at random among the servers that may be chosen, and keeps all of it."""
+
+    rng: np.random.Generator
+    feasible: bool
+    choices: list[Choice] = field(default_factory=list)
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        assert isinstance(view, NetworkView)
+        servers, nodes, resources = view.free.shape
+        room = filling(view.routing, nodes, resources)
+        begin(room, request.demand)
+        chosen: list[int] = []
+        while any(mask := [self._may(view, request, server, chosen) for server in range(servers)]):
+            server = int(self.rng.choice(np.flatnonzero(mask)))
+            self.choices.append(
+                Choice(
+                    request.index, view.now, view.free.copy(), view.link_free.copy(), room.need.tolist(), mask, server
+                )
+            )
+            routes, tiers = view.routing.routes, view.topology.link_tier
+            status = choose(routes, view.link_free, tiers, view.free, room, server, request.bandwidth, view.weighted)
+            if status < 0:
+                return None
+            chosen.append(server)
+            if status == COMPLETE:
+                count = int(room.counts[1])
+                shares = [
+                    (int(s), int(n), tuple(part))
+                    for (s, n), part in zip(room.places[:count], room.amounts[:count].tolist(), strict=True)
+                ]
+                links = tuple(room.links[: room.counts[2]].tolist())
+                nothing = [(chosen[0], 0, (0,) * resources)]
+                return Provisioned(tuple(shares or nothing), links, len(chosen), span(view.topology, chosen))
+        return None
+
+    def _may(self, view: NetworkView, request: Request, server: int, chosen: list[int]) -> bool:
+        if server in chosen or not view.free[server].any():
+            return False
+        return not self.feasible or all(
+            find_route(view.routing.routes, view.link_free, other, server, request.bandwidth, view.weighted) >= 0
+            for other in chosen
+        )
+
+
+@dataclass
+class Case:
+    """A cluster, and the requests of two simulations on it."""
+
+    routing: Routing
+    capacity: Ints
+    weighted: bool
+    pacing: Pacing | None
+    feasible: bool
+    workloads: list[Workload]
+    seed: int
+
+    def ledger(self) -> NetworkLedger:
+        resources = tuple("abc"[: self.capacity.shape[2]])
+        cluster = Cluster(resources, self.capacity, (NEVER,) * len(resources), self.capacity[0])
+        return NetworkLedger(cluster, self.routing, self.weighted)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Small networks, full most of the time."""
+    routing = draw(st.sampled_from(SHAPES))
+    servers, nodes, resources = routing.topology.servers, draw(st.integers(1, 2)), draw(st.integers(1, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    capacity = rng.integers(0 if draw(st.booleans()) else 3, 4, (servers, nodes, resources))
+    capacity[0] = 3
+    workloads = []
+    for _ in range(2):
+        n = draw(st.integers(0, 25))
+        most = int(capacity.sum(axis=(0, 1)).min()) + 1
+        workloads.append(
+            Workload(
+                tuple("abc"[:resources]),
+                np.sort(np.round(rng.random(n) * n, 1)) - 0.0,
+                rng.choice([0.0, 0.1, 0.5, 1.0, 2.0, 3.0, 7.0, np.inf], n),
+                rng.integers(0, rng.integers(2, most + 1), (n, resources)),
+                np.arange(n),
+                rng.integers(0, 4, n) * UNIT // 4,
+            )
+        )
+    pacing = draw(st.sampled_from([None, Pacing(1.0, True), Pacing(0.1, True), Pacing(0.5, False)]))
+    return Case(routing, capacity, draw(st.booleans()), pacing, draw(st.booleans()), workloads, draw(st.integers(0, 9)))
+
+
+def played(case: Case, workload: Workload, seed: int) -> tuple[Simulation, Recorder]:
+    """By the engine."""
+    simulation = Simulation(workload, case.ledger(), pacing=case.pacing)
+    recorder = Recorder(np.random.default_rng(seed), case.feasible)
+    play(simulation, recorder)
+    return simulation, recorder
+
+
+def same_end(episodes: Episodes, i: int, simulation: Simulation) -> None:
+    """Are outcomes, times of the offers, and what is free the same?"""
+    state, n = episodes.state, len(simulation.workload)
+    view = simulation.view
+    assert isinstance(view, NetworkView)
+    outcome = simulation.record.outcome[:n]
+    assert state.outcome[i, :n].tolist() == outcome.tolist()
+    offered = np.isin(np.arange(n), simulation.record.sequence)
+    assert np.array_equal(state.arrival[i, :n][offered], simulation.asked().arrival[offered])
+    assert np.array_equal(state.free[i], view.free)
+    assert np.array_equal(state.link_free[i], view.link_free)
+    assert np.array_equal(state.room[i], view.free.sum(axis=(0, 1)))
+    assert state.at[i, 2] == len(simulation.record.sequence)
+    assert not state.mask[i].any()
+
+
+@given(case=cases())
+@settings(max_examples=120, deadline=None)
+def test_the_same_choices_have_the_same_outcomes(case: Case) -> None:
+    runs = [played(case, workload, case.seed + i) for i, workload in enumerate(case.workloads)]
+    episodes = Episodes(case.ledger().view, case.pacing, len(runs), feasible=case.feasible)
+    for _ in "first", "again":
+        for i, workload in enumerate(case.workloads):
+            episodes.reset(i, workload)
+        queues = [list(recorder.choices) for _, recorder in runs]
+        while any(queues):
+            assert (~episodes.over).tolist() == [bool(queue) for queue in queues]
+            servers = np.zeros(len(runs), np.int64)
+            for i, queue in enumerate(queues):
+                if queue:
+                    expected = queue.pop(0)
+                    seen(episodes, i, expected)
+                    servers[i] = expected.server
+            episodes.step(servers)
+        assert episodes.over.all()
+        for i, (simulation, _) in enumerate(runs):
+            same_end(episodes, i, simulation)
+
+
+def seen(episodes: Episodes, i: int, expected: Choice) -> None:
+    """Is what may be chosen, and all that it depends on, the same?"""
+    state = episodes.state
+    assert (state.at[i, 0], state.now[i]) == (expected.row, expected.now)
+    assert np.array_equal(state.free[i], expected.free)
+    assert np.array_equal(state.link_free[i], expected.link_free)
+    assert episodes.filling.need[i].tolist() == expected.need
+    assert state.mask[i].tolist() == expected.mask
+
+
+def test_long_episodes_on_alpha_are_the_same() -> None:
+    scenario = load_scenario("nara/table1", ["workload.requests=300"])
+    case = Case(SHAPES[0], np.zeros((1, 1, 1), np.int64), False, build_pacing(scenario), False, [], 0)
+    workload = build_workload(scenario, 5)
+    ledger = build_ledger(scenario)
+    assert isinstance(ledger, NetworkLedger)
+    simulation = Simulation(workload, ledger, pacing=case.pacing)
+    recorder = Recorder(np.random.default_rng(3), False)
+    play(simulation, recorder)
+    fresh = build_ledger(scenario)
+    assert isinstance(fresh, NetworkLedger)
+    episodes = Episodes(fresh.view, case.pacing)
+    episodes.reset(0, workload)
+    for expected in recorder.choices:
+        seen(episodes, 0, expected)
+        episodes.step(np.array([expected.server]))
+    same_end(episodes, 0, simulation)
+    placed = simulation.record.outcome == 1
+    assert 0.2 < placed.mean() < 0.6
+
+
+def small(count: int = 1, **options: Any) -> Episodes:
+    """Two racks of two servers with three of one thing each."""
+    capacity = np.full((4, 1, 1), 3)
+    cluster = Cluster(("a",), capacity, (NEVER,), capacity[0])
+    view = NetworkLedger(cluster, Routing(fabric(2, 2, 1, 1, 1, (1, 1, 1)))).view
+    return Episodes(view, Pacing(1.0, True), count, **options)
+
+
+def asking(*demands: int, bandwidth: int = 0) -> Workload:
+    n = len(demands)
+    demand = np.array(demands).reshape(n, 1)
+    return Workload(("a",), np.arange(float(n)), np.ones(n), demand, np.arange(n), np.full(n, bandwidth))
+
+
+def test_what_the_mask_forbids_fails_the_request() -> None:
+    episodes = small()
+    for wrong in (0, 4, 99):
+        episodes.reset(0, asking(4, 4))
+        episodes.step(np.array([0]))
+        assert episodes.state.mask[0].tolist() == [False, True, True, True]
+        episodes.step(np.array([wrong]))
+        assert episodes.state.result[0].tolist() == [0, 1]
+        assert episodes.state.at[0].tolist() == [1, 2, 1]
+        assert episodes.state.free.sum() == 12
+
+
+def test_negative_servers_are_refused() -> None:
+    episodes = small()
+    episodes.reset(0, asking(4))
+    with pytest.raises(ValueError, match="count from 0"):
+        episodes.step(np.array([-1]))
+
+
+def test_an_episode_of_nothing_is_over() -> None:
+    episodes = small(2)
+    episodes.reset(0, asking())
+    episodes.reset(1, asking(13, 14))
+    assert episodes.over.tolist() == [True, True]
+    episodes.step(np.zeros(2, np.int64))
+    assert episodes.state.result.tolist() == [[0, 0], [0, 0]]
+
+
+def test_resetting_one_leaves_the_others_alone() -> None:
+    episodes = small(2)
+    for i in range(2):
+        episodes.reset(i, asking(4, 4))
+    episodes.step(np.array([1, 1]))
+    episodes.reset(1, asking(*range(1, 9)))
+    assert episodes.state.at[:, 1].tolist() == [2, 8]
+    assert episodes.filling.need.tolist() == [[1], [1]]
+    episodes.step(np.array([2, 2]))
+    assert episodes.state.result.tolist() == [[1, 0], [1, 0]]
+    assert episodes.state.outcome[1, 1:].tolist() == [PENDING] * 7
+
+
+def test_nothing_to_simulate_is_refused() -> None:
+    with pytest.raises(UserError, match="nothing to simulate"):
+        small(0)
