@@ -11,8 +11,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from analysis.compare import Comparison
     from analysis.results import Results
-    from binwright.api import load, run, scenario
+    from binwright.api import load, run, scenario, solve, train
     from simcore.engine import Simulation, play
     from simcore.errors import BinwrightError, UserError
     from simcore.vocabulary import Agent, Placement, Refusal, Request, View, Workload
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Agent": "simcore.vocabulary",
     "BinwrightError": "simcore.errors",
+    "Comparison": "analysis.compare",
     "Placement": "simcore.vocabulary",
     "Refusal": "simcore.vocabulary",
     "Request": "simcore.vocabulary",
@@ -32,11 +34,14 @@ _HOME = {
     "play": "simcore.engine",
     "run": "binwright.api",
     "scenario": "binwright.api",
+    "solve": "binwright.api",
+    "train": "binwright.api",
 }
 
 __all__ = [  # found on first use, so that importing binwright costs nothing
     "Agent",
     "BinwrightError",
+    "Comparison",
     "Placement",
     "Refusal",
     "Request",
@@ -49,6 +54,8 @@ __all__ = [  # found on first use, so that importing binwright costs nothing
     "play",
     "run",
     "scenario",
+    "solve",
+    "train",
 ]
 
 

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analysis.results import Results
 from scenarios.batch import Batch
 from scenarios.load import load_scenario, scenario_from
 from scenarios.schema import Scenario
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from agents.solver.program import Problem
+    from agents.solver.solve import Answer
+    from scenarios.engines import Engine
 
 
 def scenario(source: str | Path | Mapping[str, Any], *overrides: str) -> Scenario:
@@ -29,16 +36,43 @@ def run(
     *overrides: str,
     out: str | Path | None = None,
     fresh: bool = False,
+    jobs: int | None = None,
+    on: str = "local",
+    engine: Engine = "auto",
     finished: Callable[[dict[str, Any]], None] = lambda row: None,
 ) -> Results:
     """Run a scenario: every point x agent x seed that `out` (default `results/<name>`) does not have yet.
 
-    `fresh` runs everything again. `finished` is called with every finished run's row.
+    `fresh` runs everything again. `jobs` runs at a time (default: one per CPU) `on` this machine, `local`, or a Ray
+    cluster: `ray` starts one, `ray://host:port` is there. `engine` is `simpy`, `compiled` (for scenarios that allow it)
+    or `auto`, compiled if possible; the results are the same. `finished` is called with every finished run's row.
     """
     if isinstance(scenario, Scenario) and overrides:
         raise TypeError("a loaded scenario takes no overrides: give them to binwright.scenario(...)")
     given = scenario if isinstance(scenario, Scenario) else load_scenario(scenario, overrides)
-    return Batch(given, out or default_folder(given)).run(fresh=fresh, finished=finished)
+    return Batch(given, out or default_folder(given)).run(
+        fresh=fresh, jobs=jobs, on=on, engine=engine, finished=finished
+    )
+
+
+def solve(
+    problem: str | Path | Problem,
+    *,
+    device: str = "cpu",
+    search: str = "ours",
+    seed: int = 0,
+    time: float | None = None,
+    attempts: int | None = None,
+) -> Answer:
+    """Solve an allocation problem: a specification's file, a shipped example by name, or one made in Python.
+
+    `time` (seconds) or `attempts` ends the search; else it goes on until the answer is optimal.
+    """
+    from agents.solver import load_problem
+    from agents.solver.solve import solve
+
+    given = load_problem(problem) if isinstance(problem, str | Path) else problem
+    return solve(given, device=device, search=search, seed=seed, time=time, attempts=attempts)
 
 
 def load(folder: str | Path) -> Results:
@@ -49,6 +83,25 @@ def load(folder: str | Path) -> Results:
 def default_folder(scenario: Scenario) -> Path:
     """Where results go that are not sent elsewhere."""
     return Path("results") / scenario.name
+
+
+def train(
+    scenario: str | Path | Scenario,
+    *overrides: str,
+    out: str | Path | None = None,
+    fresh: bool = False,
+    watch: Callable[[dict[str, Any]], None] = lambda row: None,
+) -> pl.DataFrame:
+    """Teach an agent what the scenario's `train:` says, and return the log; `out` is `results/<name>/training`.
+
+    What is in the folder already is gone on from, unless `fresh`. `watch` is called with every new row of the log.
+    """
+    from scenarios.training import train
+
+    if isinstance(scenario, Scenario) and overrides:
+        raise TypeError("a loaded scenario takes no overrides: give them to binwright.scenario(...)")
+    given = scenario if isinstance(scenario, Scenario) else load_scenario(scenario, overrides)
+    return train(given, Path(out or default_folder(given) / "training"), fresh, watch)
 
 
 def as_overrides(sets: Iterable[str], agents: str | None, seeds: int | None) -> list[str]:

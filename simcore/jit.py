@@ -47,6 +47,11 @@ def prepared(compiled: F, *arguments: object) -> F:
     return cast(F, dispatcher.compile(tuple(map(dispatcher.typeof_pyval, arguments))))
 
 
+def inner(function: F) -> F:
+    """Compile a function that was made at run time into those that call it."""
+    return cast(F, numba.njit(nogil=True, error_model="numpy")(function))
+
+
 def generated(function: F, result: str, *arguments: str) -> F:
     """Compile a function that was made at run time, for numbers (`int64`) and arrays (`int64[::1]`) of these types.
 

@@ -15,6 +15,7 @@ import binwright
 EXPORTED = [
     "Agent",
     "BinwrightError",
+    "Comparison",
     "Placement",
     "Refusal",
     "Request",
@@ -27,6 +28,8 @@ EXPORTED = [
     "play",
     "run",
     "scenario",
+    "solve",
+    "train",
 ]
 HEAVY = {"numba", "polars", "pydantic", "numpy", "scipy", "simpy", "yaml", "rich", "matplotlib", "llvmlite"}
 

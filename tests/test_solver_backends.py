@@ -9,15 +9,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agents.solver import cpu, opencl, reference
+import binwright as bw
+from agents.solver import cpu, opencl, problem, reference
 from agents.solver.emit import PYTHON, C, utilfn
 from agents.solver.errors import SpecError
 from agents.solver.flat import Flat
 from agents.solver.front import examples, load_problem
-from agents.solver.program import Problem
+from agents.solver.program import MICRO, Problem
 from agents.solver.spec import Spec
 from simcore.errors import UserError
 from tests.solver_specs import specifications
+from workloads.offline import machines
 
 BACKENDS: dict[str, Callable[..., Iterator[cpu.Found]]] = {
     "cpu": cpu.attempts,
@@ -89,7 +91,7 @@ def test_numbers_of_all_sizes_round_down() -> None:
     end"""
     problem = Spec(text).problem()
     body, numbers = utilfn(problem, PYTHON)
-    call = cpu.compiled(body)
+    call, _ = cpu.compiled(body)
     flat, room = Flat.of_problem(problem, numbers), cpu.room(problem)
     alloc = [-1] * problem.balls
     room.alloc[:] = alloc
@@ -106,3 +108,32 @@ def test_a_device_that_is_not_there() -> None:
     with pytest.raises(UserError, match="no such OpenCL device") as error:
         list(opencl.attempts(load_problem("cdn"), 0, 0, 1, device=99))
     assert "opencl:0" in str(error.value)
+
+
+def test_solve_gives_the_same_on_every_device_and_ours_where_it_fits() -> None:
+    for name in ("network", "replicas", "time-varying"):
+        answers = [
+            bw.solve(name, device=device, search="published", seed=3, attempts=16)
+            for device in ("reference", "cpu", "opencl")
+        ]
+        assert answers[0].alloc == answers[1].alloc == answers[2].alloc
+        assert {answer.search for answer in answers} == {"published"}
+    assert bw.solve("oktopus", attempts=64).search == "trimming"
+    assert bw.solve("vm-placement").search == "ruin and recreate"
+    with pytest.raises(UserError, match="is no search"):
+        bw.solve("cdn", search="theirs")
+
+
+def test_published_inputs_through_the_language() -> None:
+    given = machines("pgrank")
+    made = problem(
+        """procedure UTILFN(BALL, BIN, ALLOC)
+        UTIL.CPU[BIN] += D[BALL, 0]  UTIL.MEMORY[BIN] += D[BALL, 1]  UTIL.DISK[BIN] += D[BALL, 2]
+        UTIL.SENT[BIN] += D[BALL, 3]  UTIL.RECEIVED[BIN] += D[BALL, 4] end""",
+        balls=len(given.demand),
+        bins="?",
+        resources={f"{name}[s in BINS]": 1 for name in ("CPU", "MEMORY", "DISK", "SENT", "RECEIVED")},
+        tables={"D": given.demand / MICRO},
+    )
+    answer = bw.solve(made, attempts=64)
+    assert (answer.bins, answer.status, answer.search) == (88, "optimal", "ruin and recreate")

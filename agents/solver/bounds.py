@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from agents.solver.packing.bound import lower_bound as packing_bound
 from agents.solver.program import Matrix, Problem
 
 
 def lower_bound(problem: Problem) -> int:
     """No allocation of all balls needs fewer bins, for a specification with `BINS ?`.
 
-    For vector problems whose bins are all alike the largest, over the dimensions of a bin, of the total demand over the
-    capacity, rounded up, and of the balls that take more than half of a bin, no two of which share one; otherwise what
-    `BINS ?` starts from.
+    For vector problems whose bins are all alike that of `agents.solver.packing.bound`: at least, over the dimensions of
+    a bin, the total demand over the capacity, rounded up, and the balls that take more than half of a bin, no two of
+    which share one. Otherwise what `BINS ?` starts from.
     """
     least, most = problem.spec.limits
     matrix = problem.with_bins(least).matrix()
@@ -26,11 +25,7 @@ def lower_bound(problem: Problem) -> int:
 
 
 def vector_bound(matrix: Matrix) -> int:
-    """The bound of a vector problem if all bins are like the first; 1 if there are negative demands."""
-    if (matrix.demand < 0).any():
+    """The bound of a vector problem if all bins are like the first; 1 if a demand is negative, or fits no bin."""
+    if (matrix.demand < 0).any() or (matrix.demand > matrix.capacity[0]).any() or not matrix.demand.size:
         return 1
-    capacity = matrix.capacity[0].tolist()
-    total = [sum(column) for column in matrix.demand.T.tolist()]  # Python's integers do not overflow
-    filled: list[int] = [-(-amount // room) for amount, room in zip(total, capacity, strict=True) if room > 0]
-    halves = (2 * matrix.demand > matrix.capacity[0]).sum(axis=0)
-    return max(1, *filled, int(np.max(halves, initial=0)))
+    return packing_bound(matrix.demand, matrix.capacity[0])

@@ -46,6 +46,7 @@ def check(
         bin_blind=checker.bin_reads == checker.bin_axes(axes),
         distinct=checker.distinct(),
         guards=tuple(dict.fromkeys(checker.guards)),
+        tables=checker.places(),
     )
     falling = {one.family for one in checker.added if one.lowest < 0}
     proven = (replace(one, bin_axis=axes[one.name], falls=one.name in falling) for one in families)

@@ -21,10 +21,20 @@ from agents.solver.flat import Flat, Sizes
 from agents.solver.program import MICRO, NULL, Ints, Problem
 from agents.solver.random import below_kernel, stream_kernel
 from agents.solver.reference import CHANCES
-from simcore.jit import generated, kernel
+from simcore.jit import generated, inner, kernel
 
 Utilfn: TypeAlias = Callable[[int, int, Ints, Ints, Ints, Ints, Ints, Ints, Ints, int], int]
 """As `agents.solver.emit` says."""
+Scan: TypeAlias = Callable[[int, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, int, int], int]
+"""(ball, alloc, data, numbers, used, ceiling, dims, amounts, bins, low, high): the first entry of bins[low:high] that
+UTILFN does not rule out for the ball, -1 if there is none."""
+SCAN = """
+def scan(ball, alloc, data, numbers, used, ceiling, dims, amounts, bins, low, high):
+    for at in range(low, high):
+        if utilfn(ball, bins[at], alloc, data, numbers, used, ceiling, dims, amounts, 0) >= 0:
+            return at
+    return -1
+"""
 
 
 class Room(NamedTuple):
@@ -186,7 +196,9 @@ def pinned(flat: Flat, unit: int) -> int:
 
 
 @kernel
-def attempt(call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, seed: int, way: int, number: int) -> int:
+def attempt(
+    call: Utilfn, scan: Scan, flat: Flat, friends: int, sets: int, room: Room, seed: int, way: int, number: int
+) -> int:
     """One attempt; returns the units left."""
     start = stream_kernel(seed, way, number)
     left = room.left
@@ -217,16 +229,30 @@ def attempt(call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, seed:
             draws += 1
             unit = left[chosen]
             left[chosen] = left[i]
-            taken = False
-            for at in range(flat.groups[group], flat.groups[group + 1]):
-                if put(call, flat, friends, room, unit, flat.group_bins[at]):
-                    room.placed[placed] = unit
-                    placed += 1
-                    taken = True
+            at, end = flat.groups[group], flat.groups[group + 1]
+            while True:
+                at = scan(
+                    flat.unit_balls[flat.units[unit]],
+                    room.alloc,
+                    flat.data,
+                    flat.numbers,
+                    room.used,
+                    flat.ceiling,
+                    room.dims,
+                    room.amounts,
+                    flat.group_bins,
+                    at,
+                    end,
+                )
+                if at < 0 or put(call, flat, friends, room, unit, flat.group_bins[at]):
                     break
-            if not taken:
+                at += 1
+            if at < 0:
                 left[still] = unit
                 still += 1
+            else:
+                room.placed[placed] = unit
+                placed += 1
         placed, out = trim(call, flat, room, placed, still)
         if out < 0:
             room.alloc[:] = NULL
@@ -243,7 +269,7 @@ def attempt(call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, seed:
 
 @kernel
 def search(
-    call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, seed: int, first: int, last: int
+    call: Utilfn, scan: Scan, flat: Flat, friends: int, sets: int, room: Room, seed: int, first: int, last: int
 ) -> tuple[int, int, int]:
     """Numbers first, ..., last - 1, up to the first success: (attempts made, the best's number, its units left).
 
@@ -252,7 +278,7 @@ def search(
     ways = len(flat.ways) - 1
     best, fewest = first, len(room.left) + 1
     for number in range(first, last):
-        left = attempt(call, flat, friends, sets, room, seed, number % ways, number // ways)
+        left = attempt(call, scan, flat, friends, sets, room, seed, number % ways, number // ways)
         if left < fewest:
             best, fewest = number, left
             if left == 0:
@@ -261,13 +287,16 @@ def search(
 
 
 @lru_cache(maxsize=32)
-def compiled(source: str) -> Utilfn:
-    """UTILFN, from its source."""
+def compiled(source: str) -> tuple[Utilfn, Scan]:
+    """UTILFN, from its source: once, and over many bins."""
     names: dict[str, Any] = dict(vars(arithmetic))
-    exec(compile(source, "<utilfn>", "exec"), names)
-    array = "int64[::1]"
-    compiled: Utilfn = generated(names["utilfn"], "int64", "int64", "int64", *[array] * 7, "int64")
-    return compiled
+    exec(compile(source + SCAN, "<utilfn>", "exec"), names)
+    plain, number, array = names["utilfn"], "int64", "int64[::1]"
+    names["utilfn"] = inner(plain)
+    return (
+        generated(plain, number, number, number, *[array] * 7, number),
+        generated(names["scan"], number, number, *[array] * 8, number, number),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +317,7 @@ WAVE = 0.05
 def attempts(problem: Problem, seed: int, first: int, count: int, *, trims: bool = False) -> Iterator[Found]:
     """Attempts first, ..., first + count - 1 in every grouping: now and then the best, up to the first success."""
     source, numbers = utilfn(problem, PYTHON)
-    call = compiled(source)
+    call, scan = compiled(source)
     flat, ways = Flat.of_problem(problem, numbers, trims), len(problem.groupings)
     threads = len(os.sched_getaffinity(0))
     rooms = [room(problem) for _ in range(threads)]
@@ -299,7 +328,7 @@ def attempts(problem: Problem, seed: int, first: int, count: int, *, trims: bool
     with ThreadPoolExecutor(threads) as pool:
 
         def part(thread: int, low: int, high: int) -> tuple[int, int, int]:
-            return search(call, flat, *given, rooms[thread], seed, low, high)
+            return search(call, scan, flat, *given, rooms[thread], seed, low, high)
 
         while number < end:
             began = perf_counter()

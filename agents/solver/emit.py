@@ -49,13 +49,14 @@ class Dialect:
 PYTHON, C = Dialect("python"), Dialect("c")
 
 
-def utilfn(problem: Problem, dialect: Dialect) -> tuple[str, list[int]]:
+def utilfn(problem: Problem, dialect: Dialect, *, spelt: bool = True) -> tuple[str, list[int]]:
     """The source of the function `utilfn`, and its argument `numbers`: constants that the source does not spell out.
 
-    With `BINS ?` that is all of them, so that the source for the next number of bins is the same, and compiled already.
+    With `BINS ?`, or unless they are `spelt`, that is all of them: the source for the next number of bins, or for
+    tables of other sizes, is the same, and compiled already.
     """
     program = problem.program
-    lines = _Lines(dialect, early=program.non_negative, spelt=not problem.searched)
+    lines = _Lines(dialect, early=program.non_negative, spelt=spelt and not problem.searched)
     body = list(lines.block(program.body))
     slots = [f"v{slot}" for slot in range(2, program.slots)]
     if dialect.name == "python":

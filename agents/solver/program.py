@@ -28,7 +28,7 @@ within its limit (`Problem.ceiling`), and every touched soft group has at most `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -204,6 +204,8 @@ class Program:
     """No call touches a dimension twice."""
     guards: tuple[tuple[int, str], ...]
     """(line, what) of each test at run time that rejects, where the checker could not prove it superfluous."""
+    tables: Mapping[str, int]
+    """The tables that are read, and where in `Problem.data` their values start."""
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,13 @@ import time as clock
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from math import inf
 from typing import Literal, Protocol
 
+from agents.solver import reference
 from agents.solver.bounds import lower_bound
+from agents.solver.fewest import fewest, rounds
 from agents.solver.program import NULL, Problem
 from agents.solver.verify import faults
 from simcore.errors import UserError, suggest
@@ -29,8 +33,10 @@ class Best(Protocol):
     def checked(self) -> int: ...
 
 
-Backend = Callable[[Problem, int, int, int], Iterator[Best]]
-"""(problem, seed, first, count): attempts first, ..., first + count - 1 in every grouping, as `reference.attempts`."""
+Attempts = Callable[..., Iterator[Best]]
+"""(problem, seed, first, count, trims=): attempts first, ..., first + count - 1 in every grouping, as
+`reference.attempts`."""
+SEARCHES = ("ours", "published")
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,8 @@ class Answer:
     checked: int
     """Attempts, each a whole allocation that was built and checked."""
     seconds: float
+    search: str = "published"
+    """What found it: `published`, or of ours `ruin and recreate` or `trimming`."""
     interrupted: bool = False
     """Ctrl-C."""
 
@@ -78,7 +86,8 @@ class Progress:
 def solve(
     problem: Problem,
     *,
-    device: str = "reference",
+    device: str = "cpu",
+    search: str = "ours",
     seed: int = 0,
     time: float | None = None,
     attempts: int | None = None,
@@ -86,26 +95,38 @@ def solve(
 ) -> Answer:
     """Search for an allocation of all balls, with `BINS ?` in as few bins as possible.
 
-    `time` in seconds ends the search, `attempts` too: then the answer depends on the problem, the seed and `attempts`
-    only. It counts the attempts in every grouping for one number of bins; without both the search goes on until the
-    answer is optimal. Ctrl-C ends it as time does.
+    `device` is `cpu` (all cores), `opencl` or `opencl:n`, or `reference` (plain Python). `search` is `published`, which
+    gives the same answer on every device, or `ours`: ruin and recreate where the problem has a dense form (on `cpu`),
+    trimming where a ball more may need less, else what is published.
+
+    `time` in seconds ends the search, `attempts` too: then the answer depends on the problem, the search, the seed and
+    `attempts` only. It counts the attempts in every grouping for one number of bins; without both the search goes on
+    until the answer is optimal. Ctrl-C ends it as time does.
     """
-    search = _Search(problem, _backend(device), seed, time, attempts, progress)
+    task = _Search(problem, device, search, seed, time, attempts, progress)
     interrupted = False
     try:
         with suppress(_TimeOver):
-            search.run()
+            task.run()
     except KeyboardInterrupt:
         interrupted = True
-    return search.answer(interrupted)
+    return task.answer(interrupted)
 
 
-def _backend(device: str) -> Backend:
-    if device == "reference":
-        from agents.solver.reference import attempts
+def _device(device: str) -> Attempts:
+    name, _, number = device.partition(":")
+    if name == "reference" and not number:
+        return reference.attempts
+    if name == "cpu" and not number:
+        from agents.solver.cpu import attempts
 
         return attempts
-    raise UserError("is no device", key="device", value=device, remedy=suggest(device, ["reference"]))
+    if name == "opencl" and (number.isdecimal() or not number):
+        from agents.solver import opencl
+
+        return partial(opencl.attempts, device=int(number or 0))
+    remedy = suggest(device, ["cpu", "opencl", "opencl:0", "reference"])
+    raise UserError("is no device", key="device", value=device, remedy=remedy)
 
 
 class _TimeOver(Exception):
@@ -113,53 +134,71 @@ class _TimeOver(Exception):
 
 
 class _Search:
-    """Rounds of attempts: the first number of bins that works, then fewer again with twice the attempts."""
+    """Rounds of attempts, each with a number of bins that `fewest` chooses."""
 
     def __init__(
         self,
         problem: Problem,
-        backend: Backend,
+        device: str,
+        search: str,
         seed: int,
         time: float | None,
         attempts: int | None,
         progress: Callable[[Progress], None] | None,
     ) -> None:
+        if search not in SEARCHES:
+            raise UserError("is no search", key="search", value=search, remedy=suggest(search, SEARCHES))
         self.problem = problem
-        self.backend = backend
+        self.device = _device(device)
+        self.dense = device == "cpu"
+        self.ours = search == "ours"
         self.seed = seed
         self.attempts = attempts
         self.progress = progress
-        self.start = clock.perf_counter()
-        self.end = None if time is None else self.start + time
+        self.start = clock.monotonic()
+        self.end = inf if time is None else self.start + time
         self.shown = 0.0
         self.checked = 0
+        self.method = "published"
         self.best: tuple[int, Problem, list[int]] | None = None
         """(units left, problem, allocation): fewest left, then fewest bins."""
+        self.known: int | None = None
         self.bound, self.most = problem.bins, problem.bins
         if problem.searched:
             self.bound, self.most = lower_bound(problem), problem.spec.limits[1]
 
     def run(self) -> None:
         """Until optimal, or out of attempts; raises when out of time."""
-        done, count = 0, FIRST_ROUND
-        while True:
-            if self.attempts is not None:
-                count = min(count, self.attempts - done)
-                if count <= 0:
-                    return
-            for bins in range(self.bound, self.most + 1):
-                problem = self.problem.with_bins(bins) if self.problem.searched else self.problem
-                if self.try_bins(problem, done, count):
-                    self.most = bins - 1
-                    break
-            if self.most < self.bound:
-                return
-            done, count = done + count, 2 * count
+        fewest(self.bound, self.most, None, rounds(FIRST_ROUND, self.attempts), self.attempt)
+
+    def attempt(self, bins: int, numbers: range) -> int | None:
+        """Some attempts with this many bins; the fewest bins known then."""
+        problem = self.problem.with_bins(bins) if self.problem.searched else self.problem
+        if self.try_bins(problem, numbers.start, len(numbers)):
+            self.known = bins
+        return self.known
+
+    def backend(self, problem: Problem, first: int, count: int) -> Iterator[Best]:
+        """The attempts of the search that suits the problem."""
+        packing = None
+        if self.dense:
+            from agents.solver.search.packing import Packing
+
+            packing = Packing.of(problem)
+        if packing is not None:
+            from agents.solver.dense_attempts import attempts
+
+            self.method = "ruin and recreate" if self.ours else "published"
+            kind = "ruin" if self.ours else "published"
+            return attempts(problem, packing, kind, self.seed, first, count, self.end)
+        trims = self.ours and bool(problem.elastic.any())
+        self.method = "trimming" if trims else "published"
+        return self.device(problem, self.seed, first, count, trims=trims)
 
     def try_bins(self, problem: Problem, first: int, count: int) -> bool:
         """Some attempts with this many bins; did one place all?"""
         before = self.checked
-        for found in self.backend(problem, self.seed, first, count):
+        for found in self.backend(problem, first, count):
             self.checked = before + found.checked
             if self.best is None or found.left < self.best[0] or found.left == 0:
                 self.best = found.left, problem, found.alloc
@@ -170,13 +209,13 @@ class _Search:
 
     def look_at_clock(self, problem: Problem) -> None:
         """Tell how it goes, and stop in time."""
-        now = clock.perf_counter()
+        now = clock.monotonic()
         if self.progress is not None and now - self.shown > 0.2 and self.best is not None:
             self.shown = now
             self.progress(
                 Progress(problem.bins, self.bound, len(problem.units) - self.best[0], self.checked, now - self.start)
             )
-        if self.end is not None and now > self.end:
+        if now > self.end:
             raise _TimeOver
 
     def answer(self, interrupted: bool) -> Answer:
@@ -193,5 +232,7 @@ class _Search:
         bound = min(self.bound, problem.bins)
         if left == 0:
             status = "optimal" if problem.bins == bound else "solved"
-        seconds = clock.perf_counter() - self.start
-        return Answer(problem, list(alloc), problem.bins, bound, status, self.checked, seconds, interrupted)
+        seconds = clock.monotonic() - self.start
+        return Answer(
+            problem, list(alloc), problem.bins, bound, status, self.checked, seconds, self.method, interrupted
+        )

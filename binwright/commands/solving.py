@@ -7,6 +7,7 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,39 +20,72 @@ from simcore.errors import UserError
 
 if TYPE_CHECKING:
     from agents.solver.program import Problem
-    from agents.solver.solve import Answer, Progress
+    from agents.solver.solve import Answer
+    from binwright.commands.serving import There
 
 UNSOLVED = 1
 """Exit code: no allocation of all balls was found."""
 
 
+Told = Callable[[dict[str, Any]], None]
+"""Is told the best so far: a `Progress` as a dictionary, and of how many units."""
+
+
 def solve(asked: Namespace) -> int:
     """`binwright solve FILE`."""
-    from agents.solver import load_problem
-    from agents.solver.solve import solve as search
     from simcore.units import TIME
 
     seconds = TIME.parse(asked.time)
-    problem = load_problem(asked.file, dict(map(_param, asked.sets)))
+    params = dict(map(_param, asked.sets))
+    source: Here | There
+    if asked.server is None:
+        source = Here(asked, params)
+    else:
+        from binwright.commands.serving import There
+
+        source = There(asked, params)
     if asked.check:
+        known = source.properties()
         if asked.json:
-            print(json.dumps(properties(problem)))
+            print(json.dumps(known))
         else:
-            _print_properties(problem)
+            _print_properties(known)
         return 0
     quiet = asked.json or asked.csv
     with Live(console=out, transient=True, auto_refresh=False) as live:
-        show = _shower(live, problem) if out.is_terminal and not quiet else None
-        answer = search(problem, device=asked.device, seed=asked.seed, time=seconds, progress=show)
+        found = source.answer(seconds, _shower(live) if out.is_terminal and not quiet else None)
     if asked.json:
-        print(json.dumps(_as_json(answer)))
+        print(json.dumps(found))
     elif asked.csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(("ball", "bin"))
-        writer.writerows((ball, "" if place < 0 else place) for ball, place in enumerate(answer.alloc))
+        writer.writerows(enumerate(found["alloc"]))
     else:
-        _print_answer(answer)
-    return 0 if answer.status in ("optimal", "solved") else UNSOLVED
+        _print_answer(found)
+    return 0 if found["status"] in ("optimal", "solved") else UNSOLVED
+
+
+class Here:
+    """Solves in this process."""
+
+    def __init__(self, asked: Namespace, params: dict[str, str]) -> None:
+        from agents.solver import load_problem
+
+        self._asked = asked
+        self._problem = load_problem(asked.file, params)
+
+    def properties(self) -> dict[str, Any]:
+        """What the compiler knows."""
+        return properties(self._problem)
+
+    def answer(self, seconds: float, tell: Told | None) -> dict[str, Any]:
+        """The answer, as `as_json` has it."""
+        from agents.solver.solve import solve
+
+        asked, units = self._asked, len(self._problem.units)
+        progress = None if tell is None else lambda now: tell(asdict(now) | {"units": units})
+        how = {"device": asked.device, "search": asked.search, "seed": asked.seed}
+        return as_json(solve(self._problem, time=seconds, progress=progress, **how))
 
 
 def properties(problem: Problem) -> dict[str, Any]:
@@ -79,10 +113,9 @@ _MEANING = {
 }
 
 
-def _print_properties(problem: Problem) -> None:
-    known = properties(problem)
+def _print_properties(known: dict[str, Any]) -> None:
     size = f"{known['balls']} balls, {known['bins']} bins, {known['dims']} dimensions"
-    more = " with as few bins as may be tried" if problem.searched else ""
+    more = " with as few bins as may be tried" if known["bins"] == "?" else ""
     out.print(f"{size}{more}", highlight=False)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
     for name, meaning in _MEANING.items():
@@ -94,37 +127,36 @@ def _print_properties(problem: Problem) -> None:
         out.print(f"line {guard['line']}: {guard['what']} is tested at run time, and rejects", highlight=False)
 
 
-def _shower(live: Live, problem: Problem) -> Callable[[Progress], None]:
+def _shower(live: Live) -> Told:
     """Prints one line, again and again."""
 
-    def show(now: Progress) -> None:
-        pace = now.checked / max(now.seconds, 1e-9)
-        bins = f"{now.bins} bins (bound {now.bound})"
-        placed = f"{now.placed} of {len(problem.units)} placed"
-        live.update(f"{bins}, {placed}, {now.checked:,} solutions checked, {pace:,.0f}/s", refresh=True)
+    def show(now: dict[str, Any]) -> None:
+        pace = now["checked"] / max(now["seconds"], 1e-9)
+        bins = f"{now['bins']} bins (bound {now['bound']})"
+        placed = f"{now['placed']} of {now['units']} placed"
+        live.update(f"{bins}, {placed}, {now['checked']:,} solutions checked, {pace:,.0f}/s", refresh=True)
 
     return show
 
 
-def _print_answer(answer: Answer) -> None:
+def _print_answer(found: dict[str, Any]) -> None:
     """The answer as a table, bin by bin."""
-    problem = answer.problem
     table = Table("bin", "balls", "", box=box.SIMPLE_HEAD, pad_edge=False)
-    alloc = np.array(answer.alloc)
-    for place in range(answer.bins):
+    alloc = np.array([-1 if place is None else place for place in found["alloc"]])
+    for place in range(found["bins"]):
         balls = np.flatnonzero(alloc == place)
         table.add_row(str(place), str(len(balls)), _ranges(balls.tolist()))
     out.print(table)
     left = np.flatnonzero(alloc < 0)
     if len(left):
         out.print(f"not placed: {_ranges(left.tolist())}", highlight=False, soft_wrap=True)
-    bins = f"{answer.bins} bins"
-    if problem.searched:
-        bins += f" (bound {answer.bound}, gap {answer.gap})"
-    placed = f"{answer.placed} of {problem.balls} balls in {bins}"
-    checked = f"{answer.checked:,} solutions checked in {answer.seconds:.2f} s"
-    ended = ", interrupted" if answer.interrupted else ""
-    out.print(f"{answer.status}{ended}: {placed}; {checked}", highlight=False, soft_wrap=True)
+    bins = f"{found['bins']} bins"
+    if found["searched"]:
+        bins += f" (bound {found['bound']}, gap {found['gap']})"
+    placed = f"{found['placed']} of {found['balls']} balls in {bins}"
+    checked = f"{found['search']}: {found['checked']:,} solutions checked in {found['seconds']:.2f} s"
+    ended = ", interrupted" if found["interrupted"] else ""
+    out.print(f"{found['status']}{ended}: {placed}; {checked}", highlight=False, soft_wrap=True)
 
 
 def _ranges(numbers: Iterable[int]) -> str:
@@ -138,15 +170,18 @@ def _ranges(numbers: Iterable[int]) -> str:
     return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
 
 
-def _as_json(answer: Answer) -> dict[str, Any]:
+def as_json(answer: Answer) -> dict[str, Any]:
+    """What `--json` prints."""
     return {
         "status": answer.status,
+        "search": answer.search,
         "interrupted": answer.interrupted,
         "bins": answer.bins,
         "bound": answer.bound,
         "gap": answer.gap,
         "placed": answer.placed,
         "balls": answer.problem.balls,
+        "searched": answer.problem.searched,
         "checked": answer.checked,
         "seconds": round(answer.seconds, 6),
         "alloc": [None if place < 0 else place for place in answer.alloc],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -10,6 +11,7 @@ from time import monotonic
 
 import numpy as np
 
+from agents.solver.fewest import fewest, rounds
 from agents.solver.packing import heuristics
 from agents.solver.packing.bound import lower_bound
 from agents.solver.search.find import find
@@ -115,38 +117,32 @@ def check(demand: Ints, capacity: Ints) -> None:
 def _upward(
     demand: Ints, capacity: Ints, method: str, bound: int, until: float, seed: int
 ) -> tuple[Ints | None, int, bool]:
-    """In rounds, twice as many attempts in each: the bound, and then halfway between what failed and what is known.
+    """In rounds (see `fewest`). Ours knows `ffd-prod`, and all heuristics once the bound has failed.
 
-    The published search knows nothing at first, and goes up in steps of one, two, four, ... Ours knows `ffd-prod`, and
-    all heuristics once the bound has failed. So the answer is determined by the seed, and by how far the search came
-    in time. Returns the placement, how much was checked, whether Ctrl-C was pressed.
+    Returns the placement, how much was checked, whether Ctrl-C was pressed.
     """
     best = heuristics.ffd_prod(demand, capacity) if method == "solver" else None
-    checked, asked = 0, False
-    for attempts in _rounds():
-        low, step = bound, 0
-        while best is None or low <= best.max():
-            high = low + 2 * step if best is None else int(best.max())
-            bins = bound if low == bound else (low + high) // 2
-            given = Packing.alike(demand, capacity, bins)
-            found = find(given, SEARCHES[method], seed=seed, until=until, chunks=attempts)
-            checked += found.checked
-            if found.left == 0:
-                best = found.where
-            elif found.interrupted or monotonic() >= until:
-                return best, checked, found.interrupted
-            else:
-                low, step = bins + 1, 2 * step or 1
-                if method == "solver" and not asked and len(demand) <= QUADRATIC:
-                    asked = True
-                    best = min((rule(demand, capacity) for rule in HEURISTICS.values()), key=np.max)
-        if best is not None and best.max() < bound:
-            break
-    return best, checked, False
+    checked, asked, interrupted = 0, False, False
+
+    def attempt(bins: int, attempts: range) -> int | None:
+        nonlocal best, checked, asked, interrupted
+        given = Packing.alike(demand, capacity, bins)
+        found = find(given, SEARCHES[method], seed=seed, until=until, chunks=attempts)
+        checked += found.checked
+        if found.left == 0:
+            best = found.where
+        elif found.interrupted or monotonic() >= until:
+            interrupted = found.interrupted
+            raise _TimeOver
+        elif method == "solver" and not asked and len(demand) <= QUADRATIC:
+            asked = True
+            best = min((rule(demand, capacity) for rule in HEURISTICS.values()), key=np.max)
+        return None if best is None else int(best.max()) + 1
+
+    with suppress(_TimeOver):
+        fewest(bound, len(demand), None if best is None else int(best.max()) + 1, rounds(1), attempt)
+    return best, checked, interrupted
 
 
-def _rounds() -> Iterator[range]:
-    size = 1
-    while True:
-        yield range(size - 1, 2 * size - 1)
-        size *= 2
+class _TimeOver(Exception):
+    pass

@@ -43,7 +43,7 @@ class Found:
     attempt: int
     """The attempt that found it."""
     checked: int
-    """Complete attempts of the published search; steps of ours."""
+    """Complete attempts of the published search; first fits and steps of ours."""
     interrupted: bool
 
 
@@ -100,6 +100,6 @@ def _ruin(packing: Packing, seed: int) -> Callable[[int, Callable[[], bool]], Tr
         while left and steps < most and not cancelled():
             left = ruin.improve(*given, packing.weight, seed, number, SLICE, state)
             steps += SLICE
-        return Tried(left, state[0], number, steps)
+        return Tried(left, state[0], number, steps + 1)
 
     return attempt

@@ -1,0 +1,83 @@
+"""`python -m benchmarks.solver [DEVICE...]`: attempts per second of the published search, and the time to a first answer.
+
+PgRank in 87 bins, which no placement can do, as a specification: every attempt is made to its end. `dense` is the
+search on the matrix; the others run the generated UTILFN, on processors and OpenCL devices. Prints Markdown.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from time import perf_counter, process_time
+
+from agents.solver import cpu, dense_attempts, opencl, problem
+from agents.solver.program import MICRO, Problem
+from agents.solver.search.packing import Packing
+from workloads.offline import machines
+
+BINS, SECONDS = 87, 4.0
+NAMES = ("CPU", "MEMORY", "DISK", "SENT", "RECEIVED")
+
+
+def pgrank() -> Problem:
+    """The fitted PgRank in too few bins."""
+    given = machines("pgrank")
+    body = " ".join(f"UTIL.{name}[BIN] += D[BALL, {number}]" for number, name in enumerate(NAMES))
+    return problem(
+        f"procedure UTILFN(BALL, BIN, ALLOC) {body} end",
+        balls=len(given.demand),
+        bins=BINS,
+        resources={f"{name}[s in BINS]": 1 for name in NAMES},
+        tables={"D": given.demand / MICRO},
+    )
+
+
+def pace(found: Iterator[cpu.Found]) -> tuple[float, float]:
+    """Attempts per second, and per second of processor time, after compilation and a second to warm up."""
+    next(found)
+    began = start = perf_counter()
+    before, busy = 0, process_time()
+    checked = 0
+    for one in found:
+        checked, now = one.checked, perf_counter()
+        if now - began < 1:
+            start, before, busy = now, checked, process_time()
+        elif now - start > SECONDS:
+            break
+    return (checked - before) / (perf_counter() - start), (checked - before) / max(process_time() - busy, 1e-9)
+
+
+def main(devices: list[str]) -> None:
+    """All searches, then a fresh process."""
+    given = pgrank()
+    packing = Packing.of(given)
+    assert packing is not None
+    most = 1 << 40
+    runs: dict[str, Iterator[cpu.Found]] = {
+        "dense, cpu": dense_attempts.attempts(given, packing, "published", 1, 0, most),
+        "generated, cpu": cpu.attempts(given, 1, 0, most),
+    }
+    for number, device in enumerate(opencl.devices()):
+        make = partial(opencl.attempts, given, 1, 0, most, device=number)
+        runs[f"generated, {device.name.strip()}, a lane per attempt"] = make(width=1)
+        runs[f"generated, {device.name.strip()}, {opencl.WIDTH} lanes per attempt"] = make(width=opencl.WIDTH)
+    print(f"Load when it began: {os.getloadavg()[0]:.1f} on {len(os.sched_getaffinity(0))} cores.\n")
+    print("| search | attempts per second | per second of processor time |\n| --- | --- | --- |")
+    for name, found in runs.items():
+        if not devices or any(device in name for device in devices):
+            wall, busy = pace(found)
+            print(f"| {name} | {wall:,.0f} | {busy:,.0f} |", flush=True)
+    for example in ("vm-placement", "network"):
+        times = []
+        for _ in range(3):
+            start = perf_counter()
+            subprocess.run([sys.executable, "-m", "binwright", "solve", example], check=True, capture_output=True)
+            times.append(perf_counter() - start)
+        print(f"\n`binwright solve {example}`, the whole process: {min(times):.2f} s (best of {len(times)})")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
