@@ -17,6 +17,10 @@ AGENTS = Registry(
         "nalb": "agents.heuristics.nalb:NALB",
         "feasible": "agents.heuristics.feasible:Feasible",
         "best-home": "agents.heuristics.best_home:BestHome",
+        "value-es": "agents.learned.value_es.agent:ValueES",
+        "nara": "agents.learned.nara.agent:Nara",
+        "fabric-rl": "agents.learned.fabric_rl.agent:FabricRL",
         "internal": "agents.heuristics.internal:Internal",
+        "solver": "agents.solver.agent:Solver",
     },
 )

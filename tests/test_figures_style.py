@@ -61,8 +61,8 @@ def test_colours_are_told_apart_by_everyone(who: str, colours: tuple[str, ...]) 
 
 
 def test_every_shipped_agent_has_a_colour_and_those_compared_differ() -> None:
-    servers = ["random", "first-fit", "best-fit", "worst-fit", "balance-fit", "dot-product", "internal"]
-    network = ["random", "tetris", "nulb", "nalb", "feasible", "best-home", "nara"]
+    servers = ["random", "first-fit", "best-fit", "worst-fit", "balance-fit", "dot-product", "internal", "solver"]
+    network = ["random", "tetris", "nulb", "nalb", "feasible", "best-home", "nara", "solver"]
     for group in (servers, network):
         assert len({SHIPPED[name][0] for name in group}) == len(group)
     assert {*servers, *network} == set(AGENTS)

@@ -137,3 +137,20 @@ def test_published_inputs_through_the_language() -> None:
     )
     answer = bw.solve(made, attempts=64)
     assert (answer.bins, answer.status, answer.search) == (88, "optimal", "ruin and recreate")
+
+
+def test_trimming_crosses_a_hump_that_stops_the_published_search() -> None:
+    # A rack's uplink has room for min(m, 10 - m) x 1 at m = 0 to 3 and again at m = 7 to 10.
+    made = problem(
+        """procedure UTILFN(BALL, BIN, ALLOC)
+        let m = count(o in BALLS except BALL: ALLOC[o] == BIN)
+        UTIL.SLOTS[BIN] += 1
+        UTIL.UPLINK[BIN] += min(m + 1, BALLS - m - 1) - min(m, BALLS - m)
+        end""",
+        balls=10,
+        bins=3,
+        resources={"SLOTS[r in BINS]": 9, "UPLINK[r in BINS]": 3},
+    )
+    assert bw.solve(made, search="published", attempts=200).status == "partial"
+    answer = bw.solve(made, attempts=200)
+    assert (answer.status, answer.search) == ("optimal", "trimming")

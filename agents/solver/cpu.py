@@ -19,7 +19,7 @@ from agents.solver import arithmetic
 from agents.solver.emit import PYTHON, utilfn
 from agents.solver.flat import Flat, Sizes
 from agents.solver.program import MICRO, NULL, Ints, Problem
-from agents.solver.random import below_kernel, stream_kernel
+from agents.solver.random import below_kernel, stream_kernel, word
 from agents.solver.reference import CHANCES
 from simcore.jit import generated, inner, kernel
 
@@ -318,7 +318,7 @@ def attempts(problem: Problem, seed: int, first: int, count: int, *, trims: bool
     """Attempts first, ..., first + count - 1 in every grouping: now and then the best, up to the first success."""
     source, numbers = utilfn(problem, PYTHON)
     call, scan = compiled(source)
-    flat, ways = Flat.of_problem(problem, numbers, trims), len(problem.groupings)
+    flat, ways, seed = Flat.of_problem(problem, numbers, trims), len(problem.groupings), word(seed)
     threads = len(os.sched_getaffinity(0))
     rooms = [room(problem) for _ in range(threads)]
     given = len(problem.friends), len(problem.friends) + len(problem.foes)

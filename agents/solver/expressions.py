@@ -215,7 +215,7 @@ class Expressions(Lowering):
             index = self.within(last, table.sizes[-1], table.name)
             row = self.row_number(table, node)
             place = self.op("add", self.op("mul", row, Const(table.sizes[-1])), index.code)
-            if isinstance(index.code, Const):  # a column
+            if isinstance(index.code, Const) and table.varies is None:  # a column
                 column = table.values[index.code.value :: table.sizes[-1]]
                 low, high = int(column.min()), int(column.max())
             return Typed(kind, low, high, Read(values, place))

@@ -33,11 +33,15 @@ def load_problem(source: str | Path, params: Mapping[str, object] | None = None)
             with as_file(files("agents.solver").joinpath("examples", f"{source}.alloc")) as example:
                 return load_problem(example, params)
         raise UserError("no such file or example", file=path, remedy=suggest(str(source), examples()))
+    return specification(text_of(path), file=path, params=params).problem()
+
+
+def text_of(path: Path) -> str:
+    """What is in a file."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot be read: {error}", file=path, remedy="Give a text file in UTF-8.") from None
-    return _spec(text, file=path, params=params).problem()
 
 
 def problem(
@@ -73,10 +77,11 @@ def problem(
     if pins is not None:
         given["_PINS"] = pins
         head.append("PIN ball TO _PINS[ball] for ball in BALLS")
-    return _spec(" ".join(head) + " " + text if head else text, params=params, tables=given).problem()
+    return specification(" ".join(head) + " " + text if head else text, params=params, tables=given).problem()
 
 
-def _spec(text: str, **more: Any) -> Spec:
+def specification(text: str, **more: Any) -> Spec:
+    """`Spec(text, **more)`, which needs lark."""
     try:
         from agents.solver.spec import Spec
     except ModuleNotFoundError as error:

@@ -82,6 +82,10 @@ class Lowering:
             self._offsets[table.name] = offsets[0], offsets[1]
         return self._offsets[table.name]
 
+    def places(self) -> dict[str, int]:
+        """Where in `data` the values of the tables that are read start."""
+        return {name: values for name, (values, _) in self._offsets.items()}
+
     def data(self) -> Ints:
         """All tables that are read."""
         return np.concatenate(self._parts) if self._parts else np.zeros(0, np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -118,10 +118,14 @@ def number(text: str, at: At | None) -> tuple[int, bool]:
     """(raw, whole) of a decimal number: the number itself, or millionths, rounded half to even."""
     value = Decimal(text)
     if not value.is_finite() or (value and (value.adjusted() > 9 or abs(value) > LARGEST)):
-        raise SpecError(f"{text[:40]} is out of range", "Numbers are at most 1e9: choose a larger unit.", at)
+        raise _out_of_range(text, at)
     if text.lstrip("+-").isdigit():
-        return int(text), True
+        return int(value), True
     return int((value * MICRO).to_integral_value()), False
+
+
+def _out_of_range(text: str, at: At | None) -> SpecError:
+    return SpecError(f"{text[:40]} is out of range", "Numbers are at most 1e9: choose a larger unit.", at)
 
 
 def _at(meta: Meta) -> At:
@@ -255,7 +259,11 @@ class _Build(Transformer[Token, Any]):
     binary = compare
 
     def number(self, meta: Meta, token: Token) -> s.Number:
-        return s.Number(_token_at(token), *number(str(token), _token_at(token)))
+        at = _token_at(token)
+        try:
+            return s.Number(at, *number(str(token), at))
+        except InvalidOperation:  # an exponent of more than eighteen digits
+            raise _out_of_range(str(token), at) from None
 
     def name(self, meta: Meta, token: Token) -> s.Name:
         return s.Name(_token_at(token), str(token))

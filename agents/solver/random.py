@@ -32,6 +32,11 @@ def stream(seed: int, group: int, attempt: int) -> int:
     return mix((z + attempt + GAMMA) & MASK)
 
 
+def word(number: int) -> int:
+    """The same number to `stream`, within the 64 bits with a sign that kernels take."""
+    return ((number + (1 << 63)) & MASK) - (1 << 63)
+
+
 def bits(start: int, counter: int) -> int:
     """Number `counter` of a stream: 64 bits."""
     return mix((start + (counter + 1) * GAMMA) & MASK)

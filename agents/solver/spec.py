@@ -49,6 +49,11 @@ class Spec:
         self._problems: dict[int | None, Problem] = {}
 
     @property
+    def declared(self) -> list[str]:
+        """The names of its parameters."""
+        return [one.name for one in self.tree.declarations if isinstance(one, s.Param)]
+
+    @property
     def searched(self) -> bool:
         """`BINS ?`."""
         return self._bins.count is None
@@ -102,10 +107,9 @@ class Spec:
             if kind is not s.Resource and len(found) > 1:
                 raise SpecError(f"{what} is there twice", "Keep one of them.", found[1].at)
         self._bins = next(one for one in declared if isinstance(one, s.Bins))
-        known = [one.name for one in declared if isinstance(one, s.Param)]
         for name in self.params:
-            if name not in known:
-                raise SpecError(f"there is no parameter {name}", suggest(name, known))
+            if name not in self.declared:
+                raise SpecError(f"there is no parameter {name}", suggest(name, self.declared))
 
     def table_from(self, node: s.TableFrom) -> Table:
         """A table from a file, read once."""

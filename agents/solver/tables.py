@@ -33,6 +33,8 @@ class Table:
     values: Ints
     starts: Ints | None = None
     """[rows + 1], where each row starts, if the rows have unequal lengths."""
+    varies: tuple[int, int] | None = None
+    """Entries may become others of these bounds after the checks."""
 
     @property
     def rank(self) -> int:
@@ -49,6 +51,8 @@ class Table:
     @cached_property
     def bounds(self) -> tuple[int, int]:
         """The smallest and the largest entry, (0, 0) if there is none."""
+        if self.varies is not None:
+            return self.varies
         return (int(self.values.min()), int(self.values.max())) if self.values.size else (0, 0)
 
     def row(self, number: int) -> range:
@@ -92,6 +96,8 @@ def from_array(name: str, data: Any, at: At | None) -> Table:
         except ValueError:
             remedy = "Give rows of numbers."
             raise SpecError(f"{name} has rows of rows that differ in length", remedy, at) from None
+        if any(array.dtype == object for array in arrays):
+            raise SpecError(f"{name} is not numeric", "Give integers or floats.", at)
         if all(array.ndim == 0 for array in arrays) or len({array.shape for array in arrays}) == 1:
             return from_array(name, np.array(rows), at) if rows else Table(name, True, (0,), np.zeros(0, np.int64))
         if any(array.ndim != 1 for array in arrays):
@@ -123,14 +129,16 @@ def from_file(name: str, file: str, columns: Sequence[str], folder: Path | None,
 
     if folder is None:
         raise SpecError("there is no folder to find files in", "Read it in Python and pass tables={...}.", at)
+    if not file.isprintable():
+        raise SpecError(f"{file!r} is no name of a file", "Put the file beside the specification.", at)
     path = (folder / file).resolve()
     if not path.is_relative_to(folder.resolve()):
         raise SpecError(f"{file} is outside the specification's folder", "Put the file beside the specification.", at)
     if path.suffix not in (".csv", ".parquet"):
         raise SpecError(f"{file} is neither .csv nor .parquet", "Convert it to one of them.", at)
     try:
-        frame = pl.read_csv(path) if path.suffix == ".csv" else pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
+        frame = pl.read_csv(path, glob=False) if path.suffix == ".csv" else pl.read_parquet(path, glob=False)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = str(error).split("\n")[0][:100]
         raise SpecError(
             f"{file} cannot be read: {reason}", "Put a readable file beside the specification.", at
@@ -142,8 +150,11 @@ def from_file(name: str, file: str, columns: Sequence[str], folder: Path | None,
     if frame.width == 1 and isinstance(frame.dtypes[0], pl.String | pl.List):
         return _rows(name, frame.to_series(), file, at)
     for column, kind in zip(frame.columns, frame.dtypes, strict=True):
-        if not kind.is_numeric():
+        if not (kind.is_integer() or kind.is_float()):
             raise SpecError(f"column {column!r} of {file} is not numeric", 'Choose others: COLUMNS "a", "b".', at)
+        if str(kind).endswith("128"):  # numpy has no such integers
+            remedy = "Entries are at most 1e9: choose a larger unit."
+            raise SpecError(f"column {column!r} of {file} is out of range", remedy, at)
         if frame[column].null_count():
             raise SpecError(f"column {column!r} of {file} has empty cells", "Fill them in.", at)
     array = frame.to_numpy() if frame.width > 1 else frame.to_series().to_numpy()
@@ -154,6 +165,8 @@ def _rows(name: str, series: Any, file: str, at: At) -> Table:
     """A column of lists, or of texts with numbers."""
     try:
         cells = [np.array(_numbers(cell)) for cell in series.to_list()]
+        if any(cell.ndim != 1 or cell.dtype.kind not in "iufb" for cell in cells):
+            raise ValueError
     except (ValueError, TypeError):
         remedy = "A cell with a row is a list, or a text like 3 5 8."
         raise SpecError(f"a cell of column {series.name!r} of {file} is no row of numbers", remedy, at) from None

@@ -41,6 +41,7 @@ SHIPPED: dict[str, Look] = {
     "feasible(agent=tetris)": (ORANGE, "D"),
     "best-home": (PURPLE, "v"),
     "nara": (SKY, "^"),
+    "solver": (WINE, "X"),
 }
 """Agents that are compared with one another differ in colour; those of servers and those of networks share colours."""
 

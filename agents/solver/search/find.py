@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from agents.solver.random import word
 from agents.solver.search import published, ruin
 from agents.solver.search.lowest import lowest
 from agents.solver.search.packing import Packing
@@ -60,7 +61,7 @@ def find(
 
     An answer that is complete does not depend on time or on the number of workers; one that is not may.
     """
-    attempt = {"ruin": _ruin, "published": _published}[search](packing, seed)
+    attempt = {"ruin": _ruin, "published": _published}[search](packing, word(seed))
     outcome = lowest(attempt, count() if chunks is None else chunks, until=until, workers=workers)
     checked = sum(tried.checked for tried in outcome.tried)
     best = outcome.best

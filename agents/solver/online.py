@@ -1,0 +1,187 @@
+"""A specification solved again and again with other numbers in its tables: checked and compiled once.
+
+The search is ours, built from the published attempts, one thread. Attempt number n starts at another bin, so that an
+answer may lie anywhere, and bins that are neighbours stay so. A resource called COST, without indices, says which
+answers are better: after each answer the next one must cost less, until the attempts are used up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from agents.solver import syntax as s
+from agents.solver.cpu import Room, Scan, Utilfn, attempt, compiled, room
+from agents.solver.emit import PYTHON, utilfn
+from agents.solver.errors import SpecError
+from agents.solver.flat import Flat
+from agents.solver.front import specification
+from agents.solver.program import Ints
+from agents.solver.random import below_kernel, stream_kernel
+from simcore.jit import kernel, prepared
+
+TEMPLATES = "agents/solver/templates"
+COST = "COST"
+"""The resource of which as little as possible is used."""
+
+
+@kernel
+def explore(
+    call: Utilfn,
+    scan: Scan,
+    flat: Flat,
+    friends: int,
+    sets: int,
+    room: Room,
+    members: Ints,
+    best: Ints,
+    seed: int,
+    first: int,
+    last: int,
+    cost: int,
+    turns: bool,
+) -> tuple[int, bool]:
+    """Attempts first, ..., last - 1: (how many of them placed all, is there no use in more?).
+
+    `best` int64 [balls] gets the last such allocation. Dimension `cost`, unless -1, must be less used every time: its
+    ceiling in `flat` falls. `members` are the bins of the groups as they are if nothing `turns` them.
+    """
+    ways, units, found = len(flat.ways) - 1, len(room.left), 0
+    for number in range(first, last):
+        way, which = number % ways, number // ways
+        if turns:
+            low, high = flat.groups[flat.ways[way]], flat.groups[flat.ways[way + 1]]
+            turn = below_kernel(stream_kernel(seed, ways + way, which), 0, high - low)
+            for at in range(low, high):
+                flat.group_bins[at] = members[low + (at - low + turn) % (high - low)]
+        if attempt(call, scan, flat, friends, sets, room, seed, way, which) > 0:
+            if units == 1 and sets == 0:  # it was tried in every bin
+                return found, True
+            continue
+        found += 1
+        best[:] = room.alloc
+        if cost < 0 or room.used[cost] <= 0:
+            return found, True
+        flat.ceiling[cost] = room.used[cost] - 1
+    return found, False
+
+
+class Online:
+    """One specification whose tables named in `varying` get new entries between searches.
+
+    `tables` have the shapes and kinds (floats for quantities, integers for whole numbers) that stay; `varying` says
+    between which raw numbers entries will be: millionths for quantities. There must be so many `balls` and `bins`.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        file: Path,
+        params: Mapping[str, object],
+        tables: Mapping[str, Any],
+        varying: Mapping[str, tuple[int, int]],
+        balls: int,
+        bins: int,
+    ) -> None:
+        spec = specification(text, file=file, params=params, tables=tables)
+        for name, bounds in varying.items():
+            spec.given[name] = replace(spec.given[name], varies=bounds)
+        try:
+            if spec.searched:
+                asked = next(one for one in spec.tree.declarations if isinstance(one, s.Bins))
+                raise SpecError("the bins are those of the cluster", "Write their number instead of ?.", asked.at)
+            shared = _capacities(spec.tree.declarations, set(varying))
+        except SpecError as error:
+            raise error.located(text, file) from None
+        problem = spec.problem()
+        for what, count, wanted in (("BALLS", problem.balls, balls), ("BINS", problem.bins, bins)):
+            if count != wanted:
+                remedy = f"A shipped template, in {TEMPLATES}, shows how this is written."
+                raise SpecError(f"{what} is {count}, and here it must be {wanted}", remedy, file=file)
+        units = len(problem.units)
+        declared = any(isinstance(one, s.Company) and one.kind == "GROUPS" for one in spec.tree.declarations)
+        if units == 1:  # groups of any size are the same to it
+            problem = replace(problem, groupings=problem.groupings[-1:])
+        self.problem = problem
+        source, numbers = utilfn(problem, PYTHON, spelt=False)
+        self._flat = flat = Flat.of_problem(problem, numbers)
+        self._targets: dict[str, list[Ints]] = {name: [] for name in varying}
+        for name in varying:
+            sizes = spec.given[name].sizes
+            if name in problem.program.tables:
+                start = problem.program.tables[name]
+                self._targets[name].append(flat.data[start : start + int(np.prod(sizes))].reshape(sizes))
+            for node in shared.get(name, ()):
+                family = next(one for one in problem.families if one.name == node.name)
+                part = slice(family.offset, family.offset + family.count)
+                if family.sizes != sizes or (problem.soft_group[part] >= 0).any():
+                    remedy = f"Give it the indices of {name}, {' x '.join(map(str, sizes))}, and no SOFT."
+                    raise SpecError(f"{node.name} is not of the shape of {name}", remedy, node.at, text, file)
+                self._targets[name] += [flat.capacity[part].reshape(sizes), flat.ceiling[part].reshape(sizes)]
+        self._cost = next((one.offset for one in problem.families if one.name == COST and not one.sizes), -1)
+        self._most = int(flat.ceiling[self._cost])
+        self._best = np.zeros(problem.balls, np.int64)
+        given = len(problem.friends), len(problem.friends) + len(problem.foes)
+        self._fixed = (*compiled(source), flat, *given, room(problem), flat.group_bins.copy(), self._best)
+        self._rest = self._cost, not declared
+        self._explore = prepared(explore, *self._fixed, 1, 0, 1, *self._rest)
+
+    def write(self, name: str, entries: Any) -> None:
+        """New entries of a table, raw, in its shape."""
+        for target in self._targets[name]:
+            target[...] = entries
+
+    def find(self, seed: int, attempts: int, seconds: float | None = None) -> Ints | None:
+        """The cheapest allocation [balls] that the attempts find, overwritten by the next search; None without any.
+
+        `seconds` end the search, too: then the answer depends on the machine.
+        """
+        if self._cost >= 0:
+            self._flat.ceiling[self._cost] = self._most
+        if seconds is None:
+            return self._best if self._explore(*self._fixed, seed, 0, attempts, *self._rest)[0] else None
+        began, number, found, done = perf_counter(), 0, 0, False
+        last = 1
+        while last > number and not done:
+            more, done = self._explore(*self._fixed, seed, number, last, *self._rest)
+            found, number, spent = found + more, last, perf_counter() - began
+            last = min(attempts, 2 * number, int(number * seconds / spent))  # as many as there is time for, at most
+        return self._best if found else None
+
+
+def _capacities(declarations: tuple[s.Declaration, ...], varying: set[str]) -> dict[str, list[s.Resource]]:
+    """The resources that have a varying table for capacity; other uses in declarations are refused."""
+    found: dict[str, list[s.Resource]] = {}
+    for one in declarations:
+        if isinstance(one, s.TableIs | s.TableOf | s.TableFrom) and one.name in varying:
+            continue  # its entries here are an example
+        if isinstance(one, s.Resource) and isinstance(one.capacity, s.Index) and one.capacity.table in varying:
+            names = [argument.name for argument in one.capacity.arguments if isinstance(argument, s.Name)]
+            if names == [axis.name for axis in one.axes] and len(names) == len(one.capacity.arguments):
+                found.setdefault(one.capacity.table, []).append(one)
+                continue
+        for name, node in _uses(one, varying):
+            remedy = f"Use it in UTILFN, or as a capacity with the same indices: ROOM[i in n] => {name}[i]."
+            raise SpecError(f"{name} changes from request to request", remedy, node.at)
+    return found
+
+
+def _uses(node: object, names: set[str]) -> Iterator[tuple[str, s.Node]]:
+    """Where entries of these tables are used; their lengths do not change."""
+    if isinstance(node, s.Unary) and node.op == "len":
+        return
+    if isinstance(node, s.Index) and node.table in names:
+        yield node.table, node
+    if isinstance(node, s.Name) and node.name in names:
+        yield node.name, node
+    if isinstance(node, tuple):
+        for one in node:
+            yield from _uses(one, names)
+    elif isinstance(node, s.Node):
+        for slot in type(node).__slots__:
+            yield from _uses(getattr(node, slot), names)
