@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import json
-import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from time import perf_counter
-from typing import Any, TextIO
+from time import monotonic
+from typing import TextIO
 
 from analysis.results import Results
-from scenarios.build import build_cluster, build_workload, content_of
-from scenarios.execute import cache_of, execute
+from scenarios.attempt import Row, Task
+from scenarios.backends import opened
+from scenarios.build import build_cluster, build_workload, content_of, forget
+from scenarios.engines import Engine, check_engine
+from scenarios.execute import cache_of
 from scenarios.load import resolved
-from scenarios.plan import Run, plan
+from scenarios.plan import plan
 from scenarios.schema import Scenario
-from simcore.errors import ResultsError, RunError, UserError
+from simcore.errors import ResultsError
 from workloads.traces.library import write
 
-Row = dict[str, Any]
+EVERY = 30.0
+"""Seconds after which `runs.parquet` is written again while a batch goes on, for whoever looks at it."""
 
 
 class Batch:
@@ -51,42 +55,58 @@ class Batch:
 
     def done(self) -> dict[str, Row]:
         """The rows of the plan's runs that need not run again: known, and the details that are wanted still there."""
-        known, details, kinds = self.known(), self.folder / "details", self.scenario.record
+        known, kinds = self.known(), self.scenario.record
+        details = self.folder / "details"
+        files = {file.name for file in details.iterdir()} if kinds and details.is_dir() else set()
         return {
             run.name: known[run.name]
             for run in self.runs
-            if run.name in known and all((details / f"{run.name}.{kind}.parquet").is_file() for kind in kinds)
+            if run.name in known and all(f"{run.name}.{kind}.parquet" in files for kind in kinds)
         }
 
-    def run(self, *, fresh: bool = False, finished: Callable[[Row], None] = lambda row: None) -> Results:
+    def run(
+        self,
+        *,
+        fresh: bool = False,
+        jobs: int | None = 1,
+        on: str = "local",
+        engine: Engine = "auto",
+        finished: Callable[[Row], None] = lambda row: None,
+    ) -> Results:
         """Run what is missing (`fresh`: everything), calling `finished` with each row, then write `runs.parquet`.
 
-        Interrupted at any moment, what is finished stays, and the same call goes on from there.
+        Interrupted at any moment, what is finished stays, and the same call goes on from there. `jobs` and `on` say
+        where runs are done, see `scenarios.backends.opened`; `engine` by what, see `scenarios.engines`.
         """
-        self._check()
-        done = {} if fresh else self.done()
-        rows = list(done.values())
-        for row in rows:
-            finished(row)
-        with self._open() as journal:
-            try:
-                for run in self.runs:
-                    if run.name not in done:
-                        row = self._one(run)
-                        journal.write(json.dumps(row) + "\n")
-                        journal.flush()
-                        rows.append(row)
-                        finished(row)
-            finally:
-                if rows:
-                    self._write_runs(rows)
-        return Results(self.folder)
+        return run_batches([self], fresh=fresh, jobs=jobs, on=on, engine=engine, finished=finished)[0]
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Find out what the user must mend before anything is written."""
         first = self.runs[0]
         build_cluster(first.scenario)
         build_workload(first.scenario, first.seed, cache_of(self.folder))
+
+    @contextmanager
+    def recording(self, done: Sequence[Row]) -> Iterator[Callable[[Row], None]]:
+        """Take the folder, and give what records a finished run there; `runs.parquet` has those `done` as well."""
+        rows = list(done)
+        written = monotonic()
+        with self._open() as journal:
+
+            def record(row: Row) -> None:
+                nonlocal written
+                journal.write(json.dumps(row) + "\n")
+                journal.flush()
+                rows.append(row)
+                if monotonic() - written > EVERY:
+                    self._write_runs(rows)
+                    written = monotonic()
+
+            try:
+                yield record
+            finally:
+                if rows:
+                    self._write_runs(rows)
 
     def _open(self) -> TextIO:
         taken = self.folder / "scenario.yaml"
@@ -100,6 +120,8 @@ class Batch:
             self.folder.mkdir(parents=True, exist_ok=True)
             journal = self._journal.open("a+", encoding="utf-8")
             _lock(journal, self.folder)
+            for left in (self.folder / "details").glob(".*.parquet.*"):
+                left.unlink(missing_ok=True)  # half a file of a run that was killed
             unfinished = self.folder / "scenario.unfinished"
             unfinished.write_text(resolved(self.scenario), "utf-8")
             unfinished.replace(taken)
@@ -113,21 +135,6 @@ class Batch:
                 remedy="Name another folder with --out.",
             ) from None
 
-    def _one(self, run: Run) -> Row:
-        point = {
-            key: value if isinstance(value, int | float | str) else json.dumps(value)
-            for key, value in run.point.items()
-        }
-        row: Row = {"run": run.name, "agent": run.agent.label, "seed": run.seed, **point, "version": self.version}
-        began = perf_counter()
-        try:
-            metrics, status, error = execute(run, self.folder), "done", ""
-        except (RunError, UserError) as failure:
-            metrics, status, error = {}, "failed", str(failure)
-        except Exception:
-            metrics, status, error = {}, "failed", traceback.format_exc()
-        return row | {"status": status, "error": error, "seconds": perf_counter() - began} | metrics
-
     def _write_runs(self, rows: list[Row]) -> None:
         import polars as pl
 
@@ -137,6 +144,41 @@ class Batch:
         names = dict.fromkeys(key for row in rows for key in row)
         frame = pl.DataFrame({name: pl.Series(name, [row.get(name) for row in rows], strict=False) for name in names})
         write(frame, self.folder / "runs.parquet")
+
+
+def run_batches(
+    batches: Sequence[Batch],
+    *,
+    fresh: bool = False,
+    jobs: int | None = 1,
+    on: str = "local",
+    engine: Engine = "auto",
+    finished: Callable[[Row], None] = lambda row: None,
+) -> list[Results]:
+    """Run several batches as one, each into its folder: see `Batch.run`. Nothing runs before all are checked."""
+    done = [{} if fresh else batch.done() for batch in batches]
+    tasks = [
+        Task(number, run, batch.folder.absolute(), batch.version, engine)
+        for number, batch in enumerate(batches)
+        for run in batch.runs
+        if run.name not in done[number]
+    ]
+    forget()
+    with ExitStack() as stack:
+        backend = stack.enter_context(opened(on, jobs, tasks))
+        for batch in batches:
+            batch.check()
+            check_engine(engine, batch.runs)
+        record = [
+            stack.enter_context(batch.recording(list(rows.values()))) for batch, rows in zip(batches, done, strict=True)
+        ]
+        for rows in done:
+            for row in rows.values():
+                finished(row)
+        for task, row in stack.enter_context(closing(backend(tasks))):
+            record[task.batch](row)
+            finished(row)
+    return [Results(batch.folder) for batch in batches]
 
 
 def _lock(journal: TextIO, folder: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from math import inf, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from scenarios.schema import Scenario
 from scenarios.schema_agent import AgentSpec
 from scenarios.schema_cluster import Csv, Expansion, Failure, Failures, PartFailures
 from scenarios.schema_multiserver import MultiServer
+from scenarios.schema_offline import Offline
 from scenarios.schema_workload import Generated, RandomStart, Trace
 from simcore.engine import Overflow, Pacing
 from simcore.errors import ScenarioError
@@ -32,12 +33,11 @@ from simcore.units import TIME, quanta
 from simcore.vocabulary import QUANTUM, Agent, Ints, Workload, part
 from workloads.generators import Flavour, Synthetic, generate
 from workloads.multiserver import MultiServer as Requests
-from workloads.traces.library import find, read
+from workloads.offline import FITTED, machines
+from workloads.traces.library import copy_of, find, read_mapped
+from workloads.traces.mapped import Columns, is_mapped
 from workloads.windows import RandomStart as RandomRow
 from workloads.windows import Start, TimeStart, Window, select
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 def build_agent(spec: AgentSpec) -> Agent:
@@ -130,23 +130,24 @@ def build_workload(scenario: Scenario, seed: int, cache: Path | None = None) -> 
         stat = file.stat()
         return _select(spec, file, scenario.resources, seed, cache, (stat.st_mtime_ns, stat.st_size))
     if isinstance(spec, MultiServer):
-        return _multi_server(scenario).draw(scenario.resources, seed)
+        total = build_cluster(scenario).capacity.sum(axis=(0, 1)) / QUANTUM
+        return _draw(spec, scenario.resources, tuple(total.tolist()), seed)
+    if isinstance(spec, Offline):
+        count = None if spec.offline in FITTED else spec.requests
+        return machines(spec.offline, seed, count).requests(scenario.resources, spec.requests)
     return _generate(spec, scenario.resources, seed)
-
-
-def _multi_server(scenario: Scenario) -> Requests:
-    spec = scenario.workload
-    assert isinstance(spec, MultiServer)
-    total = build_cluster(scenario).capacity.sum(axis=(0, 1)) / QUANTUM
-    return Requests(
-        spec.requests, _registered(spec.demand), spec.holding, spec.load, spec.bandwidth, spec.step
-    ).settled(dict(zip(scenario.resources, total.tolist(), strict=True)))
 
 
 def content_of(spec: Trace) -> str:
     """A hash of what is in a trace's file, by which runs are named."""
     with find(spec.trace, spec.path).open("rb") as file:
         return hashlib.file_digest(file, hashlib.blake2b).hexdigest()[:32]
+
+
+@lru_cache(maxsize=1)
+def _draw(spec: MultiServer, resources: tuple[str, ...], total: tuple[float, ...], seed: int) -> Workload:
+    asked = Requests(spec.requests, _registered(spec.demand), spec.holding, spec.load, spec.bandwidth, spec.step)
+    return asked.settled(dict(zip(resources, total, strict=True))).draw(resources, seed)
 
 
 @lru_cache(maxsize=1)
@@ -158,14 +159,31 @@ def _generate(spec: Generated, resources: tuple[str, ...], seed: int) -> Workloa
 def _select(
     spec: Trace, file: Path, resources: tuple[str, ...], seed: int, cache: Path | None, version: tuple[int, int]
 ) -> Workload:
-    frame = _frame(spec.trace, file, json.dumps(spec.options), cache, version)
-    return select(frame, _window(spec), resources, seed, file=file)
+    table = _table(spec.trace, file, json.dumps(spec.options), cache, version)
+    return select(table, _window(spec), resources, seed, file=file)
 
 
 @lru_cache(maxsize=2)
-def _frame(name: str, file: Path, options: str, cache: Path | None, version: tuple[int, int]) -> pl.DataFrame:
+def _table(name: str, file: Path, options: str, cache: Path | None, version: tuple[int, int]) -> Columns:
     """Runs that differ in agent or seed read the same file: keep the last ones, while `version` stays."""
-    return read(name, file, options=json.loads(options), cache=cache)
+    return read_mapped(name, file, options=json.loads(options), cache=cache)
+
+
+def with_copy(scenario: Scenario, cache: Path) -> Scenario:
+    """The same scenario with its trace, if it has one, taken from the copy in `cache`, wherever the original lies."""
+    spec = scenario.workload
+    if not isinstance(spec, Trace):
+        return scenario
+    file = find(spec.trace, spec.path)
+    read_mapped(spec.trace, file, options=spec.options, cache=cache)
+    copy = file if is_mapped(file) else copy_of(spec.trace, file, options=spec.options, cache=cache)
+    return scenario.model_copy(update={"workload": spec.model_copy(update={"path": str(copy)})})
+
+
+def forget() -> None:
+    """Drop the kept workloads: files and code that they come from may have changed since."""
+    for kept in (_generate, _draw, _select, _table):
+        kept.cache_clear()
 
 
 def _window(spec: Trace) -> Window:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from analysis.spans import reserved_after, spread_columns
 from simcore.engine import Simulation
 from simcore.record import INTERRUPTED, OUTCOMES, PLACED
 from simcore.vocabulary import QUANTUM
@@ -15,6 +16,8 @@ from workloads.traces.library import write
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from analysis.states import StateSampler
 
 
 def write_requests(path: Path, simulation: Simulation, first: int) -> None:
@@ -39,6 +42,7 @@ def write_requests(path: Path, simulation: Simulation, first: int) -> None:
             "end": np.where(held, end, np.nan),
             "server": record.server[rows],
             "node": record.node[rows],
+            **(spread_columns(simulation, held) if simulation.ledger.tiers else {}),
             "reason": _words(record.reason[rows], tuple(record.reasons)),
             "origin": record.origin[rows],
             "warm": np.arange(record.rows) < first,
@@ -48,13 +52,29 @@ def write_requests(path: Path, simulation: Simulation, first: int) -> None:
 
 
 def write_samples(path: Path, simulation: Simulation, samples: Mapping[str, Any]) -> None:
-    """A row per look at the cluster: servers, requests waiting, and units used, free and stranded per resource."""
+    """A row per look at the cluster: servers, failures so far, requests waiting, and units used, free, stranded and
+    installed per resource; of link tiers those used and installed.
+    """
     import polars as pl
 
-    columns = {name: column for name, column in samples.items() if column.ndim == 1}
-    for kind in ("used", "free", "stranded"):
+    columns = {name: column for name, column in samples.items() if column.ndim == 1 and name != "changes"}
+    failed = np.cumsum([0, *(change.what == "failure" for change in simulation.changes)])
+    columns["failures"] = failed[samples["changes"]]
+    for kind in ("used", "free", "stranded", "capacity"):
         columns |= {f"{kind}_{name}": samples[kind][:, r] / QUANTUM for r, name in enumerate(simulation.view.resources)}
+    if tiers := simulation.ledger.tiers:
+        used = reserved_after(simulation, samples["decisions"])
+        for number, (name, total) in enumerate(tiers.items()):
+            columns |= {
+                f"used_{name}": used[:, number] / QUANTUM,
+                f"capacity_{name}": np.full(len(used), total / QUANTUM),
+            }
     write(pl.DataFrame(columns), path)
+
+
+def write_states(path: Path, states: StateSampler) -> None:
+    """A row per look at the cluster: requests so far, and the use of every server and link."""
+    write(states.frame(), path)
 
 
 def _words(codes: Any, words: tuple[str, ...]) -> pl.Series:

@@ -13,9 +13,11 @@ import polars as pl
 import pytest
 import yaml
 
+import scenarios.attempt
 import scenarios.batch
 from analysis.results import Results
 from scenarios.batch import Batch
+from scenarios.engines import Engine
 from scenarios.execute import execute
 from scenarios.load import load_scenario, scenario_from
 from scenarios.plan import Run
@@ -70,11 +72,11 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the runs that are really computed."""
     names: list[str] = []
 
-    def counted(run: Run, folder: Path) -> dict[str, Any]:
+    def counted(run: Run, folder: Path, engine: Engine) -> dict[str, Any]:
         names.append(run.name)
-        return execute(run, folder)
+        return execute(run, folder, engine)
 
-    monkeypatch.setattr(scenarios.batch, "execute", counted)
+    monkeypatch.setattr(scenarios.attempt, "execute", counted)
     return names
 
 
@@ -123,14 +125,14 @@ def test_interrupted_while_a_run_goes_on(tmp_path: Path, executed: list[str], mo
     whole = Batch(scenario(), tmp_path / "whole").run()
     executed.clear()
 
-    def third_is_interrupted(run: Run, folder: Path) -> dict[str, Any]:
+    def third_is_interrupted(run: Run, folder: Path, engine: Engine) -> dict[str, Any]:
         if len(executed) == 2:
             raise KeyboardInterrupt
         executed.append(run.name)
-        return execute(run, folder)
+        return execute(run, folder, engine)
 
     with monkeypatch.context() as patch:
-        patch.setattr(scenarios.batch, "execute", third_is_interrupted)
+        patch.setattr(scenarios.attempt, "execute", third_is_interrupted)
         with pytest.raises(KeyboardInterrupt):
             Batch(scenario(), tmp_path / "broken").run()
     assert len(Results(tmp_path / "broken").runs) == 2
@@ -333,7 +335,7 @@ def test_a_failed_first_run_does_not_spoil_the_columns(tmp_path: Path) -> None:
 def test_an_agent_that_is_right_is_first_fit(tmp_path: Path) -> None:
     name = agent_file(tmp_path, "")
     results = Batch(plain(agents=["first-fit", name]), tmp_path / "out").run()
-    rows = numbers(results.runs).drop("run", "agent").rows()
+    rows = numbers(results.runs).drop("run", "agent", "engine").rows()
     assert rows[::2] == rows[1::2]
 
 
@@ -436,8 +438,8 @@ REQUESTS = {
     "server": pl.Int32, "node": pl.Int8, "reason": pl.Enum, "origin": pl.Int32, "warm": pl.Boolean,
 }  # fmt: skip
 SAMPLES = [
-    "time", "servers", "in_use", "waiting", "used_cpu", "used_mem", "free_cpu", "free_mem", "stranded_cpu",
-    "stranded_mem",
+    "time", "decisions", "servers", "in_use", "waiting", "failures", "used_cpu", "used_mem", "free_cpu", "free_mem",
+    "stranded_cpu", "stranded_mem", "capacity_cpu", "capacity_mem",
 ]  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from workloads import TRACES, catalogue
 from workloads.describe import convert, describe
 from workloads.fit import fit
 from workloads.generators import generate
-from workloads.traces.library import detect, find, read
+from workloads.traces.library import detect, find, read, read_mapped
 from workloads.windows import Window, select
 
 INF = float("inf")
@@ -227,22 +227,40 @@ def test_lookup_order_and_what_a_missing_file_says(tmp_path: Path, monkeypatch: 
 def test_cache_is_keyed_by_content_and_remade_when_corrupt(tmp_path: Path) -> None:
     path = put(tmp_path / "h.csv", HUAWEI + "0,4,16,0,194\n")
     cache = tmp_path / "results" / "cache"
-    first = read("huawei-east-1", path, cache=cache)
+    first = read_mapped("huawei-east-1", path, cache=cache)
     (copy,) = cache.iterdir()
-    assert read("huawei-east-1", path, cache=cache).equals(first)
+    assert (read_mapped("huawei-east-1", path, cache=cache) == first).all()
+    assert (read_mapped("huawei-east-1", copy) == first).all(), "a copy stands for its trace"
     whole = copy.read_bytes()
     for corrupt in (b"", b"PAR1", whole[:-30], whole[:40] + b"\0" * 40 + whole[80:]):
+        copy.unlink()  # it is mapped: whoever writes into it spoils what others read
         copy.write_bytes(corrupt)
-        assert read("huawei-east-1", path, cache=cache).equals(first)
+        assert (read_mapped("huawei-east-1", path, cache=cache) == first).all()
     assert [file.name for file in cache.iterdir()] == [copy.name]
     put(path, HUAWEI + "0,4,16,0,195\n")
-    assert read("huawei-east-1", path, cache=cache)["lifetime"].to_list() == [195.0]
+    assert read_mapped("huawei-east-1", path, cache=cache)["lifetime"].tolist() == [195.0]
     assert len(list(cache.iterdir())) == 2
     blocked = put(tmp_path / "a file", "")
-    assert len(read("huawei-east-1", path, cache=blocked / "cache")) == 1
+    assert len(read_mapped("huawei-east-1", path, cache=blocked / "cache")) == 1
     base = packing(tmp_path / "p", [(1, 7, 0.0, 1.0)])
-    prices = [read("azure-packing-2020", base, options={"machine": m}, cache=cache)["cpu"][0] for m in (0, 1, "best")]
+    prices = [
+        read_mapped("azure-packing-2020", base, options={"machine": m}, cache=cache)["cpu"][0] for m in (0, 1, "best")
+    ]
     assert prices == [0.5, 0.25, 0.25]
+
+
+@pytest.mark.parametrize("ids", [[1, 2, 3], ["a", "", "über/ärger"]])
+def test_the_mapped_copy_says_the_same(tmp_path: Path, ids: list[int] | list[str]) -> None:
+    columns = {"id": ids, "arrival": [0.0, 0.1, 7.0], "lifetime": [1.0, float("inf"), 0.5], "cpu": [0.1, 1.0, 3.0]}
+    path = _parquet(tmp_path / "t.parquet", columns)
+    window, resources = Window(1, 2), ("cpu",)
+    plain = select(read("table", path), window, resources, seed=0)
+    mapped = select(read_mapped("table", path, cache=tmp_path / "cache"), window, resources, seed=0)
+    for name in ("arrival", "duration", "demand", "id"):
+        column, other = getattr(plain, name), getattr(mapped, name)
+        assert column.tolist() == other.tolist()
+        assert column.dtype.kind == other.dtype.kind
+    assert plain.id.tolist() == ids[1:]
 
 
 def test_converted_traces_are_read_in_place_of_the_original(tmp_path: Path) -> None:
@@ -260,7 +278,7 @@ def test_converted_traces_are_read_in_place_of_the_original(tmp_path: Path) -> N
         read("table", _parquet(tmp_path / "x", {"id": [7], "arrival": [0], "lifetime": [1], "cpu": [-1]}))
 
 
-def _parquet(path: Path, columns: dict[str, list[float]]) -> Path:
+def _parquet(path: Path, columns: Mapping[str, Sequence[object]]) -> Path:
     pl.DataFrame(columns).write_parquet(path)
     return path
 

@@ -46,12 +46,12 @@ class Description:
     peak: dict[str, float]
 
 
-def describe(path: str | Path, *, cache: Path | None = None) -> Description:
+def describe(path: str | Path) -> Description:
     """What the trace in a file of any known format holds."""
     import polars as pl
 
     name = detect(path)
-    frame = read(name, path, cache=cache)
+    frame = read(name, path)
     names = [column for column in frame.columns if column not in COMMON]
     load, peak = _load(frame, names)
     units = TRACES.load(name).units

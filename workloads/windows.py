@@ -12,6 +12,7 @@ import numpy.typing as npt
 from simcore.errors import WorkloadError
 from simcore.rng import stream
 from simcore.vocabulary import QUANTUM, Floats, Ints, Workload
+from workloads.traces.mapped import Columns, structured
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,30 +54,38 @@ class Window:
 
 
 def select(
-    frame: pl.DataFrame, window: Window, resources: tuple[str, ...], seed: int, *, file: Path | None = None
+    trace: pl.DataFrame | Columns,
+    window: Window,
+    resources: tuple[str, ...],
+    seed: int,
+    *,
+    file: Path | None = None,
 ) -> Workload:
-    """The requests of a window over a trace's frame (the common columns), for a cluster's resources.
+    """The requests of a window over a trace (the common columns, as a frame or one array), for a cluster's resources.
 
     Ids are the trace's; of superposed windows they are strings, `w1:` and the trace's id for the first window.
     Requests of one instant stay in the order of windows, and within a window of the trace. `file` is named in
     errors.
     """
     _check(window, file)
-    demand = _quanta(frame, resources, file)
-    arrival = frame["arrival"].to_numpy()
-    duration = frame["lifetime"].to_numpy()
-    ids = _ids(frame)
+    table = trace if isinstance(trace, np.ndarray) else structured(trace)
+    _check_resources(table, resources, file)
+    arrival = table["arrival"]
     spans = _spans(arrival, window, seed, file)
     rows = np.concatenate([np.arange(first, end) for first, end in spans])
     times = np.concatenate([arrival[first:end] - arrival[first] for first, end in spans]) * window.time_scale
-    names = ids[rows]
+    names = _names(table, rows)
     if window.superpose > 1:
         names = np.concatenate(
-            [np.char.add(f"w{number}:", ids[first:end].astype(str)) for number, (first, end) in enumerate(spans, 1)]
+            [
+                np.char.add(f"w{number}:", _names(table, np.arange(first, end)).astype(str))
+                for number, (first, end) in enumerate(spans, 1)
+            ]
         )
         order = np.argsort(times, kind="stable")
         rows, times, names = rows[order], times[order], names[order]
-    return Workload(resources, times, duration[rows], demand[rows], names)
+    units = np.stack([table[name][rows] for name in resources], axis=1)
+    return Workload(resources, times, table["lifetime"][rows], np.rint(units * QUANTUM).astype(np.int64), names)
 
 
 def _check(window: Window, file: Path | None) -> None:
@@ -89,9 +98,9 @@ def _check(window: Window, file: Path | None) -> None:
             raise WorkloadError("out of range", file=file, key=f"workload.{key}", value=value, remedy=remedy)
 
 
-def _quanta(frame: pl.DataFrame, resources: tuple[str, ...], file: Path | None) -> Ints:
-    """The demand for each resource, int64 [rows, resources] quanta."""
-    there = [name for name in frame.columns if name not in COMMON]
+def _check_resources(table: Columns, resources: tuple[str, ...], file: Path | None) -> None:
+    """Refuse a trace with requests that ask for none of the resources."""
+    there = [name for name in table.dtype.names or () if name not in COMMON]
     missing = [name for name in resources if name not in there]
     if missing:
         raise WorkloadError(
@@ -100,21 +109,22 @@ def _quanta(frame: pl.DataFrame, resources: tuple[str, ...], file: Path | None) 
             key="cluster",
             remedy=f"Resources of this trace: {', '.join(there)}. Name the cluster's resources after them.",
         )
-    demand: Ints = np.rint(frame.select(resources).to_numpy() * QUANTUM).astype(np.int64)
-    nothing = ~demand.any(axis=1)
+    nothing = np.ones(len(table), np.bool_)
+    for name in resources:
+        nothing &= np.rint(table[name] * QUANTUM) == 0
     if nothing.any():
         raise WorkloadError(
-            f"{nothing.sum()} of {len(frame)} requests ask for none of {', '.join(resources)}",
+            f"{nothing.sum()} of {len(table)} requests ask for none of {', '.join(resources)}",
             file=file,
             key="cluster",
             remedy=f"Give the servers more of the trace's resources: {', '.join(there)}.",
         )
-    return demand
 
 
-def _ids(frame: pl.DataFrame) -> npt.NDArray[Any]:
-    ids = frame["id"]
-    return ids.to_numpy() if ids.dtype.is_integer() else np.array(ids.to_list(), dtype=np.str_)
+def _names(table: Columns, rows: Ints) -> npt.NDArray[Any]:
+    """The ids of these rows, int64 or str."""
+    ids = table["id"][rows]
+    return ids if ids.dtype.kind == "i" else np.char.decode(ids, "utf-8")
 
 
 def _spans(arrival: Floats, window: Window, seed: int, file: Path | None) -> list[tuple[int, int]]:

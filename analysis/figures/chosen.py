@@ -13,6 +13,7 @@ from analysis import columns
 from analysis.columns import Metric
 from analysis.figures.style import Look, Width, looks
 from analysis.results import Results
+from analysis.several import joined
 from analysis.stats import mean_interval
 from simcore.errors import ResultsError, UnknownName, UserError, suggest
 from simcore.units import BANDWIDTH, COUNT, CPU, DATA, SHARE, TIME
@@ -205,7 +206,7 @@ class Together(Results):
         frames = [
             part.runs.with_columns(pl.lit(name).alias("scenario")) for part, name in zip(parts, names, strict=True)
         ]
-        runs = pl.concat(frames, how="diagonal_relaxed")
+        runs = joined(parts, frames)
         swept = list(dict.fromkeys(key for part in parts for key in part.swept))
         first = ["run", "agent", "seed", "scenario", *swept, "version"]
         self.runs = runs.select(*first, pl.exclude(first))

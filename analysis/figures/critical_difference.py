@@ -62,7 +62,8 @@ def draw(chosen: Chosen) -> Figure:
         )
     over = "points" if len(chosen.points) > 1 else "seeds"
     keys = chosen.swept if over == "points" else ["seed"]
-    table = chosen.runs.pivot("agent", index=keys, values=metric.name, aggregate_function="mean").drop_nulls()
+    table = chosen.runs.pivot("agent", index=keys, values=metric.name, aggregate_function="mean")
+    table = table.drop_nulls(chosen.agents)  # keys that only some of the results swept are null
     scores = table.select(chosen.agents).to_numpy().astype(np.float64)
     if len(chosen.agents) < 3 or len(scores) < 2:
         raise ResultsError(

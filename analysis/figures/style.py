@@ -42,8 +42,11 @@ SHIPPED: dict[str, Look] = {
     "best-home": (PURPLE, "v"),
     "nara": (SKY, "^"),
     "solver": (WINE, "X"),
+    "value-es": (GREEN, "^"),
+    "fabric-rl": (BLACK, "P"),
 }
-"""Agents that are compared with one another differ in colour; those of servers and those of networks share colours."""
+"""Agents that are compared with one another differ in colour, as far as colours go; the last by their markers only. Those
+of servers and those of networks share colours."""
 
 Width = Literal["column", "page"]
 WIDTHS: dict[Width, float] = {"column": 3.5, "page": 7.2}

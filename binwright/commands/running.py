@@ -3,41 +3,98 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich import box
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from binwright.commands.console import out
+from binwright.commands.progress import Live, duration
 from simcore.errors import UserError
 
 if TYPE_CHECKING:
     from analysis.results import Results
     from scenarios.batch import Batch
+    from scenarios.engines import Engine
+
+SHOWN = 20
+"""Failed runs that are listed at the end."""
 
 
 def run(asked: Namespace) -> int:
-    """`binwright run FILE`."""
+    """`binwright run FILE...`."""
+    from scenarios.backends import checked_jobs
+    from scenarios.batch import run_batches
+
+    checked_jobs(asked.jobs)
+    batches = _batches(asked)
+    if asked.dry_run:
+        return _dry_run(batches, asked.jobs, asked.fresh, asked.engine)
+    total = sum(len(batch.runs) for batch in batches)
+    with Live(total, 0 if asked.fresh else sum(len(batch.done()) for batch in batches)) as live:
+        found = run_batches(
+            batches, fresh=asked.fresh, jobs=asked.jobs, on=asked.on, engine=asked.engine, finished=live
+        )
+    for batch, results in zip(batches, found, strict=True):
+        if len(batches) > 1:
+            out.rule(escape(batch.scenario.name))
+        if len(results.done):
+            out.print(results.table().rich(out.width))
+        _warn(results)
+        _list_failed(results)
+        _say_where(results)
+    return 1 if any(len(results.failed) for results in found) else 0
+
+
+def _batches(asked: Namespace) -> list[Batch]:
+    """The batches of all files, each with a folder of its own."""
     from binwright.api import as_overrides, default_folder
     from scenarios.batch import Batch
     from scenarios.load import load_scenario
 
-    scenario = load_scenario(asked.file, as_overrides(asked.sets, asked.agents, asked.seeds))
-    batch = Batch(scenario, asked.out or default_folder(scenario))
-    if asked.dry_run:
-        return _dry_run(batch)
-    results = _run_with_progress(batch, asked.fresh)
-    if len(results.done):
-        out.print(results.table().rich(out.width))
-    _warn(results)
-    _say_where(results)
-    return 1 if len(results.failed) else 0
+    overrides = as_overrides(asked.sets, asked.agents, asked.seeds)
+    batches: dict[Path, Batch] = {}
+    for file in asked.files:
+        scenario = load_scenario(file, overrides)
+        folder = Path(asked.out or ".") / scenario.name if len(asked.files) > 1 and asked.out else asked.out
+        batch = Batch(scenario, folder or default_folder(scenario))
+        other = batches.setdefault(batch.folder.absolute(), batch)
+        if other is not batch:
+            raise UserError(
+                "two scenarios have the same name, and would share one folder of results",
+                file=file,
+                key="name",
+                value=scenario.name,
+                remedy="Give one of them another `name:`, or run them one after the other with --out.",
+            )
+    return list(batches.values())
 
 
-def _dry_run(batch: Batch) -> int:
-    known = batch.done()
+def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine) -> int:
+    from scenarios.engines import check_engine
+    from scenarios.estimate import estimate
+    from simcore.cores import usable_cpus
+
+    jobs = jobs or usable_cpus()
+    seconds, probes, more = 0.0, 0, False
+    for batch in batches:
+        known = {} if fresh else batch.done()
+        check_engine(engine, batch.runs)
+        _plan(batch, known)
+        if len(known) < len(batch.runs):
+            found = estimate(batch, known, jobs, engine)
+            seconds, probes, more = seconds + found.seconds, probes + found.probes, more or found.more
+    if probes or more:
+        about = "more than" if more else "about"
+        said = f"{about} {duration(seconds / jobs)} with --jobs {jobs}"
+        out.print(f"It will take {said}, going by {probes} runs.", markup=False, highlight=False, soft_wrap=True)
+    return 0
+
+
+def _plan(batch: Batch, known: Mapping[str, Any]) -> None:
     keys = dict.fromkeys(key for run in batch.runs for key in run.point)
     table = Table(*keys, "agent", "seeds", "done already", box=box.SIMPLE_HEAD, pad_edge=False)
     rows: dict[tuple[str, ...], list[Any]] = {}
@@ -51,37 +108,6 @@ def _dry_run(batch: Batch) -> int:
     out.print(
         f"{len(batch.runs)} runs, {len(known)} of them done already, into {batch.folder}", markup=False, soft_wrap=True
     )
-    return 0
-
-
-def _run_with_progress(batch: Batch, fresh: bool) -> Results:
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[failed]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    failed = 0
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(batch.scenario.name, total=len(batch.runs), failed="")
-
-        def finished(row: dict[str, Any]) -> None:
-            nonlocal failed
-            failed += row["status"] != "done"
-            progress.update(task, advance=1, failed=f"{failed} failed" if failed else "")
-
-        return batch.run(fresh=fresh, finished=finished)
 
 
 def _warn(results: Results) -> None:
@@ -93,22 +119,35 @@ def _warn(results: Results) -> None:
             f"[yellow]Warning:[/] {share:.2%} of the requests are larger than any server: no agent was asked "
             "(metric `impossible`)."
         )
+
+
+def _list_failed(results: Results) -> None:
+    """Every failed run, up to SHOWN of them: each agent's first one with all that is known, others with a line."""
     failed = results.failed
-    if len(failed):
-        runs = "1 run" if len(failed) == 1 else f"{len(failed)} runs"
-        out.print(f"[red]{runs} failed.[/] Column `error` of runs.parquet says why; here is the first of each agent:")
-        for agent, seed, error in (
-            failed.unique("agent", keep="first", maintain_order=True).select("agent", "seed", "error").rows()
-        ):
-            out.print(f"{agent}, seed {seed}: {error.strip()}", highlight=False, markup=False)
+    if not len(failed):
+        return
+    runs = "1 run" if len(failed) == 1 else f"{len(failed)} runs"
+    out.print(f"[red]{runs} failed:[/]")
+    agents: set[str] = set()
+    for row in failed.head(SHOWN).iter_rows(named=True):
+        point = "".join(f", {key} {row[key]}" for key in results.swept)
+        error = row["error"].strip()
+        if row["agent"] in agents:
+            error = error.splitlines()[-1 if error.startswith("Traceback") else 0]
+        agents.add(row["agent"])
+        out.print(f"{row['agent']}, seed {row['seed']}{point}: {error}", highlight=False, markup=False)
+    if len(failed) > SHOWN:
+        out.print(f"... and {len(failed) - SHOWN} more.")
+    out.print("Column `error` of runs.parquet says why in full; the same command tries them again.", highlight=False)
 
 
 def _say_where(results: Results) -> None:
-    from analysis.figures import summary
-
     out.print(f"Results: {results.folder}/runs.parquet", markup=False, highlight=False, soft_wrap=True)
-    if results.done["agent"].n_unique() > 1 and (figure := summary(results)):
-        out.print(f"Figure:  {figure}", markup=False, highlight=False, soft_wrap=True)
+    if results.done["agent"].n_unique() > 1:
+        from analysis.figures import summary  # matplotlib takes a third of a second
+
+        if figure := summary(results):
+            out.print(f"Figure:  {figure}", markup=False, highlight=False, soft_wrap=True)
 
 
 def validate(asked: Namespace) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import gzip
 import hashlib
@@ -17,6 +16,7 @@ from simcore.errors import WorkloadError, suggest
 from workloads import TRACES
 from workloads.traces.azure_packing import table_names
 from workloads.traces.base import Trace
+from workloads.traces.mapped import Columns, is_mapped, load, save, structured
 from workloads.traces.table import PARQUET, Table, is_parquet
 from workloads.traces.text import GZIP
 
@@ -100,34 +100,37 @@ def _header(path: Path) -> list[str]:
     return [cell.strip().strip('"') for cell in first.decode(errors="replace").split(",")]
 
 
-def read(
-    name: str,
-    path: str | Path | None = None,
-    *,
-    options: Mapping[str, Any] | None = None,
-    cache: Path | None = None,
-) -> pl.DataFrame:
-    """The requests of a trace in the common columns of `Trace.read`.
-
-    `path` may also be a converted Parquet of it. With `cache`, a folder, a Parquet named by the file's content,
-    the options and the reader's version is kept there and read the next time.
-    """
-    import polars as pl
-
+def read(name: str, path: str | Path | None = None, *, options: Mapping[str, Any] | None = None) -> pl.DataFrame:
+    """The requests of a trace in the common columns of `Trace.read`. `path` may also be a converted Parquet of it."""
     file = find(name, path)
     trace = _build(name, options or {})
-    if is_parquet(file):
-        return Table().read(file)
-    if cache is None:
-        return trace.read(file)
-    copy = cache / f"{name}-{_digest(file, trace)}.parquet"
-    try:
-        return pl.read_parquet(copy)
-    except (OSError, pl.exceptions.PolarsError):
-        frame = trace.read(file)
-    with contextlib.suppress(OSError):  # A cache that cannot be written costs time, nothing else.
-        write(frame, copy)
-    return frame
+    return Table().read(file) if is_parquet(file) else trace.read(file)
+
+
+def read_mapped(
+    name: str, path: str | Path | None = None, *, options: Mapping[str, Any] | None = None, cache: Path | None = None
+) -> Columns:
+    """What `read` gives, as one array; with `cache`, a folder, mapped from the copy that is kept there."""
+    file = find(name, path)
+    if is_mapped(file):
+        return load(file)
+    if cache:
+        copy = copy_of(name, file, options=options, cache=cache)
+        try:
+            return load(copy)
+        except (OSError, ValueError):
+            table = structured(read(name, file, options=options))
+        try:
+            save(table, copy)
+            return load(copy)
+        except OSError:  # a cache that cannot be written costs time and memory, nothing else
+            return table
+    return structured(read(name, file, options=options))
+
+
+def copy_of(name: str, file: Path, *, options: Mapping[str, Any] | None = None, cache: Path) -> Path:
+    """Where the copy of a trace is kept: named by the file's content, the options and the reader's version."""
+    return cache / f"{name}-{_digest(file, _build(name, options or {}))}.npy"
 
 
 def _build(name: str, options: Mapping[str, Any]) -> Trace:

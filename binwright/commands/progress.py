@@ -1,0 +1,82 @@
+"""What a batch says while it goes on: done, failed, rate, time left."""
+
+from __future__ import annotations
+
+from threading import Timer
+from time import monotonic
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+EVERY = 10.0
+"""Seconds between lines where there is no terminal to keep one alive on."""
+STARTING = "no run has finished yet; what is new on this machine is compiled first, which may take a minute"
+
+
+class Live:
+    """A line on stderr that lives from entering to leaving the `with`; call it with every row.
+
+    `total` runs, `done` of them before; those are no part of the rate. Without a terminal it is a line every EVERY
+    seconds, and none of a short batch; if no run finishes for so long, one says what may be the reason.
+    """
+
+    def __init__(self, total: int, done: int) -> None:
+        self._total, self._before, self._rows, self._failed = total, done, 0, 0
+        self._console = Console(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"),
+            console=self._console, transient=True,
+        )  # fmt: skip
+        self._task = self._bar.add_task("runs", total=total, text="")
+        self._silence = Timer(EVERY, self._say, [STARTING])
+        self._silence.daemon = True
+
+    def __enter__(self) -> Self:
+        self._began = self._said = monotonic()
+        if self._console.is_terminal:
+            self._bar.start()
+        self._silence.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._silence.cancel()
+        if self._console.is_terminal:
+            self._bar.stop()
+
+    def __call__(self, row: dict[str, Any]) -> None:
+        self._rows += 1
+        self._failed += row["status"] != "done"
+        if self._rows > self._before:
+            self._silence.cancel()
+        if self._console.is_terminal or monotonic() - self._said >= EVERY:
+            self._say(self.text())
+
+    def _say(self, text: str) -> None:
+        if self._console.is_terminal:
+            self._bar.update(self._task, completed=self._rows, text=text)
+        else:
+            self._said = monotonic()
+            self._console.print(text, highlight=False, soft_wrap=True)
+
+    def text(self) -> str:
+        """`312 of 1000, 2 failed, 95 runs/s, 7 s left`"""
+        parts = [f"{self._rows} of {self._total}"]
+        if self._failed:
+            parts.append(f"{self._failed} failed")
+        new, seconds = self._rows - self._before, monotonic() - self._began
+        if new > 0 and seconds > 0:
+            rate = new / seconds
+            parts.append(f"{rate:.3g} runs/s" if rate >= 1 else f"{60 * rate:.2g} runs/min")
+            parts.append(f"{duration((self._total - self._rows) / rate)} left")
+        return ", ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """For people: `7 s`, `12 min`, `3.5 h`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

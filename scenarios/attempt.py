@@ -1,0 +1,52 @@
+"""One run, whatever happens to it: its row in the journal."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from scenarios.engines import Engine
+from scenarios.execute import execute
+from scenarios.plan import Run
+from simcore.errors import RunError, UserError
+
+Row = dict[str, Any]
+
+
+class Task(NamedTuple):
+    """A run to do, for the batch of this number among those that go on together; details go below `folder`."""
+
+    batch: int
+    run: Run
+    folder: Path
+    version: str
+    engine: Engine = "auto"
+
+
+def attempt(task: Task) -> Row:
+    """Do it; what goes wrong is in the row's `error`. Writes the details that its scenario wants recorded."""
+    began = perf_counter()
+    try:
+        metrics, status, error = execute(task.run, task.folder, task.engine), "done", ""
+    except (RunError, UserError) as failure:
+        metrics, status, error = {}, "failed", str(failure)
+    except Exception:
+        metrics, status, error = {}, "failed", traceback.format_exc()
+    return _row(task, status, error, perf_counter() - began) | metrics
+
+
+def failed(task: Task, error: str) -> Row:
+    """The row of a run whose process did not live to tell."""
+    return _row(task, "failed", error, 0.0)
+
+
+def _row(task: Task, status: str, error: str, seconds: float) -> Row:
+    run = task.run
+    point = {
+        key: value if isinstance(value, int | float | str) else json.dumps(value) for key, value in run.point.items()
+    }
+    who: Row = {"run": run.name, "agent": run.agent.label, "seed": run.seed, **point, "version": task.version}
+    return who | {"status": status, "error": error, "seconds": seconds}

@@ -1,0 +1,67 @@
+"""A trace as one array that is mapped into memory: all processes of a machine share its pages."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from simcore.errors import WorkloadError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Columns: TypeAlias = npt.NDArray[Any]
+"""Structured [rows]: a field per common column of `Trace.read`; `id` is int64, or the name's bytes in UTF-8."""
+
+MAGIC = b"\x93NUMPY"
+
+
+def structured(frame: pl.DataFrame) -> Columns:
+    """The frame's columns in one array, row by row, so that a window of rows is few pages."""
+    ids = frame["id"]
+    columns = {name: frame[name].to_numpy() for name in frame.columns if name != "id"}
+    names = ids.to_numpy() if ids.dtype.is_integer() else np.array([text.encode() for text in ids.to_list()])
+    table = np.empty(len(frame), [("id", names.dtype), *((name, np.float64) for name in columns)])
+    table["id"] = names
+    for name, column in columns.items():
+        table[name] = column
+    return table
+
+
+def save(table: Columns, path: Path) -> None:
+    """Write it for `load`, whole or not at all; makes the folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("wb") as file:
+            np.save(file, table)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def load(path: Path) -> Columns:
+    """What `save` wrote, read-only and mapped: only what is looked at is read, and no process has its own copy.
+
+    Raises `OSError` or `ValueError` when that is not what is there.
+    """
+    try:
+        table = np.asarray(np.load(path, mmap_mode="r"))
+    except EOFError as error:
+        raise ValueError(str(error)) from error
+    if table.ndim != 1 or not {"id", "arrival", "lifetime"} <= set(table.dtype.names or ()):
+        raise ValueError(f"{path} is no trace")
+    return table
+
+
+def is_mapped(path: Path) -> bool:
+    """Whether the file is one that `save` wrote."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError as error:
+        raise WorkloadError(f"cannot read it: {error.strerror}", file=path, remedy="Check the path.") from error
