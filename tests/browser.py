@@ -24,7 +24,10 @@ FLAGS = [
     "--disable-sync",
     "--hide-scrollbars",
 ]
-KEYS = {"Tab": "\ue004", "Left": "\ue012", "Right": "\ue014", "End": "\ue010", "Home": "\ue011", "Enter": "\ue007"}
+KEYS = {
+    "Tab": "\ue004", "Left": "\ue012", "Right": "\ue014", "End": "\ue010", "Home": "\ue011", "Enter": "\ue007",
+    "Escape": "\ue00c", "Control": "\ue009", "Backspace": "\ue003",
+}  # fmt: skip
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 
 _direct = build_opener(ProxyHandler({}))
@@ -45,8 +48,10 @@ class Browser:
         with _direct.open(Request(self._url + path, data, method=method), timeout=60) as answer:
             return json.load(answer)["value"]
 
-    def open(self, path: Path, width: int = 1400, height: int = 900, *, dark: bool = False, calm: bool = False) -> None:
-        """Open a file, in light or dark, for who wants less motion or not."""
+    def open(
+        self, page: Path | str, width: int = 1400, height: int = 900, *, dark: bool = False, calm: bool = False
+    ) -> None:
+        """Open a file or an address, in light or dark, for who wants less motion or not."""
         self.devtools(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
         )
@@ -55,7 +60,7 @@ class Browser:
             {"name": "prefers-reduced-motion", "value": "reduce" if calm else "no-preference"},
         ]
         self.devtools("Emulation.setEmulatedMedia", features=features)
-        self._call("POST", "/url", {"url": path.resolve().as_uri()})
+        self._call("POST", "/url", {"url": page if isinstance(page, str) else page.resolve().as_uri()})
 
     def devtools(self, command: str, **parameters: object) -> Any:
         """A call of the DevTools protocol."""
@@ -69,6 +74,12 @@ class Browser:
         """Press keys, one after the other, where the focus is."""
         strokes = [KEYS.get(key, key) for key in keys]
         actions = [{"type": kind, "value": stroke} for stroke in strokes for kind in ("keyDown", "keyUp")]
+        self._call("POST", "/actions", {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
+
+    def chord(self, held: str, key: str) -> None:
+        """Press a key while another is held."""
+        strokes = [("keyDown", held), ("keyDown", key), ("keyUp", key), ("keyUp", held)]
+        actions = [{"type": kind, "value": KEYS.get(stroke, stroke)} for kind, stroke in strokes]
         self._call("POST", "/actions", {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
 
     def click(self, selector: str) -> None:

@@ -1,0 +1,149 @@
+"""A client of the service that `binwright serve` runs.
+
+from binwright.client import Client
+
+client = Client("http://127.0.0.1:8000")
+client.solve(open("vms.alloc").read(), time=5)["alloc"]
+"""
+
+from __future__ import annotations
+
+import json
+import time as clock
+from collections.abc import Callable, Mapping
+from http.client import HTTPException
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlsplit
+from urllib.request import ProxyHandler, Request, build_opener
+
+from simcore.errors import UserError
+
+Json = dict[str, Any]
+FIRST_LOOK, LAST_LOOK = 0.02, 0.5
+"""Seconds between two looks at a job: they grow."""
+PATIENCE = 60.0
+"""Seconds that a service may be away, or too busy for us."""
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class Mistaken(UserError):
+    """The service refuses a specification; `line` and `column` say where, if it is about a place."""
+
+    def __init__(self, error: Json) -> None:
+        super().__init__(error["message"], line=error["line"], remedy=error["remedy"])
+        self.column: int | None = error["column"]
+
+
+class Client:
+    """Asks one service; jobs and results are what its OpenAPI document describes, as dictionaries."""
+
+    def __init__(self, url: str, token: str | None = None, patience: float = PATIENCE) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UserError("is no address", key="server", value=url, remedy="Write http://HOST:PORT.")
+        self._url = url.rstrip("/")
+        self._token = token
+        self._patience = patience
+        direct = [ProxyHandler({})] if parts.hostname in LOOPBACK else []
+        self._open = build_opener(*direct).open
+
+    def check(self, text: str, *, tables: Mapping[str, Any] | None = None, **more: Any) -> Json:
+        """What the compiler knows of a specification; `Mistaken` if it does not compile."""
+        said = self._ask("POST", "/v1/check", _body(text, tables, more))
+        if said["errors"]:
+            raise Mistaken(said["errors"][0])
+        properties: Json = said["properties"]
+        return properties
+
+    def submit(self, text: str, *, tables: Mapping[str, Any] | None = None, **options: Any) -> Json:
+        """A job, accepted; options are `params`, `search`, `seed`, `time` and `attempts`."""
+        return self._ask("POST", "/v1/problems", _body(text, tables, options))
+
+    def look(self, name: str) -> Json:
+        """The job with this id."""
+        return self._ask("GET", f"/v1/problems/{quote(name, safe='')}")
+
+    def cancel(self, name: str) -> Json:
+        """End a job; soon it is cancelled, with the best so far as its result if there is one."""
+        return self._ask("DELETE", f"/v1/problems/{quote(name, safe='')}")
+
+    def wait(self, name: str, progress: Callable[[Json], None] | None = None) -> Json:
+        """The job when it is over; `progress` is told the best so far."""
+        pause = FIRST_LOOK
+        while (job := self.look(name))["state"] in ("queued", "running"):
+            if progress is not None and job["progress"]:
+                progress(job["progress"])
+            clock.sleep(pause)
+            pause = min(LAST_LOOK, 1.5 * pause)
+        return job
+
+    def solve(
+        self,
+        text: str,
+        *,
+        tables: Mapping[str, Any] | None = None,
+        progress: Callable[[Json], None] | None = None,
+        **options: Any,
+    ) -> Json:
+        """Submit, wait, and give the result. Ctrl-C cancels the job and gives the best so far."""
+        job = self.submit(text, tables=tables, **options)
+        try:
+            job = self.wait(job["id"], progress)
+        except KeyboardInterrupt:
+            self.cancel(job["id"])
+            job = self.wait(job["id"])
+        if job["result"]:
+            result: Json = job["result"]
+            return result
+        if job["state"] == "refused":
+            raise Mistaken(job["error"])
+        error = job["error"] or {"message": "was cancelled", "remedy": ""}
+        raise UserError(f"the job failed: {error['message']}", remedy=error["remedy"])
+
+    def _ask(self, method: str, path: str, body: bytes | None = None) -> Json:
+        """Asks until there is an answer. All that we ask may be asked twice: the service knows its submissions."""
+        end, pause = clock.monotonic() + self._patience, 0.1
+        while True:
+            request = Request(self._url + path, body, method=method)
+            if body is not None:
+                request.add_header("Content-Type", "application/json")
+            if self._token is not None:
+                request.add_unredirected_header("Authorization", f"Bearer {self._token}")
+            try:
+                with self._open(request, timeout=self._patience) as answer:
+                    said: Json = json.load(answer)
+                    return said
+            except HTTPError as error:
+                with error:
+                    if error.code == 429:
+                        pause = float(error.headers.get("Retry-After", "1"))
+                    if error.code != 429 or clock.monotonic() + pause > end:
+                        raise self._refused(error) from None
+            except (URLError, OSError, HTTPException, ValueError) as error:
+                if clock.monotonic() + pause > end:
+                    reason = str(getattr(error, "reason", error)) or type(error).__name__
+                    remedy = "Start it with binwright serve, or give its address."
+                    raise UserError(f"no answer: {reason}", key="server", value=self._url, remedy=remedy) from None
+            clock.sleep(pause)
+            pause = min(2.0, 2 * pause)
+
+    def _refused(self, error: HTTPError) -> UserError:
+        try:
+            said = json.load(error)["error"]
+            message, remedy = str(said["message"]), str(said["remedy"])
+        except (ValueError, KeyError, TypeError):
+            message, remedy = f"answered {error.code}", "Is this the address of binwright serve?"
+        return UserError(message, key="server", value=self._url, remedy=remedy)
+
+
+def _body(text: str, tables: Mapping[str, Any] | None, options: Mapping[str, Any]) -> bytes:
+    """JSON; numpy arrays become lists."""
+    given = {name: _lists(table) for name, table in (tables or {}).items()}
+    return json.dumps({"text": text, "tables": given, **options}).encode()
+
+
+def _lists(table: Any) -> Any:
+    if hasattr(table, "tolist"):
+        return table.tolist()
+    return [_lists(row) for row in table] if isinstance(table, list | tuple) else table

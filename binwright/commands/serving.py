@@ -1,0 +1,106 @@
+"""`serve`, the solver as a web service; and `solve --server`, which asks one."""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from agents.solver.errors import At, SpecError
+from agents.solver.front import examples
+from binwright.client import Client, Mistaken
+from binwright.commands.console import out
+from simcore.errors import UserError, suggest
+
+
+def serve(asked: Namespace) -> int:
+    """`binwright serve`."""
+    from binwright.service.server import serve
+
+    def ready(url: str) -> None:
+        out.print(f"Binwright serves {url} (jobs in {asked.data}); Ctrl-C ends it.", highlight=False, soft_wrap=True)
+
+    serve(asked.host, asked.port, asked.data, asked.workers, asked.token_file, asked.limits, ready)
+    return 0
+
+
+class There:
+    """Solves by a service; files that the specification names are read here."""
+
+    def __init__(self, asked: Namespace, params: dict[str, str]) -> None:
+        self._asked = asked
+        self._text = _text(asked.file)
+        self._how = {"tables": _tables(asked.file, self._text), "params": {k: _number(k, v) for k, v in params.items()}}
+        self._client = Client(asked.server, None if asked.token_file is None else _token(Path(asked.token_file)))
+
+    def properties(self) -> dict[str, Any]:
+        """What the compiler knows."""
+        return self._located(self._client.check)
+
+    def answer(self, seconds: float, tell: Callable[[dict[str, Any]], None] | None) -> dict[str, Any]:
+        """The answer, with what it uses of every resource."""
+        how = {"search": self._asked.search, "seed": self._asked.seed, "time": seconds}
+        return self._located(self._client.solve, progress=tell, **how)
+
+    def _located(self, ask: Callable[..., dict[str, Any]], **more: Any) -> dict[str, Any]:
+        """Mistakes are shown as those that are found here."""
+        try:
+            return ask(self._text, **self._how, **more)
+        except Mistaken as error:
+            at = None if error.line is None or error.column is None else At(error.line, error.column)
+            raise SpecError(error.problem, error.remedy, at, self._text, self._asked.file) from None
+
+
+def _text(source: str) -> str:
+    """Of a file, or of a shipped example."""
+    if Path(source).is_file():
+        return _read(Path(source))
+    known = examples()
+    if source not in known:
+        raise UserError("no such file or example", file=source, remedy=suggest(source, known))
+    return known[source]
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot be read: {error}", file=file, remedy="Give a text file in UTF-8.") from None
+
+
+def _token(file: Path) -> str:
+    tokens = _read(file).split()
+    if not tokens:
+        raise UserError("has no token", file=file, remedy="Write the service's token into it.")
+    return tokens[0]
+
+
+def _tables(source: str, text: str) -> dict[str, Any]:
+    """The tables that come from files."""
+    if not re.search(r'\bFROM\s*"', text):
+        return {}
+    from agents.solver.program import MICRO
+    from agents.solver.spec import Spec
+    from agents.solver.syntax import TableFrom
+
+    spec = Spec(text, file=Path(source))
+    found = {}
+    for node in spec.tree.declarations:
+        if isinstance(node, TableFrom):
+            table = spec.table_from(node)
+            values = table.values if table.whole else table.values / MICRO
+            rows = range(table.sizes[0])
+            ragged = table.starts is not None
+            found[node.name] = [values[table.row(i)] for i in rows] if ragged else values.reshape(table.sizes)
+    return found
+
+
+def _number(name: str, text: str) -> int | float:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    raise UserError(f"parameter {name} is no number", value=text, remedy="Give a number, like 4 or 0.5.")

@@ -1,0 +1,295 @@
+"""The routes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from pydantic import BaseModel, ValidationError
+from starlette.routing import Match
+
+from agents.solver import examples
+from binwright.service import models, pool
+from binwright.service.gate import Gate, Pace, refusal, too_many
+from binwright.service.jobs import Full, Jobs, Row
+from binwright.service.limits import Limits
+
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+TICK = 0.1
+"""Seconds between two looks at a job that is streamed."""
+BEAT = 15.0
+"""Seconds of silence in a stream, at most."""
+OPEN = ("queued", "running")
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": models.Refusal, "description": "The request ended early."},
+    401: {"model": models.Refusal, "description": "The service wants a token, and this is none."},
+    403: {"model": models.Refusal, "description": "Another site's page asked."},
+    408: {"model": models.Refusal, "description": "The request took too long to arrive."},
+    421: {"model": models.Refusal, "description": "Asked by a name that is not the service's."},
+    429: {"model": models.Refusal, "description": "Too many: `Retry-After` says when to come again."},
+}
+UNKNOWN: dict[int | str, dict[str, Any]] = {404: {"model": models.Refusal, "description": "No such job of yours."}}
+UNFIT: dict[int | str, dict[str, Any]] = {
+    413: {"model": models.Refusal, "description": "The request is too large."},
+    422: {"model": models.Refusal, "description": "The request is not as described."},
+}
+
+
+def body_of(model: type[models.Problem], limits: Limits, *options: str) -> dict[str, Any]:
+    """How a body is described: the text of a specification with options in the query, or JSON."""
+    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+    if "time" in options:
+        schema["properties"]["time"] |= {"maximum": limits.time, "default": min(models.TIME, limits.time)}
+    content = {
+        "text/plain": {"schema": {"type": "string"}, "example": models.EXAMPLE["text"]},
+        "application/json": {"schema": schema, "example": models.EXAMPLE},
+    }
+    query = [{"name": name, "in": "query", "schema": schema["properties"][name]} for name in options]
+    return {"requestBody": {"content": content, "required": True}, "parameters": query}
+
+
+def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[bytes], hosts: frozenset[str]) -> Gate:
+    """The whole service."""
+    service = Service(folder, limits, workers)
+    app = FastAPI(
+        title="Binwright",
+        version=version("binwright"),
+        summary="Allocation problems as balls, bins and resources: submit a specification, get an allocation.",
+        lifespan=service.life,
+        docs_url=None,  # they load scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+        openapi_url="/v1/openapi.json",
+        responses=REFUSALS,
+    )
+    job: dict[str, Any] = {"model": models.Job}
+    done: dict[int | str, dict[str, Any]] = {200: job}
+    submit = body_of(models.Submission, limits, "search", "seed", "time", "attempts")
+    app.post(
+        "/v1/problems", status_code=202, responses=done | {202: job} | UNFIT, openapi_extra=submit,
+        response_model=None,
+    )(service.submit)  # fmt: skip
+    app.get("/v1/problems/{name}", responses=done | UNKNOWN, response_model=None)(service.look)
+    app.delete("/v1/problems/{name}", responses=done | UNKNOWN, response_model=None)(service.cancel)
+    stream: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {}}}}
+    stream |= UNKNOWN
+    app.get("/v1/problems/{name}/events", responses=stream, response_model=None, response_class=StreamingResponse)(
+        service.events
+    )
+    check = {200: {"model": models.Checked}} | UNFIT
+    app.post("/v1/check", responses=check, openapi_extra=body_of(models.Problem, limits), response_model=None)(
+        service.check
+    )
+    app.get("/v1/examples", response_model=None, responses={200: {"model": dict[str, str]}})(service.examples)
+    for path, file, kind in (
+        ("/", "page.html", "text/html"),
+        ("/page.css", "page.css", "text/css"),
+        ("/page.js", "page.js", "text/javascript"),
+        ("/answer.js", "answer.js", "text/javascript"),
+    ):
+        text = files("binwright.service").joinpath(file).read_text(encoding="utf-8")
+        app.get(path, include_in_schema=False)(partial(_file, text, kind))
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(404, _refused)
+    app.add_exception_handler(405, _refused)
+    app.add_exception_handler(Exception, _broken)
+    return Gate(app, limits, tokens, hosts)
+
+
+async def _file(text: str, kind: str) -> Response:
+    return Response(text, media_type=kind)
+
+
+async def _refused(request: Request, error: Any) -> Response:
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        fitting = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+        headers["allow"] = ", ".join(sorted({method for route in fitting for method in route.methods}))
+    return refusal(error.status_code, str(error.detail).lower(), headers=headers)
+
+
+async def _broken(request: Request, error: Exception) -> Response:
+    return refusal(500, "the service failed", "This is our mistake; the server's log has the details.")
+
+
+class Service:
+    """The jobs, the processes that do them, and what clients may ask of them."""
+
+    def __init__(self, folder: Path, limits: Limits, workers: int) -> None:
+        self._limits = limits
+        self._workers = workers
+        self._jobs = Jobs(folder, limits)
+        self._submissions = Pace(limits.submissions, limits.burst)
+        self._checking = self._streams = 0
+
+    @asynccontextmanager
+    async def life(self, app: FastAPI) -> AsyncIterator[None]:
+        """Processes start with the server and end with it."""
+        pool.prepare()
+        checkers = max(1, min(4, self._workers))
+        self._disk = ThreadPoolExecutor(1, "disk")
+        self._threads = ThreadPoolExecutor(checkers, "check")
+        self._checkers = pool.Checkers(self._limits, checkers)
+        self._pool = pool.Pool(self._jobs, self._limits, self._workers)
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(self._pool.stop)
+            self._threads.shutdown(cancel_futures=True)
+            self._checkers.stop()
+            self._disk.shutdown()
+            self._jobs.close()
+
+    async def _on_disk(self, do: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._disk, do, *arguments)
+
+    async def submit(self, request: Request) -> Response:
+        """Submit a problem.
+
+        202: accepted; it is on disk, and gets done even if the service stops meanwhile. 200: this is what you
+        submitted before, with its answer if there is one.
+        """
+        asked = await _read(request, models.Submission)
+        if isinstance(asked, Response):
+            return asked
+        if "time" not in asked.model_fields_set:
+            asked.time = min(asked.time, self._limits.time)
+        if asked.time > self._limits.time:
+            return refusal(422, f"time is at most {self._limits.time:g} s here", "Ask for less.")
+        if seconds := self._submissions.wait(request.state.client):
+            return too_many("too many submissions", seconds)
+        try:
+            row, new = await self._on_disk(self._jobs.add, request.state.owner, asked.key, asked.canonical)
+        except Full:
+            return too_many("the queue is full", 10)
+        if new:
+            self._pool.wake()
+        where = {"location": f"/v1/problems/{row.id}"}
+        return JSONResponse(self._job(row), 202 if new else 200, where)
+
+    async def look(self, request: Request, name: str) -> Response:
+        """Look at a job: its state, its progress, its result."""
+        return JSONResponse(self._job(await self._find(request, name)))
+
+    async def cancel(self, request: Request, name: str) -> Response:
+        """Cancel a job; a finished one stays as it is."""
+        row = await self._find(request, name)
+        if row.state in OPEN and not await self._on_disk(self._jobs.cancel_queued, row.id):
+            self._pool.cancelled.add(row.id)
+        return JSONResponse(self._job(await self._find(request, name)))
+
+    async def events(self, request: Request, name: str) -> Response:
+        """Follow a job: server-sent events `job`, each with the job as JSON; the stream ends with the job."""
+        row = await self._find(request, name)
+        if self._streams >= self._limits.streams:
+            return too_many("too many streams", 5)
+
+        async def stream() -> AsyncIterator[str]:
+            self._streams += 1
+            try:
+                told, silent = None, 0.0
+                found: Row | None = row
+                while found is not None:
+                    job = self._job(found)
+                    if job != told:
+                        told, silent = job, 0.0
+                        yield f"event: job\ndata: {json.dumps(job)}\n\n"
+                    elif silent >= BEAT:
+                        silent = 0.0
+                        yield ": still here\n\n"
+                    if found.state not in OPEN:
+                        return
+                    await asyncio.sleep(TICK)
+                    silent += TICK
+                    found = await self._on_disk(self._jobs.get, request.state.owner, name)
+            finally:
+                self._streams -= 1
+
+        return StreamingResponse(stream(), media_type="text/event-stream")
+
+    async def check(self, request: Request) -> Response:
+        """Compile a specification: its errors, or what is known of it."""
+        asked = await _read(request, models.Problem)
+        if isinstance(asked, Response):
+            return asked
+        if self._checking >= self._limits.checks:
+            return too_many("too many checks at once", 1)
+        self._checking += 1
+        try:
+            loop = asyncio.get_running_loop()
+            said = await loop.run_in_executor(self._threads, self._checkers.check, asked.model_dump())
+        finally:
+            self._checking -= 1
+        errors = [said["error"]] if "error" in said else []
+        return JSONResponse({"ok": not errors, "errors": errors, "properties": said.get("properties")})
+
+    async def examples(self) -> dict[str, str]:
+        """The shipped specifications: name and text."""
+        return examples()
+
+    async def _find(self, request: Request, name: str) -> Row:
+        row = await self._on_disk(self._jobs.get, request.state.owner, name)
+        if row is None:
+            raise HTTPException(404, "no such job")
+        return row
+
+    def _job(self, row: Row) -> dict[str, Any]:
+        return {
+            "id": row.id,
+            "state": row.state,
+            "submitted": _moment(row.submitted),
+            "started": _moment(row.started),
+            "finished": _moment(row.finished),
+            "progress": self._pool.progress.get(row.id),
+            "result": row.result and json.loads(row.result),
+            "error": row.error and json.loads(row.error),
+        }
+
+
+async def _read(request: Request, model: type[M]) -> M | Response:
+    """The body as the model wants it."""
+    body = await request.body()
+    if not body:
+        return refusal(422, "the request is empty", "Send a specification.")
+    try:
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json":
+            if request.query_params:
+                return refusal(422, "options stand in the JSON", "Leave them out of the address.")
+            return await asyncio.to_thread(model.model_validate_json, body)
+        return model.model_validate_json(json.dumps({"text": body.decode(), **_query(request)}))
+    except UnicodeDecodeError:
+        return refusal(422, "the text is not UTF-8", "Send the specification in UTF-8.")
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(str(part)[:100] for part in first["loc"])
+        return refusal(422, f"{where}: {first['msg']}" if where else first["msg"], "See /v1/openapi.json.")
+
+
+def _query(request: Request) -> dict[str, Any]:
+    """Options of a text: numbers stay numbers."""
+
+    def number(text: str) -> int | float | str:
+        for kind in (int, float):
+            try:
+                return kind(text)
+            except ValueError:
+                continue
+        return text
+
+    return {name: number(text) for name, text in request.query_params.items() if name != "text"}
+
+
+def _moment(seconds: float | None) -> str | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,202 @@
+"""What stands before the application: who may ask, how often, and how much."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hmac
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from hashlib import sha256
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.responses import JSONResponse, Response
+
+from binwright.service.limits import Limits
+from simcore.errors import UserError
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+SHORTEST = 16
+"""Letters of a token."""
+CLIENTS = 10_000
+"""Clients whose pace is remembered."""
+BODIES = 64
+"""Bodies of the largest size that may be on their way at once."""
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+}
+
+
+def refusal(status: int, message: str, remedy: str = "", headers: dict[str, str] | None = None) -> Response:
+    """An answer that says what is wrong."""
+    error = {"message": message, "remedy": remedy, "line": None, "column": None}
+    return JSONResponse({"error": error}, status, headers)
+
+
+def too_many(message: str, seconds: float) -> Response:
+    """429, and when to come again."""
+    after = max(1, round(seconds + 0.5))
+    return refusal(429, message, f"Try again in {after} s.", {"retry-after": str(after)})
+
+
+def read_tokens(file: str | Path) -> frozenset[bytes]:
+    """The digests of a file's tokens, one in a line."""
+    try:
+        tokens = Path(file).read_text(encoding="utf-8").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot be read: {error}", file=file, remedy="Give a file with a token per line.") from None
+    if not tokens or min(map(len, tokens)) < SHORTEST:
+        remedy = f"Make one of {SHORTEST} letters or more: openssl rand -hex 32."
+        raise UserError("has no token, or one that is too short", file=file, remedy=remedy)
+    return frozenset(_digest(token) for token in tokens)
+
+
+def _digest(token: str) -> bytes:
+    return sha256(token.encode()).digest()
+
+
+class Pace:
+    """So many per second and client in the long run, and a burst at once."""
+
+    def __init__(self, rate: float, burst: float) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._clients: dict[str, tuple[float, float]] = {}
+        """What is left, and when that was."""
+
+    def wait(self, client: str) -> float:
+        """Take one; or the seconds until there is one."""
+        now = time.monotonic()
+        left, then = self._clients.pop(client, (self._burst, now))
+        left = min(self._burst, left + (now - then) * self._rate)
+        if len(self._clients) >= CLIENTS:
+            del self._clients[next(iter(self._clients))]  # the longest unseen
+        taken = left >= 1
+        self._clients[client] = (left - 1 if taken else left, now)
+        return 0.0 if taken else (1 - left) / self._rate
+
+
+class Gate:
+    """ASGI: refuses, or passes on with the whole body read and `client` (who) and `owner` (whose jobs) in the state."""
+
+    def __init__(self, app: Any, limits: Limits, tokens: frozenset[bytes], hosts: frozenset[str]) -> None:
+        self._app = app
+        self._limits = limits
+        self._tokens = tokens
+        self._hosts = hosts
+        self._pace = Pace(limits.requests, 2 * limits.requests)
+        self._held = 0
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def sealed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] += [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+            await send(message)
+
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        refused = self._refused(scope, headers)
+        if refused is None and scope["method"] == "POST":
+            body = await self._body(receive, headers)
+            if isinstance(body, bytes):
+                receive = _again(body, receive)
+            else:
+                refused = body
+        if refused is not None:
+            await refused(scope, receive, sealed)
+            return
+        await self._app(scope, receive, sealed)
+
+    def _refused(self, scope: Message, headers: dict[str, str]) -> Response | None:
+        """The reason not to look at the request any further."""
+        owner = ""
+        if self._tokens:
+            digest = _digest(_token(headers.get("authorization", "")))
+            found = [hmac.compare_digest(digest, known) for known in self._tokens]  # all of them, always
+            if not any(found):
+                ask = {"www-authenticate": 'Basic realm="Binwright: any name, the token as password", charset="UTF-8"'}
+                return refusal(401, "no request without a token", "Send Authorization: Bearer TOKEN.", ask)
+            owner = digest.hex()
+        host = headers.get("host", "")
+        if self._hosts and _name(host) not in self._hosts:  # a name that somebody else points to this machine
+            return refusal(HTTPStatus.MISDIRECTED_REQUEST, "not the name of this service")
+        if headers.get("origin", f"//{host}").partition("//")[2] != host:
+            return refusal(403, "another site's page may not ask")
+        scope.setdefault("state", {})
+        scope["state"]["owner"] = owner
+        scope["state"]["client"] = owner or (scope.get("client") or ("",))[0]
+        if seconds := self._pace.wait(scope["state"]["client"]):
+            return too_many("too many requests", seconds)
+        return None
+
+    async def _body(self, receive: Receive, headers: dict[str, str]) -> bytes | Response:
+        """All of it, in time and within bounds."""
+        most = self._limits.body
+        large = refusal(413, "the request is too large", f"There can be {most:,} bytes.")
+        length = headers.get("content-length", "0")
+        if length.isascii() and length.isdigit() and int(length[:20]) > most:
+            return large
+        if self._held > BODIES * most:
+            return too_many("too many requests at once", 1)
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._limits.patience):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return refusal(400, "the request ended early")
+                    part = message.get("body", b"")
+                    if len(body) + len(part) > most:
+                        return large
+                    body += part
+                    self._held += len(part)
+                    if not message.get("more_body"):
+                        return bytes(body)
+        except TimeoutError:
+            return refusal(408, "the request takes too long to arrive", headers={"connection": "close"})
+        finally:
+            self._held -= len(body)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """Receives a body that was read already."""
+    parts = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return parts.pop() if parts else await receive()
+
+    return replay
+
+
+def _token(authorization: str) -> str:
+    """Of `Bearer TOKEN`, and of `Basic`, which browsers ask for: there it is the password."""
+    kind, _, value = authorization.partition(" ")
+    if kind.lower() == "bearer":
+        return value.strip()
+    if kind.lower() == "basic":
+        try:
+            return base64.b64decode(value, validate=True).decode().partition(":")[2]
+        except ValueError:
+            return ""
+    return ""
+
+
+def _name(host: str) -> str:
+    """Without the port; "" for nonsense."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""

@@ -1,0 +1,65 @@
+"""What the service lets clients have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from math import inf
+from typing import Any
+
+from simcore.errors import UserError, suggest
+
+
+@dataclass(frozen=True)
+class Limits:
+    """`--limit NAME=NUMBER` changes one."""
+
+    time: float = 60.0
+    """Seconds that a search may ask for."""
+    spare: float = 30.0
+    """Seconds, of clock and of CPU, that a job has beyond its search, to compile and to verify."""
+    memory: int = 2**30
+    """Bytes that a job may take on top of what the compiled solver has."""
+    balls: int = 100_000
+    """Balls, and bins, of a problem."""
+    dims: int = 1_000_000
+    """Dimensions of a problem."""
+    check: float = 5.0
+    """Seconds that a check may take."""
+    body: int = 2 * 2**20
+    """Bytes of a request."""
+    patience: float = 10.0
+    """Seconds that a client has to send a request, and to take in some of an answer."""
+    queue: int = 1000
+    """Jobs that wait or run."""
+    checks: int = 100
+    """Checks that wait or run."""
+    submissions: float = 10.0
+    """Problems that a client may submit per second, in the long run."""
+    burst: int = 300
+    """Problems that a client may submit at once."""
+    requests: float = 500.0
+    """Requests of any kind per second and client, and twice as many at once."""
+    connections: int = 800
+    """Open connections."""
+    streams: int = 100
+    """Open streams of progress."""
+    store: int = 2 * 2**30
+    """Bytes of problems and answers that are kept; the oldest answers go first."""
+
+
+def changed(changes: Iterable[str]) -> Limits:
+    """The limits with some changed: `memory=2e9`."""
+    known: dict[str, Any] = {one.name: one.default for one in fields(Limits)}
+    values: dict[str, Any] = {}
+    for change in changes:
+        name, _, text = change.partition("=")
+        if name not in known:
+            raise UserError("is no limit", key=f"--limit {change}", remedy=suggest(name, known))
+        try:
+            values[name] = type(known[name])(float(text))
+        except (ValueError, OverflowError):
+            values[name] = 0
+        if not 0 < values[name] < inf:
+            raise UserError("is no number above zero", key=f"--limit {change}", remedy=f"Write {name}=NUMBER.")
+    return Limits(**values)

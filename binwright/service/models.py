@@ -1,0 +1,165 @@
+"""What clients send and get: checked by pydantic, described in the OpenAPI document."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from importlib.metadata import version
+from math import isfinite
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictFloat, StrictInt
+
+TIME = 10.0
+"""Seconds of a search that says nothing else."""
+DEEPEST = 8
+"""Indices of a table."""
+EXAMPLE: dict[str, Any] = {
+    "text": "BALLS len(D) BINS ? RESOURCES SIZE[b in BINS] => 10\n"
+    "procedure UTILFN(BALL, BIN, ALLOC) UTIL.SIZE[BIN] += D[BALL] end",
+    "tables": {"D": [6, 5, 5, 4, 3]},
+    "time": 2,
+}
+State = Literal["queued", "running", "done", "refused", "failed", "cancelled"]
+
+
+def _numbers(entries: list[Any], depth: int = 1) -> list[Any]:
+    """Numbers in rows."""
+    for entry in entries:
+        if isinstance(entry, list):
+            if depth == DEEPEST:
+                raise ValueError(f"has rows nested deeper than {DEEPEST}")
+            _numbers(entry, depth + 1)
+        elif type(entry) not in (int, float) or not isfinite(entry):
+            raise ValueError("has entries that are no numbers")
+    return entries
+
+
+Name = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_]*$", max_length=100)]
+Number = StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
+Rows = Annotated[
+    list[Any],
+    AfterValidator(_numbers),
+    Field(json_schema_extra={"items": {"anyOf": [{"type": "number"}, {"type": "array"}]}}),
+]
+NO_OTHERS: dict[str, Any] = {"additionalProperties": False}
+
+
+class Problem(BaseModel):
+    """A specification, with tables and parameters that take the place of those of the same names in the text."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [EXAMPLE]})
+
+    text: str = Field(description="The specification. `TABLE ... FROM` is refused: the service reads no files.")
+    tables: dict[Name, Rows] = Field(
+        default={}, description="Numbers in rows; the innermost may differ in length.", json_schema_extra=NO_OTHERS
+    )
+    params: dict[Name, Number] = Field(default={}, description="Values of PARAMs.", json_schema_extra=NO_OTHERS)
+
+
+class Submission(Problem):
+    """A problem, and how to search."""
+
+    search: Literal["ours", "published"] = Field(default="ours", description="How to search.")
+    seed: int = Field(default=0, ge=0, lt=2**63, strict=True, description="Of the random orders.")
+    time: float = Field(default=TIME, gt=0, le=86_400, allow_inf_nan=False, description="The search's seconds.")
+    attempts: int | None = Field(default=None, ge=1, le=10**12, description="The search ends after so many, too.")
+
+    @property
+    def canonical(self) -> str:
+        """The same for the same submission, however it was written."""
+        return json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"))
+
+    @property
+    def key(self) -> str:
+        """Names the submission by content, and by the version of the solver."""
+        return hashlib.sha256(f"{version('binwright')} {self.canonical}".encode()).hexdigest()
+
+
+class Mistake(BaseModel):
+    """What is wrong, and the remedy; line and column, from 1, where it is about a place in the specification."""
+
+    message: str
+    remedy: str = ""
+    line: int | None = None
+    column: int | None = None
+
+
+class Refusal(BaseModel):
+    """The request was not done."""
+
+    error: Mistake
+
+
+class Family(BaseModel):
+    """A resource: what is used of each of its dimensions, the last index running fastest."""
+
+    name: str
+    sizes: list[int]
+    by_bin: bool = Field(description="The first index is the bin.")
+    used: list[float]
+    capacity: list[float]
+
+
+class Result(BaseModel):
+    """A verified answer."""
+
+    status: Literal["optimal", "solved", "partial", "unsolved"]
+    interrupted: bool
+    bins: int
+    bound: int
+    gap: int
+    placed: int
+    balls: int
+    searched: bool = Field(description="`BINS ?`: the number of bins was searched for.")
+    checked: int = Field(description="Whole allocations that were built and checked.")
+    seconds: float
+    alloc: list[int | None] = Field(description="The bin of every ball; null for one that is left out.")
+    resources: list[Family] | None = Field(description="Null if there are very many dimensions.")
+
+
+class Progress(BaseModel):
+    """The best so far."""
+
+    bins: int
+    bound: int
+    placed: int = Field(description="Units (balls, or balls with their friends) in the best allocation so far.")
+    units: int
+    checked: int
+    seconds: float
+
+
+class Job(BaseModel):
+    """A submission and what became of it.
+
+    `refused`: the specification is wrong. `failed`: the job broke a limit, or the solver broke. `cancelled` may have a
+    result: the best that was found until then.
+    """
+
+    id: str
+    state: State
+    submitted: str
+    started: str | None
+    finished: str | None
+    progress: Progress | None
+    result: Result | None
+    error: Mistake | None
+
+
+class Properties(BaseModel):
+    """What the compiler knows of the problem."""
+
+    model_config = ConfigDict(extra="allow")
+
+    balls: int
+    bins: int | Literal["?"]
+    dims: int
+    steps: int = Field(description="At most, per call of UTILFN.")
+
+
+class Checked(BaseModel):
+    """Whether a specification compiles."""
+
+    ok: bool
+    errors: list[Mistake]
+    properties: Properties | None

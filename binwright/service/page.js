@@ -1,0 +1,216 @@
+"use strict";
+
+const { make, count } = Answer;
+const at = (id) => document.getElementById(id);
+const [text, gutter, band, verdict, state] = ["text", "gutter", "band", "verdict", "state"].map(at);
+const OPEN = ["queued", "running"];
+let job = null; // the one that is shown
+let stream = null;
+let wrong = null; // the first mistake, with its line
+
+// ---- asking ---------------------------------------------------------------------------------------------------------
+async function ask(method, path, body) {
+  const asked = { method };
+  if (body) Object.assign(asked, { body: JSON.stringify(body), headers: { "content-type": "application/json" } });
+  let answer;
+  try {
+    answer = await fetch(path, asked);
+  } catch {
+    throw Object.assign(new Error("The service does not answer."), { status: 0 });
+  }
+  const said = await answer.json();
+  if (!answer.ok) {
+    const { message, remedy } = said.error;
+    throw Object.assign(new Error(`${message}. ${remedy}`), { status: answer.status });
+  }
+  return said;
+}
+
+// ---- the editor -----------------------------------------------------------------------------------------------------
+function number() {
+  const lines = text.value.split("\n").length;
+  const parts = Array.from({ length: lines }, (_, i) => (wrong?.line === i + 1 ? make("b", `${i + 1}`) : `${i + 1}`));
+  gutter.replaceChildren(...parts.flatMap((part) => [part, "\n"]), "\n");
+  scroll();
+}
+
+function scroll() {
+  gutter.scrollTop = text.scrollTop;
+  band.hidden = !wrong?.line;
+  if (wrong?.line) band.style.top = `calc(.6rem + ${wrong.line - 1} * 1.5rem - ${text.scrollTop}px)`;
+}
+
+// The caret where the mistake is.
+function jump({ line, column }) {
+  const start = text.value.split("\n").slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0) + column - 1;
+  text.focus();
+  text.setSelectionRange(start, start);
+  const tall = parseFloat(getComputedStyle(text).lineHeight);
+  text.scrollTop = Math.max(0, (line - 4) * tall);
+}
+
+// ---- checking while you type ----------------------------------------------------------------------------------------
+let timer = 0;
+let newest = 0; // only the answer to the newest text counts
+function changed() {
+  sessionStorage.setItem("text", text.value);
+  wrong = null;
+  number();
+  clearTimeout(timer);
+  timer = setTimeout(check, 250);
+}
+
+async function check() {
+  const asked = (newest += 1);
+  if (!text.value.trim()) {
+    verdict.replaceChildren();
+    return;
+  }
+  let said;
+  try {
+    said = await ask("POST", "/v1/check", { text: text.value });
+  } catch (error) {
+    if (asked === newest) verdict.replaceChildren(make("span", error.message, { class: "wrong" }));
+    if (error.status === 429) timer = setTimeout(check, 1000);
+    return;
+  }
+  if (asked !== newest) return;
+  if (said.ok) {
+    const { balls, bins, dims } = said.properties;
+    verdict.replaceChildren(make("span", `Compiles: ${count(balls)} balls, ${bins} bins, ${count(dims)} dimensions.`, { class: "best" }));
+  } else {
+    mistake(said.errors[0]);
+  }
+}
+
+function mistake(found) {
+  wrong = found;
+  const says = `${found.message}. ${found.remedy}`;
+  if (found.line) {
+    const button = make("button", `Line ${found.line}, column ${found.column}: ${says}`, { type: "button", class: "wrong" });
+    button.addEventListener("click", () => jump(found));
+    verdict.replaceChildren(button);
+  } else {
+    verdict.replaceChildren(make("span", says, { class: "wrong" }));
+  }
+  number();
+}
+
+// ---- running --------------------------------------------------------------------------------------------------------
+async function run() {
+  at("run").disabled = true;
+  say("Submitting.");
+  at("answer").replaceChildren();
+  at("progress").hidden = at("download").hidden = true;
+  const asked = { text: text.value, time: at("time").valueAsNumber || 10, seed: at("seed").valueAsNumber || 0 };
+  try {
+    show(await ask("POST", "/v1/problems", asked));
+  } catch (error) {
+    say(error.message, "wrong");
+    at("run").disabled = false;
+    return;
+  }
+  follow();
+}
+
+function follow() {
+  stream?.close();
+  if (!OPEN.includes(job.state)) return;
+  stream = new EventSource(`/v1/problems/${job.id}/events`);
+  stream.addEventListener("job", (event) => show(JSON.parse(event.data)));
+  stream.addEventListener("error", () => {
+    const lost = stream.readyState === EventSource.CLOSED;
+    say(lost ? "The service does not tell more about this job." : "The connection is lost; trying again.", "wrong");
+    at("run").disabled = !lost;
+  });
+}
+
+async function cancel() {
+  if (at("cancel").disabled) return;
+  at("cancel").disabled = true;
+  say("Cancelling.");
+  try {
+    const found = await ask("DELETE", `/v1/problems/${job.id}`);
+    if (!OPEN.includes(found.state)) show(found);
+  } catch (error) {
+    say(error.message, "wrong");
+  }
+}
+
+function say(what, kind = "") {
+  if (state.textContent !== what) state.replaceChildren(make("span", what, { class: kind }));
+}
+
+const STATES = {
+  queued: () => ["Waiting for its turn.", ""],
+  running: (now) => [now.progress ? "Searching." : "Compiling.", ""],
+  done: ({ result }) => [outcome(result), ["optimal", "solved"].includes(result.status) ? "best" : "wrong"],
+  cancelled: ({ result }) => [result ? `Cancelled. The best until then: ${outcome(result)}` : "Cancelled.", ""],
+  refused: ({ error }) => [`${error.message}. ${error.remedy}`, "wrong"],
+  failed: ({ error }) => [`${error.message}. ${error.remedy}`, "wrong"],
+};
+
+function outcome({ status, placed, balls, bins, searched, bound }) {
+  const known = searched ? ` (bound ${count(bound)})` : "";
+  return `${status[0].toUpperCase()}${status.slice(1)}: ${count(placed)} of ${count(balls)} balls in ${count(bins)} bins${known}.`;
+}
+
+function show(now) {
+  job = now;
+  const open = OPEN.includes(now.state);
+  at("run").disabled = open;
+  if (!open || state.textContent !== "Cancelling.") {
+    say(...STATES[now.state](now));
+    at("cancel").disabled = !open;
+  }
+  const shown = now.result ?? now.progress;
+  at("progress").hidden = !shown;
+  if (shown) {
+    at("bins").textContent = count(shown.bins);
+    at("bound").textContent = count(shown.bound);
+    at("placed").textContent = `${count(shown.placed)} of ${count(shown.balls ?? shown.units)}`;
+    at("checked").textContent = count(shown.checked);
+    at("rate").textContent = shown.seconds ? count(Math.round(shown.checked / shown.seconds)) : "";
+    at("seconds").textContent = shown.seconds.toFixed(1);
+  }
+  if (open) return;
+  stream?.close();
+  if (now.error?.line) mistake(now.error);
+  if (now.result) {
+    at("answer").replaceChildren(...Answer.show(now.result));
+    at("json").href = `/v1/problems/${now.id}`;
+    at("json").download = `${now.id}.json`;
+    at("download").hidden = false;
+  }
+}
+
+// ---- the rest -------------------------------------------------------------------------------------------------------
+text.addEventListener("input", changed);
+text.addEventListener("scroll", scroll);
+at("run").addEventListener("click", run);
+at("cancel").addEventListener("click", cancel);
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !at("run").disabled) {
+    event.preventDefault();
+    run();
+  }
+  if (event.key === "Escape") cancel();
+});
+at("example").addEventListener("change", (event) => {
+  if (!event.target.value) return;
+  text.value = examples[event.target.value];
+  text.scrollTop = 0;
+  changed();
+});
+let examples = {};
+(async () => {
+  text.value = sessionStorage.getItem("text") ?? "";
+  number();
+  examples = await ask("GET", "/v1/examples");
+  at("example").append(...Object.keys(examples).map((name) => make("option", name, { value: name })));
+  if (!text.value) {
+    at("example").value = "vm-placement";
+    text.value = examples["vm-placement"];
+  }
+  changed();
+})();

@@ -1,0 +1,221 @@
+"""Worker processes: one per job, and a few that check; forked by a process that has imported everything."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import time
+from contextlib import suppress
+from multiprocessing import forkserver
+from multiprocessing.connection import wait
+from queue import Empty, SimpleQueue
+from threading import Event, Lock, Thread
+from typing import Any
+
+from binwright.service.jobs import Jobs, Row
+from binwright.service.limits import Limits
+
+LOOK = 0.05
+"""Seconds between two looks at whether a job is to be cancelled."""
+GRACE = 3.0
+"""Seconds that a cancelled search has to hand over its best."""
+CHECKS = 200
+"""Checks of one process, before a fresh one takes its place."""
+_context = multiprocessing.get_context("forkserver")
+_starting = Lock()
+
+
+def prepare() -> None:
+    """Start the process that forks workers. Numeric libraries must not start threads in it."""
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    _context.set_forkserver_preload(["binwright.service.warm"])
+    forkserver.ensure_running()
+
+
+class Died(Exception):
+    """The worker ended without an answer, or was ended; says why."""
+
+
+class Worker:
+    """A worker process, from here."""
+
+    def __init__(self, limits: Limits, cpu_seconds: float, core: int) -> None:
+        from binwright.service.worker import run
+
+        self._pipe, theirs = _context.Pipe()
+        self._process = _context.Process(target=run, args=(theirs, limits, cpu_seconds, core), daemon=True)
+        with _starting:
+            self._process.start()
+        theirs.close()
+
+    def ask(self, **question: Any) -> None:
+        """Send it something to do."""
+        try:
+            self._pipe.send_bytes(json.dumps(question).encode())
+        except OSError:
+            raise Died(self._cause()) from None
+
+    def hear(self, seconds: float) -> dict[str, Any] | None:
+        """What it says next; None if nothing in so many seconds."""
+        if not wait([self._pipe, self._process.sentinel], seconds):
+            return None
+        try:
+            if self._pipe.poll():
+                said: dict[str, Any] = json.loads(self._pipe.recv_bytes())
+                return said
+        except (EOFError, OSError):
+            pass
+        raise Died(self._cause())
+
+    def _cause(self) -> str:
+        self._process.join(1)
+        if self._process.exitcode == -signal.SIGXCPU:
+            return "takes more CPU time than a job may have"
+        return "the worker process died"
+
+    def interrupt(self) -> None:
+        """As Ctrl-C does."""
+        if self._process.is_alive() and self._process.pid:
+            os.kill(self._process.pid, signal.SIGINT)
+
+    def end(self) -> None:
+        """Whatever it does, it does no more."""
+        self._process.kill()
+        self._process.join()
+        self._process.close()
+        self._pipe.close()
+
+
+class Pool:
+    """Threads that take jobs and watch over their processes, one each."""
+
+    def __init__(self, jobs: Jobs, limits: Limits, workers: int) -> None:
+        self._jobs = jobs
+        self._limits = limits
+        self._work = SimpleQueue[None]()
+        self._stopping = Event()
+        self.progress: dict[str, dict[str, Any]] = {}
+        """Of running jobs, by id."""
+        self.cancelled: set[str] = set()
+        """Running jobs that are to end, by id."""
+        self._threads = [Thread(target=self._run, args=(core,), daemon=True) for core in range(workers)]
+        for thread in self._threads:
+            thread.start()
+
+    def wake(self) -> None:
+        """There is a new job."""
+        self._work.put(None)
+
+    def stop(self) -> None:
+        """End all processes; what they did waits for the next server."""
+        self._stopping.set()
+        for _ in self._threads:
+            self.wake()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self, core: int) -> None:
+        while not self._stopping.is_set():
+            row = self._jobs.start_next()
+            if row is None:
+                with suppress(Empty):
+                    self._work.get(timeout=1)
+                continue
+            self._do(row, core)
+
+    def _do(self, row: Row, core: int) -> None:
+        """One job, whatever happens to its process."""
+        asked = json.loads(row.request)
+        seconds = asked["time"] + self._limits.spare
+        try:
+            worker = Worker(self._limits, seconds, core)
+        except (OSError, EOFError):  # the machine has no process for us now
+            self._jobs.put_back(row.id)
+            self._stopping.wait(1)
+            return
+        said: dict[str, Any] | None = None
+        try:
+            worker.ask(do="solve", **asked)
+            said = self._watch(row.id, worker, time.monotonic() + seconds)
+        except Died as died:
+            said = {"state": "failed", "error": _mistake(str(died), "Make the problem smaller.")}
+        finally:
+            worker.end()
+            self.progress.pop(row.id, None)
+        cancelled = row.id in self.cancelled
+        if said is None:
+            self._jobs.put_back(row.id)
+        elif cancelled or "result" in said:
+            result = json.dumps(said["result"]) if "result" in said else None
+            self._jobs.finish(row.id, "cancelled" if cancelled else "done", result)
+        else:
+            self._jobs.finish(row.id, said["state"], error=json.dumps(said["error"]))
+        self.cancelled.discard(row.id)
+
+    def _watch(self, name: str, worker: Worker, end: float) -> dict[str, Any] | None:
+        """What the worker says last; None if the server stops."""
+        interrupted = False
+        while not self._stopping.is_set():
+            said = worker.hear(LOOK)
+            if said is not None and "progress" not in said:
+                return said
+            if said is not None:
+                self.progress[name] = said["progress"]
+            if name in self.cancelled and not interrupted:
+                worker.interrupt()
+                interrupted, end = True, min(end, time.monotonic() + GRACE)
+            if time.monotonic() > end:
+                problem = "takes longer than a job may take"
+                return {"state": "failed", "error": _mistake(problem, "Make the problem smaller, or the time shorter.")}
+        return None
+
+
+class Checkers:
+    """Processes that compile and do no more, kept for the next check."""
+
+    def __init__(self, limits: Limits, count: int) -> None:
+        self._limits = limits
+        self._idle = SimpleQueue[tuple[Worker, int] | None]()
+        for _ in range(count):
+            self._idle.put(None)
+        self._cores = iter(range(10**9))
+
+    def check(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """What a worker says to it. Blocks; as many threads may call as there are processes."""
+        kept = self._idle.get()
+        try:
+            worker, left = kept or (self._fresh(), CHECKS)
+        except (OSError, EOFError):
+            self._idle.put(None)
+            return {"error": _mistake("the service has no process for this now", "Try again.")}
+        said = None
+        try:
+            worker.ask(do="check", **asked)
+            said = worker.hear(self._limits.check)
+            if said is None:
+                return {"error": _mistake("takes too long to compile", "Make tables and constants smaller.")}
+            return said
+        except Died as died:
+            return {"error": _mistake(str(died), "Make the problem smaller.")}
+        finally:
+            if said is None or left == 1:
+                worker.end()
+                self._idle.put(None)
+            else:
+                self._idle.put((worker, left - 1))
+
+    def _fresh(self) -> Worker:
+        return Worker(self._limits, CHECKS * self._limits.check, next(self._cores))
+
+    def stop(self) -> None:
+        """End them."""
+        with suppress(Empty):
+            while True:
+                if kept := self._idle.get_nowait():
+                    kept[0].end()
+
+
+def _mistake(problem: str, remedy: str) -> dict[str, Any]:
+    return {"message": problem, "remedy": remedy, "line": None, "column": None}

@@ -1,0 +1,78 @@
+"""The server: a socket, the application, and uvicorn."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterable
+from ipaddress import ip_address
+from pathlib import Path
+
+from binwright.service.limits import Limits, changed
+from simcore.errors import UserError
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def serve(
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    data: str | Path = "service",
+    workers: int | None = None,
+    token_file: str | Path | None = None,
+    limits: Limits | Iterable[str] = (),
+    ready: Callable[[str], None] = lambda url: None,
+) -> None:
+    """Serve until interrupted. `workers` jobs at a time (default: one per CPU); `ready` is told the address."""
+    try:
+        import uvicorn
+
+        from binwright.service.app import application
+        from binwright.service.gate import read_tokens
+        from binwright.service.protocol import guarded
+    except ModuleNotFoundError as error:
+        if error.name not in ("fastapi", "uvicorn", "starlette", "lark"):
+            raise
+        remedy = "Install it: pip install 'binwright[serve,solver]'."
+        raise UserError(f"the service needs {error.name}", remedy=remedy) from None
+    tokens = read_tokens(token_file) if token_file is not None else frozenset[bytes]()
+    local = _loopback(host)
+    if not local and not tokens:
+        remedy = "Give --token-file FILE, with a token per line."
+        raise UserError("other machines may not use this without a token", key="--host", value=host, remedy=remedy)
+    if not isinstance(limits, Limits):
+        limits = changed(limits)
+    workers = len(os.sched_getaffinity(0)) if workers is None else workers
+    if workers < 1:
+        raise UserError("are too few", key="--workers", value=workers, remedy="Give a number from 1.")
+    try:
+        if not 0 <= port < 2**16:  # the socket module would leave a socket open
+            raise OSError("ports go from 0 to 65535")
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.create_server((host, port), family=family, backlog=1024)
+    except OSError as error:
+        remedy = "Choose another: --host HOST --port PORT."
+        raise UserError(f"cannot listen on {host}, port {port}: {error}", remedy=remedy) from None
+    hosts = frozenset() if tokens else frozenset({*LOOPBACK, host.lower()})
+    with listening:
+        app = application(Path(data), limits, workers, tokens, hosts)
+        config = uvicorn.Config(
+            app,
+            http=guarded(limits),
+            ws="none",
+            log_level="warning",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=2,
+        )
+        shown = f"[{host}]" if ":" in host else host
+        ready(f"http://{shown}:{listening.getsockname()[1]}")
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

@@ -1,0 +1,13 @@
+"""Imported once by the process that forks workers, so that they start with everything imported and compiled."""
+
+from __future__ import annotations
+
+from agents.solver import examples, problem
+from agents.solver.solve import solve
+from binwright.service import worker
+
+KINDS = ("vm-placement", "oktopus")
+"""A vector problem and one that is not: each search loads its kernels."""
+for _kind in KINDS:
+    solve(problem(examples()[_kind]), attempts=1)
+run = worker.run

@@ -1,0 +1,135 @@
+"""What a worker process does: it gets problems as JSON over a pipe, and answers in JSON. Nothing is unpickled here."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import Mapping
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from agents.solver import problem
+from agents.solver.errors import SpecError
+from agents.solver.program import MICRO, Problem
+from agents.solver.solve import Answer, Progress, solve
+from agents.solver.verify import utilisation
+from binwright.commands.solving import as_json, properties
+from binwright.service.limits import Limits
+from simcore.errors import UserError
+
+PR_SET_PDEATHSIG = 1
+FILES = 64
+"""Open files of a worker."""
+SHOWN = 200_000
+"""Dimensions whose utilisation goes with the answer, at most."""
+
+
+def run(pipe: Connection, limits: Limits, cpu_seconds: float, core: int) -> None:
+    """The whole life of a worker: one request after another until the pipe is closed."""
+    _confine(limits, cpu_seconds, core)
+    try:
+        while True:
+            asked = json.loads(pipe.recv_bytes())
+            _send(pipe, **_answered(pipe, asked, limits))
+    except (EOFError, BrokenPipeError, KeyboardInterrupt):
+        pass
+
+
+def _confine(limits: Limits, cpu_seconds: float, core: int) -> None:
+    """Limits that the kernel keeps; and no outliving the process that forks workers, which ends with the server."""
+    os.setpgid(0, 0)  # Ctrl-C in the terminal is the server's
+    parent = os.getppid()
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[core % len(cores)]})
+    taken = _pages() * resource.getpagesize()
+    seconds = int(cpu_seconds) + 1
+    for what, most in (
+        (resource.RLIMIT_AS, taken + limits.memory),
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_NOFILE, FILES),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(what, (most, most))
+
+
+def _pages() -> int:
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+
+
+def _answered(pipe: Connection, asked: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
+    """{"result": ...} or {"properties": ...}, or {"error": ..., "state": ...}."""
+    try:
+        compiled = _compile(asked, limits)
+        if asked["do"] == "check":
+            return {"properties": properties(compiled)}
+        units = len(compiled.units)
+
+        def tell(now: Progress) -> None:
+            told = {"bins": now.bins, "bound": now.bound, "placed": now.placed, "units": units}
+            _send(pipe, progress=told | {"checked": now.checked, "seconds": round(now.seconds, 3)})
+
+        how = {name: asked[name] for name in ("search", "seed", "time", "attempts")}
+        return {"result": _as_json(solve(compiled, progress=tell, **how))}
+    except SpecError as error:
+        at = {} if error.at is None else {"line": error.at.line, "column": error.at.column}
+        return _wrong("refused", error.problem, error.remedy, **at)
+    except UserError as error:
+        return _wrong("refused", error.problem, error.remedy)
+    except MemoryError:
+        problem = f"takes more than {limits.memory / 2**20:,.0f} MB of memory"
+        return _wrong("failed", problem, "Make the problem smaller.")
+    except BrokenPipeError:
+        raise
+    except Exception:
+        traceback.print_exc()
+        sys.stderr.flush()
+        return _wrong("failed", "the solver failed", "This is our mistake; the server's log has the details.")
+
+
+def _compile(asked: Mapping[str, Any], limits: Limits) -> Problem:
+    compiled = problem(asked["text"], tables=asked["tables"], params=asked["params"])
+    for what, count, most in (
+        ("balls", compiled.balls, limits.balls),
+        ("bins", compiled.bins, limits.balls),
+        ("dimensions", compiled.dims, limits.dims),
+    ):
+        if count > most:
+            raise UserError(f"{count:,} {what} are too many for this service", remedy=f"There can be {most:,}.")
+    return compiled
+
+
+def _as_json(answer: Answer) -> dict[str, Any]:
+    """The answer, and what it uses of every dimension."""
+    problem = answer.problem
+    families = None
+    if problem.dims <= SHOWN:
+        used, _ = utilisation(problem, answer.alloc)
+        capacity = problem.capacity.tolist()
+        families = [
+            {
+                "name": family.name,
+                "sizes": list(family.sizes),
+                "by_bin": bool(family.sizes) and family.sizes[0] == problem.bins,
+                "used": [amount / MICRO for amount in used[family.offset : family.offset + family.count]],
+                "capacity": [amount / MICRO for amount in capacity[family.offset : family.offset + family.count]],
+            }
+            for family in problem.families
+        ]
+    return as_json(answer) | {"searched": problem.searched, "resources": families}
+
+
+def _wrong(state: str, problem: str, remedy: str, **at: int) -> dict[str, Any]:
+    return {"state": state, "error": {"message": problem, "remedy": remedy, "line": None, "column": None} | at}
+
+
+def _send(pipe: Connection, **message: Any) -> None:
+    pipe.send_bytes(json.dumps(message).encode())
