@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from fabric.allowed import Flags, allow, homes, narrow
 from fabric.filling import COMPLETE, GOES_ON, Filling, begin, choose, filling
+from fabric.heap import pop, push
 from fabric.network import NetworkView
 from fabric.routing import Routes
 from fabric.topology import Indices, Small
@@ -155,11 +156,15 @@ class Episodes:
         """
         if choices.min() < 0:
             raise ValueError("servers count from 0")
+        self.make_space()
+        self._step(self.rules, self.state, self.filling, choices)
+
+    def make_space(self) -> None:
+        """In the logs of every simulation, for at least one more request."""
         for log in (0, 1):
             array = (self.state.places, self.state.wires)[log]
             if int(self.state.logged[:, log].max()) + self._most[log] > array.shape[1]:
                 self._lengthen(log)
-        self._step(self.rules, self.state, self.filling, choices)
 
     def _widen(self, rows: int) -> None:
         """Room for more requests."""
@@ -247,16 +252,17 @@ def _step(rules: Rules, state: State, fillings: Filling, choices: Ints) -> None:
         room = filling_of(fillings, i)
         if choices[i] == BEGINS:
             _clear(rules, state, i)
-        elif state.at[i, 0] >= state.at[i, 1] or _goes_on(rules, state, room, i, choices[i]):
-            continue
-        _offer_next(rules, state, room, i)
+            _offer_next(rules, state, room, i)
+        elif state.at[i, 0] < state.at[i, 1]:
+            status = _take(rules, state, room, i, choices[i])
+            if status != GOES_ON:
+                answer(rules, state, fillings, room, i, status == COMPLETE)
 
 
 @kernel
-def _goes_on(rules: Rules, state: State, room: Filling, i: int, server: int) -> bool:
-    """Take a server; says whether the request needs more, and may have more."""
-    row = state.at[i, 0]
-    bandwidth = state.bandwidth[i, row]
+def _take(rules: Rules, state: State, room: Filling, i: int, server: int) -> int:
+    """Take a server: `GOES_ON` if the request needs more, and may have more."""
+    bandwidth = state.bandwidth[i, state.at[i, 0]]
     status = -1
     if 0 <= server < len(rules.capacity) and state.mask[i, server]:
         status = choose(
@@ -267,12 +273,18 @@ def _goes_on(rules: Rules, state: State, room: Filling, i: int, server: int) -> 
             narrow(
                 rules.routes, rules.home, state.link_free[i], room, server, bandwidth, rules.weighted, state.reach[i]
             )
-        if _allow(rules, state, room, i):
-            return True
-    elif status == COMPLETE:
-        _hold(state, room, i, row)
-    _answered(rules, state, i, status == COMPLETE)
-    return False
+        return GOES_ON if _allow(rules, state, room, i) else -1
+    return status
+
+
+@kernel
+def answer(rules: Rules, state: State, fillings: Filling, room: Filling, i: int, placed: bool) -> None:
+    """Give the request on offer what `room` holds, or reject it, and go on to the next: for kernels that place whole
+    requests, in a `room` of their own. Needs space in the logs of `state` for one request."""
+    if placed:
+        _hold(state, room, i, state.at[i, 0])
+    _answered(rules, state, i, placed)
+    _offer_next(rules, state, filling_of(fillings, i), i)
 
 
 @kernel
@@ -309,7 +321,7 @@ def _hold(state: State, room: Filling, i: int, row: int) -> None:
     state.held[i, row, 0], state.held[i, row, 1] = first, state.logged[i, 0]
     state.held[i, row, 2], state.held[i, row, 3] = wire, state.logged[i, 1]
     if state.duration[i, row] < np.inf:
-        _push(state.due[i], state.holder[i], state.heap[i], state.now[i] + state.duration[i, row], row)
+        push(state.due[i], state.holder[i], state.heap[i], state.now[i] + state.duration[i, row], row)
         state.heap[i] += 1
 
 
@@ -364,7 +376,7 @@ def _release_until(state: State, i: int, time: float) -> None:
     while state.heap[i] > 0 and state.due[i, 0] <= time:
         row = state.holder[i, 0]
         state.heap[i] -= 1
-        _pop(state.due[i], state.holder[i], state.heap[i])
+        pop(state.due[i], state.holder[i], state.heap[i])
         for share in range(state.held[i, row, 0], state.held[i, row, 1]):
             server, node = state.places[i, share, 0], state.places[i, share, 1]
             for r in range(state.amounts.shape[2]):
@@ -372,28 +384,3 @@ def _release_until(state: State, i: int, time: float) -> None:
                 state.room[i, r] += state.amounts[i, share, r]
         for j in range(state.held[i, row, 2], state.held[i, row, 3]):
             state.link_free[i, state.wires[i, j]] += state.bandwidth[i, row]
-
-
-@kernel
-def _push(due: Floats, holder: Indices, length: int, time: float, row: int) -> None:
-    """Add to a heap of this length."""
-    place = length
-    while place > 0 and due[(place - 1) // 2] > time:
-        due[place], holder[place] = due[(place - 1) // 2], holder[(place - 1) // 2]
-        place = (place - 1) // 2
-    due[place], holder[place] = time, row
-
-
-@kernel
-def _pop(due: Floats, holder: Indices, length: int) -> None:
-    """Remove the first of a heap, which has this length afterwards."""
-    time, row, place = due[length], holder[length], 0
-    while 2 * place + 1 < length:
-        child = 2 * place + 1
-        if child + 1 < length and due[child + 1] < due[child]:
-            child += 1
-        if due[child] >= time:
-            break
-        due[place], holder[place] = due[child], holder[child]
-        place = child
-    due[place], holder[place] = time, row

@@ -160,12 +160,17 @@ class Ledger:
         self._free = np.concatenate([self._free, added])
         self._lay_out()
 
+    @property
+    def arrays(self) -> tuple[Ints, Ints]:
+        """Capacity and what is free, to write to: only for compiled episodes, which keep the rules by themselves."""
+        return self._capacity, self._free
+
     def used(self) -> Ints:
         """Quanta held of each resource, int64 [resources]."""
-        in_service = np.ones(self._servers, np.bool_)
-        in_service[list(self._down)] = False
-        taken: Ints = (self._capacity - self._free)[in_service].sum(axis=(0, 1))
-        return taken
+        taken = self._capacity - self._free
+        taken[list(self._down)] = 0
+        total: Ints = taken.sum(axis=(0, 1))
+        return total
 
     @property
     def down(self) -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from analysis.metrics import measure
 from analysis.samples import Sampler
 from fabric.ledger import Ledger
 from scenarios.build import (
-    build_agent,
     build_expansion,
     build_faults,
     build_ledger,
@@ -17,35 +17,49 @@ from scenarios.build import (
     build_pacing,
     build_workload,
 )
-from scenarios.details import write_requests, write_samples
+from scenarios.details import write_requests, write_samples, write_states
+from scenarios.engines import Engine, agents_of, check_compiled, not_compiled
 from scenarios.plan import Run
 from scenarios.schema import WarmStart
 from simcore.engine import Overflow, Simulation, play
 from simcore.errors import RunError
 from simcore.rng import stream
-from simcore.vocabulary import View
+from simcore.vocabulary import Agent
+
+if TYPE_CHECKING:
+    from analysis.states import StateSampler
 
 
-def execute(run: Run, folder: Path) -> dict[str, Any]:
-    """Every metric of a run; writes what the scenario wants recorded into `folder`/details."""
+Player: TypeAlias = Callable[[Any, Agent, Callable[[], int]], int]
+"""As `simcore.engine.play`."""
+
+
+def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
+    """Every metric of a run, and the engine that ran it; writes what is to be recorded into `folder`/details."""
     scenario = run.scenario
-    ledger = build_ledger(scenario)
-    simulation = Simulation(
-        build_workload(scenario, run.seed, cache_of(folder)),
-        ledger,
-        build_overflow(scenario),
-        expansion=build_expansion(scenario),
-        faults=build_faults(scenario, run.seed),
-        pacing=build_pacing(scenario),
-    )
-    if scenario.warm_start:
-        _warm(simulation, ledger, scenario.warm_start, run.seed)
+    agent, warm_agent = agents_of(run)
+    if engine == "compiled":
+        check_compiled(run)
+    compiled = engine != "simpy" and not not_compiled(scenario, agent, warm_agent)
+    simulation, ledger, play_on = _set_up(run, folder, compiled)
+    if scenario.warm_start and warm_agent:
+        overflow, simulation.overflow = simulation.overflow, Overflow("drop")
+        warm_agent.start(simulation.view, stream(run.seed, "warm-start"))
+        progress = _Reached(simulation, ledger, scenario.warm_start)
+        play_on(simulation, warm_agent, progress)
+        progress.check()
+        simulation.overflow = overflow
     first = simulation.offered
-    agent = build_agent(run.agent)
     agent.start(simulation.view, stream(run.seed, "agent"))
     sampler = Sampler(simulation, ledger)
-    thought = play(simulation, agent, sampler)
-    sampler()  # how it ended
+    watch: Callable[[], int] = sampler
+    states: StateSampler | None = None
+    if "states" in scenario.record:
+        from analysis.states import StateSampler
+
+        watch = states = StateSampler(sampler, simulation, first)
+    thought = play_on(simulation, agent, watch)
+    watch()  # how it ended
     samples = sampler.columns()
     metrics = measure(simulation, first, scenario.hourly, samples, thought)
     if scenario.cluster.network:
@@ -59,7 +73,23 @@ def execute(run: Run, folder: Path) -> dict[str, Any]:
         write_requests(details / f"{run.name}.requests.parquet", simulation, first)
     if "samples" in scenario.record:
         write_samples(details / f"{run.name}.samples.parquet", simulation, samples)
-    return dict(metrics)
+    if states:
+        write_states(details / f"{run.name}.states.parquet", states)
+    return {**metrics, "engine": "compiled" if compiled else "simpy"}
+
+
+def _set_up(run: Run, folder: Path, compiled: bool) -> tuple[Simulation, Ledger, Player]:
+    """What is played, its ledger, and how an agent plays it."""
+    scenario = run.scenario
+    ledger = build_ledger(scenario)
+    workload = build_workload(scenario, run.seed, cache_of(folder))
+    overflow, expansion = build_overflow(scenario), build_expansion(scenario)
+    if compiled:
+        from fabric.numa_episodes import CompiledSimulation, play_compiled  # numba
+
+        return CompiledSimulation(workload, ledger, overflow, expansion=expansion), ledger, play_compiled
+    faults, pacing = build_faults(scenario, run.seed), build_pacing(scenario)
+    return Simulation(workload, ledger, overflow, expansion=expansion, faults=faults, pacing=pacing), ledger, play
 
 
 def cache_of(folder: Path) -> Path:
@@ -67,30 +97,15 @@ def cache_of(folder: Path) -> Path:
     return folder.absolute().parent / ".traces"
 
 
-def _warm(simulation: Simulation, ledger: Ledger, warm: WarmStart, seed: int) -> None:
-    """Place requests with the warm start's agent, skipping misfits, until enough is allocated."""
-    overflow, simulation.overflow = simulation.overflow, Overflow("drop")
-    agent = build_agent(warm.agent)
-    agent.start(simulation.view, stream(seed, "warm-start"))
-    progress = _Reached(simulation.view, ledger, simulation.workload.demand.max(axis=0).tolist(), warm)
-    play(simulation, agent, progress)
-    if not progress.reached:
-        raise RunError(
-            f"the warm start never reached {warm.until:.0%} of {warm.resource}: all {len(simulation.workload)} "
-            f"requests were offered, and {progress.share:.1%} is allocated. Give it more requests, fewer servers, or a "
-            "lower `until`"
-        )
-    simulation.overflow = overflow
-
-
 class _Reached:
-    """The `watch` that ends a warm start."""
+    """The `watch` that ends a warm start, whose agent places requests, skipping misfits, until enough is allocated."""
 
-    def __init__(self, view: View, ledger: Ledger, largest: list[int], warm: WarmStart) -> None:
-        self._view = view
+    def __init__(self, simulation: Simulation, ledger: Ledger, warm: WarmStart) -> None:
+        self._view = view = simulation.view
         self._ledger = ledger
         self._resource = view.resources.index(warm.resource)
-        self._largest = largest[self._resource]
+        demand = simulation.workload.demand[:, self._resource]
+        self._largest, self._requests = int(demand.max()), len(demand)
         self._until = warm.until
         self.reached = False
         self.share = 0.0
@@ -103,3 +118,12 @@ class _Reached:
         self.reached = missing <= 0
         # No fewer requests than that can make up what is missing: no need to look before.
         return 0 if self.reached else max(1, int(missing // max(1, self._largest)))
+
+    def check(self) -> None:
+        """Refuse to go on from a warm start that ended before it was warm."""
+        if not self.reached:
+            raise RunError(
+                f"the warm start never reached {self._until:.0%} of {self._view.resources[self._resource]}: all "
+                f"{self._requests} requests were offered, and {self.share:.1%} is allocated. Give it more requests, "
+                "fewer servers, or a lower `until`"
+            )

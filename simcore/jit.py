@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -11,6 +12,9 @@ import numba
 from numba.core.ccallback import CFunc
 from numba.core.sigutils import normalize_signature
 from numba.cpython.unsafe import tuple as unsafe
+
+# Kernels that take compiled functions as arguments: what numba calls experimental, our tests hold to a reference.
+warnings.filterwarnings("ignore", "First-class function type feature is experimental")
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -26,7 +30,19 @@ def kernel(function: F) -> F:
     numba takes kept code for stale when the function's own file changed; the kernels that it calls are compiled into
     it, so here it is stale when their files changed, too.
     """
-    compiled = numba.njit(cache=True, nogil=True)(function)
+    return _kept(function, numba.njit(cache=True, nogil=True)(function))
+
+
+def bare(function: F) -> F:
+    """A kernel that counts no references to arrays: for those that take many, make none, and return none.
+
+    To count them takes two locked additions for each array at each call, most of the time of a search that consists of
+    many short calls with a network's tuples of arrays. Whoever calls it keeps the arrays.
+    """
+    return _kept(function, cast(Any, numba.njit)(cache=True, nogil=True, _nrt=False)(function))
+
+
+def _kept(function: F, compiled: Any) -> F:
     code = function.__code__
     called = {_stamps.get(id(function.__globals__.get(name)), "") for name in code.co_names}
     source = Path(code.co_filename).read_bytes()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias, final
+from typing import Any, ClassVar, NamedTuple, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -117,6 +117,16 @@ class View:
     now: float = 0.0
 
 
+class Compiled(NamedTuple):
+    """What an agent decides, as one kernel: (free, capacity, demand, spread) -> server * nodes + node, -1 for nowhere.
+
+    The node is 0 for a spread request. `weights` are more arguments of the kernel, each float64 [any].
+    """
+
+    scan: Any
+    weights: tuple[Floats, ...] = ()
+
+
 class Agent:
     """Whatever decides. Subclasses override `decide`; constructor arguments are the options of the YAML."""
 
@@ -129,3 +139,8 @@ class Agent:
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Where the request goes, or `None` or a `Refusal` to reject it."""
         raise NotImplementedError
+
+    @property
+    def compiled(self) -> Compiled | None:
+        """The same as `decide`, for compiled simulations; its weights count after `start`. `None`: there is none."""
+        return None

@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from simcore.jit import prepared
-from simcore.vocabulary import Agent, Amounts, Ints, Placement, Request, View
+from simcore.jit import is_kernel, prepared
+from simcore.vocabulary import Agent, Amounts, Compiled, Ints, Placement, Request, View
 
 Scan: TypeAlias = Callable[[Ints, Ints, Amounts, bool], int]
 """(free, capacity, demand, spread) -> server * nodes + node, the node being 0 for a spread request; -1 when nothing
@@ -38,3 +38,9 @@ class ScanAgent(Agent):
         if request.spread:
             return request.across(server, nodes)
         return Placement(((server, code - server * nodes, demand),))  # request.on, without the call
+
+    @property
+    def compiled(self) -> Compiled | None:
+        """The kernel, unless a subclass decides otherwise."""
+        simple = type(self).decide is ScanAgent.decide and is_kernel(getattr(self, "scan", None))
+        return Compiled(self.scan) if simple else None

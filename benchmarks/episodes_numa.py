@@ -1,0 +1,89 @@
+"""Speed of compiled episodes on NUMA servers: python -m benchmarks.episodes_numa [--requests N].
+
+A synthetic load that fills the machines to nine tenths; what does not fit is dropped. CPU time of one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+from math import inf
+from time import process_time
+
+import gymnasium
+import numpy as np
+
+from agents import AGENTS
+from agents.learned.value_es.value import KNOWN, SIZE, value_es
+from fabric.cluster import NEVER, Cluster
+from fabric.ledger import Ledger
+from fabric.numa_episodes import CompiledSimulation, as_argument
+from fabric.numa_loop import go
+from scenarios.load import load_scenario
+from simcore.engine import Simulation, play
+from simcore.vocabulary import QUANTUM, Compiled, Workload
+
+
+def busy(machines: int, n: int) -> tuple[Workload, Cluster]:
+    """Requests of 1 to 15 cores and GB for machines of two nodes of 40 cores and 90 GB; above 10 GB they are spread."""
+    rng = np.random.default_rng(0)
+    demand = rng.integers(1, 16, (n, 2)) * QUANTUM
+    arrival = np.cumsum(rng.exponential(1, n))
+    workload = Workload(("cpu", "mem"), arrival, rng.exponential(9 * machines, n), demand, np.arange(n))
+    capacity = np.tile(np.array([40, 90]) * QUANTUM, (machines, 2, 1))
+    return workload, Cluster(("cpu", "mem"), capacity, (NEVER, 10 * QUANTUM), capacity[0])
+
+
+def rate(rule: Compiled, workload: Workload, cluster: Cluster) -> float:
+    """Millions of requests a second, in the loop alone: the better of two."""
+    took = inf
+    for _ in range(2):
+        simulation = CompiledSimulation(workload, Ledger(cluster))
+        decide = as_argument(rule.scan, 2, len(rule.weights))
+        go(decide, rule.weights, simulation._requests, simulation._state, 0, inf, 1, False)  # compiled or loaded
+        began = process_time()
+        go(decide, rule.weights, simulation._requests, simulation._state, 0, inf, -1, False)
+        took = min(took, process_time() - began)
+    return len(workload) / took / 1e6
+
+
+def rules() -> dict[str, Compiled]:
+    """What is measured, by name."""
+    network = np.random.default_rng(0).normal(size=SIZE)
+    network[: len(KNOWN)] = KNOWN
+    found = {name: AGENTS.load(name)().compiled for name in ("first-fit", "best-fit", "internal")}
+    return {**found, "value-es, 6 terms and 48 weights": Compiled(value_es, (network,))}
+
+
+def steps(count: int, steps: int = 300) -> float:
+    """Environment steps a second, all simulations together, with observations and random choices."""
+    name = "binwright.environments:binwright/Numa-v0"
+    many = gymnasium.make_vec(name, count, scenario=load_scenario("quickstart"))
+    seen, _ = many.reset(seed=0)
+    rng = np.random.default_rng(0)
+    began = process_time()
+    for _ in range(steps):
+        actions = (seen["mask"] * rng.random(seen["mask"].shape)).argmax(axis=1)
+        seen, *_ = many.step(actions)
+    return count * steps / (process_time() - began)
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--requests", type=int, default=300_000)
+    options = parser.parse_args()
+    sizes = (10, 50, 500)
+    print("millions of requests a second".ljust(40), *(f"{machines:>8}" for machines in sizes), "machines")
+    cases = [busy(machines, options.requests) for machines in sizes]
+    for name, rule in rules().items():
+        print(f"{name:40}", *(f"{rate(rule, *case):8.2f}" for case in cases))
+    workload, cluster = busy(10, options.requests // 4)
+    began = process_time()
+    play(Simulation(workload, Ledger(cluster)), AGENTS.load("best-fit")())
+    print(f"{'best-fit on the SimPy engine':40} {len(workload) / (process_time() - began) / 1e6:8.2f}")
+    for count in (1, 64):
+        print(f"environment steps a second, {count} together: {steps(count):,.0f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""A binary heap of times and whose they are, in two arrays: what ends next in compiled episodes."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from simcore.jit import kernel
+from simcore.vocabulary import Floats
+
+Rows: TypeAlias = npt.NDArray[np.integer[Any]]
+
+
+@kernel
+def push(due: Floats, holder: Rows, length: int, time: float, row: int) -> None:
+    """Add to a heap of this length: `due` float64 and `holder` of any integers change."""
+    place = length
+    while place > 0:
+        parent = (place - 1) // 2
+        if due[parent] <= time:
+            break
+        due[place], holder[place] = due[parent], holder[parent]
+        place = parent
+    due[place], holder[place] = time, row
+
+
+@kernel
+def pop(due: Floats, holder: Rows, length: int) -> None:
+    """Remove the first of a heap, which has this length afterwards."""
+    time, row, place = due[length], holder[length], 0
+    while 2 * place + 1 < length:
+        child = 2 * place + 1
+        if child + 1 < length and due[child + 1] < due[child]:
+            child += 1
+        if due[child] >= time:
+            break
+        due[place], holder[place] = due[child], holder[child]
+        place = child
+    due[place], holder[place] = time, row

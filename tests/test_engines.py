@@ -1,0 +1,99 @@
+"""Which engine runs a scenario, and that it makes no difference to the results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from binwright.cli import main
+from scenarios.batch import Batch
+from scenarios.engines import check_engine
+from scenarios.load import load_scenario
+from scenarios.schema import Scenario
+from simcore.errors import ScenarioError, UserError
+
+TIMES = {"seconds", "decision_us", "engine"}
+SHIPPED = {
+    "quickstart": ["workload.requests=700"],
+    "cvd/non-expansion-10": ["workload.requests=2000"],
+    "cvd/expansion-50": ["workload.requests=120", "cluster.servers=8", "overflow.expand.limit=20"],
+}
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """As long as the trace of the shipped scenarios, with small requests and large."""
+    rng, n = np.random.default_rng(3), 120_000
+    sizes = np.array([[1, 1], [2, 4], [4, 8], [8, 32], [16, 64], [32, 64]])
+    cpu, mem = sizes[rng.choice(6, n, p=[0.4, 0.2, 0.2, 0.1, 0.05, 0.05])].T
+    times = {"at": np.cumsum(rng.integers(0, 30, n)), "lt": rng.exponential(4000, n).astype(int)}
+    pl.DataFrame({"vmid": np.arange(n), "cpu": cpu, "mem": mem, **times}).write_csv(tmp_path / "trace.csv")
+    return tmp_path / "trace.csv"
+
+
+def loaded(name: str, trace: Path | None, *more: str) -> Scenario:
+    sets = ["replications=2", "record=[requests, samples, states]", *SHIPPED.get(name, []), *more]
+    if name.startswith("cvd"):
+        sets += [f"workload.path={trace}"]
+    return load_scenario(name, sets)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_results_do_not_depend_on_the_engine(name: str, trace: Path, tmp_path: Path) -> None:
+    scenario = loaded(name, trace, "agents=[first-fit, {best-fit: {node: loose}}, internal]")
+    simpy = Batch(scenario, tmp_path / "simpy").run(engine="simpy")
+    compiled = Batch(scenario, tmp_path / "compiled").run(engine="compiled")
+    assert simpy.runs["engine"].unique().to_list() == ["simpy"]
+    assert compiled.runs["engine"].unique().to_list() == ["compiled"]
+    assert simpy.runs["status"].unique().to_list() == ["done"]
+    kept = [column for column in simpy.runs.columns if column not in TIMES]
+    assert {"run", "acceptance", "allocation_cpu", "income", "fragmentation_cpu"} < set(kept)
+    assert_frame_equal(simpy.runs[kept], compiled.runs[kept], check_exact=True)
+    for run in simpy.runs["run"]:
+        for kind in ("requests", "samples", "states"):
+            one, other = getattr(simpy, kind)(run), getattr(compiled, kind)(run)
+            assert len(one)
+            assert_frame_equal(one, other, check_exact=True)
+
+
+SMALL = ["workload.requests=60", "replications=1"]
+
+
+def test_auto_takes_what_can_be(tmp_path: Path) -> None:
+    scenario = load_scenario("quickstart", [*SMALL, "agents=[random, best-fit]"])
+    runs = Batch(scenario, tmp_path / "out").run().runs
+    assert dict(zip(runs["agent"], runs["engine"], strict=True)) == {"random": "simpy", "best-fit": "compiled"}
+
+
+OBSTACLES: list[tuple[list[str], str]] = [
+    (["agents=[best-fit, random]"], "agents"),
+    (["agents=[best-fit]", "cluster.failures={mtbf: 1 h, mttr: 1 h}"], "cluster.failures"),
+    (["agents=[best-fit]", "pacing={step: 1 s}"], "pacing"),
+    (["agents=[best-fit]", "warm_start={resource: cpu, until: 10 %, with: random}"], "warm_start.with"),
+]
+
+
+@pytest.mark.parametrize(("sets", "key"), OBSTACLES)
+def test_what_is_not_compiled_is_named(sets: list[str], key: str, tmp_path: Path) -> None:
+    batch = Batch(load_scenario("quickstart", [*SMALL, *sets]), tmp_path / "out")
+    with pytest.raises(ScenarioError, match=f"{key}.*cannot be compiled"):
+        batch.run(engine="compiled")
+    assert not batch.folder.exists()
+    with pytest.raises(ScenarioError, match=r"cluster\.network.*cannot be compiled"):
+        check_engine("compiled", Batch(load_scenario("nara/table1"), tmp_path / "net").runs[:1])
+
+
+def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given: list[Any] = ["run", "quickstart", "--seeds", "1", "--set", "workload.requests=60", "--out", str(tmp_path)]
+    assert main([*given, "--engine", "compiled"]) == 2
+    said = capsys.readouterr().err
+    assert "RandomFit is not one kernel" in said
+    assert main([*given, "--engine", "simpi"]) == 2
+    assert "no such engine" in capsys.readouterr().err
+    with pytest.raises(UserError, match="Did you mean 'simpy'"):
+        check_engine("simpi", [])

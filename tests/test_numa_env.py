@@ -1,0 +1,157 @@
+"""The Gymnasium environment on NUMA servers: a rollout in it is a run of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scenarios.build import build_ledger, build_overflow, build_workload
+from scenarios.load import scenario_from
+from scenarios.schema import Scenario
+from simcore.engine import Simulation, play
+from simcore.errors import UserError
+from simcore.vocabulary import Agent, Placement, Request, View
+
+gymnasium = pytest.importorskip("gymnasium")
+NAME = "binwright.environments:binwright/Numa-v0"
+
+
+def small(**changed: Any) -> Scenario:
+    """Full most of the time; some requests are spread, one flavour is larger than any server."""
+    return scenario_from(
+        {
+            "name": "small",
+            "cluster": {"servers": 3, "nodes": 2, "node": {"cpu": 10, "mem": 10}, "spread_above": {"mem": 6}},
+            "workload": {
+                "requests": 120,
+                "arrivals": {"poisson": {"every": "1 s"}},
+                "flavours": [
+                    {"cpu": 1, "mem": 1},
+                    {"cpu": 4, "mem": 5},
+                    {"cpu": 8, "mem": 16},
+                    {"cpu": 30, "mem": 1, "weight": 0.1},
+                ],
+                "lifetimes": {"exponential": {"mean": "20 s"}},
+            },
+            "overflow": "drop",
+            "agents": ["first-fit"],
+            "prices": {"cpu_hour": 2.0},
+            **changed,
+        }
+    )
+
+
+class Again(Agent):
+    """Answers what it is told, and rejects what fits nowhere."""
+
+    def __init__(self, answers: Iterator[int]) -> None:
+        self.answers = answers
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        nodes = view.free.shape[1]
+        parts = (request.across(s, nodes) if request.spread else request.on(s, n) for s in range(3) for n in range(2))
+        if not any(all((view.free[s, n] >= part).all() for s, n, part in one.shares) for one in parts):
+            return None
+        code = next(self.answers)
+        server, node = divmod(code, nodes)
+        return request.across(server, nodes) if request.spread else request.on(server, node)
+
+
+@pytest.mark.parametrize("overflow", ["drop", "stop"])
+def test_a_random_masked_rollout_is_the_engines_run(overflow: str) -> None:
+    scenario = small(overflow=overflow)
+    env = gymnasium.make(NAME, scenario=scenario, disable_env_checker=True)
+    for seed in range(3):
+        seen, info = env.reset(seed=seed)
+        rng = np.random.default_rng(seed)
+        answers, rewards, over = [], 0.0, False
+        while not over:
+            assert (info["action_mask"] == seen["mask"]).all()
+            answers.append(int(rng.choice(np.flatnonzero(seen["mask"]))))
+            seen, reward, over, _, info = env.step(answers[-1])
+            rewards += reward
+        engine = Simulation(build_workload(scenario, seed), build_ledger(scenario), build_overflow(scenario))
+        play(engine, Again(iter(answers)))
+        many = env.unwrapped._face.episodes.many
+        rows = len(engine.workload)
+        assert rewards == len(answers) == (engine.record.outcome == 1).sum()
+        placed = engine.record.outcome == 1
+        answered = ~np.isnan(engine.record.decided)
+        for name in ("server", "node", "decided"):
+            np.testing.assert_array_equal(getattr(many, name)[0, :rows][placed], getattr(engine.record, name)[placed])
+        outcome = many.outcome[0, :rows]
+        np.testing.assert_array_equal(outcome[answered], engine.record.outcome[answered])
+        np.testing.assert_array_equal(many.free[0], engine.view.free)
+        assert many.now[0, 0] == engine.now
+
+
+@pytest.mark.parametrize("reward", ["one", "delta", "income"])
+def test_gymnasiums_own_checker_is_content(reward: str) -> None:
+    from gymnasium.utils.env_checker import check_env
+
+    check_env(gymnasium.make(NAME, scenario=small(), reward=reward).unwrapped, skip_render_check=True)
+
+
+def test_rewards() -> None:
+    for reward in ("delta", "income"):
+        env = gymnasium.make(NAME, scenario=small(), reward=reward).unwrapped
+        seen, _ = env.reset(seed=1)
+        workload = build_workload(small(), 1)
+        row = int(env._face.episodes.row[0])
+        assert seen["request"][0] == pytest.approx(workload.demand[row, 0] / 10e6)
+        _, got, *_ = env.step(int(seen["mask"].argmax()))
+        cpu = workload.demand[row, 0] / 1e6
+        assert got == pytest.approx(cpu / 60 if reward == "delta" else cpu * 2.0 * workload.duration[row] / 3600)
+
+
+def test_what_the_mask_forbids_refuses_the_request() -> None:
+    env = gymnasium.make(NAME, scenario=small(overflow="stop")).unwrapped
+    env.reset(seed=0)
+    free = env._face.episodes.many.free.copy()
+    env._face.episodes.mask[:] = False
+    _, reward, over, _, info = env.step(0)
+    assert (reward, over, info["placed"]) == (0.0, True, False)
+    assert (env._face.episodes.many.free == free).all()
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(0)
+
+
+def test_many_are_as_one_each_and_begin_anew() -> None:
+    many = gymnasium.make_vec(NAME, 3, scenario=small())
+    ones = [gymnasium.make(NAME, scenario=small()).unwrapped for _ in range(3)]
+    seen, _ = many.reset(seed=5)
+    alone = [env.reset(seed=5 + i)[0] for i, env in enumerate(ones)]
+    over = np.zeros(3, np.bool_)
+    rng, anew = np.random.default_rng(0), np.zeros(3, np.bool_)
+    for _ in range(150):
+        for i in range(3):
+            if not anew[i]:
+                for name in ("free", "request", "mask"):
+                    np.testing.assert_array_equal(seen[name][i], alone[i][name])
+        actions = np.array([int(rng.choice(np.flatnonzero(m))) if m.any() else 0 for m in seen["mask"]])
+        anew |= over
+        seen, rewards, over, _, _ = many.step(actions)
+        for i in range(3):
+            if not anew[i]:
+                alone[i], reward, done, _, _ = ones[i].step(actions[i])
+                assert (reward, done) == (rewards[i], over[i])
+    assert anew.all()
+    assert seen["mask"].any()
+
+
+@pytest.mark.parametrize(
+    ("changed", "options", "said"),
+    [
+        ({"overflow": "wait"}, {}, "dropped here"),
+        ({"pacing": {"step": "1 s"}}, {}, "without network and pacing"),
+        ({"prices": {}}, {"reward": "income"}, "no prices"),
+        ({}, {"reward": "two"}, "no such reward"),
+        ({"warm_start": {"until": "10 %", "with": "best-fit"}}, {}, "nothing is learned with it"),
+    ],
+)
+def test_what_it_is_not_for(changed: dict[str, Any], options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        gymnasium.make(NAME, scenario=small(**changed), **options)
