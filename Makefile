@@ -26,6 +26,7 @@ test: .venv/full
 
 bench: .venv/full
 	$(BIN)/python -m benchmarks.speed
+	$(BIN)/python -m benchmarks.episodes
 
 docs: .venv/full
 	$(BIN)/python -m scenarios.reference > docs/scenario-reference.md
@@ -41,5 +42,5 @@ clean:
 	touch $@
 
 .venv/full: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,ray,rivals,solver]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,learned,ray,rivals,serve,solver]'
 	touch .venv/light $@

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from analysis.cells import Cells
 from analysis.columns import Metric, chosen, worth_showing
-from analysis.pool import pooled
 from analysis.results import Results, resources_of, tiers_of
+from analysis.several import pooled
 from analysis.stats import (
     ALPHA,
     bootstrap,
@@ -143,7 +143,7 @@ class Comparison:
         family = int((pairs >= 2).sum())
         # The smallest p of n signs is 2^(1 - n): where that is too much after the correction, ranks can tell nothing.
         by_ranks = family * 2.0 ** (1 - pairs) <= ALPHA
-        told = np.where(by_ranks, p_wilcoxon_holm, p_t_holm) <= ALPHA
+        told = holm(np.where(by_ranks, p_wilcoxon, p_t)) <= ALPHA  # one family, whichever test decides
         up, down = {"more": (BETTER, WORSE), "less": (WORSE, BETTER), "neither": (MORE, LESS)}[metric.better]
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = 100 * diff / abs(base)

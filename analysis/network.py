@@ -9,13 +9,23 @@ from typing import Any
 import yaml
 
 from analysis.results import Results
+from simcore.errors import ResultsError
 
 AT = ("cluster", "network", "topology")
 
 
 def network_of(results: Results, row: Mapping[str, Any]) -> dict[str, Any]:
     """Name and options of a run's topology, whose row of the runs says its point of the sweep; empty without one."""
-    data: Any = yaml.safe_load(results.scenario_file.read_text("utf-8"))
+    try:
+        data: Any = yaml.safe_load(results.scenario_file.read_text("utf-8"))
+        if not isinstance(data, dict):
+            raise ValueError("it is no scenario")
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise ResultsError(
+            "cannot be read, and says which network the runs had",
+            file=results.scenario_file,
+            remedy="Run the scenario again with the same --out: what is finished is kept.",
+        ) from error
     for key in results.swept:
         keys = tuple(key.split("."))
         if keys[: len(AT)] == AT or AT[: len(keys)] == keys:

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.solver [DEVICE...]`: attempts per second of the published search, and the time to a first answer.
+"""`python -m benchmarks.solver [DEVICE...]`: attempts per second of the published search, and times of first answers.
 
 PgRank in 87 bins, which no placement can do, as a specification: every attempt is made to its end. `dense` is the
 search on the matrix; the others run the generated UTILFN, on processors and OpenCL devices. Prints Markdown.
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 from time import perf_counter, process_time
 
-from agents.solver import cpu, dense_attempts, opencl, problem
+from agents.solver import cpu, dense_attempts, opencl, problem, reference
 from agents.solver.program import MICRO, Problem
 from agents.solver.search.packing import Packing
 from workloads.offline import machines
@@ -35,7 +35,7 @@ def pgrank() -> Problem:
     )
 
 
-def pace(found: Iterator[cpu.Found]) -> tuple[float, float]:
+def pace(found: Iterator[reference.Found]) -> tuple[float, float]:
     """Attempts per second, and per second of processor time, after compilation and a second to warm up."""
     next(found)
     began = start = perf_counter()
@@ -56,7 +56,7 @@ def main(devices: list[str]) -> None:
     packing = Packing.of(given)
     assert packing is not None
     most = 1 << 40
-    runs: dict[str, Iterator[cpu.Found]] = {
+    runs: dict[str, Iterator[reference.Found]] = {
         "dense, cpu": dense_attempts.attempts(given, packing, "published", 1, 0, most),
         "generated, cpu": cpu.attempts(given, 1, 0, most),
     }

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from agents.solver.program import Problem
     from agents.solver.solve import Answer
     from scenarios.engines import Engine
+    from scenarios.tune import Between, Tuned
 
 
 def scenario(source: str | Path | Mapping[str, Any], *overrides: str) -> Scenario:
@@ -102,6 +103,50 @@ def train(
         raise TypeError("a loaded scenario takes no overrides: give them to binwright.scenario(...)")
     given = scenario if isinstance(scenario, Scenario) else load_scenario(scenario, overrides)
     return train(given, Path(out or default_folder(given) / "training"), fresh, watch)
+
+
+def tune(
+    scenario: str | Path | Scenario,
+    *overrides: str,
+    agent: str | Mapping[str, Any],
+    params: Mapping[str, Between],
+    metric: str = "acceptance",
+    rounds: int = 20,
+    population: int = 16,
+    seeds: int = 8,
+    held_out: int = 100,
+    seed: int = 0,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    watch: Callable[[dict[str, Any]], None] = lambda row: None,
+    finished: Callable[[dict[str, Any]], None] = lambda row: None,
+) -> Tuned:
+    """Find the numeric options of an agent with which it does best in a scenario; `out` is `results/<name>/tuning`.
+
+    `params` are ranges: `{"stranded": (0, 2), "leftover": "0.01..1:log"}`. Every one of `rounds` tries `population`
+    candidates on `seeds` seeds; `held_out` other seeds compare the answer with the agent as it was. What is in the
+    folder already is gone on from. `watch` is called with every new row of the log, `finished` with every run's.
+    """
+    from scenarios.tune import tune
+
+    if isinstance(scenario, Scenario) and overrides:
+        raise TypeError("a loaded scenario takes no overrides: give them to binwright.scenario(...)")
+    given = scenario if isinstance(scenario, Scenario) else load_scenario(scenario, overrides)
+    return tune(
+        given,
+        Path(out or default_folder(given) / "tuning"),
+        agent,
+        params,
+        metric=metric,
+        rounds=rounds,
+        population=population,
+        seeds=seeds,
+        held_out=held_out,
+        seed=seed,
+        jobs=jobs,
+        watch=watch,
+        finished=finished,
+    )
 
 
 def as_overrides(sets: Iterable[str], agents: str | None, seeds: int | None) -> list[str]:

@@ -14,13 +14,14 @@ from typing import TextIO
 from analysis.results import Results
 from scenarios.attempt import Row, Task
 from scenarios.backends import opened
-from scenarios.build import build_cluster, build_workload, content_of, forget
+from scenarios.build import build_agent, build_ledger, build_workload, content_of, forget
 from scenarios.engines import Engine, check_engine
 from scenarios.execute import cache_of
 from scenarios.load import resolved
-from scenarios.plan import plan
+from scenarios.plan import Run, plan
 from scenarios.schema import Scenario
-from simcore.errors import ResultsError
+from simcore.errors import ResultsError, UserError
+from simcore.rng import stream
 from workloads.traces.library import write
 
 EVERY = 30.0
@@ -80,11 +81,18 @@ class Batch:
         """
         return run_batches([self], fresh=fresh, jobs=jobs, on=on, engine=engine, finished=finished)[0]
 
-    def check(self) -> None:
-        """Find out what the user must mend before anything is written."""
+    def check(self, missing: Sequence[Run]) -> None:
+        """Find out what the user must mend before anything is written, about the agents of `missing` runs too."""
         first = self.runs[0]
-        build_cluster(first.scenario)
         build_workload(first.scenario, first.seed, cache_of(self.folder))
+        view = build_ledger(first.scenario).view
+        for spec in {run.agent.label: run.agent for run in missing if run.point == first.point}.values():
+            try:
+                build_agent(spec).start(view, stream(first.seed, "agent"))
+            except UserError:
+                raise
+            except Exception:  # its own mistake: its runs will say so, and stop no other
+                continue
 
     @contextmanager
     def recording(self, done: Sequence[Row]) -> Iterator[Callable[[Row], None]]:
@@ -166,8 +174,8 @@ def run_batches(
     forget()
     with ExitStack() as stack:
         backend = stack.enter_context(opened(on, jobs, tasks))
-        for batch in batches:
-            batch.check()
+        for batch, rows in zip(batches, done, strict=True):
+            batch.check([run for run in batch.runs if run.name not in rows])
             check_engine(engine, batch.runs)
         record = [
             stack.enter_context(batch.recording(list(rows.values()))) for batch, rows in zip(batches, done, strict=True)

@@ -33,7 +33,7 @@ def explain(error: ValidationError, source: Source) -> ScenarioError:
 
 def _keys(detail: ErrorDetails) -> Keys:
     """Where the mistake is: without the tags of unions, which stand in <brackets>."""
-    keys = tuple(key for key in detail["loc"] if not re.fullmatch(r"<\w+>", str(key)))
+    keys = tuple(key for key in detail["loc"] if not re.fullmatch(r"<[\w-]+>", str(key)))
     return (*keys, *detail.get("ctx", {}).get("at", ()))
 
 

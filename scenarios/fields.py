@@ -204,7 +204,7 @@ Amounts: TypeAlias = Annotated[
     WithJsonSchema({"type": "object", "additionalProperties": _AMOUNT}),
     Shown("{resource: amount}"),
 ]
-Count: TypeAlias = Annotated[int, Field(strict=True, ge=1), Shown("whole number from 1")]
+Count: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=100_000_000), Shown("whole number from 1")]
 Index: TypeAlias = Annotated[int, Field(strict=True, ge=0), Shown("whole number from 0")]
 Number: TypeAlias = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False), Shown("number from 0")]
 FromOne: TypeAlias = Annotated[float, Field(strict=True, ge=1, allow_inf_nan=False), Shown("number from 1")]

@@ -24,10 +24,26 @@ def load_scenario(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
     """The scenario in a file, or the shipped one of that name, under overrides like `cluster.servers=100`."""
     file = _find(path)
     source = read(file)
+    overrides = list(overrides)
     for override in overrides:
         source.override(override)
     source.data.setdefault("name", file.stem)
-    return validate(source)
+    scenario = validate(source)
+    _heard(scenario, overrides)
+    return scenario
+
+
+def _heard(scenario: Scenario, overrides: Iterable[str]) -> None:
+    """Refuse overrides that the sweep overrides again at every point."""
+    for override in overrides:
+        key = override.partition("=")[0].strip()
+        for swept in (*scenario.sweep.product, *scenario.sweep.zip):
+            if f"{key}.".startswith(f"{swept}.") or f"{swept}.".startswith(f"{key}."):
+                raise ScenarioError(
+                    f"has no effect: the sweep sets {swept} at every point",
+                    file=f"--set {override}",
+                    remedy="Set `sweep=null` as well, or change the sweep.",
+                )
 
 
 def scenario_from(data: Mapping[str, Any]) -> Scenario:

@@ -10,12 +10,15 @@ from pydantic import Field, PrivateAttr, model_validator
 from scenarios.fields import Count, Index, Model, Number, PositiveTime, Share, Text, wrong
 from scenarios.schema_agent import AgentEntry
 from scenarios.schema_cluster import Cluster, Expansion, Overflow, known_resources
+from scenarios.schema_multiserver import MultiServer
+from scenarios.schema_train import Train
 from scenarios.schema_workload import Generated, Workload
 from scenarios.source import Source
 from simcore.errors import suggest
 from simcore.units import DATA, measure_of
+from simcore.vocabulary import QUANTUM
 
-FIXED = ("name", "description", "extends", "agents", "replications", "seed", "record", "sweep")
+FIXED = ("name", "description", "extends", "agents", "replications", "seed", "record", "sweep", "train")
 """Top-level keys that are the same for all points of a sweep."""
 
 
@@ -112,10 +115,16 @@ class Scenario(Model):
         examples=["{cpu_hour: 0.04, mem_gb_hour: 0.005}"],
     )
     sweep: Sweep = Field(default_factory=Sweep, description="Points to run instead of one.")
-    record: tuple[Literal["requests", "samples"], ...] = Field(
+    record: tuple[Literal["requests", "samples", "states"], ...] = Field(
         default=(),
-        description="Details kept of every run: `requests` (a row for each), `samples` (allocation over time).",
+        description="Details kept of every run: `requests` (a row for each), `samples` (allocation over time), "
+        "`states` (every server and link over time, for the report's replay).",
         examples=["[requests]"],
+    )
+    train: Train | None = Field(
+        default=None,
+        description="What `binwright train` teaches an agent here; `binwright run` does not look at it.",
+        examples=["{agent: nara, iterations: 150, episodes: {workload.requests: 32}}"],
     )
     _source: Source | None = PrivateAttr(None)
 
@@ -154,6 +163,12 @@ class Scenario(Model):
         network, failures = self.cluster.network, self.cluster.failures
         if network and isinstance(self.overflow, Expansion):
             raise wrong("a network does not grow", "Write drop, wait or stop.", ("overflow",))
+        if network and isinstance(self.workload, MultiServer):
+            widest = int(network.topology.built.link_capacity.max()) / QUANTUM
+            if self.workload.bandwidth[0] > widest:
+                remedy = f"The widest has {widest:g}: ask for less, or give the links more."
+                key, value = ("workload", "bandwidth"), list(self.workload.bandwidth)
+                raise wrong("is above what any link has", remedy, key, value)
         for kind, parts in (("links", failures.links), ("switches", failures.switches)):
             if parts is None:
                 continue

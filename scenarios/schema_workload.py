@@ -38,6 +38,7 @@ from scenarios.fields import (
 from scenarios.options import check_options
 from scenarios.registered import Registered
 from scenarios.schema_multiserver import MultiServer
+from scenarios.schema_offline import Offline
 from simcore.registry import Registry
 from simcore.units import TIME
 from workloads import ARRIVALS, LIFETIMES, TRACES
@@ -289,9 +290,13 @@ class Trace(Model):
 
 def _form_of_workload(value: Any) -> str:
     if not isinstance(value, Mapping):
+        if isinstance(value, Offline):
+            return "<offline>"
         form = "<multi-server>" if isinstance(value, MultiServer) else "<trace>"
         return "<generated>" if isinstance(value, Generated) else form
     keys = {key for key, given in value.items() if given is not None}
+    if "offline" in keys:
+        return "<offline>"
     if "demand" in keys and "trace" not in keys:
         return "<multi-server>"
     if "trace" in keys or len(keys & Trace.known().keys()) >= len(keys & Generated.known().keys()):
@@ -302,7 +307,8 @@ def _form_of_workload(value: Any) -> str:
 Workload: TypeAlias = Annotated[
     Annotated[Trace, Tag("<trace>")]
     | Annotated[Generated, Tag("<generated>")]
-    | Annotated[MultiServer, Tag("<multi-server>")],
+    | Annotated[MultiServer, Tag("<multi-server>")]
+    | Annotated[Offline, Tag("<offline>")],
     Discriminator(_form_of_workload),
-    Shown("[Trace](#trace), [Generated](#generated) or [MultiServer](#multiserver)"),
+    Shown("[Trace](#trace), [Generated](#generated), [MultiServer](#multiserver) or [Offline](#offline)"),
 ]

@@ -772,3 +772,13 @@ def test_details_that_are_gone_are_made_again(tmp_path: Path, executed: list[str
     Batch(asked, tmp_path).run()
     assert executed == [gone]
     assert tree(tmp_path / "details") == before
+
+
+@pytest.mark.parametrize(
+    "agents",
+    [["first-fit", "tetris"], [{"nara": {"weights": "foo"}}], [{"feasible": {"agent": "nope"}}], ["first-fit", "nulb"]],
+)
+def test_an_agent_that_cannot_answer_here_is_refused_before_anything_is_written(tmp_path: Path, agents: Any) -> None:
+    with pytest.raises(UserError):
+        Batch(scenario(agents=agents), tmp_path / "r").run()
+    assert not (tmp_path / "r").exists()

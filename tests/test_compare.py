@@ -481,8 +481,13 @@ def test_the_command_prints_and_writes_every_form(
     assert (tmp_path / "table.md").read_text("utf-8") == wanted.markdown()
     assert {one.name for one in tmp_path.iterdir()} == {"r", "new", "table.md"}
     capsys.readouterr()
-    assert main([*command, "--out", str(tmp_path)]) == 2
+    (tmp_path / "folder.csv").mkdir()
+    assert main([*command, "--out", str(tmp_path / "folder.csv")]) == 2
     assert "cannot write the comparison" in capsys.readouterr().err
+    assert main([*command, "--out", str(tmp_path / "table.tex")]) == 0
+    assert (tmp_path / "table.tex").read_text("utf-8") == wanted.latex()
+    assert main([*command, "--out", str(tmp_path / "table.xyz")]) == 2
+    assert "End it with .md, .csv or .tex" in capsys.readouterr().err
 
 
 def test_three_lines_of_python(tmp_path: Path) -> None:

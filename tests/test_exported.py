@@ -30,6 +30,7 @@ EXPORTED = [
     "scenario",
     "solve",
     "train",
+    "tune",
 ]
 HEAVY = {"numba", "polars", "pydantic", "numpy", "scipy", "simpy", "yaml", "rich", "matplotlib", "llvmlite"}
 

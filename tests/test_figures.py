@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import matplotlib.colors as colors
@@ -396,6 +398,31 @@ def test_what_is_missing_is_named(
 ) -> None:
     with pytest.raises(ResultsError, match=says):
         draw(found[name], kind, **options)
+
+
+def test_points_of_different_sweeps_are_ranked_together(found: dict[str, Results]) -> None:
+    figure = draw([found["swept"], found["loaded"]], "critical-difference", metrics=["acceptance"])
+    assert "7 points" in title(figure)
+
+
+def test_results_that_do_not_go_together(found: dict[str, Results]) -> None:
+    other = copy(found["loaded"])
+    other.runs = other.runs.with_columns(pl.Series("acceptance", [[1]] * len(other.runs)))
+    with pytest.raises(ResultsError, match="do not go together"):
+        draw([found["swept"], other], "bars")
+
+
+def test_a_network_that_is_not_known_any_more(found: dict[str, Results], tmp_path: Path) -> None:
+    for number, text in enumerate(("", "a: [", None)):
+        folder = tmp_path / str(number)
+        copytree(found["network"].folder, folder)
+        scenario = folder / "scenario.yaml"
+        scenario.unlink()
+        if text is not None:
+            scenario.write_text(text)
+        with pytest.raises(ResultsError, match="which network"):
+            draw(Results(folder), "topology")
+    assert "Replay" in Results(folder).report().read_text("utf-8")
 
 
 def test_more_bars_than_one_can_read_are_refused(found: dict[str, Results]) -> None:

@@ -18,13 +18,21 @@ STRANGERS = ("agents.heuristics", "agents.learned", "agents.solver")
 """Never import one another."""
 ONLY_IN = {
     "torch": ("agents.learned",),
+    "gymnasium": ("agents.env", "agents.numa_env", "binwright.environments"),
     "pyopencl": ("agents.solver",),
+    "lark": ("agents.solver.parse",),
     "matplotlib": ("analysis",),
     "numba": ("simcore.jit",),
     "simpy": ("simcore.clock",),
-    "ray": (),
+    "ray": ("scenarios.on_ray",),
+    "fastapi": ("binwright.service",),
+    "starlette": ("binwright.service",),
+    "uvicorn": ("binwright.service",),
 }
-LATE = ("polars", "numba", "simpy", "scipy", "pydantic", "matplotlib", "torch", "pyopencl", "ray")
+LATE = (
+    "polars", "numba", "simpy", "scipy", "pydantic", "matplotlib", "torch", "pyopencl", "ray", "lark", "gymnasium",
+    "fastapi", "starlette", "uvicorn",
+)  # fmt: skip
 """What `binwright --help` must not pay for."""
 
 

@@ -323,19 +323,27 @@ def test_overrides(file: Path) -> None:
     scenario = load_scenario(
         file,
         [
-            "cluster.servers=100",
+            "cluster.node.cpu=100",
             "agents.0=worst-fit",
             "overflow.expand={by: 2, limit: 200}",
             "workload.path=x.csv",
             "sweep.product.cluster.servers=[1, 2]",
         ],
     )
-    assert scenario.cluster.servers == 100
+    assert scenario.cluster.node == {"cpu": 100, "mem": 90}
     assert scenario.agents[0].label == "worst-fit"
     assert build_overflow(scenario) == Overflow("expand", 2, 200, "stop")
     assert isinstance(scenario.workload, Trace)
     assert scenario.workload.path == str(Path.cwd() / "x.csv")
     assert scenario.sweep.product == {"cluster.servers": (1, 2)}
+
+
+@pytest.mark.parametrize("key", ["cluster.servers=100", "cluster={servers: 3, node: {cpu: 4, mem: 8 GB}}"])
+def test_an_override_that_the_sweep_undoes_is_refused(file: Path, key: str) -> None:
+    file.write_text(TRACE)
+    with pytest.raises(ScenarioError, match=r"the sweep sets cluster\.servers at every point"):
+        load_scenario(file, [key, "sweep.product.cluster.servers=[1, 2]"])
+    load_scenario(file, ["cluster.servers=100", "sweep=null"])
 
 
 def test_an_agent_of_ones_own(tmp_path: Path, file: Path) -> None:

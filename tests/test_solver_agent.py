@@ -338,8 +338,8 @@ def test_without_lark(monkeypatch: pytest.MonkeyPatch) -> None:
         started(servers())
 
 
-def test_a_template_that_is_wrong_fails_its_runs(tmp_path: Path) -> None:
-    """With the place in the file, and no other run."""
+def test_a_template_that_is_wrong_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    """With the place in the file."""
     (tmp_path / "mine.alloc").write_text(NUMA.replace("REJECT", "REJECT x"))
     data = {
         "cluster": {"servers": 2, "nodes": 2, "node": {"cpu": 4, "mem": 4}},
@@ -352,6 +352,6 @@ def test_a_template_that_is_wrong_fails_its_runs(tmp_path: Path) -> None:
         "agents": ["first-fit", {"solver": {"path": str(tmp_path / "mine.alloc")}}],
         "replications": 1,
     }
-    results = Batch(scenario_from(data), tmp_path / "out").run()
-    assert len(results.failed) == 1
-    assert "mine.alloc:" in results.failed["error"][0]
+    with pytest.raises(UserError, match=r"mine\.alloc:"):
+        Batch(scenario_from(data), tmp_path / "out").run()
+    assert not (tmp_path / "out").exists()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -48,6 +50,7 @@ MESSAGES = [
     (" " * (TEXT_LIMIT + 1), f"is longer than {TEXT_LIMIT:,} letters"),
     (spec(more=f"PARAM x = {nested(99)}"), "nests deeper than 80"),
     (spec(more="PARAM x = 1e10"), "1e10 is out of range"),
+    (spec(more="PARAM x = 1e" + 30 * "9"), f"1e{30 * '9'} is out of range"),
     # Declarations
     (spec(top="BINS 2 RESOURCES C => 1"), "there is no BALLS"),
     (spec(top="BALLS 2 RESOURCES C => 1"), "there is no BINS"),
@@ -181,6 +184,8 @@ def test_files_are_found_beside_the_specification_only(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "vms.csv").write_text("name,cpu,mem,route\na,0.5,2,0 1\nb,1,3,\nc,0.25,4,1\n")
     (folder / "bad.csv").write_text("a,b\n1,x\n2,\n")
+    odd = {"wide": [1 << 100], "decimal": [Decimal(1)], "words": [["x"]], "nested": [[[1]]]}
+    pl.DataFrame(odd, schema_overrides={"wide": pl.Int128}).write_parquet(folder / "odd.parquet")
     file = folder / "spec.alloc"
 
     def load(line: str) -> Problem:
@@ -199,6 +204,12 @@ def test_files_are_found_beside_the_specification_only(tmp_path: Path) -> None:
         ('TABLE V FROM "vms.csv" COLUMN "cpux"', "has no column 'cpux'"),
         ('TABLE V FROM "vms.csv"', "is not numeric"),
         ('TABLE V FROM "bad.csv" COLUMNS "a", "b"', "is not numeric"),
+        ('TABLE V FROM "a\0.csv"', "is no name of a file"),
+        ('TABLE V FROM "*.csv"', "cannot be read"),
+        ('TABLE V FROM "odd.parquet" COLUMN "wide"', "is out of range"),
+        ('TABLE V FROM "odd.parquet" COLUMN "decimal"', "is not numeric"),
+        ('TABLE V FROM "odd.parquet" COLUMN "words"', "is no row of numbers"),
+        ('TABLE V FROM "odd.parquet" COLUMN "nested"', "is no row of numbers"),
     ):
         with pytest.raises(SpecError, match=re.escape(message)):
             load(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,7 @@ def test_names_of_other_letters_and_comments() -> None:
     ("data", "message"),
     [
         (np.array(["a"]), "is not numeric"),
+        ([Decimal(1)], "is not numeric"),
         (np.array([np.nan]), "out of range"),
         (np.array([2e9]), "out of range"),
         (np.float64(1), "is a single number"),

@@ -30,21 +30,25 @@ def test_python_and_numba_draw_the_same_bits(seed: int, group: int, attempt: int
     unsigned = np.uint64(start)
     assert int(random.bits_kernel(unsigned, counter)) == random.bits(start, counter)
     assert random.below_kernel(unsigned, counter, n) == random.below(start, counter, n)
-    assert random.real_kernel(unsigned, counter) == random.real(start, counter)
     assert 0 <= random.below(start, counter, n) < n
-    assert 0 <= random.real(start, counter) < 1
+
+
+@given(st.integers(-(2**80), 2**80))
+def test_seeds_of_any_size_are_the_same_stream_in_64_bits(seed: int) -> None:
+    word = random.word(seed)
+    assert -(2**63) <= word < 2**63
+    assert random.stream(word, 1, 2) == random.stream(seed, 1, 2)
 
 
 def test_opencl_draws_the_same_bits() -> None:
     opencl = pytest.importorskip("pyopencl")
-    source = """__kernel void draw(__global const long *in, __global ulong *out, __global double *real_out) {
+    source = """__kernel void draw(__global const long *in, __global ulong *out) {
         long i = get_global_id(0);
         __global const long *it = in + 5 * i;
         ulong start = stream(it[0], it[1], it[2]);
         out[3 * i] = start;
         out[3 * i + 1] = bits(start, it[3]);
         out[3 * i + 2] = below(start, it[3], it[4]);
-        real_out[i] = real(start, it[3]);
     }"""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a compiler's remarks
@@ -53,15 +57,13 @@ def test_opencl_draws_the_same_bits() -> None:
         program = opencl.Program(context, random.OPENCL + source).build()
         flags = opencl.mem_flags
         into = opencl.Buffer(context, flags.COPY_HOST_PTR, hostbuf=np.array(EDGES, np.int64))
-        out, reals = np.empty((len(EDGES), 3), np.uint64), np.empty(len(EDGES))
-        buffers = [opencl.Buffer(context, flags.WRITE_ONLY, array.nbytes) for array in (out, reals)]
-        program.draw(queue, (len(EDGES),), None, into, *buffers)
-        for array, buffer in zip((out, reals), buffers, strict=True):
-            opencl.enqueue_copy(queue, array, buffer)
-    for (seed, group, attempt, counter, n), found, unit in zip(EDGES, out.tolist(), reals.tolist(), strict=True):
+        out = np.empty((len(EDGES), 3), np.uint64)
+        drawn = opencl.Buffer(context, flags.WRITE_ONLY, out.nbytes)
+        program.draw(queue, (len(EDGES),), None, into, drawn)
+        opencl.enqueue_copy(queue, out, drawn)
+    for (seed, group, attempt, counter, n), found in zip(EDGES, out.tolist(), strict=True):
         start = random.stream(seed, group, attempt)
         assert found == [start, random.bits(start, counter), random.below(start, counter, n)]
-        assert unit == random.real(start, counter)
 
 
 @pytest.mark.parametrize("along", ["seed", "group", "attempt", "counter"])

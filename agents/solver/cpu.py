@@ -5,12 +5,12 @@ The rules are those of `agents.solver.reference`, step by step.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
 from functools import lru_cache
-from time import perf_counter
+from math import inf
+from time import monotonic, perf_counter
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,7 +20,8 @@ from agents.solver.emit import PYTHON, utilfn
 from agents.solver.flat import Flat, Sizes
 from agents.solver.program import MICRO, NULL, Ints, Problem
 from agents.solver.random import below_kernel, stream_kernel, word
-from agents.solver.reference import CHANCES
+from agents.solver.reference import CHANCES, Found
+from simcore.cores import usable_cpus
 from simcore.jit import generated, inner, kernel
 
 Utilfn: TypeAlias = Callable[[int, int, Ints, Ints, Ints, Ints, Ints, Ints, Ints, int], int]
@@ -39,7 +40,8 @@ def scan(ball, alloc, data, numbers, used, ceiling, dims, amounts, bins, low, hi
 
 class Room(NamedTuple):
     """What an attempt writes: utilisation [dims], ALLOC [balls], unplaced and placed units [units], additions, members
-    over their capacity [soft groups] and behind them the elastic dimensions over their ceiling, imposed sets [sets]."""
+    over their capacity [soft groups] and behind them the elastic dimensions over their ceiling, imposed sets [sets],
+    and the best allocation of a search [balls]. `stop` [1] is set from outside: what is left then stays unplaced."""
 
     used: Ints
     alloc: Ints
@@ -49,13 +51,15 @@ class Room(NamedTuple):
     amounts: Ints
     over: Ints
     imposed: Ints
+    best: Ints
+    stop: Ints
 
 
 def room(problem: Problem) -> Room:
     """For one search at a time."""
     sizes = Sizes.of_problem(problem)
     lengths = (sizes.dims, sizes.balls, sizes.units, sizes.units, sizes.adds, sizes.adds, sizes.soft + 1, sizes.sets)
-    return Room(*(np.zeros(length, np.int64) for length in lengths))
+    return Room(*(np.zeros(length, np.int64) for length in (*lengths, sizes.balls, 1)))
 
 
 @kernel
@@ -223,6 +227,8 @@ def attempt(
         return len(left)
     lost += out - count
     for group in range(flat.ways[way], flat.ways[way + 1]):
+        if room.stop[0]:
+            break
         still = 0
         for i in range(count):
             chosen = i + below_kernel(start, draws, count - i)
@@ -231,6 +237,9 @@ def attempt(
             left[chosen] = left[i]
             at, end = flat.groups[group], flat.groups[group + 1]
             while True:
+                if room.stop[0]:
+                    at = -1
+                    break
                 at = scan(
                     flat.unit_balls[flat.units[unit]],
                     room.alloc,
@@ -273,7 +282,7 @@ def search(
 ) -> tuple[int, int, int]:
     """Numbers first, ..., last - 1, up to the first success: (attempts made, the best's number, its units left).
 
-    Number n is attempt n // groupings in grouping n % groupings.
+    The best allocation is in `room.best` then.     Number n is attempt n // groupings in grouping n % groupings.
     """
     ways = len(flat.ways) - 1
     best, fewest = first, len(room.left) + 1
@@ -281,8 +290,9 @@ def search(
         left = attempt(call, scan, flat, friends, sets, room, seed, number % ways, number // ways)
         if left < fewest:
             best, fewest = number, left
-            if left == 0:
-                return number - first + 1, best, 0
+            room.best[:] = room.alloc
+        if left == 0 or room.stop[0]:
+            return number - first + 1, best, fewest
     return last - first, best, fewest
 
 
@@ -299,27 +309,27 @@ def compiled(source: str) -> tuple[Utilfn, Scan]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The best of the attempts so far, as `agents.solver.reference.Found`."""
-
-    alloc: list[int]
-    left: int
-    attempt: int
-    group: int
-    checked: int
-
-
 WAVE = 0.05
 """Seconds between two looks at the clock, roughly."""
 
 
-def attempts(problem: Problem, seed: int, first: int, count: int, *, trims: bool = False) -> Iterator[Found]:
-    """Attempts first, ..., first + count - 1 in every grouping: now and then the best, up to the first success."""
+def prepare(problem: Problem) -> None:
+    """Compile what `attempts` will run, or read it from disk."""
+    source, numbers = utilfn(problem, PYTHON)
+    search(*compiled(source), Flat.of_problem(problem, numbers), 0, 0, room(problem), word(0), 0, 0)
+
+
+def attempts(
+    problem: Problem, seed: int, first: int, count: int, *, trims: bool = False, until: float = inf
+) -> Iterator[Found]:
+    """Attempts first, ..., first + count - 1 in every grouping: now and then the best, up to the first success.
+
+    When `monotonic()` is `until`, attempts are cut short: what they have placed counts.
+    """
     source, numbers = utilfn(problem, PYTHON)
     call, scan = compiled(source)
     flat, ways, seed = Flat.of_problem(problem, numbers, trims), len(problem.groupings), word(seed)
-    threads = len(os.sched_getaffinity(0))
+    threads = usable_cpus()
     rooms = [room(problem) for _ in range(threads)]
     given = len(problem.friends), len(problem.friends) + len(problem.foes)
     best: Found | None = None
@@ -330,19 +340,28 @@ def attempts(problem: Problem, seed: int, first: int, count: int, *, trims: bool
         def part(thread: int, low: int, high: int) -> tuple[int, int, int]:
             return search(call, scan, flat, *given, rooms[thread], seed, low, high)
 
+        def stop() -> None:
+            for one in rooms:
+                one.stop[0] = 1
+
         while number < end:
             began = perf_counter()
             bounds = [min(end, number + each * thread) for thread in range(threads + 1)]
             parts = [pool.submit(part, *work) for work in zip(range(threads), bounds, bounds[1:], strict=False)]
-            found = [one.result() for one in parts]
+            try:
+                if wait(parts, None if until == inf else max(0.0, until - monotonic())).not_done:
+                    stop()
+                found = [one.result() for one in parts]
+            except BaseException:
+                stop()
+                raise
             checked += sum(made for made, _, _ in found)
-            _, which, left = min(found, key=lambda one: (one[2], one[1]))
+            left, which, thread = min((left, which, thread) for thread, (_, which, left) in enumerate(found))
             if best is None or left < best.left:
-                part(0, which, which + 1)  # once more, for its allocation
-                best = Found(rooms[0].alloc.tolist(), left, which // ways, which % ways, checked)
+                best = Found(rooms[thread].best.tolist(), left, which // ways, which % ways, checked)
             best = replace(best, checked=checked)
             yield best
-            if left == 0:
+            if left == 0 or rooms[0].stop[0]:
                 return
             number = bounds[-1]
             each = max(1, min(2 * each, int(each * WAVE / max(perf_counter() - began, 1e-6))))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from math import inf
 
 import numpy as np
 
-from agents.solver.cpu import Found
 from agents.solver.program import NULL, Problem
+from agents.solver.reference import Found
 from agents.solver.search.find import find
 from agents.solver.search.packing import Packing, units_of
+from simcore.cores import usable_cpus
 
 
 def attempts(
@@ -23,7 +23,7 @@ def attempts(
     """
     unit_of = units_of(problem)
     best: Found | None = None
-    checked, number, each = 0, first, len(os.sched_getaffinity(0))
+    checked, number, each = 0, first, usable_cpus()
     while number < first + count:
         last = min(number + each, first + count)
         found = find(packing, search, seed=seed, until=until, chunks=range(number, last))

@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from agents.solver.cpu import WAVE, Found
+from agents.solver.cpu import WAVE
 from agents.solver.emit import C, utilfn
 from agents.solver.flat import Flat, Sizes
 from agents.solver.program import Problem
+from agents.solver.random import OPENCL
+from agents.solver.reference import Found
 from simcore.errors import UserError
 
 WIDTH = 32
@@ -77,7 +79,8 @@ class _Session:
         device = context.devices[0]
         self._queue = cl.CommandQueue(context)
         body, numbers = utilfn(problem, C)
-        text = Path(__file__).with_name("search.cl").read_text("utf-8").replace("#define UTILFN\n", body, 1)
+        search = Path(__file__).with_name("search.cl").read_text("utf-8")
+        text = OPENCL + search.replace("#define UTILFN\n", body, 1)
         self._sizes = sizes = Sizes.of_problem(problem)
         self._ways = len(problem.groupings)
         named = dict(

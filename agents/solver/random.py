@@ -47,11 +47,6 @@ def below(start: int, counter: int, n: int) -> int:
     return ((bits(start, counter) >> 32) * n) >> 32
 
 
-def real(start: int, counter: int) -> float:
-    """Number `counter` of a stream, in [0, 1)."""
-    return (bits(start, counter) >> 11) * 2.0**-53
-
-
 @kernel
 def mix_kernel(z: np.uint64) -> np.uint64:
     """`mix`; only unsigned numbers, for numba adds a signed and an unsigned one as floats."""
@@ -80,12 +75,6 @@ def below_kernel(start: np.uint64, counter: int, n: int) -> int:
     return int(np.int64(((bits_kernel(start, counter) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)))
 
 
-@kernel
-def real_kernel(start: np.uint64, counter: int) -> float:
-    """`real`."""
-    return np.float64(bits_kernel(start, counter) >> np.uint64(11)) * 2.0**-53
-
-
 OPENCL = f"""
 ulong mix(ulong z) {{
     z = (z ^ (z >> 30)) * {FIRST:#x}UL;
@@ -99,8 +88,5 @@ ulong stream(long seed, long group, long attempt) {{
 }}
 ulong bits(ulong start, long counter) {{ return mix(start + (ulong)(counter + 1) * {GAMMA:#x}UL); }}
 long below(ulong start, long counter, long n) {{ return (long)(((bits(start, counter) >> 32) * (ulong)n) >> 32); }}
-#ifdef cl_khr_fp64
-double real(ulong start, long counter) {{ return (double)(bits(start, counter) >> 11) * 0x1p-53; }}
-#endif
 """
-"""The same functions; `real` on devices with double precision."""
+"""The same functions."""

@@ -1,5 +1,6 @@
-/* The published search on OpenCL devices; the rules are those of agents/solver/reference.py, step by step. `UTILFN` in
- * the line below is replaced by the program of the problem at hand. Integers only: every device gives the same answers.
+/* The published search on OpenCL devices; the rules are those of agents/solver/reference.py, step by step. Before this
+ * come `stream` and `below` of agents/solver/random.py, and `UTILFN` in the line below is replaced by the program of the
+ * problem at hand. Integers only: every device gives the same answers.
  */
 #define GLOBAL __global
 #define NONE (-1L)
@@ -29,22 +30,6 @@ inline long qdiv(const long left, const long right) {
 }
 
 #define UTILFN
-
-inline ulong mix(ulong z) {
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9UL;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBUL;
-    return z ^ (z >> 31);
-}
-
-#define GAMMA 0x9E3779B97F4A7C15UL
-
-inline ulong stream(const ulong seed, const ulong group, const ulong attempt) {
-    return mix(mix(mix(seed + GAMMA) + group + GAMMA) + attempt + GAMMA);
-}
-
-inline long below(const ulong start, const ulong counter, const long n) {
-    return (long)(((mix(start + (counter + 1) * GAMMA) >> 32) * (ulong)n) >> 32);
-}
 
 /* What agents/solver/flat.py makes of the problem. */
 #define FLAT                                                                                                           \

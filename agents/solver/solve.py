@@ -76,6 +76,7 @@ class Progress:
     """What `progress` is told, several times per second at most."""
 
     bins: int
+    """Of the best allocation so far."""
     bound: int
     placed: int
     """Units (balls, or balls with their friends) in the best allocation so far."""
@@ -129,6 +130,15 @@ def _device(device: str) -> Attempts:
     raise UserError("is no device", key="device", value=device, remedy=remedy)
 
 
+def _prepare(problem: Problem) -> None:
+    """Compile before the clock runs; vector problems need nothing."""
+    from agents.solver.cpu import prepare
+    from agents.solver.search.packing import Packing
+
+    if Packing.of(problem) is None:
+        prepare(problem)
+
+
 class _TimeOver(Exception):
     pass
 
@@ -155,6 +165,8 @@ class _Search:
         self.seed = seed
         self.attempts = attempts
         self.progress = progress
+        if self.dense:
+            _prepare(problem)
         self.start = clock.monotonic()
         self.end = inf if time is None else self.start + time
         self.shown = 0.0
@@ -193,7 +205,8 @@ class _Search:
             return attempts(problem, packing, kind, self.seed, first, count, self.end)
         trims = self.ours and bool(problem.elastic.any())
         self.method = "trimming" if trims else "published"
-        return self.device(problem, self.seed, first, count, trims=trims)
+        ends = {"until": self.end} if self.dense else {}
+        return self.device(problem, self.seed, first, count, trims=trims, **ends)
 
     def try_bins(self, problem: Problem, first: int, count: int) -> bool:
         """Some attempts with this many bins; did one place all?"""
@@ -204,16 +217,17 @@ class _Search:
                 self.best = found.left, problem, found.alloc
             if found.left == 0:
                 return True
-            self.look_at_clock(problem)
+            self.look_at_clock()
         return False
 
-    def look_at_clock(self, problem: Problem) -> None:
+    def look_at_clock(self) -> None:
         """Tell how it goes, and stop in time."""
         now = clock.monotonic()
         if self.progress is not None and now - self.shown > 0.2 and self.best is not None:
             self.shown = now
+            best = self.best[1].bins
             self.progress(
-                Progress(problem.bins, self.bound, len(problem.units) - self.best[0], self.checked, now - self.start)
+                Progress(best, self.bound, len(self.best[1].units) - self.best[0], self.checked, now - self.start)
             )
         if now > self.end:
             raise _TimeOver

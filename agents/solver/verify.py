@@ -1,4 +1,8 @@
-"""Checks an answer, independently of how it was found: UTILFN is evaluated from its text, not from the program."""
+"""Checks an answer, independently of how it was found: UTILFN is evaluated from its text, not from the program.
+
+Only where that would take many seconds, in large problems whose balls look at all others, the compiled UTILFN is
+replayed instead; the search that called it is still not believed.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,8 @@ from agents.solver.interpret import Interpreter
 from agents.solver.program import MICRO, NULL, Problem
 from agents.solver.spec import Build
 
+PLAIN = 3_000_000
+"""Nodes of the program that the plain evaluation may take: a few seconds."""
 MESSAGES = 20
 """No more than this are listed."""
 
@@ -53,7 +59,9 @@ def faults(problem: Problem, alloc: Sequence[int]) -> list[str]:
 
 
 def utilisation(problem: Problem, alloc: Sequence[int]) -> tuple[list[int], list[int]]:
-    """(utilisation [dims] in millionths, rejected balls), from the text."""
+    """(utilisation [dims] in millionths, rejected balls), from the text if that is not too long."""
+    if problem.program.steps * problem.balls > PLAIN:
+        return _replayed(problem, alloc)
     build = Build(problem.spec, problem.bins)
     run = Interpreter(False, build.names, build.tables)
     used = [0] * problem.dims
@@ -69,3 +77,27 @@ def utilisation(problem: Problem, alloc: Sequence[int]) -> tuple[list[int], list
             used[dim] += amount
         partial[ball] = place
     return used, rejected
+
+
+def _replayed(problem: Problem, alloc: Sequence[int]) -> tuple[list[int], list[int]]:
+    """As `utilisation`, by the compiled UTILFN; a ball that breaks a ceiling may count as rejected."""
+    from agents.solver.cpu import compiled, room
+    from agents.solver.emit import PYTHON, utilfn
+    from agents.solver.flat import Flat
+
+    source, numbers = utilfn(problem, PYTHON)
+    call, _ = compiled(source)
+    flat, own = Flat.of_problem(problem, numbers), room(problem)
+    own.alloc[:] = NULL
+    rejected = []
+    for ball, place in enumerate(alloc):
+        if place == NULL:
+            continue
+        given = (own.alloc, flat.data, flat.numbers, own.used, flat.ceiling, own.dims, own.amounts)
+        added = call(ball, place, *given, 0)
+        if added < 0:
+            rejected.append(ball)
+        for k in range(added):
+            own.used[own.dims[k]] += own.amounts[k]
+        own.alloc[ball] = place
+    return own.used.tolist(), rejected

@@ -18,7 +18,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 """Okabe and Ito's, told apart by colour-blind readers too; Tol's wine is in place of their yellow, too pale for lines.
 """
 BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK, WINE = COLOURS
-MARKERS = "osD^vPX*"
+MARKERS = "osD^v<>p"
+"""All of them look different when they are not filled."""
 SHADES = ("#2166ac", "#92c5de", "#f4a582", "#b2182b")
 """From near to far: the four spans of a placement."""
 GREY = "#666666"
@@ -27,26 +28,26 @@ Look = tuple[str, str]
 """A colour and a marker."""
 
 SHIPPED: dict[str, Look] = {
-    "random": (BLACK, "X"),
+    "random": (BLACK, "o"),
     "first-fit": (BLUE, "o"),
     "best-fit": (VERMILLION, "s"),
     "worst-fit": (GREEN, "D"),
     "balance-fit": (PURPLE, "^"),
     "dot-product": (ORANGE, "v"),
-    "internal": (SKY, "P"),
-    "tetris": (BLUE, "*"),
+    "internal": (SKY, "p"),
+    "tetris": (BLUE, "<"),
     "nulb": (VERMILLION, "o"),
     "nalb": (GREEN, "s"),
     "feasible": (ORANGE, "D"),
     "feasible(agent=tetris)": (ORANGE, "D"),
     "best-home": (PURPLE, "v"),
     "nara": (SKY, "^"),
-    "solver": (WINE, "X"),
+    "solver": (WINE, ">"),
     "value-es": (GREEN, "^"),
-    "fabric-rl": (BLACK, "P"),
+    "fabric-rl": (BLACK, "p"),
 }
-"""Agents that are compared with one another differ in colour, as far as colours go; the last by their markers only. Those
-of servers and those of networks share colours."""
+"""Agents that are compared with one another differ in colour, as far as colours go, and else in their markers. Those of
+servers and those of networks share colours."""
 
 Width = Literal["column", "page"]
 WIDTHS: dict[Width, float] = {"column": 3.5, "page": 7.2}

@@ -135,8 +135,8 @@ def _failed(results: Results) -> Iterator[str]:
 def _scenario(results: Results) -> str:
     try:
         text = results.scenario_file.read_text("utf-8")
-    except OSError:
-        return "<p>The file scenario.yaml is not in the results' folder any more.</p>"
+    except (OSError, UnicodeDecodeError):
+        return "<p>The file scenario.yaml is not in the results' folder any more, or cannot be read.</p>"
     summary = f"scenario.yaml, with every default written out ({_count(text.count(chr(10)), 'line')})"
     return f"<details><summary>{summary}</summary>\n{_copied('scenario-yaml', text)}\n</details>"
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from analysis.figures import KINDS, draw, svg
 from analysis.results import Results
-from simcore.errors import ResultsError
+from simcore.errors import UserError
 
 LARGE = 300_000
 """Characters of an SVG; larger ones become PNG."""
@@ -24,7 +24,7 @@ def figures(results: Results) -> tuple[dict[str, str], dict[str, str]]:
             continue
         try:
             figure = draw(results, name, width="page")
-        except ResultsError as error:
+        except UserError as error:
             missing[name] = f"{error.problem} (needs {kind.needs})"
         else:
             drawn[name] = _embedded(name, kind.meaning, figure)

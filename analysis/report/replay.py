@@ -13,6 +13,7 @@ import numpy.typing as npt
 from analysis.network import network_of
 from analysis.report.layout import layout
 from analysis.results import Results
+from simcore.errors import ResultsError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,7 +44,7 @@ def replay(results: Results) -> dict[str, Any] | None:
     for row in runs.unique([*results.swept, "agent"], keep="first", maintain_order=True).iter_rows(named=True):
         point = tuple(row[key] for key in results.swept)
         if point not in networks:
-            networks[point] = network_of(results, row) if results.tiers else {}
+            networks[point] = _network(results, row) if results.tiers else {}
         key = json.dumps(networks[point])
         states = results.states(row["run"])
         run = _packed(row, results, key, states)
@@ -65,6 +66,14 @@ def replay(results: Results) -> dict[str, Any] | None:
         "down": DOWN,
         "absent": ABSENT,
     }
+
+
+def _network(results: Results, row: dict[str, Any]) -> dict[str, Any]:
+    """The run's topology; empty when scenario.yaml does not say it any more."""
+    try:
+        return network_of(results, row)
+    except ResultsError:
+        return {}
 
 
 def _packed(row: dict[str, Any], results: Results, key: str, states: pl.DataFrame) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from rich import box
@@ -11,6 +12,8 @@ from rich.table import Table
 
 from binwright.commands.console import entry, out
 from simcore.errors import UserError
+
+FORMATS = (".png", ".svg", ".pdf")
 
 
 def agents(asked: Namespace) -> int:
@@ -24,11 +27,16 @@ def agents(asked: Namespace) -> int:
         kind = AGENTS.load(name)
         hints = get_type_hints(kind.__init__)
         options = (
-            f"{option}: {' | '.join(map(str, get_args(hints.get(option)))) or parameter.default}"
+            f"{option}: {' | '.join(map(_word, get_args(hints.get(option)))) or parameter.default}"
             for option, parameter in signature(kind).parameters.items()
         )
         entry(name, (kind.__doc__ or "").splitlines()[0], reference=kind.reference, options=", ".join(options))
     return 0
+
+
+def _word(choice: object) -> str:
+    """One of the things that an option may be."""
+    return "none" if choice is NoneType else choice.__name__ if isinstance(choice, type) else str(choice)
 
 
 def workloads(asked: Namespace) -> int:
@@ -59,13 +67,12 @@ def _draw_demands(asked: Namespace) -> int:
 
     if not asked.draw:
         raise UserError("is missing", key="--draw", remedy=_DRAW)
-    target = Path(asked.draw)
-    if not target.parent.is_dir():
-        raise UserError("there is no such folder", file=target.parent, key="--draw")
+    target = _drawing(asked.draw)
     options = dict(map(_option, asked.sets))
     held = {} if "load" in options else {"holding": 31}
+    labels = [_label(text) for text in asked.demands]
     scenarios = {
-        text: scenario_from(
+        label if labels.count(label) == 1 else text: scenario_from(
             {
                 "name": "demands",
                 "cluster": {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}},
@@ -73,16 +80,19 @@ def _draw_demands(asked: Namespace) -> int:
                 "agents": ["tetris"],
             }
         )
-        for text in asked.demands
+        for label, text in zip(labels, asked.demands, strict=True)
     }
     from analysis.draw_demands import draw
 
-    try:
-        draw({text: build_workload(scenario, 0) for text, scenario in scenarios.items()}, target)
-    except ValueError as error:  # matplotlib's, about the ending
-        raise UserError(str(error), key="--draw", value=asked.draw) from None
+    draw({text: build_workload(scenario, 0) for text, scenario in scenarios.items()}, target)
     out.print(f"Drawing: {asked.draw}", markup=False, highlight=False, soft_wrap=True)
     return 0
+
+
+def _label(text: str) -> str:
+    """`openb` for `{openb: {path: ...}}`."""
+    value = _value(text, text)
+    return str(next(iter(value))) if isinstance(value, dict) and value else text
 
 
 def topology(asked: Namespace) -> int:
@@ -91,6 +101,7 @@ def topology(asked: Namespace) -> int:
     from fabric.topology import tier_rows
 
     options = dict(map(_option, asked.sets))
+    target = _drawing(asked.draw) if asked.draw else None
     file = Path(asked.name)
     if file.is_file() or file.suffix.lower() in (".csv", ".graphml"):
         network = build("file", path=file, **options)
@@ -112,9 +123,21 @@ def topology(asked: Namespace) -> int:
     if asked.draw:
         from analysis.draw_topology import draw
 
-        draw(network, Path(asked.draw))
+        draw(network, target)
         out.print(f"Drawing: {asked.draw}", markup=False, highlight=False, soft_wrap=True)
     return 0
+
+
+def _drawing(text: str) -> Path:
+    """The file to draw, found out before there is anything to draw."""
+    target = Path(text)
+    if target.suffix not in FORMATS:
+        raise UserError(
+            "is no format to draw in", key="--draw", value=text, remedy=f"End it with {', '.join(FORMATS)}."
+        )
+    if not target.parent.is_dir():
+        raise UserError("there is no such folder", file=target.parent, key="--draw", remedy="Make it, or name another.")
+    return target
 
 
 def _option(text: str) -> tuple[str, Any]:

@@ -14,16 +14,28 @@ def compare(asked: Namespace) -> int:
     from analysis.compare import Comparison
     from analysis.results import load_many
 
+    form = asked.format or _form(asked.out)
     comparison = Comparison(load_many(asked.results), asked.baseline, asked.metrics or None)
-    if asked.format == "terminal" and not asked.out:
+    if form == "terminal" and not asked.out:
         out.print(comparison.rich(out.width))
         return 0
-    text: str = getattr(comparison, "markdown" if asked.format == "terminal" else asked.format)()
+    text: str = getattr(comparison, "markdown" if form == "terminal" else form)()
     if asked.out:
         _write(Path(asked.out), text)
     else:
         print(text, end="")
     return 0
+
+
+def _form(out: str | None) -> str:
+    """What the ending of the file to write asks for."""
+    if not out:
+        return "terminal"
+    form = {".md": "markdown", ".csv": "csv", ".tex": "latex"}.get(Path(out).suffix)
+    if form is None:
+        remedy = "End it with .md, .csv or .tex, or say --format."
+        raise ResultsError("is no name that says the format", file=out, key="--out", remedy=remedy)
+    return form
 
 
 def _write(path: Path, text: str) -> None:

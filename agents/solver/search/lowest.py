@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -10,6 +9,8 @@ from functools import partial
 from threading import Lock
 from time import monotonic
 from typing import Generic, Protocol, TypeVar
+
+from simcore.cores import usable_cpus
 
 
 class Tried(Protocol):
@@ -69,8 +70,9 @@ def lowest(
                 if result.left == 0 and (not found or number < found[0]):
                     found[:] = [number]
 
-    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        futures = [pool.submit(work) for _ in range(workers or os.cpu_count() or 1)]
+    workers = workers or usable_cpus()
+    with ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(work) for _ in range(workers)]
         try:
             for future in futures:
                 future.result()

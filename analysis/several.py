@@ -36,14 +36,7 @@ def pooled(several: Sequence[Results]) -> tuple[pl.DataFrame, list[str]]:
             )
         )
     swept = list(dict.fromkeys(key for one in several for key in one.swept))
-    try:
-        runs = pl.concat(parts, how="diagonal_relaxed") if len(parts) > 1 else parts[0]
-    except pl.exceptions.PolarsError as error:
-        raise ResultsError(
-            f"these results do not go together: {str(error).splitlines()[0]}",
-            file=several[-1].folder,
-            remedy="Compare folders that the same version of Binwright wrote.",
-        ) from error
+    runs = joined(several, parts)
     if len(parts) > 1:
         one_run = ["scenario", *swept, "_agent", "seed"]
         runs = runs.unique([*one_run, "run"], keep="first", maintain_order=True)
@@ -58,3 +51,19 @@ def pooled(several: Sequence[Results]) -> tuple[pl.DataFrame, list[str]]:
         )
     keys = ["scenario", *swept] if runs["scenario"].n_unique() > 1 else swept
     return runs, keys
+
+
+def joined(several: Sequence[Results], parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """A frame from each of the results, one below the other; null where one has not the other's columns."""
+    import polars as pl
+
+    if len(parts) == 1:
+        return parts[0]
+    try:
+        return pl.concat(parts, how="diagonal_relaxed")
+    except pl.exceptions.PolarsError as error:
+        raise ResultsError(
+            f"these results do not go together: {str(error).splitlines()[0]}",
+            file=several[-1].folder,
+            remedy="Name folders that the same version of Binwright wrote.",
+        ) from error
