@@ -2,6 +2,7 @@
 
 gymnasium.make("binwright.environments:binwright/Fabric-v0", scenario="nara/table1")
 gymnasium.make_vec("binwright.environments:binwright/Fabric-v0", 64, scenario="nara/table1")
+gymnasium.make("binwright.environments:binwright/Numa-v0", scenario="quickstart", reward="delta")
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import gymnasium
 
 from agents.env import FabricEnv, FabricVector
+from agents.numa_env import NumaEnv, NumaVector
 from binwright.api import scenario as scenario_of
 from scenarios.schema import Scenario
 from scenarios.worlds import build_world
@@ -30,10 +32,27 @@ def fabric_vector(
     return FabricVector(build_world(_loaded(scenario, overrides)), num_envs, **options)
 
 
+def numa(scenario: str | Path | Scenario, overrides: Iterable[str] = (), **options: Any) -> NumaEnv:
+    """`binwright/Numa-v0`: see `NumaEnv` for the options."""
+    loaded = _loaded(scenario, overrides)
+    return NumaEnv(build_world(loaded), prices=loaded.hourly, **options)
+
+
+def numa_vector(
+    scenario: str | Path | Scenario, overrides: Iterable[str] = (), num_envs: int = 1, **options: Any
+) -> NumaVector:
+    """The same, many of them stepped together."""
+    loaded = _loaded(scenario, overrides)
+    return NumaVector(build_world(loaded), num_envs, prices=loaded.hourly, **options)
+
+
 def _loaded(scenario: str | Path | Scenario, overrides: Iterable[str]) -> Scenario:
     return scenario if isinstance(scenario, Scenario) else scenario_of(scenario, *overrides)
 
 
 gymnasium.register(
     "binwright/Fabric-v0", f"{__name__}:{fabric.__name__}", vector_entry_point=f"{__name__}:{fabric_vector.__name__}"
+)
+gymnasium.register(
+    "binwright/Numa-v0", f"{__name__}:{numa.__name__}", vector_entry_point=f"{__name__}:{numa_vector.__name__}"
 )

@@ -75,12 +75,6 @@ def has_any(free: Ints, server: int) -> bool:
 
 
 @kernel
-def is_chosen(room: Filling, server: int) -> bool:
-    """Was this server chosen for this request already?"""
-    return bool(room.chosen[server] == room.counts[3])
-
-
-@kernel
 def blocked_tier(
     routes: Routes, link_free: Ints, link_tier: Small, room: Filling, s: int, t: int, bandwidth: int, weighted: bool
 ) -> int:

@@ -255,23 +255,43 @@ def nalb(case: Case) -> Answer | None:
     return in_order(case, [vertex - case.topology.switches for vertex in order])
 
 
-def best_home(case: Case, stranded: Fraction = Fraction(1, 2)) -> Answer | None:
+def free_share(case: Case) -> Fraction:
+    """Of all servers together, the mean over the resources."""
+    free, capacity = (
+        [sum(column) for column in zip(*(node for server in servers for node in server), strict=True)]
+        for servers in (case.free, case.capacity)
+    )
+    each = [billionths(amount, total) for amount, total in zip(free, capacity, strict=True)]
+    return Fraction(sum(each), len(each) * 10**9)
+
+
+Weights: TypeAlias = dict[str, Fraction]
+BEST_HOME = {"links": Fraction(1), "uplinks": Fraction(1), "stranded": Fraction(1, 2)}
+"""Its weights that are not 0 by default."""
+
+
+def best_home(case: Case, **weights: Fraction) -> Answer | None:
     """The cheapest over all racks."""
-    found: list[tuple[Fraction, Answer]] = []
-    refusals: list[Answer | None] = []
+    every = from_every_rack(case, **weights)
+    found = [(cost, answer) for cost, answer in every if answer and not answer.tier]
+    return min(found, key=lambda pair: pair[0])[1] if found else every[0][1]
+
+
+def from_every_rack(case: Case, **weights: Fraction) -> list[tuple[Fraction, Answer | None]]:
+    """An answer for each as home, and what it costs."""
+    weights = BEST_HOME | weights
+    found = []
     for home in range(case.topology.racks):
-        strands: list[int] = []
-        answer = provision(case, nearest(case, home, stranded, strands))
-        if answer is None or answer.tier:
-            refusals.append(answer)
-        else:
-            wires = len(answer.links) * billionths(case.bandwidth, case.largest[1])
-            found.append((wires + stranded * sum(strands), answer))
-    return min(found, key=lambda pair: pair[0])[1] if found else refusals[0]
+        costs: list[Fraction] = []
+        answer = provision(case, nearest(case, home, weights, costs))
+        tiers = [case.topology.link_tier[link] for link in answer.links] if answer else []
+        wires = sum((weights["uplinks" if tier else "links"] for tier in tiers), Fraction(0))
+        found.append((sum(costs) + wires * billionths(case.bandwidth, case.largest[1]), answer))
+    return found
 
 
-def nearest(case: Case, home: int, stranded: Fraction, strands: list[int]) -> Pick:
-    """From this rack on; notes how much more each server has stranded."""
+def nearest(case: Case, home: int, weights: Weights, costs: list[Fraction]) -> Pick:
+    """From this rack on; notes what each server costs."""
     pod_of = case.topology.pod_of
 
     def pick(chosen: list[int], needed: list[int]) -> int | None:
@@ -280,8 +300,8 @@ def nearest(case: Case, home: int, stranded: Fraction, strands: list[int]) -> Pi
         working = [server for server in useful if works(server, chosen, needed)]
         if not working:
             return min(useful, key=lambda server: (away(server), case.rack[server], server), default=None)
-        best = min(working, key=lambda server: key(server, needed))
-        strands.append(growth(best, needed))
+        best = min(working, key=lambda server: key(server, chosen, needed))
+        costs.append(cost(best, chosen, needed))
         return best
 
     def away(server: int) -> int:
@@ -291,18 +311,27 @@ def nearest(case: Case, home: int, stranded: Fraction, strands: list[int]) -> Pi
     def gives(server: int, needed: list[int]) -> list[int]:
         return [min(free, need) for free, need in zip(case.there(server), needed, strict=True)]
 
-    def growth(server: int, needed: list[int]) -> int:
-        before = case.there(server)
-        after = [free - given for free, given in zip(before, gives(server, needed), strict=True)]
-        return apart(after) - apart(before)
+    def cost(server: int, chosen: list[int], needed: list[int]) -> Fraction:
+        given, wire = gives(server, needed), case.wire(server)
+        alone = not chosen and given == needed
+        before = shares(case.there(server))
+        after = shares([free - taken for free, taken in zip(case.there(server), given, strict=True)])
+        strands = max(after) - min(after) - (max(before) - min(before))
+        cuts = cut_off(sum(after), wire if alone else wire - case.bandwidth) - cut_off(sum(before), wire)
+        return (
+            weights["stranded"] * strands
+            + weights.get("cut_off", Fraction(0)) * cuts
+            + weights.get("leftover", Fraction(0)) * sum(after)
+        )
 
-    def apart(left: list[int]) -> int:
-        parts = [billionths(amount, size) for amount, size in zip(left, case.largest[0], strict=True)]
-        return max(parts) - min(parts)
+    def shares(left: list[int]) -> list[int]:
+        return [billionths(amount, size) for amount, size in zip(left, case.largest[0], strict=True)]
 
-    def key(server: int, needed: list[int]) -> tuple[int, bool, Fraction, int, int]:
-        given = sum(billionths(x, size) for x, size in zip(gives(server, needed), case.largest[0], strict=True))
-        value = stranded * growth(server, needed) - given
+    def cut_off(left: int, wire: int) -> int:
+        return left * (10**6 - billionths(max(0, wire), case.largest[1]) // 1000) // 10**6
+
+    def key(server: int, chosen: list[int], needed: list[int]) -> tuple[int, bool, Fraction, int, int]:
+        value = cost(server, chosen, needed) - sum(shares(gives(server, needed)))
         return away(server), gives(server, needed) != needed, value, case.rack[server], server
 
     def works(server: int, chosen: list[int], needed: list[int]) -> bool:

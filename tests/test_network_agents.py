@@ -26,7 +26,18 @@ from fabric.topology import Topology
 from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.vocabulary import Agent, Refusal, Request, View
-from tests.reference_network_agents import Answer, Case, best_home, nalb, nulb, random_servers, tetris
+from tests.reference_network_agents import (
+    Answer,
+    Case,
+    best_home,
+    billionths,
+    free_share,
+    from_every_rack,
+    nalb,
+    nulb,
+    random_servers,
+    tetris,
+)
 
 UNIT = 1_000_000
 NAMES = ("random", "tetris", "nulb", "nalb", "best-home")
@@ -155,13 +166,78 @@ def test_the_penalty_is_an_option(drawn: tuple[NetworkView, Request, Case], pena
         same(agent.decide(view, request), expected)
 
 
-@given(drawn=cases(), weight=st.sampled_from(["0", "0.5", "0.25", "3"]))
-@settings(max_examples=60)
-def test_the_weight_of_what_is_stranded_is_an_option(drawn: tuple[NetworkView, Request, Case], weight: str) -> None:
+WEIGHTS = st.fixed_dictionaries(
+    {name: st.sampled_from(["0", "0.5", "1", "0.125", "3"]) for name in ("links", "uplinks", "stranded")},
+    optional={name: st.sampled_from(["0.25", "1", "2.5"]) for name in ("cut_off", "leftover")},
+)
+
+
+@given(drawn=cases(), weights=WEIGHTS)
+@settings(max_examples=100)
+def test_the_weights_of_best_home_are_options(
+    drawn: tuple[NetworkView, Request, Case], weights: dict[str, str]
+) -> None:
     view, request, case = drawn
-    agent = make("best-home", stranded=float(weight))
+    options: dict[str, Any] = {name: float(weight) for name, weight in weights.items()}
+    agent = make("best-home", **options)
     agent.start(view, stream(0, "agent"))
-    same(agent.decide(view, request), best_home(case, Fraction(weight)))
+    same(agent.decide(view, request), best_home(case, **{name: Fraction(weight) for name, weight in weights.items()}))
+
+
+@given(
+    drawn=cases(),
+    asked=st.lists(st.tuples(st.integers(1, 40), st.integers(1, 8)), min_size=1, max_size=4),
+    reject=st.sampled_from(["0.25", "1", "1.5"]),
+    effort=st.sampled_from(["0", "0.5", "2"]),
+    spare=st.sampled_from(["0", "0.5", "2"]),
+)
+@settings(max_examples=60)
+def test_best_home_declines_what_takes_too_much(
+    drawn: tuple[NetworkView, Request, Case], asked: list[tuple[int, int]], reject: str, effort: str, spare: str
+) -> None:
+    """Nothing is applied, so every request meets the same network."""
+    view, request, case = drawn
+    agent = make("best-home", cut_off=1.0, reject=float(reject), effort=float(effort), spare=float(spare))
+    agent.start(view, stream(0, "agent"))
+    taken: list[int] = []
+    bound = Fraction(reject) + Fraction(spare) * free_share(case)
+    for index, (part, seconds) in enumerate(asked):
+        case.demand = tuple(amount * part // 40 for amount in request.demand)
+        size = sum(billionths(amount, of) for amount, of in zip(case.demand, case.largest[0], strict=True))
+        taken.append(size * seconds)
+        every = from_every_rack(case, cut_off=Fraction(1))
+        placed = [(cost, answer) for cost, answer in every if answer and not answer.tier]
+        expected, judged = every[0][1], Fraction(0)
+        if placed:
+            cost, expected = min(placed, key=lambda pair: pair[0])
+            judged = (size + Fraction(effort) * len(case.demand) * cost) * seconds
+        said = agent.decide(view, Request(index, 0.0, float(seconds), case.demand, False, request.bandwidth))
+        if judged * len(taken) > bound * sum(taken):
+            assert said == Refusal("declined")
+        else:
+            same(said, expected)
+
+
+def test_what_never_ends_is_not_declined() -> None:
+    view = rack_of([[10, 10], [10, 10]], [1, 1])
+    agent = make("best-home", reject=0.0)
+    agent.start(view, stream(0, "agent"))
+    forever = Request(0, 0.0, float("inf"), (UNIT, UNIT), False, 0)
+    assert isinstance(agent.decide(view, forever), Provisioned)
+    assert agent.decide(view, Request(1, 0.0, 1.0, (UNIT, UNIT), False, 0)) == Refusal("declined")
+    again = Request(1, 0.0, 1.0, (UNIT, UNIT), False, 0)
+    assert agent.decide(view, again) == agent.decide(view, again)
+
+
+def test_capacity_behind_a_full_link_is_left_for_requests_that_need_no_link() -> None:
+    """Both servers could take all of it; `cut_off` counts what is of no use to requests for several servers."""
+    view = rack_of([[10, 10], [10, 10]], [1, 0.2])
+    for cut_off, server in ((0.0, 0), (1.0, 1)):
+        agent = make("best-home", cut_off=cut_off)
+        agent.start(view, stream(0, "agent"))
+        placement = agent.decide(view, Request(0, 0.0, 1.0, (5 * UNIT, 5 * UNIT), False, UNIT // 10))
+        assert isinstance(placement, Provisioned)
+        assert [share[0] for share in placement.shares] == [server]
 
 
 # -- the rules, by example ---------------------------------------------------------------------------------------------
@@ -385,6 +461,7 @@ def test_needs_a_network(name: str) -> None:
         ("tetris", {"penalty": "90 percent"}, "penalty: "),
         ("best-home", {"stranded": -1}, "stranded: must be from 0"),
         ("best-home", {"stranded": float("nan")}, "stranded: must be from 0"),
+        ("best-home", {"reject": -1.0}, "reject: must be from 0"),
         ("feasible", {"agent": "best-fit"}, "agent: does not choose servers"),
         ("feasible", {"agent": "feasible"}, "agent: does not choose servers"),
         ("feasible", {"agent": "tetriz"}, "Did you mean 'tetris'"),

@@ -9,28 +9,39 @@ import numpy as np
 
 from agents.heuristics.network import Network, NetworkAgent, answered, largest, take, widest
 from fabric.filling import COMPLETE, GOES_ON, begin
-from fabric.network import NetworkView
+from fabric.network import NetworkView, Provisioned
 from fabric.routing import find_path
 from fabric.topology import Indices
 from simcore.errors import UserError
 from simcore.jit import kernel
-from simcore.vocabulary import Amounts, Ints
+from simcore.vocabulary import Amounts, Ints, Refusal, Request, View
 
 WHOLE = 1000
 """Weights are multiples of one part in this many."""
 NONE = -1
 MOST = np.iinfo(np.int64).max
+DECLINED = Refusal("declined")
+
+
+class Weights(NamedTuple):
+    """What counts how much, each a multiple of one part in WHOLE: see `BestHome`."""
+
+    links: int
+    uplinks: int
+    stranded: int
+    cut_off: int
+    leftover: int
 
 
 class Homes(NamedTuple):
     """`first`, `neighbour` and `via` are the topology's; `most` int64 [resources + 1] is the largest server, and the
-    capacity of its link; `weight` is that of what is stranded. The racks of pod p are `mates[pods[p]:pods[p + 1]]`,
-    int32 [racks]. The rest is scratch.
+    capacity of its link. `cost` int64 [1] is what the last answer costs, see `fill`. The racks of pod p are
+    `mates[pods[p]:pods[p + 1]]`, int32 [racks]. The rest is scratch.
 
     `able` int32 [servers] are the servers that may be chosen, rack by rack: those of rack r are
     `able[until[r]:until[r + 1]]`, `until` int32 [racks + 1]. In the same places `there` int64 [servers, resources] is
-    what they have free, `parts` the same as shares, `apart` int64 [servers] how much of it is stranded, and `wires`
-    int64 [servers] what their own links have free (of several, the widest).
+    what they have free, `parts` the same as shares, `apart` int64 [servers] how much of it is stranded, `behind` int64
+    [servers] how much is cut off, and `wires` int64 [servers] what their own links have free (of several, the widest).
 
     `joined` int64 [racks, 2] is the stamp of the filling that came by, and of how many of its servers it is known that
     the rack has working routes to them: -1 when one has none.
@@ -42,7 +53,8 @@ class Homes(NamedTuple):
     neighbour: Indices
     via: Indices
     most: Ints
-    weight: int
+    weights: Weights
+    cost: Ints
     pods: Indices
     mates: Indices
     able: Indices
@@ -50,6 +62,7 @@ class Homes(NamedTuple):
     there: Ints
     parts: Ints
     apart: Ints
+    behind: Ints
     wires: Ints
     joined: Ints
 
@@ -79,6 +92,7 @@ def find_able(homes: Homes, free: Ints, link_free: Ints, demand: Amounts, bandwi
                 for r in range(len(demand)):
                     parts[count, r] = share(there[count, r], homes.most[r])
                 homes.apart[count] = parts[count].max() - parts[count].min()
+                homes.behind[count] = cut_off(parts[count].sum(), wire, homes.most[-1])
                 homes.able[count], homes.wires[count] = server, wire
                 count += 1
         homes.until[rack + 1] = count
@@ -91,23 +105,34 @@ def share(amount: int, of: int) -> int:
 
 
 @kernel
-def worth(need: Ints, most: Ints, there: Ints, parts: Ints, apart: Ints, place: int) -> tuple[int, int, bool]:
-    """What the server at this place would give, how much more it would have stranded then, and whether the request is
+def cut_off(left: int, wire: int, most: int) -> int:
+    """Of what a server has left, the part that its link lacks to the widest: 0 of one with a whole link free."""
+    return left * (1000000 - share(max(0, wire), most) // 1000) // 1000000
+
+
+@kernel
+def worth(homes: Homes, place: int, bandwidth: int, first: bool) -> tuple[int, int, bool]:
+    """What the server at this place would give, what taking it costs (without links), and whether the request is
     complete.
 
-    Stranded is how much more it has left of one resource than of another.
+    Stranded is how much more it has left of one resource than of another; one server alone needs no link.
     """
-    given, complete, low, high = 0, True, MOST, 0
+    need, most, weights, there = homes.network.room.need, homes.most, homes.weights, homes.there
+    given, complete, low, high, total = 0, True, MOST, 0, 0
     for r in range(len(need)):
         amount, left = there[place, r], 0
         complete &= bool(amount >= need[r])
         if amount <= need[r]:
-            given += parts[place, r]
+            given += homes.parts[place, r]
         else:
             given += share(need[r], most[r])
             left = share(amount - need[r], most[r])
-        low, high = min(low, left), max(high, left)
-    return given, high - low - apart[place], complete
+        low, high, total = min(low, left), max(high, left), total + left
+    cost = weights.stranded * (high - low - homes.apart[place]) + weights.leftover * total
+    if weights.cut_off > 0:
+        wire = homes.wires[place] - (0 if first and complete else bandwidth)
+        cost += weights.cut_off * (cut_off(total, wire, most[-1]) - homes.behind[place])
+    return given, cost, complete
 
 
 @kernel
@@ -126,25 +151,23 @@ def joins(homes: Homes, link_free: Ints, rack: int, bandwidth: int, weighted: bo
 
 @kernel
 def next_server(homes: Homes, link_free: Ints, bandwidth: int, weighted: bool, home: int) -> tuple[int, int]:
-    """The nearest server that works, and what it strands: at home, in a neighbouring rack, or anywhere.
+    """The nearest server that works, and what it costs: at home, in a neighbouring rack, or anywhere.
 
-    Of these what completes the request, then what gives most, less what it strands; the first of equals, rack by rack.
+    Of these what completes the request, then what gives most, less what it costs; the first of equals, rack by rack.
     If none works, the first that would give anything; -1 without any.
     """
-    room, pod_of, most, weight = homes.network.room, homes.network.routes.pod_of, homes.most, homes.weight
-    able, until, there, parts, apart, wires = (
+    room, pod_of, able, until, wires = (
+        homes.network.room,
+        homes.network.routes.pod_of,
         homes.able,
         homes.until,
-        homes.there,
-        homes.parts,
-        homes.apart,
         homes.wires,
     )
-    need, chosen, first, stamp = room.need, room.chosen, room.counts[0] == 0, room.counts[3]
+    chosen, first, stamp = room.chosen, room.counts[0] == 0, room.counts[3]
     pod, joined = pod_of[home], True
     link = homes.network.routes.servers[room.servers[0], 1]
     linked = first or link < 0 or link_free[link] >= bandwidth  # only the first may be without
-    best, best_complete, best_value, best_growth, passed = NONE, False, 0, 0, NONE
+    best, best_complete, best_value, best_cost, passed = NONE, False, 0, 0, NONE
     for away in range(3):
         begin, end = home, home + 1
         if away == 1:
@@ -163,19 +186,19 @@ def next_server(homes: Homes, link_free: Ints, bandwidth: int, weighted: bool, h
                 server = int(able[place])
                 if chosen[server] == stamp:
                     continue
-                given, growth, complete = worth(need, most, there, parts, apart, place)
-                value = WHOLE * given - weight * growth
+                given, cost, complete = worth(homes, place, bandwidth, first)
+                value = WHOLE * given - cost
                 if given == 0 and not complete:
                     continue
                 if best >= 0 and (complete, value) <= (best_complete, best_value):
                     continue
                 # The first server needs a link, too, unless it completes the request.
                 if (complete and first) or (joined and wires[place] >= bandwidth):
-                    best, best_complete, best_value, best_growth = server, complete, value, growth
+                    best, best_complete, best_value, best_cost = server, complete, value, cost
                 elif passed < 0:
                     passed = server
         if best >= 0:
-            return best, best_growth
+            return best, best_cost
     return passed, 0
 
 
@@ -183,17 +206,20 @@ def next_server(homes: Homes, link_free: Ints, bandwidth: int, weighted: bool, h
 def fill(
     homes: Homes, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, home: int
 ) -> tuple[int, int]:
-    """Provision from this rack on: the status, as `choose` says it, and the cost."""
-    network = homes.network
+    """Provision from this rack on: the status, as `choose` says it, and the cost, WHOLE billions for a server."""
+    network, weights = homes.network, homes.weights
     begin(network.room, demand)
     status, cost = GOES_ON, 0
     while status == GOES_ON:
-        server, growth = next_server(homes, link_free, bandwidth, weighted, home)
+        server, more = next_server(homes, link_free, bandwidth, weighted, home)
         if server < 0:
             break
-        cost += homes.weight * growth
+        cost += more
         status = take(network, free, link_free, server, bandwidth, weighted)
-    return status, cost + WHOLE * network.room.counts[2] * share(bandwidth, homes.most[len(demand)])
+    links = 0
+    for j in range(network.room.counts[2]):
+        links += weights.links if network.link_tier[network.room.links[j]] == 0 else weights.uplinks
+    return status, cost + links * share(bandwidth, homes.most[-1])
 
 
 @kernel
@@ -223,27 +249,70 @@ def best_home(
         find_able(homes, free, link_free, demand, bandwidth, True)
         status, _ = fill(homes, free, link_free, demand, bandwidth, weighted, 0)
         return answered(homes.network, status)
-    status, _ = fill(homes, free, link_free, demand, bandwidth, weighted, best)
+    status, homes.cost[0] = fill(homes, free, link_free, demand, bandwidth, weighted, best)
     return answered(homes.network, status)
 
 
 class BestHome(NetworkAgent):
-    """The cheapest of one placement for each rack as home: links x bandwidth, and `stranded` times what it strands.
+    """The cheapest of one placement for each rack as home.
 
-    Both count in servers: a server's whole link reserved once is 1, a server with all of one resource left and nothing
-    of another is 1.
+    The cost is counted in servers. A server's whole link reserved once costs `links`, any other link as wide `uplinks`.
+    Every server taken costs `stranded` times what more it has left of one resource than of another, `cut_off` times
+    what more it has left without bandwidth to use it, and `leftover` times all that it has left.
+
+    With `reject`, a request is declined that takes more than so many times as much as requests do in the mean so far:
+    size x holding period, where the size of what is judged is that of the request and `effort` times its cost. While
+    the cluster is free, `spare` times as much more.
     """
 
     reference = "ours: docs/agents.md has the rule and the measurements"
     rule = best_home
 
-    def __init__(self, stranded: float = 0.5) -> None:
-        if not (isfinite(stranded) and 0 <= stranded <= WHOLE):
-            raise UserError(f"must be from 0 to {WHOLE}", key="stranded", value=stranded)
-        self.stranded = stranded
+    def __init__(
+        self,
+        links: float = 1.0,
+        uplinks: float = 1.0,
+        stranded: float = 0.5,
+        cut_off: float = 0.0,
+        leftover: float = 0.0,
+        reject: float | None = None,
+        effort: float = 0.5,
+        spare: float = 0.0,
+    ) -> None:
+        self.weights = Weights(
+            links=_parts("links", links),
+            uplinks=_parts("uplinks", uplinks),
+            stranded=_parts("stranded", stranded),
+            cut_off=_parts("cut_off", cut_off),
+            leftover=_parts("leftover", leftover),
+        )
+        self.reject = None if reject is None else _parts("reject", reject)
+        self.effort, self.spare = _parts("effort", effort), _parts("spare", spare)
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Forget what was asked for before."""
+        super().start(view, rng)
+        self._taken, self._asked, self._last = 0, 0, NONE
+
+    def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
+        """What the rule says, unless that takes too much."""
+        found = super().decide(view, request)
+        if self.reject is None or not isfinite(request.duration):
+            return found
+        homes: Homes = self._scratch
+        seconds, sizes = round(request.duration * 1e6), zip(request.demand, homes.most.tolist(), strict=False)
+        size = sum(share(amount, of) for amount, of in sizes) * WHOLE * WHOLE
+        if request.index != self._last:  # one that waits is asked about again
+            self._taken, self._asked, self._last = self._taken + size * seconds, self._asked + 1, request.index
+        if isinstance(found, Provisioned):
+            size += len(request.demand) * self.effort * int(homes.cost[0])
+            bound = self.reject * len(request.demand) * 10**9 + self.spare * _free(view)
+            if size * seconds * self._asked * WHOLE * len(request.demand) * 10**9 > bound * self._taken:
+                return DECLINED
+        return found
 
     def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Homes:
-        """The topology, and the weight as a whole number."""
+        """The topology, and room to work in."""
         topology, resources = view.topology, view.free.shape[2]
         pods = topology.pod_of[topology.pod_of >= 0]
         return Homes(
@@ -253,7 +322,8 @@ class BestHome(NetworkAgent):
             neighbour=topology.neighbour,
             via=topology.via,
             most=np.array(largest(view), np.int64),
-            weight=round(self.stranded * WHOLE),
+            weights=self.weights,
+            cost=np.zeros(1, np.int64),
             pods=np.concatenate([[0], np.cumsum(np.bincount(pods))]).astype(np.int32),
             mates=np.argsort(topology.pod_of, kind="stable")[topology.racks - len(pods) :].astype(np.int32),
             able=np.zeros(topology.servers + 1, np.int32),
@@ -261,6 +331,19 @@ class BestHome(NetworkAgent):
             there=np.zeros((topology.servers + 1, resources), np.int64),
             parts=np.zeros((topology.servers + 1, resources), np.int64),
             apart=np.zeros(topology.servers + 1, np.int64),
+            behind=np.zeros(topology.servers + 1, np.int64),
             wires=np.zeros(topology.servers + 1, np.int64),
             joined=np.zeros((topology.racks, 2), np.int64),
         )
+
+
+def _free(view: View) -> int:
+    """The share of every resource that all servers have free, added up."""
+    totals = zip(view.free.sum(axis=(0, 1)).tolist(), view.capacity.sum(axis=(0, 1)).tolist(), strict=True)
+    return sum(share(amount, of) for amount, of in totals)
+
+
+def _parts(name: str, weight: float) -> int:
+    if not (isfinite(weight) and 0 <= weight <= WHOLE):
+        raise UserError(f"must be from 0 to {WHOLE}", key=name, value=weight)
+    return round(weight * WHOLE)

@@ -2,4 +2,12 @@
 
 from simcore.registry import Registry
 
-TRAINERS = Registry("trainer", "binwright.trainers", {"nara": "agents.learned.nara.trainer:NaraTrainer"})
+TRAINERS = Registry(
+    "trainer",
+    "binwright.trainers",
+    {
+        "nara": "agents.learned.nara.trainer:NaraTrainer",
+        "fabric-rl": "agents.learned.fabric_rl.trainer:FabricTrainer",
+        "value-es": "agents.learned.value_es.trainer:ValueTrainer",
+    },
+)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabric.allowed import allow, homes, narrow
-from fabric.filling import begin, choose, filling
+from fabric.filling import Filling, begin, choose, filling
 from fabric.network import NetworkView, Provisioned, span
 from simcore.errors import UserError
 from simcore.jit import prepared
@@ -64,7 +64,7 @@ class Choosing(Agent):
             server = int(scores.argmax())
             status = self._take(view, request, server)
             if status:
-                return self._refusals[-1 - status] if status < 0 else self._placement(view)
+                return self._refusals[-1 - status] if status < 0 else provisioned(view, self.room)
             if self.feasible:
                 routes, bandwidth = view.routing.routes, request.bandwidth
                 self._narrow(
@@ -84,11 +84,12 @@ class Choosing(Agent):
             routes, view.link_free, tiers, view.free, self.room, server, request.bandwidth, view.weighted
         )
 
-    def _placement(self, view: NetworkView) -> Provisioned:
-        room = self.room
-        servers, shares, links, _ = room.counts.tolist()
-        chosen = room.servers[:servers].tolist()
-        places, amounts = room.places[:shares].tolist(), room.amounts[:shares].tolist()
-        given = tuple((server, node, tuple(part)) for (server, node), part in zip(places, amounts, strict=True))
-        nothing = ((chosen[0], 0, (0,) * len(room.need)),)
-        return Provisioned(given or nothing, tuple(room.links[:links].tolist()), servers, span(view.topology, chosen))
+
+def provisioned(view: NetworkView, room: Filling) -> Provisioned:
+    """The placement that was filled into `room`."""
+    servers, shares, links, _ = room.counts.tolist()
+    chosen = room.servers[:servers].tolist()
+    places, amounts = room.places[:shares].tolist(), room.amounts[:shares].tolist()
+    given = tuple((server, node, tuple(part)) for (server, node), part in zip(places, amounts, strict=True))
+    nothing = ((chosen[0], 0, (0,) * len(room.need)),)
+    return Provisioned(given or nothing, tuple(room.links[:links].tolist()), servers, span(view.topology, chosen))

@@ -1,0 +1,78 @@
+"""fabric-rl in use: the trained network's cheapest candidate, in one compiled call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from agents.learned.choosing import provisioned
+from agents.learned.fabric_rl.network import FEATURES, SHAPES, TERMS, Weights
+from agents.learned.fabric_rl.search import place, sight
+from agents.learned.tensors import find, fits, read
+from fabric.filling import COMPLETE, choose
+from fabric.network import NetworkView, Provisioned
+from simcore.errors import UserError
+from simcore.jit import prepared
+from simcore.vocabulary import Agent, Refusal, Request, View
+
+
+class FabricRL(Agent):
+    """Candidates for every rack as home, made and compared by a small network that an evolution strategy trained.
+
+    `weights` names shipped ones, `path` is a file that `binwright train` wrote. With `reject` it also rejects requests
+    that it could place, when they would take too much from those to come.
+    """
+
+    reference = "ours: docs/learned.md has the method and the measurements"
+
+    def __init__(self, weights: str = "alpha-uniform", path: str | None = None, reject: bool = False) -> None:
+        self._file, self._reject = find("fabric-rl", weights, path), reject
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Load the weights, make room to work in."""
+        if not isinstance(view, NetworkView):
+            raise UserError(
+                "fabric-rl takes servers from a network, and this cluster has none",
+                remedy="Give the cluster a network, or take another agent, such as best-fit.",
+            )
+        tensors, notes = read(self._file)
+        fits(self._file, notes, agent="fabric-rl", features=[*FEATURES, *TERMS], resources=list(view.resources))
+        if {name: array.shape for name, array in tensors.items()} != SHAPES:
+            raise UserError("not the weights of this network", file=self._file)
+        self._weights = Weights(**tensors)
+        self._sight = sight(view)
+        self._refusals = [Refusal(f"no path: {tier}") for tier in view.topology.tiers]
+        # Copies, because to numba what may not be written to is of another type than in training: compile once.
+        self._seen: tuple[Any, ...] = (view.free.copy(), view.link_free.copy(), np.zeros(len(view.resources), np.int64))
+        self._place = prepared(place, self._sight, self._weights, *self._seen, 1, 1.0, False, self._reject)
+
+    def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
+        """The cheapest candidate, if it is worth it."""
+        assert isinstance(view, NetworkView)
+        free, link_free, demand = self._seen
+        free[:], link_free[:], demand[:] = view.free, view.link_free, request.demand
+        status = self._place(
+            self._sight,
+            self._weights,
+            free,
+            link_free,
+            demand,
+            request.bandwidth,
+            request.duration,
+            view.weighted,
+            self._reject,
+        )
+        if status == COMPLETE:
+            return provisioned(view, self._sight.room)
+        return self._blamed(view, request) if status < 0 else None
+
+    def _blamed(self, view: NetworkView, request: Request) -> Refusal | None:
+        """For want of what the last candidate could not go on."""
+        room, routes, tiers = self._sight.room, view.routing.routes, view.topology.link_tier
+        left = np.flatnonzero(view.free.any(axis=(1, 2)) & (room.chosen != room.counts[3]))
+        if len(left) == 0:
+            return None
+        free, link_free, _ = self._seen
+        status = choose(routes, link_free, tiers, free, room, int(left[0]), request.bandwidth, view.weighted)
+        return self._refusals[-1 - status] if status < 0 else None

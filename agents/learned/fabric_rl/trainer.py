@@ -1,0 +1,164 @@
+"""Training fabric-rl: an evolution strategy whose candidates all meet the same requests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from agents.learned.fabric_rl.network import FEATURES, SIZE, TERMS, beginning, weights_of
+from agents.learned.fabric_rl.search import play, sight
+from agents.learned.tensors import Tensors
+from agents.learned.trainer import Trainer
+from agents.world import World
+from simcore.jit import prepared
+from simcore.record import PLACED
+from simcore.rng import stream
+from simcore.vocabulary import Floats, Workload
+
+TRAINING = 2**40
+"""Seeds of training requests start here: far from those of any scenario."""
+
+
+class FabricTrainer(Trainer):
+    """Mirrored Gaussian perturbations, their ranks as fitness, and Adam (Salimans et al. 2017, arXiv:1703.03864).
+
+    In every iteration `pairs` of candidates, w + e and w - e, all play the same `episodes`: the share `rejecting` of
+    these with the right to reject. Fitness is the mean acceptance, plus `use` times the mean share of the cluster in
+    use. Errors have the standard deviation `sigma`; the rate falls from `rate` to a tenth over `annealed` iterations.
+    What is validated is the mean of the weights over the last iterations (`memory` is the share kept of it).
+    """
+
+    score = "fitness"
+
+    def __init__(
+        self,
+        pairs: int = 12,
+        episodes: int = 24,
+        rejecting: float = 0.5,
+        use: float = 0.25,
+        sigma: float = 0.08,
+        rate: float = 0.03,
+        annealed: int = 150,
+        memory: float = 0.9,
+    ) -> None:
+        self._pairs, self._count, self._rejecting, self._use = pairs, episodes, rejecting, use
+        self._sigma, self._rate, self._annealed, self._memory = sigma, rate, annealed, memory
+
+    def begin(self, training: World, validation: World, seed: int, device: str) -> None:
+        """Begin near best-home."""
+        self._seed = seed
+        self._worlds = training, validation
+        workers = len(os.sched_getaffinity(0))
+        self._players = [[Player(world) for _ in range(workers)] for world in self._worlds]
+        self._resources = training.ledger().view.resources
+        self._mean = beginning(stream(seed, "train", "weights"))
+        self._average = self._mean.copy()
+        self._moments = np.zeros((2, SIZE))
+
+    def iterate(self, iteration: int) -> dict[str, float]:
+        """One generation."""
+        rng = stream(self._seed, "train", iteration)
+        seeds = TRAINING + rng.integers(2**40, size=self._count)
+        workloads = [self._worlds[0].draw(int(seed)) for seed in seeds]
+        errors = rng.normal(size=(self._pairs, SIZE))
+        errors = np.concatenate([errors, -errors])
+        rejecting = np.arange(self._count) < self._rejecting * self._count
+        scores = play_all(self._players[0], self._mean + self._sigma * errors, workloads, rejecting)
+        fitness = self._fitness(scores).mean(axis=1)
+        ranks = fitness.argsort(kind="stable").argsort(kind="stable") / (len(fitness) - 1) - 0.5
+        self._ascend(ranks @ errors / len(errors) / self._sigma, iteration)
+        acceptance = scores[:, :, 0].mean(axis=0)
+        return {
+            "acceptance": float(acceptance[~rejecting].mean()) if not rejecting.all() else 0.0,
+            "acceptance_rejecting": float(acceptance[rejecting].mean()) if rejecting.any() else 0.0,
+            "fitness": float(fitness.mean()),
+            "spread": float(fitness.std()),
+        }
+
+    def _fitness(self, scores: Floats) -> Floats:
+        found: Floats = scores[..., 0] + self._use * scores[..., 1:].mean(axis=-1)
+        return found
+
+    def _ascend(self, gradient: Floats, iteration: int) -> None:
+        """A step of Adam."""
+        first, second = 0.9, 0.99
+        rate = self._rate * 0.1 ** min(1.0, iteration / self._annealed)
+        self._moments[0] = first * self._moments[0] + (1 - first) * gradient
+        self._moments[1] = second * self._moments[1] + (1 - second) * gradient**2
+        mean, square = self._moments[0] / (1 - first**iteration), self._moments[1] / (1 - second**iteration)
+        self._mean += rate * mean / (np.sqrt(square) + 1e-8)
+        self._average = self._memory * self._average + (1 - self._memory) * self._mean
+
+    def validate(self, seeds: Sequence[int]) -> dict[str, float]:
+        """Every episode without rejecting, and with."""
+        workloads = [self._worlds[1].draw(seed) for seed in seeds]
+        found: dict[str, float] = {}
+        fitness = []
+        for reject, name in ((False, ""), (True, "_rejecting")):
+            flags = np.full(len(seeds), reject)
+            scores = play_all(self._players[1], self._average[None], workloads, flags)[0]
+            means = scores.mean(axis=0)
+            found[f"acceptance{name}"] = float(means[0])
+            for resource, share in zip(self._resources, means[1:].tolist(), strict=True):
+                found[f"allocation_{resource}{name}"] = share
+            fitness.append(float(self._fitness(scores).mean()))
+        weights = 1 - self._rejecting, self._rejecting
+        return {**found, "fitness": weights[0] * fitness[0] + weights[1] * fitness[1]}
+
+    def save(self) -> tuple[Tensors, dict[str, Any]]:
+        """The mean of the candidates, its own mean over time, and Adam's moments."""
+        return {"mean": self._mean.copy(), "average": self._average.copy(), "moments": self._moments.copy()}, {}
+
+    def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
+        """What `save` gave."""
+        self._mean, self._average, self._moments = (tensors[name] for name in ("mean", "average", "moments"))
+
+    def weights(self) -> tuple[Tensors, dict[str, Any]]:
+        """The mean over time."""
+        tensors = weights_of(self._average.copy())._asdict()
+        features, resources = [*FEATURES, *TERMS], list(self._resources)
+        return tensors, {"agent": "fabric-rl", "features": features, "resources": resources}
+
+
+class Player:
+    """Plays episodes of a world, one after the other."""
+
+    def __init__(self, world: World) -> None:
+        self.episodes = world.episodes(1)
+        self._sight = sight(self.episodes.view)
+
+    def play(self, flat: Floats, workload: Workload, reject: bool) -> list[float]:
+        """The share of requests placed, and of every resource in use, by weights in one vector."""
+        episodes = self.episodes
+        episodes.reset(0, workload)
+        self._sight.known[:] = 0.0
+        weights = weights_of(flat)
+        arguments = episodes.rules, episodes.state, episodes.filling, self._sight, weights, reject
+        while not prepared(play, *arguments)(*arguments):
+            episodes.make_space()
+            arguments = episodes.rules, episodes.state, episodes.filling, self._sight, weights, reject
+        state = episodes.state
+        decisions = max(1, int(state.at[0, 2]))
+        placed = int((state.outcome[0, : len(workload)] == PLACED).sum())
+        return [placed / max(1, len(workload)), *(state.sums[0] / decisions / episodes.rules.total).tolist()]
+
+
+def play_all(players: Sequence[Player], vectors: Floats, workloads: Sequence[Workload], reject: Any) -> Floats:
+    """What every vector [n, SIZE] makes of every workload, float64 [n, workloads, 1 + resources], on all processors.
+
+    `reject` bool [workloads] says where they have the right to.
+    """
+
+    def part(number: int) -> list[tuple[int, list[list[float]]]]:
+        return [
+            (row, [players[number].play(vectors[row], *each) for each in zip(workloads, reject.tolist(), strict=True)])
+            for row in range(number, len(vectors), len(players))
+        ]
+
+    with ThreadPoolExecutor(len(players)) as pool:
+        found = dict(pair for some in pool.map(part, range(len(players))) for pair in some)
+    return np.array([found[row] for row in range(len(vectors))])

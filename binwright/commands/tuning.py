@@ -1,0 +1,78 @@
+"""`tune`: finds the numeric options with which an agent does best in a scenario."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from binwright.commands.console import out
+from simcore.errors import UserError
+
+
+def tune(asked: Namespace) -> int:
+    """`binwright tune FILE --agent AGENT --param OPTION=LOW..HIGH ...`."""
+    from binwright.api import default_folder
+    from binwright.api import tune as search
+    from scenarios.load import load_scenario
+
+    scenario = load_scenario(asked.file, asked.sets)
+    folder = Path(asked.out or default_folder(scenario) / "tuning")
+    columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("runs", total=None)
+
+        def watch(row: dict[str, Any]) -> None:
+            progress.console.print(_said(row, asked.metric), highlight=False, markup=False, soft_wrap=True)
+
+        found = search(
+            scenario,
+            agent=_agent(asked.agent),
+            params=_params(asked.params),
+            metric=asked.metric,
+            rounds=asked.rounds,
+            population=asked.population,
+            seeds=asked.seeds,
+            held_out=asked.held_out,
+            seed=asked.seed,
+            jobs=asked.jobs,
+            out=folder,
+            watch=watch,
+            finished=lambda row: progress.advance(task),
+        )
+    out.print(found.comparison.rich(out.width))
+    out.print((folder / "tuned.yaml").read_text("utf-8"), end="", markup=False, highlight=False, soft_wrap=True)
+    where = f"Answer: {folder}/tuned.yaml. Log: {folder}/log.parquet. Held-out runs: {folder}/held-out"
+    out.print(where, markup=False, highlight=False, soft_wrap=True)
+    return 0
+
+
+def _agent(text: str) -> Any:
+    """A name, or a mapping in YAML."""
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        remedy = "Write a name, or '{name: {option: value}}'."
+        raise UserError("is no agent", key="--agent", value=text, remedy=remedy) from None
+
+
+def _params(texts: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, between = text.partition("=")
+        if not equals or name in found:
+            problem = "this option has a range already" if equals else "is no range of an option"
+            raise UserError(problem, key="--param", value=text, remedy="Write it once, as in stranded=0..2.")
+        found[name] = between
+    return found
+
+
+def _said(row: dict[str, Any], metric: str) -> str:
+    options = ", ".join(f"{key} {value:g}" for key, value in list(row.items())[6:])
+    name = "held out" if row["split"] == "validation" else f"round {row['step']}" if row["step"] else "as it is"
+    gained = f"{metric} {row[metric]:.4g} ({row['gain']:+.4f})"
+    return f"{name}: {gained}, {row['seconds']:.0f} s of runs{': ' * bool(options)}{options}"

@@ -1,0 +1,293 @@
+"""fabric-rl: its features and scores against plain Python, its use in the engine against its training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import binwright as bw
+from agents import AGENTS
+from agents.learned.fabric_rl.network import FEATURES, HIDDEN, SIZE, STYLES, TERMS, beginning, rejects, weights_of
+from agents.learned.fabric_rl.search import best_in, look, sight
+from agents.learned.fabric_rl.trainer import FabricTrainer, Player
+from agents.learned.tensors import read, write
+from fabric.cluster import NEVER, Cluster
+from fabric.filling import GOES_ON, begin, choose
+from fabric.network import NetworkLedger, NetworkView
+from fabric.routing import find_route
+from scenarios.build import build_ledger, build_pacing, build_workload
+from scenarios.load import load_scenario
+from scenarios.worlds import build_world
+from simcore.engine import Simulation, play
+from simcore.errors import UserError
+from simcore.record import PLACED
+from simcore.rng import stream
+from simcore.vocabulary import Ints
+from tests.test_episodes import SHAPES, UNIT
+from tests.test_train import TINY, interrupted, sound
+
+
+def squashed(value: float) -> float:
+    return value / (1 + value) if value < np.inf else 1.0
+
+
+def slow(
+    view: NetworkView,
+    free: Ints,
+    link_free: Ints,
+    demand: list[int],
+    need: list[int],
+    chosen: list[int],
+    bandwidth: int,
+) -> dict[int, dict[str, float]]:
+    """The features of every server that may be chosen, said one by one; without those of the request alone."""
+    net, resources = view.topology, range(len(demand))
+    most = view.capacity.sum(axis=1).max(axis=0).tolist()
+    own = {server: int(net.server_link[server]) for server in range(net.servers)}
+    widest = max((int(net.link_capacity[link]) for link in own.values() if link >= 0), default=1)
+    there = free.sum(axis=1)
+    able = [
+        s
+        for s in range(net.servers)
+        if there[s].any() and ((there[s] >= demand).all() or own[s] < 0 or link_free[own[s]] >= bandwidth)
+    ]
+
+    def over(servers: list[int]) -> float:
+        shares = [sum(int(there[s, r]) for s in servers) / need[r] for r in resources if need[r] > 0]
+        return squashed(min(shares, default=np.inf))
+
+    def pod(server: int) -> int:
+        return int(net.pod_of[net.rack_of[server]])
+
+    found = {}
+    for s in able:
+        complete = all(there[s, r] >= need[r] for r in resources)
+        reached = all(find_route(view.routing.routes, link_free, other, s, bandwidth, False) >= 0 for other in chosen)
+        alone = not chosen and complete
+        linked = own[s] < 0 or link_free[own[s]] >= bandwidth
+        given = sum(min(there[s, r], need[r]) / most[r] for r in resources)
+        if s in chosen or not reached or not (linked or alone) or (given == 0 and not complete):
+            continue
+        before = [there[s, r] / most[r] for r in resources]
+        left = [(there[s, r] - min(there[s, r], need[r])) / most[r] for r in resources]
+        wire = max(0, link_free[own[s]]) / widest if own[s] >= 0 else 1.0
+        after = wire if alone else wire - bandwidth / widest
+        between = [e for e in range(net.links) if net.link_ends[e].max() < net.switches]
+        up = [e for e in between if net.rack_of[s] in net.link_ends[e]]
+        racks = {int(net.rack_of[other]) for other in chosen}
+        found[s] = {
+            "given": given,
+            "completes": float(complete),
+            "least left": min(left),
+            "most left": max(left),
+            "least free": min(before),
+            "most free": max(before),
+            "link before": wire,
+            "link after": after,
+            "usable after": min(*left, after),
+            "usable before": min(*before, wire),
+            "growth of stranded": max(left) - min(left) - (max(before) - min(before)),
+            "bandwidth": bandwidth / widest,
+            "needed before": squashed(max(need[r] / most[r] for r in resources) / 2),
+            "needed after": squashed(max((need[r] - min(need[r], there[s, r])) / most[r] for r in resources) / 2),
+            "rack over needed": over([t for t in able if net.rack_of[t] == net.rack_of[s]]),
+            "pod over needed": over([t for t in able if pod(t) == pod(s)]),
+            "uplinks": sum(max(0, link_free[e]) for e in up) / sum(net.link_capacity[e] for e in up) if up else 1.0,
+            "new rack": float(bool(chosen) and int(net.rack_of[s]) not in racks),
+            "new pod": float(bool(chosen) and pod(s) not in {pod(other) for other in chosen}),
+            "first": float(not chosen),
+            "bound after": max(left) * (1 - after),
+            "bound before": max(before) * (1 - wire),
+        }
+    return found
+
+
+@given(shape=st.sampled_from(SHAPES), seed=st.integers(0, 2**32))
+@settings(max_examples=60, deadline=None)
+def test_the_features_are_these(shape: Any, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    capacity = rng.integers(1, 4, (shape.topology.servers, 1, 2))
+    view = _view(shape, capacity)
+    free = rng.integers(0, capacity + 1)
+    link_free = rng.integers(0, view.link_capacity // UNIT * 4 + 1) * UNIT // 4
+    demand: Any = rng.integers(0, 8, 2)
+    bandwidth = int(rng.integers(0, 4)) * UNIT // 4
+    seen, weights = sight(view), weights_of(rng.normal(size=SIZE))
+    look(seen, free, link_free, demand, bandwidth)
+    begin(seen.room, demand)
+    chosen: list[int] = []
+    while True:
+        need = seen.room.need.tolist()
+        expected = slow(view, free, link_free, demand.tolist(), need, chosen, bandwidth)
+        works = []
+        for rack in range(view.topology.racks):
+            server, liked, cost = best_in(seen, weights, link_free, rack, bandwidth, False, 0)
+            mine = [s for s in expected if view.topology.rack_of[s] == rack]
+            if server < 0:
+                assert mine == []
+                continue
+            works.append(server)
+            assert sorted(seen.described[: len(mine)].tolist()) == mine
+            for n in range(len(mine)):
+                features = dict(zip(FEATURES, seen.features[n].tolist(), strict=True))
+                wanted = expected[int(seen.described[n])]
+                assert {name: features[name] for name in wanted} == pytest.approx(wanted, abs=1e-9)
+            scores = [scored(weights, seen.features[n]) for n in range(len(mine))]
+            np.testing.assert_allclose(seen.scores[: len(mine)], scores, atol=1e-9)
+            best = int(np.argmax([score[0] for score in seen.scores[: len(mine)]]))
+            assert (server, liked, cost) == (seen.described[best], seen.scores[best, 0], seen.scores[best, STYLES])
+        if not works:
+            return
+        server = int(rng.choice(works))
+        routes, tiers = view.routing.routes, view.topology.link_tier
+        if choose(routes, link_free, tiers, free, seen.room, server, bandwidth, False) != GOES_ON:
+            return
+        chosen.append(server)
+
+
+def _view(shape: Any, capacity: Ints) -> NetworkView:
+    cluster = Cluster(("a", "b"), capacity, (NEVER, NEVER), capacity[0])
+    return NetworkLedger(cluster, shape).view
+
+
+def scored(weights: Any, x: Any) -> Any:
+    straight = x @ weights.server
+    return straight[HIDDEN:] + np.maximum(straight[:HIDDEN] + weights.bias, 0) @ weights.out
+
+
+def test_it_rejects_by_these_terms() -> None:
+    rng = np.random.default_rng(0)
+    said = []
+    for _ in range(50):
+        weights, terms = weights_of(rng.normal(size=SIZE)), rng.normal(size=len(TERMS))
+        straight = terms @ weights.reject + weights.reject_bias
+        said.append(rejects(weights, terms))
+        assert said[-1] == (straight[-1] + np.maximum(straight[:-1], 0) @ weights.reject_out > 0)
+    assert 0 < sum(said) < 50
+
+
+def test_it_begins_with_what_is_good_already() -> None:
+    weights = weights_of(beginning(np.random.default_rng(0)))
+    assert not weights.out.any()
+    assert weights.server[FEATURES.index("completes"), HIDDEN] > 2.5
+    assert [part.base is not None for part in weights] == [True] * len(weights)
+
+
+# -- in use ----------------------------------------------------------------------------------------------------------
+
+
+def saved(file: Path, flat: Any) -> Path:
+    trainer = FabricTrainer()
+    world = build_world(load_scenario("nara/train-fabric-rl"))
+    trainer.begin(world, world, 0, "cpu")
+    _, notes = trainer.weights()
+    write(file, weights_of(flat)._asdict(), notes)
+    return file
+
+
+@pytest.mark.parametrize("reject", [False, True])
+@pytest.mark.parametrize("routes", ["hops", "weighted"])
+def test_in_the_engine_it_places_as_in_training(tmp_path: Path, reject: bool, routes: str) -> None:
+    scenario = load_scenario("nara/train-fabric-rl", ["workload.requests=60", f"cluster.network.routes={routes}"])
+    rng = np.random.default_rng(5)
+    flat = beginning(rng) + 0.3 * rng.normal(size=SIZE)
+    path = saved(tmp_path / "mine.safetensors", flat)
+    player = Player(build_world(scenario))
+    for seed in (3, 4):
+        agent = AGENTS.load("fabric-rl")(path=str(path), reject=reject)
+        simulation = Simulation(build_workload(scenario, seed), build_ledger(scenario), pacing=build_pacing(scenario))
+        agent.start(simulation.view, stream(seed, "agent"))
+        play(simulation, agent)
+        outcome = simulation.record.outcome[:60]
+        found = player.play(flat, build_workload(scenario, seed), reject)
+        state = player.episodes.state
+        assert state.outcome[0, :60].tolist() == outcome.tolist()
+        assert found[0] == (outcome == PLACED).mean()
+        view = simulation.view
+        assert isinstance(view, NetworkView)
+        assert np.array_equal(state.free[0], view.free)
+        assert np.array_equal(state.link_free[0], view.link_free)
+
+
+def test_it_says_why_it_rejects(tmp_path: Path) -> None:
+    scenario = load_scenario("nara/train-fabric-rl", ["workload.requests=60", "workload.bandwidth=[0.9, 1.0]"])
+    workload = build_workload(scenario, 0)
+    workload.demand[:5] = 0
+    path = saved(tmp_path / "mine.safetensors", beginning(np.random.default_rng(0)))
+    reasons = {}
+    for reject in (False, True):
+        simulation = Simulation(workload, build_ledger(scenario), pacing=build_pacing(scenario))
+        agent = AGENTS.load("fabric-rl")(path=str(path), reject=reject)
+        agent.start(simulation.view, stream(0, "agent"))
+        play(simulation, agent)
+        record = simulation.record
+        assert (record.outcome[:5] == PLACED).all()
+        reasons[reject] = {record.reasons[code] for code in record.reason[record.outcome[:60] != PLACED].tolist()}
+    assert reasons[False]
+    assert all(reason.startswith("no path: ") for reason in reasons[False])
+    assert "agent declined" in reasons[True]
+
+
+def test_weights_for_something_else_are_refused(tmp_path: Path) -> None:
+    path = saved(tmp_path / "mine.safetensors", beginning(np.random.default_rng(0)))
+    tensors, notes = read(path)
+    kind = AGENTS.load("fabric-rl")
+    view = build_ledger(load_scenario("nara/train-fabric-rl")).view
+    other = tmp_path / "other.safetensors"
+    for name, wrong, match in (
+        ("resources", ["gpu"], "another resources"),
+        ("features", ["given"], "another features"),
+        ("agent", "nara", "another agent"),
+    ):
+        write(other, tensors, {**notes, name: wrong})
+        with pytest.raises(UserError, match=match):
+            kind(path=str(other)).start(view, stream(0, "agent"))
+    write(other, {**tensors, "bias": np.zeros(3)}, notes)
+    with pytest.raises(UserError, match="not the weights of this network"):
+        kind(path=str(other)).start(view, stream(0, "agent"))
+    with pytest.raises(UserError, match="this cluster has none"):
+        kind(path=str(path)).start(build_ledger(load_scenario("quickstart")).view, stream(0, "agent"))
+    with pytest.raises(UserError, match="no weights of that name"):
+        kind(weights="alpha-unifrom")
+
+
+# -- training --------------------------------------------------------------------------------------------------------
+
+LEARN = {
+    "agent": {"fabric-rl": {"pairs": 2, "episodes": 2, "annealed": 4}},
+    "iterations": 4,
+    "validation": {"every": 2, "episodes": 3},
+}
+
+
+def test_an_interrupted_training_goes_on_exactly(tmp_path: Path) -> None:
+    scenario = bw.scenario({**TINY, "train": LEARN})
+    log = bw.train(scenario, out=tmp_path / "whole")
+    assert {"acceptance", "acceptance_rejecting", "allocation_cpu_rejecting", "spread"} <= set(log.columns)
+    with pytest.raises(KeyboardInterrupt):
+        bw.train(scenario, out=tmp_path / "parts", watch=interrupted(2))
+    bw.train(scenario, out=tmp_path / "parts")
+    assert sound(tmp_path / "parts") == sound(tmp_path / "whole")
+    path = tmp_path / "parts" / "seed-0" / "best.safetensors"
+    results = bw.run(bw.scenario({**TINY, "agents": [{"fabric-rl": {"path": str(path)}}]}), out=tmp_path / "run")
+    assert len(results.done) == 1
+
+
+def test_the_shipped_weights_beat_best_home() -> None:
+    scenario = load_scenario("nara/train-fabric-rl")
+    found = dict.fromkeys(("best-home", "fabric-rl"), 0)
+    for name in found:
+        for seed in range(500, 540):
+            simulation = Simulation(
+                build_workload(scenario, seed), build_ledger(scenario), pacing=build_pacing(scenario)
+            )
+            agent = AGENTS.load(name)()
+            agent.start(simulation.view, stream(seed, "agent"))
+            play(simulation, agent)
+            found[name] += int((simulation.record.outcome == PLACED).sum())
+    assert found["fabric-rl"] > found["best-home"]

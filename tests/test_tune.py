@@ -1,0 +1,218 @@
+"""`binwright tune`: finds what is there to be found, goes on when interrupted, and everything that can go wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+
+import binwright as bw
+from binwright.cli import INTERRUPTED, MISTAKE, main
+from scenarios.cma import Cma
+from scenarios.tune import Range
+from simcore.errors import UserError
+from simcore.rng import stream
+
+AGENT = '''
+from binwright import Agent
+
+
+class Share(Agent):
+    """Takes requests of up to `most` cpu on the first server; anything else is given up."""
+
+    reference = "a test"
+
+    def __init__(self, most: int = 1, near: float = 0.5, note: str = "", flag: bool = False, free: float | None = None):
+        if near > 5:
+            raise ValueError
+        self.most, self.near = most, near
+
+    def decide(self, view, request):
+        fits = (view.free[0, 0] >= request.demand).all()
+        return request.on(0, 0) if fits and request.demand[0] <= self.most * 1_000_000 else None
+'''
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    """One large server; everything fits, so taking all of it is best."""
+    (tmp_path / "share.py").write_text(AGENT)
+    data = {
+        "cluster": {"servers": 1, "node": {"cpu": 1000}},
+        "workload": {
+            "requests": 30,
+            "arrivals": {"poisson": {"every": 10}},
+            "flavours": [{"cpu": cpu} for cpu in (1, 2, 3, 4, 5, 6, 7, 8)],
+            "lifetimes": {"fixed": 10},
+        },
+        "agents": ["first-fit"],
+    }
+    file = tmp_path / "tiny.yaml"
+    file.write_text(yaml.safe_dump(data))
+    return file
+
+
+def quick(file: Path, **more: Any) -> Any:
+    """A search of a few seconds."""
+    settings: dict[str, Any] = {"rounds": 6, "population": 6, "seeds": 2, "held_out": 6, "jobs": 1}
+    settings |= {"params": {"most": "1..8"}, "out": file.parent / "tuning"} | more
+    return bw.tune(file, agent=f"{file.parent}/share.py:Share", **settings)
+
+
+def test_it_finds_what_is_best_and_says_by_how_much(tiny: Path) -> None:
+    seen: list[dict[str, Any]] = []
+    found = quick(tiny, watch=seen.append)
+    [options] = found.agent.values()
+    assert options["most"] == 8
+    assert isinstance(options["most"], int)
+    row = found.comparison.frame.row(1, named=True)
+    assert (row["agent"], row["verdict"], row["mean"]) == ("share.py:Share tuned", "better", 1.0)
+    assert found.log["step"].to_list() == [0, 1, 2, 3, 4, 5, 6, 6]
+    assert found.log["split"].to_list() == ["train"] * 7 + ["validation"]
+    assert found.log["seconds"].is_sorted()
+    assert found.log["acceptance"][-1] == 1.0
+    assert [row["step"] for row in seen] == found.log["step"].to_list()
+    folder = tiny.parent / "tuning"
+    assert pl.read_parquet(folder / "log.parquet").equals(found.log)
+    written = yaml.safe_load((folder / "tuned.yaml").read_text())
+    assert written == {"agents": [found.agent]}
+    again = bw.scenario({**yaml.safe_load(tiny.read_text()), **written})
+    assert bw.run(again, out=tiny.parent / "again").done["acceptance"].to_list() == [1.0]
+    assert not list(folder.rglob("*.unfinished"))
+
+
+def test_less_may_be_better(tiny: Path) -> None:
+    found = quick(tiny, metric="servers_used", rounds=3)
+    assert next(iter(found.agent.values()))["most"] == 1
+
+
+def test_the_same_again_runs_nothing_again(tiny: Path) -> None:
+    first = quick(tiny)
+    journals = {file: file.read_text() for file in tiny.parent.rglob("journal.jsonl")}
+    second = quick(tiny)
+    assert {file: file.read_text() for file in tiny.parent.rglob("journal.jsonl")} == journals
+    assert second.agent == first.agent
+    assert second.log.equals(first.log)
+
+
+def test_interrupted_it_keeps_what_is_known_and_goes_on(
+    tiny: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    straight = quick(tiny, out=tiny.parent / "straight")
+    asked = [str(tiny), "--agent", f"{tiny.parent}/share.py:Share", "--param", "most=1..8", "--jobs", "1"]
+    asked += [
+        "--rounds",
+        "6",
+        "--population",
+        "6",
+        "--seeds",
+        "2",
+        "--held-out",
+        "6",
+        "--out",
+        str(tiny.parent / "cut"),
+    ]
+    real, told = Cma.tell, []
+
+    def tell(self: Cma, *arguments: Any) -> None:
+        told.append(arguments)
+        if len(told) == 3:
+            raise KeyboardInterrupt
+        real(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Cma, "tell", tell)
+        assert main(["tune", *asked]) == INTERRUPTED
+    assert "goes on from here" in capsys.readouterr().err
+    assert pl.read_parquet(tiny.parent / "cut" / "log.parquet")["step"].to_list() == [0, 1, 2]
+    assert (tiny.parent / "cut" / "tuned.yaml").read_text().startswith("# round 2 of 6")
+    assert main(["tune", *asked]) == 0
+    said = capsys.readouterr()
+    assert "share.py:Share tuned" in said.out
+    assert "round 6: acceptance" in said.err
+    assert (tiny.parent / "cut" / "tuned.yaml").read_text() == (tiny.parent / "straight" / "tuned.yaml").read_text()
+    assert pl.read_parquet(tiny.parent / "cut" / "log.parquet").drop("seconds").equals(straight.log.drop("seconds"))
+    assert main(["figures", str(tiny.parent / "cut"), "--kind", "learning", "--out", str(tiny.parent / "a.png")]) == 0
+    assert (tiny.parent / "a.png").stat().st_size > 5000
+
+
+def test_a_candidate_that_fails_is_the_worst(tiny: Path) -> None:
+    code = AGENT.replace("fits = (", "assert self.most < 7\n        fits = (")
+    (tiny.parent / "share.py").write_text(code)
+    found = quick(tiny, rounds=8)
+    assert next(iter(found.agent.values()))["most"] == 6
+    (tiny.parent / "share.py").write_text(AGENT.replace("fits = (", "assert False\n        fits = ("))
+    with pytest.raises(UserError, match="no run finished: "):
+        quick(tiny)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"params": {}}, "there is nothing to tune"),
+        ({"params": {"mist": "1..8"}}, "param mist: unknown option\n  Did you mean 'most'"),
+        ({"params": {"note": "1..8"}}, "param note: this option is no number"),
+        ({"params": {"flag": "0..1"}}, "param flag: this option is no number"),
+        ({"params": {"near": "1..1"}}, r"param near: this range is empty \(got '1..1'\)"),
+        ({"params": {"near": (2, 1)}}, "param near: this range is empty"),
+        ({"params": {"near": "0..inf"}}, "param near: this range is empty"),
+        ({"params": {"near": "1-2"}}, r"param near: is no range \(got '1-2'\)\n  Write near=0..4"),
+        ({"params": {"near": "0..2:log"}}, "param near: 0 and less have no logarithm"),
+        ({"metric": "acceptence"}, "metric: there is no such metric.*\n  Did you mean 'acceptance'"),
+        ({"metric": "offered"}, "metric: nobody knows whether more of it is better"),
+        ({"rounds": 0}, "rounds: is too few"),
+        ({"population": 3}, "population: is too few"),
+        ({"jobs": 0}, "jobs: is no number of runs"),
+    ],
+)
+def test_mistakes(tiny: Path, changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=f"(?s){message}"):
+        quick(tiny, **changed)
+    assert not (tiny.parent / "tuning" / "tuned.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--agent", "best-hume", "--param", "stranded=0..1"], "unknown agent"),
+        (["--agent", "{a", "--param", "stranded=0..1"], "--agent: is no agent"),
+        (["--agent", "best-home", "--param", "stranded"], "--param: is no range of an option"),
+        (["--agent", "best-home", "--param", "reject=0..1", "--param", "reject=0..2"], "has a range already"),
+        (["--agent", "best-home", "--param", "stranded=0..2000"], "stranded: must be from 0 to 1000"),
+        (["--agent", "feasible", "--param", "agent=0..1"], "param agent: this option is no number"),
+    ],
+)
+def test_mistakes_on_the_command_line(
+    more: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["tune", "nara/table1", *more, "--out", str(tmp_path / "out")]) == MISTAKE
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_range_reaches_its_ends() -> None:
+    plain, tens = Range("a", 0.0, 4.0, False, False), Range("a", 0.01, 1.0, True, False)
+    assert [plain.at(place) for place in (-1, 0, 0.25, 1, 2)] == [0, 0, 1, 4, 4]
+    assert [tens.at(place) for place in (0, 0.5, 1)] == [0.01, 0.1, 1]
+    assert [Range("a", 1, 8, False, True).at(place) for place in (0, 0.5, 1)] == [1, 4, 8]
+    for each in (plain, tens):
+        assert each.at(each.place(0.3)) == pytest.approx(0.3, rel=1e-3)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_cma_finds_the_bottom_of_a_valley(turned: bool) -> None:
+    """A hundred times as steep one way as another, along the axes or not, with noise that ranks hardly notice."""
+    turn = np.linalg.qr(stream(1, "turn").standard_normal((4, 4)))[0] if turned else np.eye(4)
+    aim, noise = np.array([0.3, 0.6, 0.5, 0.4]), stream(2, "noise")
+    cma = Cma(np.full(4, 0.5), 0.2, 12, stream(0, "cma"))
+    for _ in range(60):
+        points = cma.ask()
+        assert points.min() >= 0
+        assert points.max() <= 1
+        distances = (((points - aim) @ turn.T) ** 2 * [1, 10, 100, 1000]).sum(axis=1)
+        cma.tell(points, -distances + 1e-9 * noise.standard_normal(12))
+    assert np.abs(cma.mean - aim).max() < 0.01
