@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.results import Results
 from scenarios.batch import Batch
-from scenarios.load import load_scenario, scenario_from
+from scenarios.load import load_scenario, load_to_run, scenario_from
 from scenarios.schema import Scenario
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def run(
     """
     if isinstance(scenario, Scenario) and overrides:
         raise TypeError("a loaded scenario takes no overrides: give them to binwright.scenario(...)")
-    given = scenario if isinstance(scenario, Scenario) else load_scenario(scenario, overrides)
+    given = scenario if isinstance(scenario, Scenario) else load_to_run(scenario, overrides)
     return Batch(given, out or default_folder(given)).run(
         fresh=fresh, jobs=jobs, on=on, engine=engine, finished=finished
     )

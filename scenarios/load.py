@@ -24,17 +24,16 @@ def load_scenario(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
     """The scenario in a file, or the shipped one of that name, under overrides like `cluster.servers=100`."""
     file = _find(path)
     source = read(file)
-    overrides = list(overrides)
     for override in overrides:
         source.override(override)
     source.data.setdefault("name", file.stem)
-    scenario = validate(source)
-    _heard(scenario, overrides)
-    return scenario
+    return validate(source)
 
 
-def _heard(scenario: Scenario, overrides: Iterable[str]) -> None:
-    """Refuse overrides that the sweep overrides again at every point."""
+def load_to_run(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
+    """As `load_scenario`, for all points of the sweep: overrides that it overrides again at every point are refused."""
+    overrides = list(overrides)
+    scenario = load_scenario(path, overrides)
     for override in overrides:
         key = override.partition("=")[0].strip()
         for swept in (*scenario.sweep.product, *scenario.sweep.zip):
@@ -44,6 +43,7 @@ def _heard(scenario: Scenario, overrides: Iterable[str]) -> None:
                     file=f"--set {override}",
                     remedy="Set `sweep=null` as well, or change the sweep.",
                 )
+    return scenario
 
 
 def scenario_from(data: Mapping[str, Any]) -> Scenario:

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from scenarios.build import build_agent, build_cluster, build_expansion, build_faults, build_overflow, build_workload
-from scenarios.load import load_scenario, resolved, scenario_from, shipped
+from scenarios.load import load_scenario, load_to_run, resolved, scenario_from, shipped
 from scenarios.plan import plan, points
 from scenarios.reference import json_schema, reference
 from scenarios.schema_workload import Generated, Trace
@@ -342,8 +342,8 @@ def test_overrides(file: Path) -> None:
 def test_an_override_that_the_sweep_undoes_is_refused(file: Path, key: str) -> None:
     file.write_text(TRACE)
     with pytest.raises(ScenarioError, match=r"the sweep sets cluster\.servers at every point"):
-        load_scenario(file, [key, "sweep.product.cluster.servers=[1, 2]"])
-    load_scenario(file, ["cluster.servers=100", "sweep=null"])
+        load_to_run(file, [key, "sweep.product.cluster.servers=[1, 2]"])
+    assert load_to_run(file, ["cluster.servers=100", "sweep=null"]).cluster.servers == 100
 
 
 def test_an_agent_of_ones_own(tmp_path: Path, file: Path) -> None:

@@ -53,12 +53,12 @@ def _batches(asked: Namespace) -> list[Batch]:
     """The batches of all files, each with a folder of its own."""
     from binwright.api import as_overrides, default_folder
     from scenarios.batch import Batch
-    from scenarios.load import load_scenario
+    from scenarios.load import load_to_run
 
     overrides = as_overrides(asked.sets, asked.agents, asked.seeds)
     batches: dict[Path, Batch] = {}
     for file in asked.files:
-        scenario = load_scenario(file, overrides)
+        scenario = load_to_run(file, overrides)
         folder = Path(asked.out or ".") / scenario.name if len(asked.files) > 1 and asked.out else asked.out
         batch = Batch(scenario, folder or default_folder(scenario))
         other = batches.setdefault(batch.folder.absolute(), batch)
