@@ -30,19 +30,7 @@ def kernel(function: F) -> F:
     numba takes kept code for stale when the function's own file changed; the kernels that it calls are compiled into
     it, so here it is stale when their files changed, too.
     """
-    return _kept(function, numba.njit(cache=True, nogil=True)(function))
-
-
-def bare(function: F) -> F:
-    """A kernel that counts no references to arrays: for those that take many, make none, and return none.
-
-    To count them takes two locked additions for each array at each call, most of the time of a search that consists of
-    many short calls with a network's tuples of arrays. Whoever calls it keeps the arrays.
-    """
-    return _kept(function, cast(Any, numba.njit)(cache=True, nogil=True, _nrt=False)(function))
-
-
-def _kept(function: F, compiled: Any) -> F:
+    compiled = numba.njit(cache=True, nogil=True)(function)
     code = function.__code__
     called = {_stamps.get(id(function.__globals__.get(name)), "") for name in code.co_names}
     source = Path(code.co_filename).read_bytes()

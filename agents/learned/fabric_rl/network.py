@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simcore.jit import bare
+from simcore.jit import kernel
 from simcore.vocabulary import Floats, Ints
 
 FEATURES = (
@@ -87,13 +87,13 @@ def beginning(rng: np.random.Generator) -> Floats:
     return flat
 
 
-@bare
+@kernel
 def squashed(value: float) -> float:
     """0 for nothing, towards 1 for much."""
     return value / (1.0 + value) if value < np.inf else 1.0
 
 
-@bare
+@kernel
 def score(server: Floats, bias: Floats, out: Floats, x: Floats, count: int, hidden: Floats, y: Floats) -> None:
     """Write to `y` float64 [any, STYLES + 1] how much each style likes the first `count` servers with these features
     `x` float64 [any, features], and what they cost; `hidden` is scratch."""
@@ -118,7 +118,7 @@ def score(server: Floats, bias: Floats, out: Floats, x: Floats, count: int, hidd
                     y[n, column] += excited * out[unit, column]
 
 
-@bare
+@kernel
 def rejects(weights: Weights, terms: Floats) -> bool:
     """Is a placement with these `TERMS` not worth what it takes from those to come?"""
     total = weights.reject_bias[DOUBTS]
@@ -133,7 +133,7 @@ def rejects(weights: Weights, terms: Floats) -> bool:
     return bool(total > 0)
 
 
-@bare
+@kernel
 def describe(
     x: Floats, n: int, need: Ints, most: Ints, parts: Floats, place: int, wire: float, bandwidth: float, first: bool
 ) -> tuple[bool, float]:

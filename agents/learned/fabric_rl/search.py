@@ -27,7 +27,7 @@ from fabric.filling import COMPLETE, GOES_ON, Filling, begin, choose, filling
 from fabric.network import NetworkView
 from fabric.routing import Routes, find_path
 from fabric.topology import Indices, Small
-from simcore.jit import bare, kernel
+from simcore.jit import kernel
 from simcore.vocabulary import Amounts, Floats, Ints
 
 DECLINED = 0
@@ -120,7 +120,7 @@ def sight(view: NetworkView) -> Sight:
     )
 
 
-@bare
+@kernel
 def look(sight: Sight, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> float:
     """Write all that is the same for the whole request; returns the share of the cluster that is free."""
     resources, most, count = len(demand), sight.most, 0
@@ -157,7 +157,7 @@ def look(sight: Sight, free: Ints, link_free: Ints, demand: Amounts, bandwidth: 
     return rest / resources
 
 
-@bare
+@kernel
 def joins(sight: Sight, link_free: Ints, rack: int, bandwidth: int, weighted: bool) -> bool:
     """Has this rack a working path to the racks of all servers chosen so far? Asks for each only once."""
     room, joined = sight.room, sight.joined
@@ -170,7 +170,7 @@ def joins(sight: Sight, link_free: Ints, rack: int, bandwidth: int, weighted: bo
     return bool(joined[rack, 1] >= 0)
 
 
-@bare
+@kernel
 def enough(need: Ints, most: Ints, gives: Floats) -> float:
     """How much of what is needed this gives, of the scarcest resource, squashed."""
     least = np.inf
@@ -180,7 +180,7 @@ def enough(need: Ints, most: Ints, gives: Floats) -> float:
     return squashed(least)
 
 
-@bare
+@kernel
 def best_in(
     sight: Sight, weights: Weights, link_free: Ints, rack: int, bandwidth: int, weighted: bool, style: int
 ) -> tuple[int, float, float]:
@@ -223,7 +223,7 @@ def best_in(
     return best, best_score, best_cost
 
 
-@bare
+@kernel
 def next_server(
     sight: Sight, weights: Weights, link_free: Ints, home: int, bandwidth: int, weighted: bool, style: int
 ) -> tuple[int, float]:
@@ -247,7 +247,7 @@ def next_server(
     return best, best_cost
 
 
-@bare
+@kernel
 def fill(
     sight: Sight,
     weights: Weights,
@@ -272,7 +272,7 @@ def fill(
     return status, total + weights.links[0] * room.counts[2] * bandwidth / sight.most[len(demand)]
 
 
-@bare
+@kernel
 def place(
     sight: Sight,
     weights: Weights,
@@ -313,7 +313,7 @@ def place(
     return COMPLETE
 
 
-@bare
+@kernel
 def size_of(sight: Sight, demand: Amounts) -> float:
     """In servers, the mean over the resources."""
     size = 0.0
@@ -322,7 +322,7 @@ def size_of(sight: Sight, demand: Amounts) -> float:
     return size / len(demand)
 
 
-@bare
+@kernel
 def remember(sight: Sight, demand: Amounts, duration: float) -> None:
     """Count this request among those that this run has been asked for."""
     sight.known[0] += 1.0
@@ -330,7 +330,7 @@ def remember(sight: Sight, demand: Amounts, duration: float) -> None:
     sight.known[2] += size_of(sight, demand)
 
 
-@bare
+@kernel
 def weigh(sight: Sight, demand: Amounts, bandwidth: int, cost: float) -> None:
     """Write the `TERMS` of the candidate in `sight.room`: volume is the logarithm of duration times size, each
     relative to the mean so far."""
