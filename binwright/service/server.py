@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Callable, Iterable
 from ipaddress import ip_address
 from pathlib import Path
 
 from binwright.service.limits import Limits, changed
+from simcore.cores import usable_cpus
 from simcore.errors import UserError
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -42,7 +42,7 @@ def serve(
         raise UserError("other machines may not use this without a token", key="--host", value=host, remedy=remedy)
     if not isinstance(limits, Limits):
         limits = changed(limits)
-    workers = len(os.sched_getaffinity(0)) if workers is None else workers
+    workers = usable_cpus() if workers is None else workers
     if workers < 1:
         raise UserError("are too few", key="--workers", value=workers, remedy="Give a number from 1.")
     try:

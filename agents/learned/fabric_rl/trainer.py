@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -14,6 +13,7 @@ from agents.learned.fabric_rl.search import play, sight
 from agents.learned.tensors import Tensors
 from agents.learned.trainer import Trainer
 from agents.world import World
+from simcore.cores import usable_cpus
 from simcore.jit import prepared
 from simcore.record import PLACED
 from simcore.rng import stream
@@ -52,7 +52,7 @@ class FabricTrainer(Trainer):
         """Begin near best-home."""
         self._seed = seed
         self._worlds = training, validation
-        workers = len(os.sched_getaffinity(0))
+        workers = usable_cpus()
         self._players = [[Player(world) for _ in range(workers)] for world in self._worlds]
         self._resources = training.ledger().view.resources
         self._mean = beginning(stream(seed, "train", "weights"))

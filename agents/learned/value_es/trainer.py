@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,9 @@ from agents.learned.trainer import Trainer
 from agents.learned.value_es.agent import NODES, check_servers
 from agents.learned.value_es.value import HIDDEN, INPUTS, KNOWN, SIZE, TERMS, value_es
 from agents.world import World
+from fabric.ledger import Ledger
 from fabric.numa_episodes import CompiledSimulation, Replay, play_compiled
+from simcore.cores import usable_cpus
 from simcore.engine import Overflow
 from simcore.errors import UserError
 from simcore.rng import stream
@@ -134,14 +136,9 @@ class ValueTrainer(Trainer):
                 ledger = world.ledger()
                 simulation = CompiledSimulation(workload, ledger, Overflow("drop"))
                 agent = AGENTS.load("best-fit")()
-                total = int(ledger.view.capacity[:, :, 0].sum())
+                wanted = share * int(ledger.view.capacity[:, :, 0].sum())
                 largest = int(workload.demand[:, 0].max(initial=1))
-
-                def missing() -> int:
-                    left = share * total - int(ledger.used()[0])  # noqa: B023  # called at once
-                    return max(1, int(left // largest)) if left > 0 else 0  # noqa: B023
-
-                play_compiled(simulation, agent, missing)
+                play_compiled(simulation, agent, partial(_missing, ledger, wanted, largest))
                 simulation.overflow = world.overflow
                 found.append(Replay(simulation))
         return found
@@ -175,6 +172,12 @@ class ValueTrainer(Trainer):
         return {"weights": self._average * self._scale}, notes
 
 
+def _missing(ledger: Ledger, wanted: float, largest: int) -> int:
+    """After how many more placements, at least, so much of the first resource is in use; 0 once it is."""
+    left = wanted - int(ledger.used()[0])
+    return max(1, int(left // largest)) if left > 0 else 0
+
+
 def play_all(replays: Sequence[Replay], rules: Sequence[Compiled]) -> Floats:
     """Requests placed, float64 [rules, replays], on all processors."""
     placed = np.empty((len(rules), len(replays)))
@@ -182,6 +185,6 @@ def play_all(replays: Sequence[Replay], rules: Sequence[Compiled]) -> Floats:
     def play_one(number: int) -> None:
         placed[:, number] = [replays[number].placed(rule) for rule in rules]
 
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with ThreadPoolExecutor(usable_cpus()) as pool:
         list(pool.map(play_one, range(len(replays))))
     return placed
