@@ -50,7 +50,7 @@ class Comparison:
         self,
         results: Results | Sequence[Results],
         baseline: str | None = None,
-        metrics: Sequence[str] | None = None,
+        metrics: Sequence[str] | str | None = None,
     ) -> None:
         import polars as pl
 
@@ -63,7 +63,10 @@ class Comparison:
         if metrics is None:
             self.metrics = worth_showing(done, resources, tiers)
         else:
-            self.metrics = [chosen(name, done, resources, tiers) for name in dict.fromkeys(metrics)]
+            self.metrics = [
+                chosen(name, done, resources, tiers)
+                for name in dict.fromkeys([metrics] if isinstance(metrics, str) else metrics)
+            ]
         self._cells = Cells(runs, self.keys)
         named = (runs["agent"] == self.baseline) | (runs["_agent"] == self.baseline)
         self._base = self._bases(runs.filter(named)["agent"].unique().to_list())

@@ -104,7 +104,7 @@ class Results:
 
         return Table(self)
 
-    def compare(self, baseline: str | None = None, metrics: Sequence[str] | None = None) -> Comparison:
+    def compare(self, baseline: str | None = None, metrics: Sequence[str] | str | None = None) -> Comparison:
         """Every agent's difference to the baseline (default: the first agent), paired by seed."""
         from analysis.compare import Comparison
 

@@ -247,12 +247,19 @@ def test_an_agent_alone_has_its_means(tmp_path: Path) -> None:
     assert "Nothing is there to compare with" in found.legend
 
 
-def test_when_every_run_failed_there_is_nothing_to_compare(tmp_path: Path) -> None:
+def test_when_every_run_failed_there_is_nothing_to_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = Comparison(results(tmp_path, [failed("a", 0), failed("b", 0)]))
     assert found.markdown() == "No run finished: there is nothing to compare.\n"
     assert len(found.frame) == 0
     rendered(found, 80)
     assert r"\bottomrule" in found.latex()
+    assert main(["compare", str(tmp_path)]) == 2
+    assert "every run failed" in capsys.readouterr().err
+
+
+def test_one_metric_may_be_named_without_a_list(tmp_path: Path) -> None:
+    found = Comparison(results(tmp_path, runs({"a": [0.5], "b": [0.6]})), metrics="acceptance")
+    assert found.frame["metric"].unique().to_list() == ["acceptance"]
 
 
 MISTAKES: list[tuple[list[dict[str, Any]], dict[str, Any], str]] = [

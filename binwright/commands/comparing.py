@@ -15,7 +15,15 @@ def compare(asked: Namespace) -> int:
     from analysis.results import load_many
 
     form = asked.format or _form(asked.out)
-    comparison = Comparison(load_many(asked.results), asked.baseline, asked.metrics or None)
+    results = load_many(asked.results)
+    if all(each.done.is_empty() for each in results):
+        first = results[0]
+        raise ResultsError(
+            f"there is nothing to compare: every run failed, the first with {first.failed['error'][0]}",
+            file=first.folder,
+            remedy="Mend what failed, and run the scenario again.",
+        )
+    comparison = Comparison(results, asked.baseline, asked.metrics or None)
     if form == "terminal" and not asked.out:
         out.print(comparison.rich(out.width))
         return 0
