@@ -18,6 +18,7 @@ from scenarios.build import build_agent, build_ledger, build_workload, content_o
 from scenarios.engines import Engine, check_engine
 from scenarios.execute import cache_of
 from scenarios.load import resolved
+from scenarios.lock import lock
 from scenarios.plan import Run, plan
 from scenarios.schema import Scenario
 from simcore.errors import ResultsError, UserError
@@ -127,7 +128,7 @@ class Batch:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             journal = self._journal.open("a+", encoding="utf-8")
-            _lock(journal, self.folder)
+            lock(journal, self.folder)
             for left in (self.folder / "details").glob(".*.parquet.*"):
                 left.unlink(missing_ok=True)  # half a file of a run that was killed
             unfinished = self.folder / "scenario.unfinished"
@@ -187,18 +188,3 @@ def run_batches(
             record[task.batch](row)
             finished(row)
     return [Results(batch.folder) for batch in batches]
-
-
-def _lock(journal: TextIO, folder: Path) -> None:
-    """Two commands that write into one folder would spoil each other's results; the lock ends with the process."""
-    try:
-        import fcntl
-    except ImportError:  # not on this system
-        return
-    try:
-        fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        journal.close()
-        raise ResultsError(
-            "another run is writing here", file=folder, remedy="Wait for it, or name another folder with --out."
-        ) from None

@@ -14,6 +14,7 @@ from agents.learned.trainer import device_for
 from agents.learned.training import Course, Row, Training, forget, write_log
 from scenarios.build import build_workload
 from scenarios.explain import explain
+from scenarios.lock import lock
 from scenarios.options import check_options
 from scenarios.schema import FIXED, Scenario
 from scenarios.schema_train import Train
@@ -33,15 +34,18 @@ def train(
     course = course_of(scenario)
     log = pl.DataFrame()
     try:
-        for seed in range(spec.seed, spec.seed + spec.seeds):
-            own = folder / f"seed-{seed}"
-            if fresh:
-                forget(own)
-            training = Training(course, own, seed)
-            try:
-                training.run(watch)
-            finally:
-                log = _gathered(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / ".lock").open("a") as file:
+            lock(file, folder)
+            for seed in range(spec.seed, spec.seed + spec.seeds):
+                own = folder / f"seed-{seed}"
+                if fresh:
+                    forget(own)
+                training = Training(course, own, seed)
+                try:
+                    training.run(watch)
+                finally:
+                    log = _gathered(folder)
     except OSError as error:
         remedy = "Name another folder with --out."
         raise ResultsError(f"cannot be written: {error.strerror}", file=error.filename, remedy=remedy) from None

@@ -19,7 +19,7 @@ from agents.learned.training import forget
 from binwright.cli import main
 from scenarios.load import load_scenario, shipped
 from scenarios.training import course_of
-from simcore.errors import ScenarioError, UserError
+from simcore.errors import ResultsError, ScenarioError, UserError
 
 TINY: dict[str, Any] = {
     "name": "tiny",
@@ -237,3 +237,13 @@ def test_train_changes_no_run() -> None:
 def test_every_trainer_is_used_by_a_shipped_scenario() -> None:
     used = {load_scenario(name).train.agent.chosen[0] for name in shipped() if load_scenario(name).train}  # type: ignore[union-attr]
     assert used == set(TRAINERS)
+
+
+def test_two_trainings_never_share_a_folder(tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    with (tmp_path / ".lock").open("a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(ResultsError, match="another run is writing here"):
+            bw.train(tiny(), out=tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == [".lock"]
+    assert len(bw.train(tiny(iterations=1), out=tmp_path)) == 2
