@@ -13,9 +13,10 @@ from fabric.cluster import Cluster
 from fabric.ledger import Ledger, read_only
 from fabric.routing import Routing
 from fabric.topology import Topology
+from fabric.virtual import check_embedding
 from simcore.errors import InfeasiblePlacement, LedgerError
 from simcore.faults import Kind
-from simcore.vocabulary import Ints, Placement, Request, Share, View
+from simcore.vocabulary import Ints, Placement, Request, Share, View, VirtualNetwork
 
 FAILED = -1
 """What a link out of service has free: not enough for anything, not even for a request without bandwidth."""
@@ -59,7 +60,7 @@ class NetworkLedger(Ledger):
         topology = self.topology = routing.topology
         self._link_free = topology.link_capacity.copy()
         self._wires = self._link_free.data
-        self._wired: dict[int, tuple[tuple[int, ...], int]] = {}
+        self._wired: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}  # links, and the quanta held on each
         self._cuts: dict[int, int] = {}  # links out of service, and for how many reasons
         self._tier = topology.link_tier.data
         self.notes: list[tuple[int, ...]] = []
@@ -78,16 +79,23 @@ class NetworkLedger(Ledger):
         )
 
     def apply(self, request: Request, placement: Placement) -> None:
-        """Take shares and links. Raises `InfeasiblePlacement` when they break a rule or do not fit."""
+        """Take shares and links. Raises `InfeasiblePlacement` when they break a rule or do not fit.
+
+        A virtual network is checked from its machines on (`fabric.virtual`).
+        """
         if request.index in self._held:
             raise LedgerError(f"request {request.index} is placed already")
-        if type(placement) is not Provisioned:
-            placement = self._connected(request, placement)
-        shares, links, bandwidth = placement.shares, placement.links, request.bandwidth
+        if request.network is not None:
+            placement, wanted = self._embedded(request.network, placement)
+        else:
+            if type(placement) is not Provisioned:
+                placement = self._connected(request, placement)
+            wanted = (request.bandwidth,) * len(placement.links)
+        shares, links = placement.shares, placement.links
         wires = self._wires
-        for link in links:
-            if wires[link] < bandwidth:
-                why = "failed" if wires[link] == FAILED else f"{wires[link]} free, {bandwidth} are wanted"
+        for link, amount in zip(links, wanted, strict=True):
+            if wires[link] < amount:
+                why = "failed" if wires[link] == FAILED else f"{wires[link]} free, {amount} are wanted"
                 raise InfeasiblePlacement(f"link {link} has {why}")
         missing = list(request.demand)
         for _, _, amounts in shares:
@@ -97,16 +105,24 @@ class NetworkLedger(Ledger):
             raise InfeasiblePlacement(f"its shares leave {missing} of the demand to be given")
         self._take(shares)
         tier = self._tier
-        counts = [0] * len(self.topology.tiers)
-        for link in links:
-            wires[link] -= bandwidth
-            counts[tier[link]] += 1
+        reserved = [0] * len(self.topology.tiers)
+        for link, amount in zip(links, wanted, strict=True):
+            wires[link] -= amount
+            reserved[tier[link]] += amount
         room = self.room
         for r, amount in enumerate(request.demand):
             room[r] -= amount
         self._held[request.index] = shares
-        self._wired[request.index] = links, bandwidth
-        self.notes.append((request.index, placement.servers, placement.span, *(bandwidth * count for count in counts)))
+        self._wired[request.index] = links, wanted
+        self.notes.append((request.index, placement.servers, placement.span, *reserved))
+
+    def _embedded(self, network: VirtualNetwork, placement: Placement) -> tuple[Provisioned, tuple[int, ...]]:
+        """A virtual network's checked placement as plain numbers, and what it reserves on each link."""
+        found = check_embedding(self.topology, network, placement, self._servers, self._nodes)
+        servers = list(dict.fromkeys(server for server, _, _ in found.shares))
+        links = tuple(map(int, found.links))
+        where = Provisioned(found.shares, links, len(servers), span(self.topology, servers))
+        return where, tuple(map(int, found.amounts))
 
     def _connected(self, request: Request, placement: object) -> Provisioned:
         """A placement of plain numbers whose links connect its servers, with each link once."""
@@ -149,10 +165,9 @@ class NetworkLedger(Ledger):
         for _, _, amounts in shares:
             for r, amount in enumerate(amounts):
                 room[r] += amount
-        links, bandwidth = self._wired.pop(row)
         wires = self._wires
-        for link in links:
-            wires[link] += bandwidth
+        for link, amount in zip(*self._wired.pop(row), strict=True):
+            wires[link] += amount
 
     def parts(self, kind: Kind) -> int:
         """How many parts of a kind there are that can fail."""
@@ -245,8 +260,8 @@ class NetworkLedger(Ledger):
         """Conservation of servers and links, recomputed from every placement held."""
         super().check()
         free = self.topology.link_capacity.copy()
-        for links, bandwidth in self._wired.values():
-            free[list(links)] -= bandwidth
+        for links, amounts in self._wired.values():
+            free[list(links)] -= np.array(amounts, np.int64)
             if not self._cuts.keys().isdisjoint(links):
                 raise LedgerError("a link that has failed carries something")
         if free.min(initial=0) < 0:

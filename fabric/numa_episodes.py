@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import inf
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from fabric.ledger import Ledger
 from fabric.numa_loop import (
     ALL,
     ANSWERED,
+    ASK,
     BROKEN,
     CHANGE,
     COUNTERS,
@@ -26,13 +27,14 @@ from fabric.numa_loop import (
     TAIL,
     Requests,
     State,
+    given,
     go,
 )
 from simcore.engine import Overflow, Simulation
 from simcore.errors import InfeasiblePlacement
 from simcore.jit import callback
 from simcore.record import PENDING, PLACED
-from simcore.vocabulary import Agent, Compiled, Placement, Request, Workload
+from simcore.vocabulary import Agent, Compiled, Ints, Placement, Request, Workload
 
 
 class CompiledSimulation(Simulation):
@@ -181,28 +183,82 @@ class Replay:
     """
 
     def __init__(self, simulation: CompiledSimulation) -> None:
-        self._requests, state = simulation._requests, simulation._state
+        self._requests, self._state = simulation._requests, simulation._state
         self._mode = MODES.index(simulation.overflow.mode)
+        self._start = self._copied()
+        self._answered = int(self._state.at[ANSWERED])
+
+    @property
+    def capacity(self) -> Ints:
+        """Of the cluster, int64 [servers, nodes, resources]."""
+        return self._state.capacity
+
+    @property
+    def requests(self) -> int:
+        """How many requests can be asked about."""
+        return len(self._requests.rows)
+
+    def _copied(self) -> tuple[tuple[Any, Any], ...]:
+        """Everything that an answer looks at, and how it is now."""
+        state = self._state
         ends = int(state.at[ENDS])
         changing = state.free, state.at, state.now, state.due[:ends], state.holder[:ends]
-        self._kept = tuple((array, array.copy()) for array in changing)
-        self._state = state
+        return tuple((array, array.copy()) for array in changing)
+
+    def _go(self, rule: Compiled, answers: int, ahead: bool = False) -> int:
+        """As `fabric.numa_loop.go`; returns its status."""
+        resources = self._state.free.shape[2]
+        decide = as_argument(rule.scan, resources, len(rule.weights))
+        status: int = go(decide, rule.weights, self._requests, self._state, self._mode, inf, answers, ahead)[1]
+        return status
+
+    def _placed(self) -> int:
+        answered = self._state.sequence[self._answered : self._state.at[ANSWERED]]
+        return int((self._state.outcome[answered] == PLACED).sum())
 
     def placed(self, rule: Compiled) -> int:
         """How many requests a rule places until the end."""
-        for array, kept in self._kept:
-            array[:] = kept
-        state, resources = self._state, self._state.free.shape[2]
-        before = int(state.at[ANSWERED])
-        go(
-            as_argument(rule.scan, resources, len(rule.weights)),
-            rule.weights,
-            self._requests,
-            state,
-            self._mode,
-            inf,
-            -1,
-            False,
-        )
-        answered = state.sequence[before : state.at[ANSWERED]]
-        return int((state.outcome[answered] == PLACED).sum())
+        _restore(self._start)
+        self._go(rule, -1)
+        return self._placed()
+
+    def staying(self) -> Ints:
+        """Of the answers of what was played last, the numbers of those whose requests are still there at its end."""
+        state = self._state
+        answered = state.sequence[self._answered : state.at[ANSWERED]]
+        return np.flatnonzero(np.isin(answered, state.holder[: state.at[ENDS]]))
+
+    def follow(self, rule: Compiled, answers: int) -> Offer | None:
+        """What is on offer after so many answers of a rule; `None` when the run is over before."""
+        _restore(self._start)
+        if self._go(rule, answers, True) != ASK:
+            return None
+        row = self._requests.rows[self._state.at[HEAD]]
+        return Offer(self._state.free.copy(), self._requests.demand[row], bool(self._requests.spread[row]))
+
+    def tried(self, codes: Sequence[int], rule: Compiled) -> Ints:
+        """How many requests are placed in all when the request on offer after `follow` gets each of these answers, and
+        a rule answers the others, int64 [codes]. It can be asked again.
+        """
+        here = self._copied()
+        found = np.zeros(len(codes), np.int64)
+        for number, code in enumerate(codes):
+            _restore(here)
+            self._go(Compiled(given, (np.array([float(code)]),)), 1)
+            self._go(rule, -1)
+            found[number] = self._placed()
+        _restore(here)
+        return found
+
+
+class Offer(NamedTuple):
+    """What a decision is about: `free` int64 [servers, nodes, resources], `demand` int64 [resources]."""
+
+    free: Ints
+    demand: Ints
+    spread: bool
+
+
+def _restore(kept: tuple[tuple[Any, Any], ...]) -> None:
+    for array, before in kept:
+        array[:] = before

@@ -194,3 +194,9 @@ def go(
     at[BLOCKED], at[STIRRED], at[SERVING] = blocked, stirred, serving
     clock[0] = now
     return made, status, code
+
+
+@kernel
+def given(free: Ints, capacity: Ints, demand: Amounts, spread: bool, answer: Floats) -> int:
+    """A `Scan` that says what it is given."""
+    return int(answer[0])

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from fabric.cluster import Cluster
 from fabric.numa_episodes import as_argument
-from fabric.numa_loop import ASK, COUNTERS, HEAD, MODES, OVER, Requests, State, go
+from fabric.numa_loop import ASK, COUNTERS, HEAD, MODES, OVER, Requests, State, given, go
 from fabric.servers import fits_node, fits_spread
 from simcore.errors import UserError
 from simcore.jit import kernel
@@ -141,12 +141,6 @@ def _many(cluster: Cluster, count: int, rows: int) -> Many:
         node=np.zeros((count, rows), np.int8),
         reason=np.zeros((count, rows), np.int32),
     )
-
-
-@kernel
-def given(free: Ints, capacity: Ints, demand: Amounts, spread: bool, answer: Floats) -> int:
-    """A `Scan` that says what it is given."""
-    return int(answer[0])
 
 
 @kernel

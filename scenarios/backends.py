@@ -17,7 +17,11 @@ Backend: TypeAlias = Callable[[Sequence[Task]], Rows]
 """Does tasks, and gives each one's row as it finishes, in any order."""
 
 ONE_THREAD = dict.fromkeys(
-    ("POLARS_MAX_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
+    (
+        *("BINWRIGHT_THREADS", "POLARS_MAX_THREADS", "NUMBA_NUM_THREADS"),
+        *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
+    ),
+    "1",
 )
 """The environment of a worker: there is one per core, and threads of theirs would stand in one another's way."""
 WORTH = 1.5

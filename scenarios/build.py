@@ -22,9 +22,11 @@ from scenarios.options import check_options
 from scenarios.registered import Registered
 from scenarios.schema import Scenario
 from scenarios.schema_agent import AgentSpec
-from scenarios.schema_cluster import Csv, Expansion, Failure, Failures, PartFailures
+from scenarios.schema_cluster import Csv, Failure, Failures, OtherOverflow, PartFailures, expand_of, wait_of
 from scenarios.schema_multiserver import MultiServer
 from scenarios.schema_offline import Offline
+from scenarios.schema_virtual import Networks
+from scenarios.schema_virtual import Tenants as TenantsSpec
 from scenarios.schema_workload import Generated, RandomStart, Trace
 from simcore.engine import Overflow, Pacing
 from simcore.errors import ScenarioError
@@ -36,6 +38,7 @@ from workloads.multiserver import MultiServer as Requests
 from workloads.offline import FITTED, machines
 from workloads.traces.library import copy_of, find, read_mapped
 from workloads.traces.mapped import Columns, is_mapped
+from workloads.virtual import Tenants
 from workloads.windows import RandomStart as RandomRow
 from workloads.windows import Start, TimeStart, Window, select
 
@@ -66,8 +69,11 @@ def build_cluster(scenario: Scenario) -> Cluster:
 def build_overflow(scenario: Scenario) -> Overflow:
     """What happens when a request fits nowhere."""
     spec = scenario.overflow
-    if isinstance(spec, Expansion):
-        return Overflow("expand", spec.expand.by, spec.expand.limit, spec.expand.then)
+    if expand := expand_of(spec):
+        return Overflow("expand", expand.by, expand.limit, expand.then)
+    if wait := wait_of(spec):
+        return Overflow("wait", together=wait.together, window=wait.window)
+    assert not isinstance(spec, OtherOverflow)
     return Overflow(spec)
 
 
@@ -135,6 +141,10 @@ def build_workload(scenario: Scenario, seed: int, cache: Path | None = None) -> 
     if isinstance(spec, Offline):
         count = None if spec.offline in FITTED else spec.requests
         return machines(spec.offline, seed, count).requests(scenario.resources, spec.requests)
+    if isinstance(spec, TenantsSpec):
+        kinds = _networks(spec.networks)
+        tenants = Tenants(spec.requests, _registered(spec.arrivals), _registered(spec.lifetimes), kinds)
+        return tenants.draw(scenario.resources, seed)
     return _generate(spec, scenario.resources, seed)
 
 
@@ -214,6 +224,15 @@ def _registered(spec: Registered) -> Any:
     if isinstance(options, Model):
         return kind(**{key: value for key, value in options if value is not None})
     return kind(**check_options(kind, options)) if isinstance(options, dict) else kind(options)
+
+
+def _networks(spec: Networks) -> Any:
+    """The virtual networks behind `{form: options}`."""
+    form, options = spec.chosen
+    if isinstance(options, Model):
+        given = {key: value for key, value in options if value is not None}
+        return spec.registry.load(form)(**{**given, "machines": given["machines"].sizes})
+    return _registered(spec)
 
 
 def _from_csv(spec: Csv, nodes: int) -> Ints:

@@ -27,7 +27,7 @@ def write_requests(path: Path, simulation: Simulation, first: int) -> None:
     record, asked = simulation.record, simulation.asked()
     rows = slice(0, record.rows)
     outcome, decided = record.outcome[rows], record.decided[rows]
-    held = np.isin(outcome, (PLACED, INTERRUPTED))
+    held, networks = np.isin(outcome, (PLACED, INTERRUPTED)), asked.networks
     end = np.fmin(decided + asked.duration, record.interruption[rows])
     frame = pl.DataFrame(
         {
@@ -36,6 +36,7 @@ def write_requests(path: Path, simulation: Simulation, first: int) -> None:
             "arrival": asked.arrival,
             "duration": asked.duration,
             **{name: asked.demand[:, r] / QUANTUM for r, name in enumerate(asked.resources)},
+            **({"machines": [len(network) for network in networks]} if networks is not None else {}),
             "outcome": _words(outcome, OUTCOMES),
             "decided": decided,
             "wait": np.where(held, decided - asked.arrival, np.nan),
@@ -75,6 +76,15 @@ def write_samples(path: Path, simulation: Simulation, samples: Mapping[str, Any]
 def write_states(path: Path, states: StateSampler) -> None:
     """A row per look at the cluster: requests so far, and the use of every server and link."""
     write(states.frame(), path)
+
+
+def write_times(path: Path, simulation: Simulation, first: int) -> None:
+    """A row per decision, in order: its request, how long the agent took, and whether the request has a place now."""
+    import polars as pl
+
+    row, took = np.array(simulation.times, np.int64).reshape(-1, 2).T
+    placed = np.isin(simulation.record.outcome[row], (PLACED, INTERRUPTED))
+    write(pl.DataFrame({"row": row, "seconds": took / 1e9, "placed": placed}).filter(pl.col("row") >= first), path)
 
 
 def _words(codes: Any, words: tuple[str, ...]) -> pl.Series:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, TypeAlias, get_args
 
-from scenarios.build import build_agent, build_faults
+from scenarios.build import build_agent, build_faults, build_overflow
 from scenarios.plan import Run
 from scenarios.schema import Scenario
+from scenarios.schema_cluster import wait_of
 from simcore.errors import ScenarioError, UserError, suggest
 from simcore.vocabulary import Agent
 
@@ -48,9 +49,15 @@ def not_compiled(scenario: Scenario, agent: Agent, warm: Agent | None) -> tuple[
         return "cluster.network", "links are reserved"
     if build_faults(scenario, 0):
         return "cluster.failures", "servers fail"
+    if wait_of(scenario.overflow):
+        return "overflow.wait", "requests that wait are offered together"
+    if "times" in scenario.record:
+        return "record", "single decisions are timed"
     if scenario.pacing:
         return "pacing", "requests are not offered as they arrive"
     for key, each in (("agents", agent), ("warm_start.with", warm)):
         if each is not None and each.compiled is None:
             return key, f"{type(each).__name__} is not one kernel"
+    if not agent.any_size and (scenario.cluster.expansion or build_overflow(scenario).mode == "expand"):
+        return "agents", f"{type(agent).__name__} is for one number of servers, and the cluster grows"
     return None

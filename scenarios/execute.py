@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from analysis.bounds import scheduled_bound
 from analysis.metrics import measure
 from analysis.samples import Sampler
 from fabric.ledger import Ledger
@@ -17,10 +18,10 @@ from scenarios.build import (
     build_pacing,
     build_workload,
 )
-from scenarios.details import write_requests, write_samples, write_states
+from scenarios.details import write_requests, write_samples, write_states, write_times
 from scenarios.engines import Engine, agents_of, check_compiled, not_compiled
 from scenarios.plan import Run
-from scenarios.schema import WarmStart
+from scenarios.schema import Scenario, WarmStart
 from simcore.engine import Overflow, Simulation, play
 from simcore.errors import RunError
 from simcore.rng import stream
@@ -41,14 +42,7 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
     if engine == "compiled":
         check_compiled(run)
     compiled = engine != "simpy" and not not_compiled(scenario, agent, warm_agent)
-    simulation, ledger, play_on = _set_up(run, folder, compiled)
-    if scenario.warm_start and warm_agent:
-        overflow, simulation.overflow = simulation.overflow, Overflow("drop")
-        warm_agent.start(simulation.view, stream(run.seed, "warm-start"))
-        progress = _Reached(simulation, ledger, scenario.warm_start)
-        play_on(simulation, warm_agent, progress)
-        progress.check()
-        simulation.overflow = overflow
+    simulation, ledger, play_on = warmed_up(run, folder, warm_agent, compiled)
     first = simulation.offered
     agent.start(simulation.view, stream(run.seed, "agent"))
     sampler = Sampler(simulation, ledger)
@@ -58,10 +52,14 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
         from analysis.states import StateSampler
 
         watch = states = StateSampler(sampler, simulation, first)
+    if "times" in scenario.record:
+        simulation.times = []
     thought = play_on(simulation, agent, watch)
     watch()  # how it ended
     samples = sampler.columns()
     metrics = measure(simulation, first, scenario.hourly, samples, thought)
+    if is_bounded(scenario):
+        metrics["scheduled_bound"] = scheduled_bound(simulation, first)
     if scenario.cluster.network:
         from analysis.spans import measure_spans
         from fabric.network import NetworkLedger
@@ -73,9 +71,31 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
         write_requests(details / f"{run.name}.requests.parquet", simulation, first)
     if "samples" in scenario.record:
         write_samples(details / f"{run.name}.samples.parquet", simulation, samples)
+    if "times" in scenario.record:
+        write_times(details / f"{run.name}.times.parquet", simulation, first)
     if states:
         write_states(details / f"{run.name}.states.parquet", states)
     return {**metrics, "engine": "compiled" if compiled else "simpy"}
+
+
+def warmed_up(run: Run, folder: Path, warm_agent: Agent | None, compiled: bool) -> tuple[Simulation, Ledger, Player]:
+    """The simulation as a run's agent finds it, after the warm start; its ledger, and how an agent plays it."""
+    simulation, ledger, play_on = _set_up(run, folder, compiled)
+    if run.scenario.warm_start and warm_agent:
+        overflow, simulation.overflow = simulation.overflow, Overflow("drop")
+        warm_agent.start(simulation.view, stream(run.seed, "warm-start"))
+        progress = _Reached(simulation, ledger, run.scenario.warm_start)
+        play_on(simulation, warm_agent, progress)
+        progress.check()
+        simulation.overflow = overflow
+    return simulation, ledger, play_on
+
+
+def is_bounded(scenario: Scenario) -> bool:
+    """Does `scheduled_bound` hold for its runs?"""
+    cluster = scenario.cluster
+    changes = build_faults(scenario, 0) or cluster.expansion or cluster.network
+    return scenario.overflow == "stop" and not changes and not scenario.pacing
 
 
 def _set_up(run: Run, folder: Path, compiled: bool) -> tuple[Simulation, Ledger, Player]:

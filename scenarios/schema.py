@@ -7,11 +7,13 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from scenarios.fields import Count, Index, Model, Number, PositiveTime, Share, Text, wrong
+from scenarios.check_virtual import check_tenants
+from scenarios.fields import Count, Index, Model, Number, PositiveTime, ShareFromZero, Text, wrong
 from scenarios.schema_agent import AgentEntry
-from scenarios.schema_cluster import Cluster, Expansion, Overflow, known_resources
+from scenarios.schema_cluster import Cluster, Overflow, expand_of, known_resources, wait_of
 from scenarios.schema_multiserver import MultiServer
 from scenarios.schema_train import Train
+from scenarios.schema_virtual import Tenants
 from scenarios.schema_workload import Generated, Workload
 from scenarios.source import Source
 from simcore.errors import suggest
@@ -26,7 +28,9 @@ class WarmStart(Model):
     """Requests placed before the run counts: every agent starts from the same partly filled cluster."""
 
     resource: Text = Field(default="cpu", description="Whose allocation is looked at.", examples=["cpu"])
-    until: Share = Field(description="The run starts once this share is allocated.", examples=["50 %"])
+    until: ShareFromZero = Field(
+        description="The run starts once this share is allocated; with 0 the cluster is empty.", examples=["50 %"]
+    )
     agent: AgentEntry = Field(alias="with", description="Which agent places them.", examples=["best-fit"])
 
 
@@ -98,8 +102,9 @@ class Scenario(Model):
     overflow: Overflow = Field(
         default="drop",
         description="When a request fits nowhere: it is lost (`drop`), or waits at the head of a first-come line "
-        "(`wait`), or the run ends (`stop`), or servers are added (`expand`).",
-        examples=["stop", "{expand: {by: 10, limit: 110}}"],
+        "(`wait`; with `together`, several of the line are offered at once), or the run ends (`stop`), or servers are "
+        "added (`expand`).",
+        examples=["stop", "{expand: {by: 10, limit: 110}}", "{wait: {together: 32}}"],
     )
     agents: tuple[AgentEntry, ...] = Field(
         description="Who answers: each agent meets the same requests.",
@@ -115,10 +120,11 @@ class Scenario(Model):
         examples=["{cpu_hour: 0.04, mem_gb_hour: 0.005}"],
     )
     sweep: Sweep = Field(default_factory=Sweep, description="Points to run instead of one.")
-    record: tuple[Literal["requests", "samples", "states"], ...] = Field(
+    record: tuple[Literal["requests", "samples", "states", "times"], ...] = Field(
         default=(),
         description="Details kept of every run: `requests` (a row for each), `samples` (allocation over time), "
-        "`states` (every server and link over time, for the report's replay).",
+        "`states` (every server and link over time, for the report's replay), `times` (how long the agent took for "
+        "each decision).",
         examples=["[requests]"],
     )
     train: Train | None = Field(
@@ -143,13 +149,21 @@ class Scenario(Model):
             if key not in (known := _price_keys(resources)):
                 usual = [name for name in known if measure_of(known[name][0]) is not DATA or "_gb_" in name]
                 raise wrong("is no price of the cluster's resources", suggest(key, usual), ("prices", key))
-        if isinstance(self.overflow, Expansion):
-            expand = self.overflow.expand
-            if self.cluster.size is not None and expand.limit < self.cluster.size:
-                remedy = f"The cluster starts with {self.cluster.size} servers: give that or more."
-                raise wrong("is below the servers there are", remedy, ("overflow", "expand", "limit"), expand.limit)
+        expand, size = expand_of(self.overflow), self.cluster.size
+        if expand and size is not None and expand.limit < size:
+            remedy = f"The cluster starts with {size} servers: give that or more."
+            raise wrong("is below the servers there are", remedy, ("overflow", "expand", "limit"), expand.limit)
+        if self.pacing and wait_of(self.overflow):
+            raise wrong("does not go with requests that are offered together", "Remove one of the two.", ("pacing",))
+        if "times" in self.record and wait_of(self.overflow):
+            remedy = "Take times from record, or offer requests one by one."
+            raise wrong("decisions about many requests are not timed one by one", remedy, ("record",), "times")
         self._check_network()
         self._check_failures()
+        if isinstance(self.workload, Tenants):
+            warm = [(("warm_start", "with"), self.warm_start.agent)] if self.warm_start else []
+            asked = [(("agents", number), agent) for number, agent in enumerate(self.agents)]
+            check_tenants(self.workload, self.cluster, [*warm, *asked])
         labels: dict[str, int] = {}
         for number, agent in enumerate(self.agents):
             if agent.label in labels:
@@ -161,7 +175,7 @@ class Scenario(Model):
 
     def _check_network(self) -> None:
         network, failures = self.cluster.network, self.cluster.failures
-        if network and isinstance(self.overflow, Expansion):
+        if network and expand_of(self.overflow):
             raise wrong("a network does not grow", "Write drop, wait or stop.", ("overflow",))
         if network and isinstance(self.workload, MultiServer):
             widest = int(network.topology.built.link_capacity.max()) / QUANTUM
@@ -183,7 +197,7 @@ class Scenario(Model):
 
     def _check_failures(self) -> None:
         size = self.cluster.size
-        if size is None or self.cluster.expansion or isinstance(self.overflow, Expansion):
+        if size is None or self.cluster.expansion or expand_of(self.overflow):
             return  # how many servers there will be is not known here
         for number, failure in enumerate(self.cluster.failures.scheduled):
             if failure.server >= size:

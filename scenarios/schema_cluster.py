@@ -239,6 +239,10 @@ def known_resources(
             raise wrong("the cluster has no such resource", suggest(name, [*resources, *others]), (*at, name))
 
 
+MOST_TOGETHER = 1000
+"""Requests that are offered at once."""
+
+
 class Expand(Model):
     """Add servers each time a request fits nowhere."""
 
@@ -249,19 +253,43 @@ class Expand(Model):
     )
 
 
-class Expansion(OneOf):
-    """`expand:` as a mapping."""
+class Wait(Model):
+    """Requests that wait are offered together, and whoever gets a place leaves the line."""
+
+    together: Annotated[int, Field(strict=True, ge=1, le=MOST_TOGETHER), Shown("whole number from 1")] = Field(
+        description="So many at most, from the head of the line on.", examples=[32]
+    )
+    window: Time = Field(
+        default=0.0, description="Only at multiples of this time, so that requests pile up.", examples=["30 s"]
+    )
+
+
+class OtherOverflow(OneOf):
+    """A way to overflow that takes more than a word."""
 
     what: ClassVar[str] = "way to overflow"
-    expand: Expand = Field(description="by: 10, limit: 110")
+    expand: Expand | None = Field(default=None, description="Servers are added.", examples=["{by: 10, limit: 110}"])
+    wait: Wait | None = Field(
+        default=None, description="Requests wait, and are offered together.", examples=["{together: 32}"]
+    )
+
+
+def expand_of(overflow: str | OtherOverflow) -> Expand | None:
+    """What is said about adding servers."""
+    return overflow.expand if isinstance(overflow, OtherOverflow) else None
+
+
+def wait_of(overflow: str | OtherOverflow) -> Wait | None:
+    """What is said about requests that are offered together."""
+    return overflow.wait if isinstance(overflow, OtherOverflow) else None
 
 
 def _form_of_overflow(value: Any) -> str:
-    return "<expand>" if isinstance(value, dict | Expansion) else "<word>"
+    return "<more>" if isinstance(value, dict | OtherOverflow) else "<word>"
 
 
 Overflow: TypeAlias = Annotated[
-    Annotated[Literal["drop", "wait", "stop"], Tag("<word>")] | Annotated[Expansion, Tag("<expand>")],
+    Annotated[Literal["drop", "wait", "stop"], Tag("<word>")] | Annotated[OtherOverflow, Tag("<more>")],
     Discriminator(_form_of_overflow),
-    Shown("`drop`, `wait`, `stop` or {expand: [Expand](#expand)}"),
+    Shown("`drop`, `wait`, `stop`, {expand: [Expand](#expand)} or {wait: [Wait](#wait)}"),
 ]

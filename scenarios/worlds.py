@@ -5,6 +5,7 @@ from __future__ import annotations
 from agents.world import World
 from scenarios.build import build_faults, build_ledger, build_overflow, build_pacing, build_workload
 from scenarios.schema import Scenario
+from scenarios.schema_virtual import Tenants
 from simcore.errors import ScenarioError
 
 
@@ -14,6 +15,7 @@ def build_world(scenario: Scenario) -> World:
         ("warm_start", scenario.warm_start),
         ("cluster.failures", build_faults(scenario, 0)),
         ("cluster.expansion", scenario.cluster.expansion),
+        ("workload.networks", isinstance(scenario.workload, Tenants)),
     ):
         if given:
             remedy = "Take it out of the scenario to learn in."

@@ -8,3 +8,12 @@ import os
 def usable_cpus() -> int:
     """The CPUs that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def usable_threads() -> int:
+    """How many threads a computation of this process may use: all CPUs, or what BINWRIGHT_THREADS says.
+
+    Workers of a batch get 1, because there is one of them per CPU.
+    """
+    given = os.environ.get("BINWRIGHT_THREADS", "")
+    return min(usable_cpus(), max(1, int(given))) if given.isdecimal() else usable_cpus()

@@ -6,50 +6,26 @@ environments and a debugger all drive it this way.
 
 from __future__ import annotations
 
-import gc
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import inf
+from itertools import chain, islice, repeat
+from math import ceil, inf
 from time import perf_counter_ns
-from traceback import extract_tb
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from simcore.asking import answer_all, raised, rare_collection
 from simcore.clock import Clock
-from simcore.errors import AgentError, InfeasiblePlacement
+from simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
 from simcore.faults import FaultProcess, Faults, Kind
+from simcore.model import Ledger
 from simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
-from simcore.vocabulary import Agent, Ints, Placement, Refusal, Request, View, Workload
+from simcore.vocabulary import Agent, Placement, Refusal, Request, Workload
 
 CHUNK = 4096
 """Rows of the workload turned into Python numbers at a time: fast to read one by one, bounded in memory."""
-
-
-class Ledger(Protocol):
-    """What the engine needs of a resource model."""
-
-    @property
-    def view(self) -> View: ...
-
-    def apply(self, request: Request, placement: Placement) -> None: ...
-    def release(self, index: int) -> None: ...
-    def parts(self, kind: Kind) -> int: ...
-    def fail(self, part: int, kind: Kind = "server") -> list[int]: ...
-    def repair(self, part: int, kind: Kind = "server") -> None: ...
-    def has_room(self, request: Request) -> bool: ...
-    def grow(self, by: int) -> None: ...
-    def spreads(self, demand: Ints) -> npt.NDArray[np.bool_]: ...
-    def possible(self, demand: Ints) -> npt.NDArray[np.bool_]: ...
-    def why_not(self, request: Request) -> int: ...
-    def reserved(self, rows: Ints) -> Ints: ...
-    @property
-    def tiers(self) -> dict[str, int]: ...
-    @property
-    def reasons(self) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +34,17 @@ class Overflow:
 
     `drop` the request, let it `wait` at the head of the line, `stop` the run, or `expand` by that many servers and
     ask again; when `limit` servers are there, `then` takes over.
+
+    With `together`, that many at the head of the line that waits are offered at once, and whoever gets a place leaves
+    it; with a `window` that happens at multiples of so many seconds only.
     """
 
     mode: Literal["drop", "wait", "stop", "expand"] = "drop"
     by: int = 0
     limit: int = 0
     then: Literal["drop", "stop"] = "stop"
+    together: int = 0
+    window: float = 0.0
 
     def __post_init__(self) -> None:
         if self.mode == "expand" and self.by < 1:
@@ -113,9 +94,13 @@ class Simulation:
         faults: Sequence[Faults] = (),
         pacing: Pacing | None = None,
     ) -> None:
+        if workload.networks is not None and not ledger.tiers:
+            remedy = "Take a cluster with a network."
+            raise WorkloadError("virtual networks need a network, and the cluster has none", remedy=remedy)
         self.workload = workload
         self.ledger = ledger
         self.view = ledger.view
+        self.view.virtual = workload.networks[0].form if workload.networks else None
         self.overflow = overflow or Overflow()
         self.clock = Clock()
         self.record = Record(len(workload), ledger.reasons)
@@ -124,6 +109,10 @@ class Simulation:
         """Requests of the workload that have arrived so far."""
         self.stopped = False
         """Did a request that fits nowhere end the run?"""
+        self.offer: list[Request] = []
+        """Those that are offered together and have no answer yet; empty where requests are offered one by one."""
+        self.times: list[tuple[int, int]] | None = None
+        """Of every decision its row and the agent's nanoseconds, where `play` is to note them: an empty list then."""
         self._pacing = pacing
         self._arrival = workload.arrival.copy() if pacing else workload.arrival
         self._line: deque[Request] = deque()
@@ -165,6 +154,7 @@ class Simulation:
             np.concatenate([workload.demand, [request.demand for request in back]]),
             np.array(ids),
             np.concatenate([self._bandwidth, [request.bandwidth for request in back]]),
+            None if workload.networks is None else [*workload.networks, *(r.network for r in back if r.network)],
         )
 
     # -- the two calls that drive a run --------------------------------------------------------------------------
@@ -173,21 +163,31 @@ class Simulation:
         """Run the clock to the next request that needs an answer, or to the end: `None`."""
         return next(self._decisions, None)
 
-    def answer(self, placement: Placement | Refusal | None) -> None:
-        """Apply the answer to the request that `advance` returned, all or nothing.
+    def answer(self, placement: Placement | Refusal | None, request: Request | None = None) -> None:
+        """Apply the answer to the request that `advance` returned, or to another one of `offer`, all or nothing.
 
         Raises `InfeasiblePlacement`, and changes nothing, for a placement that does not fit.
         """
+        line, offer = self._line, self.offer
+        if request is None:
+            request = offer[0] if offer else line[0]
+        elif request not in offer:
+            raise AgentError(f"answered {request!r}, which is not offered or has its answer")
         if placement is None or type(placement) is Refusal:
-            self._overflow(placement)
+            if offer:
+                offer.remove(request)
+            else:
+                self._overflow(placement)
             return
-        line = self._line
-        request = line[0]
         try:
             self.ledger.apply(request, placement)
         except InfeasiblePlacement as error:
             raise InfeasiblePlacement(f"{request!r}: {error}") from None
-        line.popleft()
+        if offer:
+            offer.remove(request)
+            line.remove(request)
+        else:
+            line.popleft()
         index, now, duration = request.index, self.view.now, request.duration
         server, node, _ = placement.shares[0]
         self.record.placed(index, now, server, SPREAD if request.spread else node)
@@ -199,7 +199,11 @@ class Simulation:
     def _run(self) -> Generator[Request, None, None]:
         """Yield every request that needs an answer, the head of the line again for as long as it is not refused."""
         line, clock, view = self._line, self.clock, self.view
-        for request in self._arrivals():
+        arrivals = self._arrivals()
+        for request in arrivals:
+            if self.overflow.together:
+                yield from self._together(chain([request], arrivals))
+                break
             if self._pacing:
                 yield from self._pace(request, self._pacing)
             while clock.run_to(request.arrival, self._blocked):
@@ -209,18 +213,55 @@ class Simulation:
             view.now = request.arrival
             while line and not self._blocked:
                 yield line[0]
+        else:
+            self.offered = len(self.workload)
+            patience = self._all_back()
+            while line:
+                # Random failures and repairs go on for ever: alone, they are waited for until all parts are back.
+                if clock.due > sum(process.endless for _, process in self._faults):
+                    patience = self._all_back()
+                elif clock.peek() > patience:
+                    break
+                if clock.run_to(inf, self._blocked):
+                    yield from self._serve()
         self.offered = len(self.workload)
-        patience = self._all_back()
-        while line:
-            # Random failures and repairs go on for ever: alone, they are waited for until all parts are back.
-            if clock.due > sum(process.endless for _, process in self._faults):
-                patience = self._all_back()
-            elif clock.peek() > patience:
-                break
-            if clock.run_to(inf, self._blocked):
-                yield from self._serve()
         while line:
             self._refuse(line.popleft())
+
+    def _together(self, arrivals: Iterator[Request]) -> Iterator[Request]:
+        """The run from here on, where requests that wait are offered together, once for everything at an instant."""
+        line, clock, together, window = self._line, self.clock, self.overflow.together, self.overflow.window
+        coming, due, patience = next(arrivals, None), inf, -inf
+        while coming or line:
+            time = min(coming.arrival if coming else inf, due)
+            if time < inf or clock.due > sum(process.endless for _, process in self._faults):
+                patience = self._all_back()
+            elif clock.peek() > patience:
+                return
+            changed = clock.run_to(time, due == inf and bool(line))
+            while coming and coming.arrival <= clock.now:
+                changed = changed or len(line) < together
+                line.append(coming)
+                self.offered = coming.index + 1
+                coming = next(arrivals, None)
+            if changed and line and due == inf:
+                due = max(clock.now, ceil(clock.now / window) * window) if window else clock.now
+            if due <= clock.now:
+                due = inf
+                yield from self._offer(together)
+
+    def _offer(self, together: int) -> Iterator[Request]:
+        """The head of the line, again while somebody gets a place and others move up."""
+        line, seen = self._line, 0
+        self.view.now = self.clock.now
+        while len(line) > seen:
+            before, self.offer = len(line), list(islice(line, together))
+            seen = len(self.offer) - before
+            while self.offer:
+                yield self.offer[0]
+            seen += len(line)
+            if len(line) == before:
+                return
 
     def _pace(self, request: Request, pacing: Pacing) -> Iterator[Request]:
         """Let the clock go on until the request may be offered, and have it arrive then."""
@@ -246,7 +287,7 @@ class Simulation:
 
     def _arrivals(self) -> Iterator[Request]:
         """The workload's requests that an empty server could hold."""
-        workload = self.workload
+        workload, networks = self.workload, self.workload.networks
         rows = np.flatnonzero(self.record.outcome == PENDING)
         for first in range(0, len(rows), CHUNK):
             chunk = rows[first : first + CHUNK]
@@ -258,6 +299,7 @@ class Simulation:
                 map(tuple, workload.demand[chunk].tolist()),
                 self._spreads[chunk].tolist(),
                 self._bandwidth[chunk].tolist(),
+                repeat(None) if networks is None else map(networks.__getitem__, chunk.tolist()),
             )
 
     def _overflow(self, refusal: Refusal | None) -> None:
@@ -318,11 +360,13 @@ class Simulation:
         if row < len(self.workload):
             duration, demand = float(self.workload.duration[row]), tuple(self.workload.demand[row].tolist())
             spread, bandwidth = bool(self._spreads[row]), int(self._bandwidth[row])
+            network = self.workload.networks[row] if self.workload.networks else None
         else:
             before = self._returned[row - len(self.workload)]
             duration, demand, spread, bandwidth = before.duration, before.demand, before.spread, before.bandwidth
+            network = before.network
         left = duration - (now - float(self.record.decided[row]))
-        return Request(self.record.add(row), now, left, demand, spread, bandwidth)
+        return Request(self.record.add(row), now, left, demand, spread, bandwidth, network)
 
     def repair(self, part: int, kind: Kind = "server") -> None:
         """Bring a failed part back, empty."""
@@ -331,40 +375,36 @@ class Simulation:
         self._changed("repair", part, kind)
 
 
-@contextmanager
-def _rare_collection() -> Iterator[None]:
-    """What a run holds is many small objects without cycles: at its usual pace the collector walks them for nothing."""
-    thresholds = gc.get_threshold()
-    gc.set_threshold(100_000, *thresholds[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
-
-
 def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda: -1) -> int:
     """Let an agent answer until the run is over; returns the nanoseconds it thought.
 
     `watch` is called before the first decision and says after how many decisions to call it again: never when
-    negative; 0 ends the play, and another one can go on from there. What the agent raises, and what it answers that is
-    no placement, becomes an `AgentError` naming the request.
+    negative; 0 ends the play, and another one can go on from there. Of requests that are offered together those that
+    get a place count, and one if none does. What the agent raises, and what it answers that is no placement, becomes
+    an `AgentError` naming the request.
     """
     view, decide, advance, answer = simulation.view, agent.decide, simulation.advance, simulation.answer
+    together, times = simulation.overflow.together, simulation.times
     thought = 0
-    with _rare_collection():
+    with rare_collection():
         left = watch()
         while left and (request := advance()) is not None:
             before = perf_counter_ns()
-            try:
-                placement = decide(view, request)
-            except Exception as error:
-                at = extract_tb(error.__traceback__)[-1]
-                raise AgentError(
-                    f"{type(agent).__name__} raised {error!r} at {at.filename}:{at.lineno} for {request!r}"
-                ) from error
-            thought += perf_counter_ns() - before
-            answer(placement)
-            left -= 1
+            if together:
+                waiting = simulation.waiting
+                thought += answer_all(simulation, agent)
+                left = max(0, left - max(1, waiting - simulation.waiting)) if left > 0 else left
+            else:
+                try:
+                    placement = decide(view, request)
+                except Exception as error:
+                    raise raised(agent, error, repr(request)) from error
+                took = perf_counter_ns() - before
+                thought += took
+                if times is not None:
+                    times.append((request.index, took))
+                answer(placement)
+                left -= 1
             if not left:
                 left = watch()
     return thought

@@ -5,9 +5,10 @@ Quantities are int64 multiples of a quantum, a millionth of the resource's unit;
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, TypeAlias, final
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,60 @@ class Placement:
     links: tuple[int, ...] = ()
 
 
+Form: TypeAlias = Literal["pairs", "hose"]
+"""How a virtual network states the bandwidth that it needs."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VirtualNetwork:
+    """What a tenant asks for: machines, and bandwidth between them. It holds until the request leaves.
+
+    `machines` int64 [n, resources] quanta of each machine. The bandwidth is stated in one of two forms.
+
+    `pairs` (a virtual data centre, SecondNet): `rates` int64 [k] quanta between the machines `pairs` int64 [k, 2],
+    a < b, each pair once. Every pair goes along one path; a link needs the sum over the paths through it.
+
+    `hose` (a virtual cluster, Oktopus): every machine has `hose` quanta to one virtual switch. A link that cuts m of
+    the n machines off from the others needs min(m, n - m) x hose. With `groups` int64 [n], the group of each machine
+    from 0, it has two levels: the machines of a group share a switch of their own, which has `trunk` quanta to the
+    root. What a link needs then says `fabric.virtual_tree.needed`.
+    """
+
+    machines: Ints
+    pairs: Ints | None = None
+    rates: Ints | None = None
+    hose: int = 0
+    groups: Ints | None = None
+    trunk: int = 0
+
+    def __len__(self) -> int:
+        return len(self.machines)
+
+    @property
+    def form(self) -> Form:
+        """How it states its bandwidth."""
+        return "hose" if self.pairs is None else "pairs"
+
+
+@dataclass(slots=True, kw_only=True)
+class Embedding(Placement):
+    """A placement of a virtual network: where each machine is, and how much is reserved on each link.
+
+    `hosts` int64 [n] is the node of each machine, as server * nodes + node; `shares` are the sums of the machines on a
+    node, one for each that is used. `amounts` are the quanta reserved on each of `links`, every link once.
+
+    For pairs, the path of pair p is `route_links[route_first[p]:route_first[p + 1]]`, the links in order from the
+    first machine's server to the second's, none within a server: int64 [k + 1] and int32 [any]; the amounts are
+    exactly the sums. For the hose form they are at least what each link needs. `fabric.virtual` makes all of that from
+    `hosts`.
+    """
+
+    hosts: Ints
+    amounts: tuple[int, ...]
+    route_first: Ints | None = None
+    route_links: npt.NDArray[np.int32] | None = None
+
+
 @final
 @dataclass(slots=True)
 class Refusal:
@@ -43,12 +98,20 @@ class Request:
     """What arrives: a demand per resource and a holding period, in a network also a bandwidth, in quanta.
 
     `spread` says that the request takes an even part of every node of one server, instead of one node whole.
+    With a virtual `network`, the demand is the sum over its machines, and the answer is an `Embedding`.
     """
 
-    __slots__ = ("arrival", "bandwidth", "demand", "duration", "index", "spread")
+    __slots__ = ("arrival", "bandwidth", "demand", "duration", "index", "network", "spread")
 
     def __init__(
-        self, index: int, arrival: float, duration: float, demand: Amounts, spread: bool, bandwidth: int = 0
+        self,
+        index: int,
+        arrival: float,
+        duration: float,
+        demand: Amounts,
+        spread: bool,
+        bandwidth: int = 0,
+        network: VirtualNetwork | None = None,
     ) -> None:
         self.index = index
         self.arrival = arrival
@@ -56,6 +119,7 @@ class Request:
         self.demand = demand
         self.spread = spread
         self.bandwidth = bandwidth
+        self.network = network
 
     def __repr__(self) -> str:
         kind = "spread" if self.spread else "whole"
@@ -81,7 +145,8 @@ class Workload:
 
     `arrival` float64 [n] ascending, from 0; `duration` float64 [n], inf for never ending; `demand` int64
     [n, resources] quanta; `id` [n], the name of each request in its source (int64 or str); `bandwidth` int64 [n]
-    quanta between the servers of a request, `None` when no request needs any.
+    quanta between the servers of a request, `None` when no request needs any; `networks` [n] where the requests are
+    virtual networks, `demand` being the sums over their machines.
     """
 
     resources: tuple[str, ...]
@@ -90,6 +155,7 @@ class Workload:
     demand: Ints
     id: npt.NDArray[Any]
     bandwidth: Ints | None = None
+    networks: Sequence[VirtualNetwork] | None = None
 
     def __len__(self) -> int:
         return len(self.arrival)
@@ -108,13 +174,15 @@ class View:
     """What an agent may see: arrays that only the ledger writes, as of now.
 
     `capacity` and `free` int64 [servers, nodes, resources] quanta, read-only. They are new arrays after the
-    cluster grows, so agents read them from the view at every decision. A failed server has nothing free.
+    cluster grows, so agents read them from the view at every decision. A failed server has nothing free. `virtual` is
+    the form of the virtual networks that are asked for, if it is such.
     """
 
     resources: tuple[str, ...]
     capacity: Ints
     free: Ints
     now: float = 0.0
+    virtual: Form | None = None
 
 
 class Compiled(NamedTuple):
@@ -132,6 +200,10 @@ class Agent:
 
     reference: ClassVar[str] = ""
     """Where the method comes from: a paper, in one line."""
+    embeds: ClassVar[tuple[Form, ...]] = ()
+    """The forms of virtual networks that it can place."""
+    any_size: ClassVar[bool] = True
+    """Does it go on when the cluster grows?"""
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Called once before the first decision of a run, with the agent's own random stream."""
@@ -139,6 +211,17 @@ class Agent:
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Where the request goes, or `None` or a `Refusal` to reject it."""
         raise NotImplementedError
+
+    def decide_line(
+        self, view: View, requests: Sequence[Request]
+    ) -> Iterator[tuple[Request, Placement | Refusal | None]]:
+        """Answers to requests that wait and are offered together, in any order; who gets none waits on.
+
+        Each answer is applied, and to be seen in the view, before the next one is asked for. By default every request
+        is decided by itself, in the order of the line.
+        """
+        for request in requests:
+            yield request, self.decide(view, request)
 
     @property
     def compiled(self) -> Compiled | None:

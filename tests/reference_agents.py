@@ -128,14 +128,19 @@ def sizes_held(room: list[list[int]], capacity: list[list[int]]) -> list[bool]:
     ]
 
 
+def sizes_lost(free: Room, capacity: Room, demand: Demand, spread: bool, where: Where) -> list[bool]:
+    """Which of them the server no longer has with the request there, the largest first."""
+    before = sizes_held(free[where[0]], capacity[where[0]])
+    later = sizes_held(after(free, demand, spread, where), capacity[where[0]])
+    return [had and not has for had, has in zip(before, later, strict=True)]
+
+
 def internal(free: Room, capacity: Room, demand: Demand, spread: bool) -> Where | None:
     """Least sizes lost, the largest first; least remaining on the server; most remaining on the node."""
 
     def key(where: Where) -> tuple[list[bool], int, int, int]:
         server, node = where
-        before = sizes_held(free[server], capacity[server])
-        later = sizes_held(after(free, demand, spread, where), capacity[server])
-        lost = [had and not has for had, has in zip(before, later, strict=True)]
+        lost = sizes_lost(free, capacity, demand, spread, where)
         return lost, remaining(free, server), server, -free[server][node][0]
 
     return min(feasible(free, demand, spread), key=key, default=None)
@@ -149,4 +154,6 @@ RULES: dict[str, Rule] = {
     "balance-fit": balance_fit,
     "dot-product": dot_product,
     "internal": internal,
+    "in-line": first_fit,
+    "two-stage": best_fit,
 }

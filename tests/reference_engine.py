@@ -36,6 +36,8 @@ class Case:
     expansion: list[tuple[float, int]] = field(default_factory=list)
     failures: list[tuple[float, int, float]] = field(default_factory=list)
     requeue: bool = False
+    together: int = 0
+    window: float = 0.0
 
 
 @dataclass
@@ -119,9 +121,10 @@ def why_not(free: Room, demand: Demand, spread: bool) -> int:
 class Reference:
     """One run, walked through to its end."""
 
-    def __init__(self, case: Case, decide: Decide) -> None:
+    def __init__(self, case: Case, decide: Decide, order: Callable[[list[int]], list[int]] = list) -> None:
         self.case = case
         self.decide = decide
+        self.order = order  # in which those that are offered together are answered
         self.nodes = len(case.growth)
         self.capacity = [[list(node) for node in server] for server in case.capacity]
         self.free = [[list(node) for node in server] for server in case.capacity]
@@ -134,6 +137,7 @@ class Reference:
         self.line: list[int] = []
         self.stuck = False  # the head of the line was refused, and nothing has changed since
         self.ends: dict[int, float] = {}  # of the requests that hold something
+        self.over_early: list[float] = []  # when interrupted holding periods were to end: a moment like others
         self.repairs: dict[int, float] = {}  # of the servers that are down
         self.failures = list(case.failures)
         self.expansion = sorted(case.expansion, key=lambda added: added[0])
@@ -145,7 +149,61 @@ class Reference:
                 self.to_come.append(i)
             else:
                 row.outcome = "impossible"
-        self.run()
+        if case.together:
+            self.run_together()
+        else:
+            self.run()
+
+    def run_together(self) -> None:
+        due = inf  # when the line is offered next
+        while self.to_come or self.line:
+            times = [*self.ends.values(), *self.repairs.values(), *self.over_early, due]
+            times += [time for time, _, _ in self.failures] + [time for time, _ in self.expansion]
+            times += [self.rows[i].arrival for i in self.to_come[:1]]
+            if min(times) == inf:
+                for i in self.line:
+                    self.reject(i)
+                    self.rows[i].gave_up = True
+                return
+            self.now = min(times)
+            if min(self.over_early, default=inf) <= self.now:
+                self.over_early = [time for time in self.over_early if time > self.now]
+                self.stuck = False
+            self.release()
+            self.change()
+            while self.to_come and self.rows[self.to_come[0]].arrival == self.now:
+                if len(self.line) < self.case.together:
+                    self.stuck = False
+                self.line.append(self.to_come.pop(0))
+            if self.line and not self.stuck and due == inf:
+                due = self.now
+                while self.case.window and due % self.case.window:
+                    due += 1  # times in tests are whole
+            if due == self.now:
+                due = inf
+                self.stuck = True
+                self.offer_together()
+
+    def offer_together(self) -> None:
+        offer: list[int] = []
+        while not set(self.line[: self.case.together]) <= set(offer):
+            offer = self.line[: self.case.together]
+            placed = 0
+            for i in self.order(offer):
+                row = self.rows[i]
+                if (where := self.decide(self.free, i, row.demand, row.spread)) is not None:
+                    self.place(i, where)
+                    self.line.remove(i)
+                    placed += 1
+            if not placed:
+                return
+
+    def place(self, i: int, where: Where) -> None:
+        row = self.rows[i]
+        self.taken.append(Taken(i, self.now, where, [[list(node) for node in server] for server in self.free]))
+        row.outcome, row.decided, row.where = "placed", self.now, where
+        self.ends[i] = self.now + row.duration
+        self.move(i, -1)
 
     def run(self) -> None:
         while not self.over and (self.to_come or self.line):
@@ -210,6 +268,7 @@ class Reference:
         self.note("expansion", by)
 
     def fail(self, server: int, repair_after: float) -> None:
+        self.stuck = False  # also if nothing comes of it
         if server >= len(self.capacity) or server in self.repairs:
             return
         self.note("failure", server)
@@ -220,6 +279,7 @@ class Reference:
             assert row.where is not None
             assert row.decided is not None
             if row.where[0] == server:
+                self.over_early.append(self.ends[i])
                 self.give_back(i)
                 row.outcome, row.interruption = "interrupted", self.now
                 if self.case.requeue:
@@ -237,10 +297,7 @@ class Reference:
             row = self.rows[i]
             where = self.decide(self.free, i, row.demand, row.spread)
             if where is not None:
-                self.taken.append(Taken(i, self.now, where, [[list(node) for node in server] for server in self.free]))
-                row.outcome, row.decided, row.where = "placed", self.now, where
-                self.ends[i] = self.now + row.duration
-                self.move(i, -1)
+                self.place(i, where)
                 self.line.pop(0)
             else:
                 self.overflow(i)

@@ -110,7 +110,7 @@ def simulate(case: Case, faults: Faults | None = None) -> Simulation:
     return Simulation(
         workload_of(case.requests, len(case.spread_above)),
         WatchedLedger(cluster_of(case)),
-        Overflow(case.mode, case.by, case.limit, case.then),  # type: ignore[arg-type]
+        Overflow(case.mode, case.by, case.limit, case.then, case.together, case.window),  # type: ignore[arg-type]
         expansion=case.expansion,
         faults=[faults or Faults(scheduled=tuple(case.failures), requeue=case.requeue)],
     )

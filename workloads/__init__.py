@@ -52,12 +52,13 @@ class Entry(NamedTuple):
 
 
 def catalogue() -> list[Entry]:
-    """Every registered trace, arrival process, lifetime distribution and demand."""
+    """Every registered trace, arrival process, lifetime distribution, demand and form of virtual network."""
     from workloads.demands import DEMANDS
+    from workloads.virtual import NETWORKS
 
     return [
         Entry(registry.kind, name, found.summary, found.reference)
-        for registry in (TRACES, ARRIVALS, LIFETIMES, DEMANDS)
+        for registry in (TRACES, ARRIVALS, LIFETIMES, DEMANDS, NETWORKS)
         for name in registry
         for found in [registry.load(name)]
     ]

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from math import inf
 from time import monotonic, perf_counter
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from agents.solver.flat import Flat, Sizes
 from agents.solver.program import MICRO, NULL, Ints, Problem
 from agents.solver.random import below_kernel, stream_kernel, word
 from agents.solver.reference import CHANCES, Found
-from simcore.cores import usable_cpus
+from simcore.cores import usable_threads
 from simcore.jit import generated, inner, kernel
 
 Utilfn: TypeAlias = Callable[[int, int, Ints, Ints, Ints, Ints, Ints, Ints, Ints, int], int]
@@ -121,8 +121,8 @@ def impose(flat: Flat, room: Room, sets: int, start: np.uint64) -> None:
 
 
 @kernel
-def put(call: Utilfn, flat: Flat, friends: int, room: Room, unit: int, place: int) -> bool:
-    """All balls of a unit into a bin, or none."""
+def put(call: Utilfn, flat: Flat, friends: int, room: Room, unit: int, place: int) -> int:
+    """All balls of a unit into a bin, or none: how many additions were made, -1 if it does not fit."""
     alloc, dims, amounts = room.alloc, room.dims, room.amounts
     n = 0
     for at in range(flat.units[unit], flat.units[unit + 1]):
@@ -141,9 +141,9 @@ def put(call: Utilfn, flat: Flat, friends: int, room: Room, unit: int, place: in
                 change(flat, room, dims[k], -amounts[k])
             for other in range(flat.units[unit], at):
                 alloc[flat.unit_balls[other]] = NULL
-            return False
+            return -1
         alloc[ball] = place
-    return True
+    return n
 
 
 @kernel
@@ -201,9 +201,18 @@ def pinned(flat: Flat, unit: int) -> int:
 
 @kernel
 def attempt(
-    call: Utilfn, scan: Scan, flat: Flat, friends: int, sets: int, room: Room, seed: int, way: int, number: int
+    call: Utilfn,
+    scan: Scan,
+    flat: Flat,
+    friends: int,
+    sets: int,
+    room: Room,
+    seed: int,
+    way: int,
+    number: int,
+    reach: int,
 ) -> int:
-    """One attempt; returns the units left."""
+    """One attempt; returns the units left. Each is drawn from the next `reach` ones only: all of them if published."""
     start = stream_kernel(seed, way, number)
     left = room.left
     room.used[:] = 0
@@ -216,7 +225,7 @@ def attempt(
         if pin == NULL:
             left[count] = unit
             count += 1
-        elif put(call, flat, friends, room, unit, pin):
+        elif put(call, flat, friends, room, unit, pin) >= 0:
             room.placed[placed] = unit
             placed += 1
         else:
@@ -231,7 +240,7 @@ def attempt(
             break
         still = 0
         for i in range(count):
-            chosen = i + below_kernel(start, draws, count - i)
+            chosen = i + below_kernel(start, draws, min(reach, count - i))
             draws += 1
             unit = left[chosen]
             left[chosen] = left[i]
@@ -253,7 +262,7 @@ def attempt(
                     at,
                     end,
                 )
-                if at < 0 or put(call, flat, friends, room, unit, flat.group_bins[at]):
+                if at < 0 or put(call, flat, friends, room, unit, flat.group_bins[at]) >= 0:
                     break
                 at += 1
             if at < 0:
@@ -287,7 +296,7 @@ def search(
     ways = len(flat.ways) - 1
     best, fewest = first, len(room.left) + 1
     for number in range(first, last):
-        left = attempt(call, scan, flat, friends, sets, room, seed, number % ways, number // ways)
+        left = attempt(call, scan, flat, friends, sets, room, seed, number % ways, number // ways, len(room.left))
         if left < fewest:
             best, fewest = number, left
             room.best[:] = room.alloc
@@ -297,16 +306,20 @@ def search(
 
 
 @lru_cache(maxsize=32)
+def called(source: str) -> Utilfn:
+    """UTILFN, from its source."""
+    names: dict[str, Any] = dict(vars(arithmetic))
+    exec(compile(source, "<utilfn>", "exec"), names)
+    return cast(Utilfn, generated(names["utilfn"], *["int64"] * 3, *["int64[::1]"] * 7, "int64"))
+
+
+@lru_cache(maxsize=32)
 def compiled(source: str) -> tuple[Utilfn, Scan]:
     """UTILFN, from its source: once, and over many bins."""
     names: dict[str, Any] = dict(vars(arithmetic))
     exec(compile(source + SCAN, "<utilfn>", "exec"), names)
-    plain, number, array = names["utilfn"], "int64", "int64[::1]"
-    names["utilfn"] = inner(plain)
-    return (
-        generated(plain, number, number, number, *[array] * 7, number),
-        generated(names["scan"], number, number, *[array] * 8, number, number),
-    )
+    names["utilfn"] = inner(names["utilfn"])
+    return called(source), generated(names["scan"], *["int64"] * 2, *["int64[::1]"] * 8, *["int64"] * 2)
 
 
 WAVE = 0.05
@@ -329,7 +342,7 @@ def attempts(
     source, numbers = utilfn(problem, PYTHON)
     call, scan = compiled(source)
     flat, ways, seed = Flat.of_problem(problem, numbers, trims), len(problem.groupings), word(seed)
-    threads = usable_cpus()
+    threads = usable_threads()
     rooms = [room(problem) for _ in range(threads)]
     given = len(problem.friends), len(problem.friends) + len(problem.foes)
     best: Found | None = None

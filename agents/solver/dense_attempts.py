@@ -11,7 +11,7 @@ from agents.solver.program import NULL, Problem
 from agents.solver.reference import Found
 from agents.solver.search.find import find
 from agents.solver.search.packing import Packing, units_of
-from simcore.cores import usable_cpus
+from simcore.cores import usable_threads
 
 
 def attempts(
@@ -23,7 +23,7 @@ def attempts(
     """
     unit_of = units_of(problem)
     best: Found | None = None
-    checked, number, each = 0, first, usable_cpus()
+    checked, number, each = 0, first, usable_threads()
     while number < first + count:
         last = min(number + each, first + count)
         found = find(packing, search, seed=seed, until=until, chunks=range(number, last))

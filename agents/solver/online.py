@@ -2,7 +2,8 @@
 
 The search is ours, built from the published attempts, one thread. Attempt number n starts at another bin, so that an
 answer may lie anywhere, and bins that are neighbours stay so. A resource called COST, without indices, says which
-answers are better: after each answer the next one must cost less, until the attempts are used up.
+answers are better: after each answer the next one must cost less, until the attempts are used up. Where balls are left
+in every attempt, the answer is one in which those that are left are worth least, and of those the cheapest.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,13 +22,15 @@ from agents.solver.emit import PYTHON, utilfn
 from agents.solver.errors import SpecError
 from agents.solver.flat import Flat
 from agents.solver.front import specification
-from agents.solver.program import Ints
+from agents.solver.program import NULL, Ints
 from agents.solver.random import below_kernel, stream_kernel
 from simcore.jit import kernel, prepared
 
 TEMPLATES = "agents/solver/templates"
 COST = "COST"
 """The resource of which as little as possible is used."""
+BIAS = 8
+"""A biased attempt draws the next ball from the next 2, 3, ... up to so many and one."""
 
 
 @kernel
@@ -40,18 +43,23 @@ def explore(
     room: Room,
     members: Ints,
     best: Ints,
+    least: Ints,
+    worth: Ints,
     seed: int,
     first: int,
     last: int,
     cost: int,
     turns: bool,
-) -> tuple[int, bool]:
-    """Attempts first, ..., last - 1: (how many of them placed all, is there no use in more?).
+    biased: bool,
+) -> bool:
+    """Attempts first, ..., last - 1; is there no use in more?
 
-    `best` int64 [balls] gets the last such allocation. Dimension `cost`, unless -1, must be less used every time: its
-    ceiling in `flat` falls. `members` are the bins of the groups as they are if nothing `turns` them.
+    `best` int64 [balls] gets the best allocation, `least` int64 [2] the `worth` int64 [balls] of those that it leaves
+    and what it costs. Once none is left, dimension `cost`, unless -1, must be less used every time: its ceiling in
+    `flat` falls. `members` are the bins of the groups as they are if nothing `turns` them; `biased` attempts place
+    balls nearly in their order.
     """
-    ways, units, found = len(flat.ways) - 1, len(room.left), 0
+    ways, units = len(flat.ways) - 1, len(room.left)
     for number in range(first, last):
         way, which = number % ways, number // ways
         if turns:
@@ -59,24 +67,35 @@ def explore(
             turn = below_kernel(stream_kernel(seed, ways + way, which), 0, high - low)
             for at in range(low, high):
                 flat.group_bins[at] = members[low + (at - low + turn) % (high - low)]
-        if attempt(call, scan, flat, friends, sets, room, seed, way, which) > 0:
-            if units == 1 and sets == 0:  # it was tried in every bin
-                return found, True
-            continue
-        found += 1
-        best[:] = room.alloc
-        if cost < 0 or room.used[cost] <= 0:
-            return found, True
-        flat.ceiling[cost] = room.used[cost] - 1
-    return found, False
+        # The first attempt takes the balls as they are, the others nearly so.
+        reach = units if not biased else 1 if which == 0 else 2 + (which - 1) % BIAS
+        left = attempt(call, scan, flat, friends, sets, room, seed, way, which, reach)
+        lost, spent = 0, room.used[cost] if cost >= 0 else 0
+        if left > 0:
+            for at in range(flat.units[units]):
+                ball = flat.unit_balls[at]
+                lost += worth[ball] if room.alloc[ball] == NULL else 0
+        if lost < least[0] or (lost == least[0] and spent < least[1]):
+            best[:] = room.alloc
+            least[0], least[1] = lost, spent
+        if units == 1 and sets == 0 and left > 0:  # it was tried in every bin
+            return True
+        if left == 0:
+            if cost < 0 or spent <= 0:
+                return True
+            flat.ceiling[cost] = spent - 1
+    return False
 
 
-class Online:
-    """One specification whose tables named in `varying` get new entries between searches.
+class Varying:
+    """One specification whose tables named in `varying` get new entries between searches; it is compiled once.
 
     `tables` have the shapes and kinds (floats for quantities, integers for whole numbers) that stay; `varying` says
     between which raw numbers entries will be: millionths for quantities. There must be so many `balls` and `bins`.
     """
+
+    near: ClassVar[bool] = False
+    """Groups of bins are near one another, and dimensions may be over until one is left: see `agents.solver.nearby`."""
 
     def __init__(
         self,
@@ -103,13 +122,14 @@ class Online:
             if count != wanted:
                 remedy = f"A shipped template, in {TEMPLATES}, shows how this is written."
                 raise SpecError(f"{what} is {count}, and here it must be {wanted}", remedy, file=file)
-        units = len(problem.units)
-        declared = any(isinstance(one, s.Company) and one.kind == "GROUPS" for one in spec.tree.declarations)
-        if units == 1:  # groups of any size are the same to it
+        self.declared = any(isinstance(one, s.Company) and one.kind == "GROUPS" for one in spec.tree.declarations)
+        """Does it say itself what its groups of bins are?"""
+        if self.near or len(problem.units) == 1:  # groups of any size are the same to one unit
             problem = replace(problem, groupings=problem.groupings[-1:])
         self.problem = problem
         source, numbers = utilfn(problem, PYTHON, spelt=False)
-        self._flat = flat = Flat.of_problem(problem, numbers)
+        self._source = source
+        self._flat = flat = Flat.of_problem(problem, numbers, self.near)
         self._targets: dict[str, list[Ints]] = {name: [] for name in varying}
         for name in varying:
             sizes = spec.given[name].sizes
@@ -122,36 +142,65 @@ class Online:
                 if family.sizes != sizes or (problem.soft_group[part] >= 0).any():
                     remedy = f"Give it the indices of {name}, {' x '.join(map(str, sizes))}, and no SOFT."
                     raise SpecError(f"{node.name} is not of the shape of {name}", remedy, node.at, text, file)
-                self._targets[name] += [flat.capacity[part].reshape(sizes), flat.ceiling[part].reshape(sizes)]
+                self._targets[name].append(flat.ceiling[part].reshape(sizes))  # capacities matter to SOFT only
         self._cost = next((one.offset for one in problem.families if one.name == COST and not one.sizes), -1)
         self._most = int(flat.ceiling[self._cost])
         self._best = np.zeros(problem.balls, np.int64)
-        given = len(problem.friends), len(problem.friends) + len(problem.foes)
-        self._fixed = (*compiled(source), flat, *given, room(problem), flat.group_bins.copy(), self._best)
-        self._rest = self._cost, not declared
-        self._explore = prepared(explore, *self._fixed, 1, 0, 1, *self._rest)
+        self._sets = len(problem.friends), len(problem.friends) + len(problem.foes)
+        self._room = room(problem)
 
-    def write(self, name: str, entries: Any) -> None:
-        """New entries of a table, raw, in its shape."""
+    def write(self, name: str, entries: Any, these: Any = ...) -> None:
+        """New entries of a table, raw: all of it, or of `these`, as numpy's indices go."""
         for target in self._targets[name]:
-            target[...] = entries
+            target[these] = entries
 
-    def find(self, seed: int, attempts: int, seconds: float | None = None) -> Ints | None:
-        """The cheapest allocation [balls] that the attempts find, overwritten by the next search; None without any.
 
-        `seconds` end the search, too: then the answer depends on the machine.
+class Online(Varying):
+    """The search of this module."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        flat, self._least = self._flat, np.zeros(2, np.int64)
+        self._how = *compiled(self._source), flat, *self._sets
+        self._worth = np.ones(len(self._best), np.int64)
+        self._written = flat.group_bins.copy(), self._best, self._least, self._worth
+        self._rest = self._cost, not self.declared
+        self._explore = prepared(explore, *self._how, self._room, *self._written, 1, 0, 1, *self._rest, False)
+
+    def value(self, worth: Any) -> None:
+        """What the first balls are worth [n], from 1: of those that are left as little as possible. At first 1 each."""
+        self._worth[: len(worth)] = worth
+
+    def find(
+        self, seed: int, attempts: int, seconds: float | None = None, units: int | None = None, biased: bool = False
+    ) -> Ints:
+        """The best allocation [balls] that the attempts find, -1 for balls that are left: see `left`. The next search
+        overwrites it.
+
+        `seconds` end the search, too: then the answer depends on the machine. Only the first `units` take part.
+        `biased` attempts place balls nearly in their order.
         """
         if self._cost >= 0:
             self._flat.ceiling[self._cost] = self._most
+        place = self._room
+        if units is not None:
+            place = place._replace(left=place.left[:units], placed=place.placed[:units])
+        self._least[:] = np.iinfo(np.int64).max, 0
+        fixed = (*self._how, place, *self._written, seed)
         if seconds is None:
-            return self._best if self._explore(*self._fixed, seed, 0, attempts, *self._rest)[0] else None
-        began, number, found, done = perf_counter(), 0, 0, False
-        last = 1
+            self._explore(*fixed, 0, attempts, *self._rest, biased)
+            return self._best
+        began, number, last, done = perf_counter(), 0, 1, False
         while last > number and not done:
-            more, done = self._explore(*self._fixed, seed, number, last, *self._rest)
-            found, number, spent = found + more, last, perf_counter() - began
+            done = self._explore(*fixed, number, last, *self._rest, biased)
+            number, spent = last, perf_counter() - began
             last = min(attempts, 2 * number, int(number * seconds / spent))  # as many as there is time for, at most
-        return self._best if found else None
+        return self._best
+
+    @property
+    def left(self) -> int:
+        """What those are worth that the last search's answer leaves."""
+        return int(self._least[0])
 
 
 def _capacities(declarations: tuple[s.Declaration, ...], varying: set[str]) -> dict[str, list[s.Resource]]:

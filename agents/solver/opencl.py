@@ -9,8 +9,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from functools import cache, lru_cache
+from math import inf
 from pathlib import Path
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from agents.solver.cpu import WAVE
 from agents.solver.emit import C, utilfn
 from agents.solver.flat import Flat, Sizes
-from agents.solver.program import Problem
+from agents.solver.program import Ints, Problem
 from agents.solver.random import OPENCL
 from agents.solver.reference import Found
 from simcore.errors import UserError
@@ -27,6 +28,10 @@ WIDTH = 32
 """Lanes of a work-group of `squads`."""
 RESIDENT = 64
 """Attempts per compute unit at a time, at most."""
+FIRST, ALL = 16, 1 << 62
+"""Units that a launch tries in every attempt: the first ones, where time is limited, and all of them."""
+STATE = 7
+"""Numbers that say where an attempt is, see search.cl."""
 
 
 @cache
@@ -108,21 +113,37 @@ class _Session:
         """Attempts that there is room for at a time."""
         self._rooms = cl.Buffer(context, flags.READ_WRITE, 8 * self._room * self.most)
         self._additions = cl.Buffer(context, flags.READ_WRITE, 16 * sizes.adds * self._width * self.most)
-        self._outcome = cl.Buffer(context, flags.WRITE_ONLY, 8 * self.most)
+        self._outcome = cl.Buffer(context, flags.READ_WRITE, 8 * self.most)
+        self._states = cl.Buffer(context, flags.READ_WRITE, 8 * STATE * self.most)
+        self._each = FIRST
+        """Units that a launch tries in every attempt, where time is limited."""
 
-    def run(self, seed: int, first: int, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Attempts first, ..., first + count - 1 of all groupings in turn: the units each leaves, int64 [count]."""
-        numbers = np.uint64(seed & (1 << 64) - 1), np.uint64(first)
-        self._kernel(
-            self._queue,
-            (count * self._width,),
-            (self._width,),
-            *self._flat,
-            self._rooms,
-            self._additions,
-            self._outcome,
-            *numbers,
-        )
+    def run(self, seed: int, first: int, count: int, until: float = inf) -> Ints:
+        """Attempts first, ..., first + count - 1 of all groupings in turn: the units each leaves, int64 [count].
+
+        When `monotonic()` is `until`, they are cut short. A launch cannot be: where there is such a time, an attempt
+        goes on in one launch after another.
+        """
+        if until == inf:
+            return self._launch(seed, first, count, True, ALL, False)
+        left = self._launch(seed, first, count, True, 0, False)
+        while left.min() < 0:
+            began = monotonic()
+            over = began >= until
+            left = self._launch(seed, first, count, False, 0 if over else self._each, over)
+            faster = min(WAVE, max(until - began, 0)) / max(monotonic() - began, 1e-6)
+            self._each = max(1, int(self._each * min(2.0, faster)))
+        return left
+
+    def begin(self) -> None:
+        """Begin an attempt, and leave it there."""
+        self._launch(0, 0, 1, True, 0, False)
+
+    def _launch(self, seed: int, first: int, count: int, fresh: bool, units: int, cut: bool) -> Ints:
+        size, each = (count * self._width,), (self._width,)
+        buffers = *self._flat, self._rooms, self._additions, self._outcome, self._states
+        numbers = np.uint64(seed & (1 << 64) - 1), np.uint64(first), np.int32(fresh), np.int64(units), np.int32(cut)
+        self._kernel(self._queue, size, each, *buffers, *numbers)
         left = np.empty(count, np.int64)
         self._cl.enqueue_copy(self._queue, left, self._outcome)
         return left
@@ -135,6 +156,11 @@ class _Session:
         return [int(place) for place in found]
 
 
+def prepare(problem: Problem, device: int) -> None:
+    """Have the kernel built, which takes about a second."""
+    _Session(problem, device, None, False).begin()
+
+
 def attempts(
     problem: Problem,
     seed: int,
@@ -142,12 +168,14 @@ def attempts(
     count: int,
     *,
     trims: bool = False,
+    until: float = inf,
     device: int = 0,
     width: int | None = None,
 ) -> Iterator[Found]:
     """Attempts first, ..., first + count - 1 in every grouping: the best so far now and then, up to the first success.
 
-    `width` is how many lanes work on one attempt; by default what suits the device.
+    When `monotonic()` is `until`, attempts are cut short: what they have placed counts. `width` is how many lanes work
+    on one attempt; by default what suits the device.
     """
     session, ways = _Session(problem, device, width, trims), len(problem.groupings)
     best: Found | None = None
@@ -156,7 +184,7 @@ def attempts(
     while number < end:
         began = perf_counter()
         each = min(each, end - number, session.most)
-        left = session.run(seed, number, each)
+        left = session.run(seed, number, each, until)
         checked += each
         which = int(left.argmin())
         if best is None or left[which] < best.left:
@@ -165,7 +193,7 @@ def attempts(
             )
         best = Found(best.alloc, best.left, best.attempt, best.group, checked)
         yield best
-        if best.left == 0:
+        if best.left == 0 or monotonic() >= until:
             return
         number += each
         each = max(1, min(4 * each, int(each * WAVE / max(perf_counter() - began, 1e-6))))

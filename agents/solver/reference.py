@@ -37,6 +37,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
+from time import monotonic
 
 from agents.solver.program import (
     BALL,
@@ -230,15 +232,20 @@ def imposed(problem: Problem, start: int) -> tuple[list[list[int]], list[list[in
     return chosen
 
 
-def attempt(problem: Problem, seed: int, group: int, number: int, trims: bool = False) -> tuple[list[int], int]:
-    """The allocation [balls] that an attempt ends with, NULL for balls that are left, and how many units are left."""
+def attempt(
+    problem: Problem, seed: int, group: int, number: int, trims: bool = False, until: float = inf
+) -> tuple[list[int], int]:
+    """The allocation [balls] that an attempt ends with, NULL for balls that are left, and how many units are left.
+
+    Units are left that would be tried when `monotonic()` is `until`.
+    """
     try:
-        return _attempt(problem, seed, group, number, trims)
+        return _attempt(problem, seed, group, number, trims, until)
     except Rejected:
         return [NULL] * problem.balls, len(problem.units)
 
 
-def _attempt(problem: Problem, seed: int, group: int, number: int, trims: bool) -> tuple[list[int], int]:
+def _attempt(problem: Problem, seed: int, group: int, number: int, trims: bool, until: float) -> tuple[list[int], int]:
     start = stream(seed, group, number)
     partial = Partial(problem, *imposed(problem, start), trims=trims)
     pins = problem.pins.tolist()
@@ -260,7 +267,7 @@ def _attempt(problem: Problem, seed: int, group: int, number: int, trims: bool) 
             chosen = i + below(start, draws, len(left) - i)
             draws += 1
             unit, left[chosen] = left[chosen], left[i]
-            if any(partial.put(unit, place) for place in bins):
+            if any(partial.put(unit, place) for place in bins if monotonic() < until):
                 placed.append(unit)
             else:
                 still.append(unit)
@@ -299,16 +306,21 @@ class Found:
     """How many attempts were made."""
 
 
-def attempts(problem: Problem, seed: int, first: int, count: int, *, trims: bool = False) -> Iterator[Found]:
-    """Attempts first, ..., first + count - 1 in every grouping: the best so far after each, up to the first success."""
+def attempts(
+    problem: Problem, seed: int, first: int, count: int, *, trims: bool = False, until: float = inf
+) -> Iterator[Found]:
+    """Attempts first, ..., first + count - 1 in every grouping: the best so far after each, up to the first success.
+
+    When `monotonic()` is `until`, the last one is cut short: what it has placed counts.
+    """
     best: Found | None = None
     checked = 0
     for number in range(first, first + count):
         for group in range(len(problem.groupings)):
-            alloc, left = attempt(problem, seed, group, number, trims)
+            alloc, left = attempt(problem, seed, group, number, trims, until)
             checked += 1
             if best is None or left < best.left:
                 best = Found(alloc, left, number, group, checked)
             yield Found(best.alloc, best.left, best.attempt, best.group, checked)
-            if left == 0:
+            if left == 0 or monotonic() >= until:
                 return

@@ -212,18 +212,33 @@ inline long outcome_of(const Try t, const long count, const long lost) {
     return count < 0 ? UNITS : count + lost;
 }
 
-/* One attempt per work-item: for processors, without a barrier. */
-__kernel void lanes(FLAT, GLOBAL long *rooms, GLOBAL long *additions, GLOBAL long *outcome, const ulong seed,
-                    const ulong first) {
+/* Where an attempt is that goes on in the next launch: group (NONE: it is over), entry of `left`, units left at the
+ * beginning of the group, of these tried in vain, placed, lost, draws. */
+#define STATE 7
+#define LAUNCH                                                                                                         \
+    FLAT, GLOBAL long *rooms, GLOBAL long *additions, GLOBAL long *outcome, GLOBAL long *states, const ulong seed,     \
+        const ulong first, const int fresh, const long budget, const int cut
+
+/* One attempt per work-item: for processors, without a barrier. Attempts are begun if `fresh`, and go on for `budget`
+ * units; if `cut`, all others are left. The outcome of one that is not over is NONE. */
+__kernel void lanes(LAUNCH) {
     const ulong id = get_global_id(0), number = first + id;
     const ulong way = number % WAYS, start = stream(seed, way, number / WAYS);
     const Try t = laid_out(capacity, ceiling, elastic, soft_group, soft_allowed, data, numbers, pins, units, unit_balls, sets,
                            set_balls, chance, of, of_sets, ways, groups, group_bins, rooms, additions, id, id);
-    long lost, placed, count = begin(t, chance, start, &placed, &lost);
+    GLOBAL long *state = states + id * STATE;
+    long group = ways[way], i = 0, still = 0, todo = budget, count, placed, lost;
     ulong draws = 0;
-    for (long group = ways[way]; group < ways[way + 1] && count >= 0; group++) {
-        long still = 0;
-        for (long i = 0; i < count; i++) {
+    if (fresh) {
+        count = begin(t, chance, start, &placed, &lost);
+    } else {
+        group = state[0], i = state[1], count = state[2], still = state[3], placed = state[4], lost = state[5];
+        draws = state[6];
+        if (group == NONE) return;
+    }
+    bool over = count < 0;
+    while (!over && group < ways[way + 1]) {
+        for (; i < count && todo > 0; i++, todo--) {
             const long chosen = i + below(start, draws++, count - i), unit = t.left[chosen];
             t.left[chosen] = t.left[i];
             bool taken = false;
@@ -231,15 +246,22 @@ __kernel void lanes(FLAT, GLOBAL long *rooms, GLOBAL long *additions, GLOBAL lon
             if (taken) t.placed[placed++] = unit;
             else t.left[still++] = unit;
         }
+        for (; i < count && cut; i++) t.left[still++] = t.left[i];
+        if (i < count) break;
         count = leave(t, still, &placed, &lost);
+        over = cut || count < 0;
+        group++;
+        i = still = 0;
     }
-    outcome[id] = outcome_of(t, count, lost);
+    over = over || group == ways[way + 1];
+    outcome[id] = over ? outcome_of(t, count, lost) : NONE;
+    state[0] = over ? NONE : group, state[1] = i, state[2] = count, state[3] = still, state[4] = placed;
+    state[5] = lost, state[6] = draws;
 }
 
 /* One attempt per work-group: its lanes try one bin each for the same unit, and the first bin that would take it gets
  * it. Speculation costs nothing where lanes are many; the answer is that of `lanes`. */
-__kernel void squads(FLAT, GLOBAL long *rooms, GLOBAL long *additions, GLOBAL long *outcome, const ulong seed,
-                     const ulong first) {
+__kernel void squads(LAUNCH) {
     __local long shared_count;
     __local int found;
     const ulong id = get_group_id(0), lane = get_local_id(0), width = get_local_size(0), number = first + id;
@@ -247,14 +269,23 @@ __kernel void squads(FLAT, GLOBAL long *rooms, GLOBAL long *additions, GLOBAL lo
     const Try t = laid_out(capacity, ceiling, elastic, soft_group, soft_allowed, data, numbers, pins, units, unit_balls, sets,
                            set_balls, chance, of, of_sets, ways, groups, group_bins, rooms, additions, id,
                            id * width + lane);
+    GLOBAL long *state = states + id * STATE;
+    long group = ways[way], i = 0, todo = budget;
     long placed = 0, lost = 0, still = 0; /* known to the first lane only, which alone writes the allocation */
-    if (lane == 0) shared_count = begin(t, chance, start, &placed, &lost);
-    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    long count = shared_count;
     ulong draws = 0;
-    for (long group = ways[way]; group < ways[way + 1] && count >= 0; group++) {
-        still = 0;
-        for (long i = 0; i < count; i++) {
+    if (fresh) {
+        if (lane == 0) shared_count = begin(t, chance, start, &placed, &lost);
+    } else {
+        group = state[0], i = state[1], still = state[3], placed = state[4], lost = state[5], draws = state[6];
+        if (lane == 0) shared_count = state[2];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    /* No barrier is passed by some paths only: not every compiler takes well to that. */
+    const bool idle = group == NONE;
+    long count = shared_count;
+    bool over = idle || count < 0, paused = false;
+    while (!over && !paused && group < ways[way + 1]) {
+        for (; i < count && todo > 0; i++, todo--) {
             const long chosen = i + below(start, draws++, count - i), unit = t.left[chosen];
             const long last = groups[group + 1];
             long base = groups[group];
@@ -277,9 +308,22 @@ __kernel void squads(FLAT, GLOBAL long *rooms, GLOBAL long *additions, GLOBAL lo
             }
             barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         }
-        if (lane == 0) shared_count = leave(t, still, &placed, &lost);
+        for (; i < count && cut; i++)
+            if (lane == 0) t.left[still++] = t.left[i];
+        paused = i < count;
+        if (lane == 0 && !paused) shared_count = leave(t, still, &placed, &lost);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-        count = shared_count;
+        if (!paused) {
+            count = shared_count;
+            over = cut || count < 0;
+            group++;
+            i = still = 0;
+        }
     }
-    if (lane == 0) outcome[id] = outcome_of(t, count, lost);
+    if (lane == 0 && !idle) {
+        over = over || group == ways[way + 1];
+        outcome[id] = over ? outcome_of(t, count, lost) : NONE;
+        state[0] = over ? NONE : group, state[1] = i, state[2] = count, state[3] = still, state[4] = placed;
+        state[5] = lost, state[6] = draws;
+    }
 }

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from agents.solver import reference
 from agents.solver.bounds import lower_bound
@@ -16,6 +16,9 @@ from agents.solver.fewest import fewest, rounds
 from agents.solver.program import NULL, Problem
 from agents.solver.verify import faults
 from simcore.errors import UserError, suggest
+
+if TYPE_CHECKING:
+    from agents.solver.search.packing import Packing
 
 FIRST_ROUND = 16
 """Attempts per number of bins in the first round; every round doubles them."""
@@ -34,7 +37,7 @@ class Best(Protocol):
 
 
 Attempts = Callable[..., Iterator[Best]]
-"""(problem, seed, first, count, trims=): attempts first, ..., first + count - 1 in every grouping, as
+"""(problem, seed, first, count, trims=, until=): attempts first, ..., first + count - 1 in every grouping, as
 `reference.attempts`."""
 SEARCHES = ("ours", "published")
 
@@ -114,7 +117,8 @@ def solve(
     return task.answer(interrupted)
 
 
-def _device(device: str) -> Attempts:
+def _device(device: str, problem: Problem) -> Attempts:
+    """Its attempts; kernels are built before the clock runs."""
     name, _, number = device.partition(":")
     if name == "reference" and not number:
         return reference.attempts
@@ -125,17 +129,23 @@ def _device(device: str) -> Attempts:
     if name == "opencl" and (number.isdecimal() or not number):
         from agents.solver import opencl
 
+        opencl.prepare(problem, int(number or 0))
         return partial(opencl.attempts, device=int(number or 0))
     remedy = suggest(device, ["cpu", "opencl", "opencl:0", "reference"])
     raise UserError("is no device", key="device", value=device, remedy=remedy)
 
 
+def _dense(problem: Problem) -> Packing | None:
+    from agents.solver.search.packing import Packing
+
+    return Packing.of(problem)
+
+
 def _prepare(problem: Problem) -> None:
     """Compile before the clock runs; vector problems need nothing."""
     from agents.solver.cpu import prepare
-    from agents.solver.search.packing import Packing
 
-    if Packing.of(problem) is None:
+    if _dense(problem) is None:
         prepare(problem)
 
 
@@ -159,7 +169,7 @@ class _Search:
         if search not in SEARCHES:
             raise UserError("is no search", key="search", value=search, remedy=suggest(search, SEARCHES))
         self.problem = problem
-        self.device = _device(device)
+        self.device = _device(device, problem)
         self.dense = device == "cpu"
         self.ours = search == "ours"
         self.seed = seed
@@ -175,6 +185,8 @@ class _Search:
         self.best: tuple[int, Problem, list[int]] | None = None
         """(units left, problem, allocation): fewest left, then fewest bins."""
         self.known: int | None = None
+        self.made: dict[int, tuple[Problem, Packing | None]] = {}
+        """By number of bins: the problem and its dense form, which every round needs again."""
         self.bound, self.most = problem.bins, problem.bins
         if problem.searched:
             self.bound, self.most = lower_bound(problem), problem.spec.limits[1]
@@ -185,18 +197,15 @@ class _Search:
 
     def attempt(self, bins: int, numbers: range) -> int | None:
         """Some attempts with this many bins; the fewest bins known then."""
-        problem = self.problem.with_bins(bins) if self.problem.searched else self.problem
-        if self.try_bins(problem, numbers.start, len(numbers)):
+        if bins not in self.made:
+            problem = self.problem.with_bins(bins) if self.problem.searched else self.problem
+            self.made[bins] = problem, _dense(problem) if self.dense else None
+        if self.try_bins(*self.made[bins], numbers.start, len(numbers)):
             self.known = bins
         return self.known
 
-    def backend(self, problem: Problem, first: int, count: int) -> Iterator[Best]:
+    def backend(self, problem: Problem, packing: Packing | None, first: int, count: int) -> Iterator[Best]:
         """The attempts of the search that suits the problem."""
-        packing = None
-        if self.dense:
-            from agents.solver.search.packing import Packing
-
-            packing = Packing.of(problem)
         if packing is not None:
             from agents.solver.dense_attempts import attempts
 
@@ -205,13 +214,12 @@ class _Search:
             return attempts(problem, packing, kind, self.seed, first, count, self.end)
         trims = self.ours and bool(problem.elastic.any())
         self.method = "trimming" if trims else "published"
-        ends = {"until": self.end} if self.dense else {}
-        return self.device(problem, self.seed, first, count, trims=trims, **ends)
+        return self.device(problem, self.seed, first, count, trims=trims, until=self.end)
 
-    def try_bins(self, problem: Problem, first: int, count: int) -> bool:
+    def try_bins(self, problem: Problem, packing: Packing | None, first: int, count: int) -> bool:
         """Some attempts with this many bins; did one place all?"""
         before = self.checked
-        for found in self.backend(problem, first, count):
+        for found in self.backend(problem, packing, first, count):
             self.checked = before + found.checked
             if self.best is None or found.left < self.best[0] or found.left == 0:
                 self.best = found.left, problem, found.alloc

@@ -246,7 +246,10 @@ class Build:
         if node.name in self.families:
             raise SpecError(f"{node.name} is there twice", "Give every resource a name of its own.", node.at)
         sizes = self._sizes(node.axes, DIM_LIMIT - self.dims, node.at)
-        if any(axis.name in _names(node.capacity) for axis in node.axes):
+        copied = self._copied(node, sizes)
+        if copied is not None:
+            capacity = copied
+        elif any(axis.name in _names(node.capacity) for axis in node.axes):
             each = [self._capacity(node) for _ in self.constants.over(node.axes)]
             capacity = np.array(each, np.int64)
         else:
@@ -254,6 +257,18 @@ class Build:
         self.families[node.name] = Family(node.name, sizes, self.dims, None)
         self.capacity.append(capacity)
         self.dims += capacity.size
+
+    def _copied(self, node: s.Resource, sizes: tuple[int, ...]) -> Ints | None:
+        """The capacities that are a table as it is, A[i in n] => T[i], without evaluating every entry; or None."""
+        table = self.tables.get(node.capacity.table) if isinstance(node.capacity, s.Index) else None
+        if table is None or table.starts is not None or table.sizes != sizes:
+            return None
+        names = [axis.name for axis in node.axes if axis.skip is None and axis.name not in {*self.names, *self.tables}]
+        as_it_is = s.Index(node.at, table.name, tuple(s.Name(node.at, name) for name in names))
+        if node.capacity != as_it_is or len(set(names)) < len(sizes):
+            return None
+        values = table.values * MICRO if table.whole else table.values.copy()
+        return values if values.min(initial=0) >= 0 else None
 
     def _capacity(self, node: s.Resource) -> int:
         amount = micro(self.constants.number(node.capacity))
@@ -351,10 +366,9 @@ class Build:
         while size < self.bins:
             sizes.append(size)
             size *= 2
-        return tuple(
-            Sets.of([(list(range(first, min(first + size, self.bins))), MICRO) for first in range(0, self.bins, size)])
-            for size in [*sizes, self.bins]
-        )
+        every = np.arange(self.bins)
+        bounds = [np.append(np.arange(0, self.bins, size), self.bins) for size in [*sizes, self.bins]]
+        return tuple(Sets(offsets, every, np.full(len(offsets) - 1, MICRO)) for offsets in bounds)
 
     def _first(self, kind: str) -> At:
         return next(one.at for one in self.spec.tree.declarations if isinstance(one, s.Company) and one.kind == kind)

@@ -10,7 +10,7 @@ from threading import Lock
 from time import monotonic
 from typing import Generic, Protocol, TypeVar
 
-from simcore.cores import usable_cpus
+from simcore.cores import usable_threads
 
 
 class Tried(Protocol):
@@ -70,7 +70,7 @@ def lowest(
                 if result.left == 0 and (not found or number < found[0]):
                     found[:] = [number]
 
-    workers = workers or usable_cpus()
+    workers = workers or usable_threads()
     with ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(work) for _ in range(workers)]
         try:

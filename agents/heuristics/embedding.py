@@ -1,0 +1,65 @@
+"""What agents that place virtual networks share, and the two that look at no bandwidth when they choose servers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fabric.network import NetworkView
+from fabric.virtual import hosed, routed
+from fabric.virtual_paths import route_pairs
+from simcore.errors import UserError
+from simcore.jit import kernel
+from simcore.vocabulary import Agent, Embedding, Form, Ints, Refusal, View, VirtualNetwork
+
+NO_ROOM, NO_PATHS = Refusal("no servers have the room"), Refusal("no paths have the bandwidth")
+
+
+def network_of(agent: Agent, view: View) -> NetworkView:
+    """The view as that of a network, or a `UserError`."""
+    if not isinstance(view, NetworkView):
+        raise UserError(
+            f"{type(agent).__name__} places virtual networks in a network, and this cluster has none",
+            remedy="Give the cluster a network, or take another agent, such as best-fit.",
+        )
+    return view
+
+
+def warm(view: NetworkView, form: Form) -> None:
+    """Compile what `connected` and its like need, so that no decision waits for it."""
+    machines, two = np.zeros((2, view.free.shape[2]), np.int64), np.zeros(2, np.int64)
+    pair = VirtualNetwork(machines, pairs=np.array([[0, 1]]), rates=np.array([1]))
+    connected(view, pair if form == "pairs" else VirtualNetwork(machines, hose=1), two)
+
+
+def connected(view: NetworkView, network: VirtualNetwork, hosts: Ints) -> Embedding | Refusal:
+    """The answer with machines on these nodes, along the first paths with the bandwidth, pair by pair."""
+    nodes = view.free.shape[1]
+    if network.form == "hose":
+        answer = hosed(view.topology, network, hosts, nodes)
+        fits = (view.link_free[list(answer.links)] >= answer.amounts).all()
+        return answer if fits else NO_PATHS
+    assert network.pairs is not None
+    assert network.rates is not None
+    order, left = np.arange(len(network.pairs)), view.link_free.copy()
+    lacking, first, links = route_pairs(
+        view.routing.routes, left, hosts // nodes, network.pairs, network.rates, order, False
+    )
+    return routed(network, hosts, nodes, first, links) if lacking < 0 else NO_PATHS
+
+
+@kernel
+def first_with_room(free: Ints, machine: Ints, start: int) -> int:
+    """The first node from `start` on that this machine fits, `free` int64 [nodes, resources]; -1 for none."""
+    for node in range(start, len(free)):
+        if has_room(free, machine, node):
+            return node
+    return -1
+
+
+@kernel
+def has_room(free: Ints, machine: Ints, node: int) -> bool:
+    """Does this machine fit on this node?"""
+    fits = True
+    for r in range(len(machine)):
+        fits = fits and free[node, r] >= machine[r]
+    return fits

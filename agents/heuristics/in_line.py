@@ -1,0 +1,67 @@
+"""In-line: another agent, asked for the requests that wait in a certain order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from inspect import signature
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from agents import AGENTS
+from simcore.errors import UserError, suggest
+from simcore.vocabulary import Agent, Placement, Refusal, Request, View
+
+Order = Literal["arrival", "longest", "random"]
+
+
+class InLine(Agent):
+    """An agent that is asked for waiting requests in this order; `pass` them by, or stop at the first refusal.
+
+    `agent` is its name, `options` are its own. `order` is that of arrival, the longest first, or random. With `passing`
+    later ones may get a place where an earlier one gets none.
+    """
+
+    reference = "lists in order: Graham 1969, Bounds on multiprocessing timing anomalies (longest first)"
+
+    def __init__(
+        self,
+        agent: str = "first-fit",
+        order: Order = "arrival",
+        passing: bool = False,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        if order not in get_args(Order):
+            raise UserError("is no order", key="order", value=order, remedy=suggest(order, get_args(Order)))
+        kind = AGENTS.load(agent)
+        try:
+            signature(kind).bind(**(options or {}))
+        except TypeError as error:
+            known = ", ".join(signature(kind).parameters) or "none"
+            raise UserError(f"{agent}: {error}", key="options", value=options, remedy=f"Options: {known}.") from None
+        self.agent: Agent = kind(**(options or {}))
+        self.order, self.passing = order, passing
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Start the agent, with a stream of its own."""
+        self._rng, inner = rng.spawn(2)
+        self.agent.start(view, inner)
+
+    def decide(self, view: View, request: Request) -> Placement | Refusal | None:
+        """What the agent says."""
+        return self.agent.decide(view, request)
+
+    def decide_line(
+        self, view: View, requests: Sequence[Request]
+    ) -> Iterator[tuple[Request, Placement | Refusal | None]]:
+        """What the agent says, one after another."""
+        line = list(requests)
+        if self.order == "longest":
+            line.sort(key=lambda request: -request.duration)
+        elif self.order == "random":
+            line = [line[number] for number in self._rng.permutation(len(line)).tolist()]
+        for request in line:
+            answer = self.agent.decide(view, request)
+            yield request, answer
+            if not (self.passing or isinstance(answer, Placement)):
+                return

@@ -1,0 +1,48 @@
+"""The machines of a virtual network one after the other, each on the first server with room."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from agents.heuristics.embedding import NO_ROOM, connected, first_with_room, network_of, warm
+from simcore.jit import kernel
+from simcore.vocabulary import Agent, Embedding, Form, Ints, Refusal, Request, View
+
+
+@kernel
+def first_fit(free: Ints, machines: Ints, hosts: Ints) -> bool:
+    """Write a node for every machine to `hosts` int64 [machines]; `free` int64 [nodes, resources] is written, too."""
+    node = 0
+    for machine in range(len(machines)):
+        alike = machine > 0 and (machines[machine] == machines[machine - 1]).all()
+        node = first_with_room(free, machines[machine], node if alike else 0)
+        if node < 0:
+            return False
+        free[node] -= machines[machine]
+        hosts[machine] = node
+    return True
+
+
+class VMFirstFit(Agent):
+    """Each machine on the first server with room, and first paths: a control that looks at no bandwidth."""
+
+    reference = "first fit, as in Johnson 1973, Near-optimal bin packing algorithms; no published system"
+    embeds: ClassVar[tuple[Form, ...]] = ("pairs", "hose")
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Look at the network."""
+        self._view = view = network_of(self, view)
+        if view.virtual:
+            warm(view, view.virtual)
+        first_fit(view.free.reshape(-1, view.free.shape[2]).copy(), np.zeros((0, 1), np.int64), np.zeros(0, np.int64))
+
+    def decide(self, view: View, request: Request) -> Embedding | Refusal:
+        """First fit, if the links then have the bandwidth."""
+        network = request.network
+        assert network is not None
+        hosts, free = np.zeros(len(network), np.int64), self._view.free.copy()
+        if not first_fit(free.reshape(-1, free.shape[2]), network.machines, hosts):
+            return NO_ROOM
+        return connected(self._view, network, hosts)

@@ -1,0 +1,44 @@
+"""How long the agents took for each decision, in the order of the decisions, with a logarithmic axis."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+from analysis.figures.chosen import Chosen
+from analysis.figures.style import grid, heading, legend, new, tidy
+
+TITLE = 84
+"""Letters in a line of titles across a page."""
+
+
+def draw(chosen: Chosen) -> Figure:
+    """A panel per point: of the first seed every decision as a dot, and the mean of each agent as a line."""
+    points = chosen.few_points()
+    width = chosen.options.width or "page"
+    rows, columns = grid(len(points), 3 if width == "page" else 1)
+    figure = new(width, 0.8 + 2.0 * rows)
+    axes = figure.subplots(rows, columns, squeeze=False, sharey=True).ravel()
+    panels = dict(zip(points, axes, strict=False))
+    for point, agent, runs in chosen.groups():
+        (colour, marker), ax = chosen.look[agent], panels[point]
+        seconds = chosen.results.times(runs[0])["seconds"].to_numpy()
+        ax.scatter(np.arange(1, len(seconds) + 1), seconds, s=4, c=colour, marker=marker, linewidths=0, alpha=0.7)
+        ax.axhline(float(seconds.mean()), color=colour, linewidth=1)
+    for ax in axes[len(points) :]:
+        ax.set_visible(False)
+    for point, ax in panels.items():
+        tidy(ax)
+        ax.set_yscale("log")
+        ax.yaxis.set_major_formatter(EngFormatter("s"))
+        ax.set_title("\n".join(wrap(chosen.name(point), TITLE // columns)), loc="left")
+        ax.set_xlabel("request, in order of arrival")
+    for ax in axes[::columns]:
+        ax.set_ylabel("time of the decision")
+    legend(figure, chosen.agents, chosen.look)
+    seed = min(chosen.runs["seed"].to_list())
+    heading(figure, f"{chosen.title}: time of every decision", f"seed {seed}; lines are means")
+    return figure

@@ -1,0 +1,141 @@
+"""Virtual networks in a network: what the ledger checks before it reserves one, and how agents make an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fabric.topology import Indices, Topology
+from fabric.virtual_tree import reserve, tree
+from simcore.errors import InfeasiblePlacement
+from simcore.jit import kernel
+from simcore.vocabulary import Embedding, Ints, Share, VirtualNetwork
+
+
+def shares_of(network: VirtualNetwork, hosts: Ints, nodes: int) -> tuple[Share, ...]:
+    """What machines on these nodes (see `Embedding.hosts`) take there, by ascending node."""
+    used, machine = np.unique(hosts, return_inverse=True)
+    amounts = np.zeros((len(used), network.machines.shape[1]), np.int64)
+    np.add.at(amounts, machine, network.machines)
+    server, node = np.divmod(used, nodes)
+    return tuple(zip(server.tolist(), node.tolist(), map(tuple, amounts.tolist()), strict=True))
+
+
+def hosed(topology: Topology, network: VirtualNetwork, hosts: Ints, nodes: int) -> Embedding:
+    """The answer for the hose form: as much on every link as it needs, whether that is free or not."""
+    links, amounts = reserve(tree(topology), network, hosts // nodes)
+    return Embedding(shares_of(network, hosts, nodes), links, hosts=hosts, amounts=amounts)
+
+
+def routed(network: VirtualNetwork, hosts: Ints, nodes: int, route_first: Ints, route_links: Indices) -> Embedding:
+    """The answer for pairs with these paths (see `Embedding`): every link's sum, whether that is free or not."""
+    assert network.rates is not None
+    links, amounts = _summed(route_links, np.repeat(network.rates, np.diff(route_first)))
+    return Embedding(
+        shares_of(network, hosts, nodes),
+        tuple(links.tolist()),
+        hosts=hosts,
+        amounts=tuple(amounts.tolist()),
+        route_first=route_first,
+        route_links=route_links,
+    )
+
+
+def _summed(links: Indices | Ints, amounts: Ints) -> tuple[npt.NDArray[Any], Ints]:
+    used, place = np.unique(links, return_inverse=True)
+    total = np.zeros(len(used), np.int64)
+    np.add.at(total, place, amounts)
+    return used, total
+
+
+def check_embedding(
+    topology: Topology, network: VirtualNetwork, placement: object, servers: int, nodes: int
+) -> Embedding:
+    """The same answer; an `InfeasiblePlacement` unless it takes and reserves what the virtual network needs.
+
+    Whether so much is free is not looked at here.
+    """
+    if not isinstance(placement, Embedding):
+        raise InfeasiblePlacement(f"this request is a virtual network: answer an Embedding, not {placement!r:.200}")
+    hosts = _numbers(placement.hosts, "hosts")
+    if len(hosts) != len(network) or hosts.min() < 0 or hosts.max() >= servers * nodes:
+        raise InfeasiblePlacement(f"its hosts are not a node (0 to {servers * nodes - 1}) of each of {len(network)}")
+    if placement.shares != shares_of(network, hosts, nodes):
+        raise InfeasiblePlacement("its shares are not what its machines take: use fabric.virtual.shares_of")
+    reserved = _reserved(topology, placement.links, placement.amounts)
+    if network.form == "hose":
+        for link, amount in zip(*reserve(tree(topology), network, hosts // nodes), strict=True):
+            if reserved.get(link, 0) < amount:
+                raise InfeasiblePlacement(f"link {link} needs {amount}, {reserved.get(link, 0)} are reserved")
+        return placement
+    if placement.route_first is None or placement.route_links is None:
+        raise InfeasiblePlacement("it says no path for each pair: use fabric.virtual.routed")
+    first, links = _numbers(placement.route_first, "route_first"), _numbers(placement.route_links, "route_links")
+    _check_paths(topology, network, hosts // nodes, first, links)
+    assert network.rates is not None
+    used, total = _summed(links, np.repeat(network.rates, np.diff(first)))
+    if reserved != dict(zip(used.tolist(), total.tolist(), strict=True)):
+        raise InfeasiblePlacement("what it reserves is not the sum over its paths: use fabric.virtual.routed")
+    return placement
+
+
+def _reserved(topology: Topology, links: Sequence[int], amounts: Sequence[int]) -> dict[int, int]:
+    """The amount on every link."""
+    try:
+        reserved = {index(link): index(amount) for link, amount in zip(links, amounts, strict=True)}
+    except (TypeError, ValueError):
+        raise InfeasiblePlacement("its links and amounts are not two lists of whole numbers, equally long") from None
+    if len(reserved) < len(links) or any(not 0 <= link < topology.links for link in reserved):
+        raise InfeasiblePlacement("reserves a link twice, or one that there is not")
+    if min(reserved.values(), default=1) <= 0:
+        raise InfeasiblePlacement("reserves nothing, or less than nothing, on a link")
+    return reserved
+
+
+def _numbers(array: object, name: str) -> Ints:
+    if not (isinstance(array, np.ndarray) and array.ndim == 1 and np.issubdtype(array.dtype, np.integer)):
+        raise InfeasiblePlacement(f"its {name} are no array of whole numbers with one dimension")
+    return array.astype(np.int64, copy=False)
+
+
+def _check_paths(
+    topology: Topology,
+    network: VirtualNetwork,
+    servers: Ints,
+    first: Ints,
+    links: Ints,
+) -> None:
+    pairs = network.pairs
+    assert pairs is not None
+    if len(first) != len(pairs) + 1 or first[0] != 0 or first[-1] != len(links) or (np.diff(first) < 0).any():
+        raise InfeasiblePlacement("its route_first is not where the path of each pair begins, and the end")
+    if len(links) and (links.min() < 0 or links.max() >= topology.links):
+        raise InfeasiblePlacement("a path has a link that there is not")
+    starts = np.where(topology.server_link >= 0, topology.switches + np.arange(topology.servers), topology.rack_of)
+    ends = starts[servers]
+    wrong = _first_astray(topology.link_ends, ends[pairs], first, links)
+    if wrong >= 0:
+        one, other = servers[pairs[wrong]].tolist()
+        raise InfeasiblePlacement(f"the path of pair {wrong} does not lead from server {one} to server {other}")
+
+
+@kernel
+def _first_astray(link_ends: Indices, ends: Ints, first: Ints, links: Ints) -> int:
+    """The first pair whose links are no way from its one vertex to its other, `ends` int64 [k, 2], or -1."""
+    for pair in range(len(ends)):
+        vertex = ends[pair, 0]
+        for place in range(first[pair], first[pair + 1]):
+            one, other = link_ends[links[place], 0], link_ends[links[place], 1]
+            if vertex == one:
+                vertex = other
+            elif vertex == other:
+                vertex = one
+            else:
+                return pair
+        if vertex != ends[pair, 1]:
+            return pair
+    return -1

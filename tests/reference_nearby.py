@@ -1,0 +1,116 @@
+"""The search of `agents.solver.nearby` again, slow and plain: a group of bins is filled by filling the groups in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from agents.solver.program import NULL, Problem
+from agents.solver.random import below, stream
+from agents.solver.reference import Partial, call, imposed
+
+Rows = Sequence[Sequence[int]]
+
+
+class Slow:
+    """One search: `levels` has the group of every bin, in smaller groups, then in larger ones."""
+
+    def __init__(
+        self, problem: Problem, levels: Rows, free: Rows, largest: Sequence[int], least: Sequence[int]
+    ) -> None:
+        bins = range(problem.bins)
+        levels = [list(bins), *levels, [0] * problem.bins]
+        order = sorted(bins, key=lambda place: [level[place] for level in reversed(levels)])
+        self.groups = [
+            [[b for b in order if level[b] == g] for g in dict.fromkeys(level[b] for b in order)] for level in levels
+        ]
+        self.problem, self.free, self.largest, self.least = problem, free, largest, least
+        elastic = problem.elastic.tolist()
+        touching: dict[int, set[int]] = {}
+        for place in bins:
+            for dim, _ in call(problem, 0, place, [NULL] * problem.balls) or ():
+                if elastic[dim]:
+                    touching.setdefault(dim, set()).add(place)
+        every = [group for level in self.groups for group in level]
+        self.own: dict[tuple[int, ...], list[int]] = {tuple(group): [] for group in every}
+        for dim, places in touching.items():
+            self.own[tuple(next(group for group in every if places <= set(group)))].append(dim)
+
+    def slots(self, bins: Sequence[int]) -> int:
+        """How many balls all that these bins have would hold."""
+        return self._slots([sum(kind) for kind in zip(*(self.free[b] for b in bins), strict=True)])
+
+    def _slots(self, there: Sequence[int]) -> int:
+        return min((has // takes for has, takes in zip(there, self.least, strict=True) if takes), default=10**9)
+
+    def tries(self, balls: int, attempts: int) -> Iterator[tuple[int, list[int]]]:
+        """(level, group) in order."""
+        for level, groups in enumerate(self.groups):
+            if level == 0 and self._slots(self.largest) < balls:
+                continue
+            last = level == len(self.groups) - 1
+            fitting = [g for g in sorted(groups, key=self.slots) if self.slots(g) >= balls]
+            fitting = [g for g in fitting if sum(self.slots([b]) for b in g) >= balls]
+            priced = any(family.name == "COST" for family in self.problem.families)
+            yield from (
+                (level, group) for group in (fitting * (attempts if priced else 1) if last else fitting[:attempts])
+            )
+
+    def find(self, seed: int, attempts: int, balls: int, classes: Sequence[int]) -> Iterator[list[int]]:
+        """The allocations."""
+        units = [members for members, _ in self.problem.units if members[0] < balls]
+        orders, cost = 0, next((f.offset for f in self.problem.families if f.name == "COST"), None)
+        most = None
+        for number, (level, group) in enumerate(self.tries(balls, attempts)):
+            queue = list(units)
+            if level == len(self.groups) - 1:
+                orders += 1
+                if orders > 1:
+                    start = stream(seed, len(self.groups), orders)
+                    for i in range(len(queue) - 1):
+                        chosen = i + below(start, i, len(queue) - i)
+                        queue[i], queue[chosen] = queue[chosen], queue[i]
+            sets = imposed(self.problem, stream(seed, level, number))
+            attempt = _Attempt(self, Partial(self.problem, *sets, trims=True), queue, classes)
+            if cost is not None and most is not None:
+                attempt.partial._ceiling[cost] = most
+            attempt.visit(level, group)
+            if not attempt.left and not attempt.partial.over():
+                yield attempt.partial.alloc
+                if cost is not None:
+                    most = attempt.partial.used[cost] - 1
+                    if most < 0:
+                        return
+
+
+class _Attempt:
+    def __init__(self, search: Slow, partial: Partial, left: list[list[int]], classes: Sequence[int]) -> None:
+        self.search, self.partial, self.left, self.classes = search, partial, left, classes
+        self.placed: list[list[int]] = []
+
+    def visit(self, level: int, group: list[int]) -> None:
+        """Fill a group and leave it."""
+        mark = len(self.placed)
+        if level == 0:
+            self.fill(group[0])
+        else:
+            for smaller in self.search.groups[level - 1]:
+                if self.left and set(smaller) <= set(group):
+                    self.visit(level - 1, smaller)
+        own = self.search.own[tuple(group)]
+        while over := self.partial.over() & set(own):
+            out = next(u for u in reversed(self.placed[mark:]) if self.partial.take(u, over))
+            self.placed.remove(out)
+            self.left.insert(0, out)
+
+    def fill(self, place: int) -> None:
+        most, failed, still = self.search.slots([place]), set(), []
+        for unit in self.left:
+            kind = self.classes[unit[0]]
+            if len(unit) <= most and kind not in failed:
+                if self.partial.put(unit, place):
+                    self.placed.append(unit)
+                    most -= len(unit)
+                    continue
+                failed.add(kind)
+            still.append(unit)
+        self.left = still

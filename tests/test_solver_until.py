@@ -1,0 +1,85 @@
+"""Attempts that are cut short: on every device what was placed counts, and launches in parts change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from time import monotonic
+
+import pytest
+
+import binwright as bw
+from agents.solver import cpu, opencl, problem, reference
+from agents.solver.front import load_problem
+from agents.solver.program import Problem
+from agents.solver.verify import faults
+from simcore import cores
+
+BACKENDS: dict[str, Callable[..., Iterator[reference.Found]]] = {
+    "cpu": cpu.attempts,
+    "opencl": partial(opencl.attempts, width=1),
+    "opencl, four lanes": partial(opencl.attempts, width=4),
+    "reference": reference.attempts,
+}
+
+
+def crowd(balls: int, far: int) -> Problem:
+    """Balls that all look at one another; few have room in the first bins, and nobody in those that are far."""
+    return problem(
+        "procedure UTILFN(BALL, BIN, ALLOC) let c = count(o in BALLS except BALL: ALLOC[o] == BIN) "
+        f"if BIN >= 40 and c < {balls} REJECT end UTIL.SIZE[BIN] += 1 end",
+        balls=balls,
+        bins=far + 40,
+        resources={"SIZE[b in BINS]": balls // 60},
+    )
+
+
+@pytest.mark.parametrize("device", ["opencl", "reference"])
+def test_thousands_of_balls_do_not_keep_the_clock_waiting(device: str) -> None:
+    """One attempt alone takes seconds."""
+    slow = crowd(200, 6_000) if device == "opencl" else crowd(60, 2_000)
+    began = monotonic()
+    answer = bw.solve(slow, device=device, search="published", time=0.5)
+    assert answer.status == "partial"
+    assert answer.seconds < 5  # of .5; other work on the machine may take its share
+    assert monotonic() - began < 60  # a kernel is built before
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("trims", [False, True])
+def test_what_is_cut_short_counts(name: str, trims: bool) -> None:
+    """Nothing, if time was over before it began."""
+    for spec in ("vm-placement", "oktopus"):
+        given = load_problem(spec)
+        found = list(BACKENDS[name](given, 3, 0, 2, trims=trims, until=monotonic()))
+        assert len(found) == 1
+        assert not faults(given, found[0].alloc)
+        assert found[0].left == len(given.units) or name == "cpu"  # which may be quicker than its clock
+
+
+@pytest.mark.parametrize("width", [1, 4])
+@pytest.mark.parametrize("trims", [False, True])
+def test_parts_of_an_attempt_are_the_attempt(width: int, trims: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One or two balls per launch."""
+    monkeypatch.setattr(opencl, "FIRST", 2)
+    monkeypatch.setattr(opencl, "WAVE", 0.0)
+    for spec in ("oktopus", "time-varying"):
+        given = load_problem(spec)
+        whole, parts = (
+            list(opencl.attempts(given, 5, 0, 3, trims=trims, width=width, until=until))[-1]
+            for until in (float("inf"), monotonic() + 1000)
+        )
+        assert (whole.alloc, whole.left, whole.attempt, whole.group) == (
+            parts.alloc,
+            parts.left,
+            parts.attempt,
+            parts.group,
+        )
+
+
+def test_workers_use_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BINWRIGHT_THREADS", raising=False)
+    assert cores.usable_threads() == cores.usable_cpus()
+    for said, threads in (("1", 1), ("100000", cores.usable_cpus()), ("0", 1), ("many", cores.usable_cpus())):
+        monkeypatch.setenv("BINWRIGHT_THREADS", said)
+        assert cores.usable_threads() == threads

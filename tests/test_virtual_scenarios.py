@@ -1,0 +1,274 @@
+"""Workloads of virtual networks, and scenarios of them: what they draw, what is refused, what runs."""
+
+from __future__ import annotations
+
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+
+import binwright as bw
+from agents import AGENTS
+from scenarios.batch import Batch
+from scenarios.build import build_workload
+from scenarios.load import load_scenario, scenario_from
+from scenarios.worlds import build_world
+from simcore.errors import ScenarioError, WorkloadError
+from simcore.vocabulary import QUANTUM
+from workloads.arrivals import Fixed
+from workloads.lifetimes import Fixed as Forever
+from workloads.virtual import Hose, Pairs, Sizes, Tenants
+
+MACHINE = {"slots": 1, "mem": "256 MB"}
+TREE = {
+    "network": {"topology": {"tree": {"fanouts": [4, 3, 2], "capacities": [1, 1, 1]}}},
+    "node": {"slots": 4, "mem": "8 GB"},
+}
+HOSE = {
+    "name": "clusters",
+    "cluster": TREE,
+    "workload": {
+        "networks": {
+            "hose": {"machines": {"uniform": [2, 20]}, "machine": MACHINE, "bandwidth": ["10 Mbps", "100 Mbps"]}
+        },
+        "requests": 60,
+        "lifetimes": {"exponential": {"mean": "10 s"}},
+    },
+    "agents": ["vm-random", "vm-first-fit", "oktopus"],
+}
+PAIRS = HOSE | {
+    "name": "centres",
+    "cluster": TREE | {"network": {"topology": {"fat-tree": {"k": 4}}}},
+    "workload": HOSE["workload"]
+    | {"networks": {"pairs": {"machines": {"uniform": [2, 20]}, "machine": MACHINE, "bandwidth": "2 Gbps"}}},  # type: ignore[operator]
+    "agents": ["vm-random", "vm-first-fit", "secondnet"],
+}
+
+
+def changed(data: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
+    """The scenario with a dotted key set."""
+    copy: dict[str, Any] = yaml.safe_load(yaml.safe_dump(data))
+    below, *_ = [copy]
+    *path, last = key.split(".")
+    for part in path:
+        below = below[part]
+    below[last] = value
+    return copy
+
+
+# -- what is drawn -------------------------------------------------------------------------------------------------
+
+
+def tenants(kind: Any, requests: int = 400, seed: int = 0) -> Any:
+    return Tenants(requests, Fixed(1.0), Forever(inf), kind).draw(("slots", "mem"), seed)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "least", "most", "mean"),
+    [
+        (Sizes(100, 100), 100, 100, 100.0),
+        (Sizes(64, 128), 64, 128, 96.0),
+        (Sizes(10, 340, 49.0), 10, 340, 49.9),
+        (Sizes(1, inf, 8.0, 64), 64, 250, 72.0),
+    ],
+)
+def test_sizes(sizes: Sizes, least: int, most: int, mean: float) -> None:
+    drawn = sizes.at(np.random.default_rng(0).random(100_000))
+    assert least <= drawn.min() <= drawn.max() <= most
+    assert drawn.mean() == pytest.approx(mean, rel=0.01)
+    assert sizes.at(np.zeros(1)) == least
+    if sizes.mean is None:
+        assert sizes.at(np.array([np.nextafter(1, 0)])) == most
+
+
+@pytest.mark.parametrize("density", [1.0, 0.1])
+def test_a_matrix_has_exactly_its_bandwidth(density: float) -> None:
+    kind = Pairs(Sizes(1, 30), {"slots": 1.0}, (0.05, 0.15), density)
+    workload = tenants(kind)
+    for row, network in enumerate(workload.networks):
+        assert network.form == "pairs"
+        assert network.rates.sum() == workload.bandwidth[row]
+        assert (network.rates > 0).all()
+        assert (network.pairs[:, 0] < network.pairs[:, 1]).all()
+        assert len(np.unique(network.pairs, axis=0)) == len(network.pairs)
+        assert (network.machines.sum(axis=0) == workload.demand[row]).all()
+        assert (len(network.rates) > 0) == (len(network) > 1)
+    large = [network for network in workload.networks if len(network) > 9]
+    full = sum(len(network) * (len(network) - 1) / 2 for network in large)
+    assert sum(len(network.pairs) for network in large) == pytest.approx(density * full, rel=0.03)
+
+
+def test_clusters_have_one_bandwidth_and_groups_share_a_switch() -> None:
+    workload = tenants(Hose(Sizes(2, 50), {"slots": 1.0}, (0.01, 0.1), group=20, oversubscription=4.0))
+    for row, network in enumerate(workload.networks):
+        assert network.form == "hose"
+        assert 10_000 <= network.hose <= 100_000
+        assert workload.bandwidth[row] == network.hose * len(network)
+        if len(network) <= 20:
+            assert network.groups is None
+        else:
+            assert network.groups.tolist() == [machine // 20 for machine in range(len(network))]
+            assert network.trunk == round(20 * network.hose / 4)
+
+
+def test_draws_are_determined_and_one_stream_moves_no_other() -> None:
+    kind = Pairs(Sizes(3, 30), {"slots": 1.0}, (0.05, 0.15))
+    one, again, longer, other = tenants(kind), tenants(kind), tenants(kind, 500), tenants(kind, seed=1)
+    for row in (0, 7, 399):
+        for same in (again, longer):
+            assert (one.networks[row].rates == same.networks[row].rates).all()
+        assert (one.networks[row].rates == one.networks[row - 400].rates).all()
+    assert (one.demand == longer.demand[:400]).all()
+    assert (one.demand != other.demand).any()
+    wider = tenants(Pairs(Sizes(3, 30), {"slots": 1.0}, (0.05, 0.5)))
+    assert (one.demand == wider.demand).all()
+    assert [len(network) * QUANTUM for network in one.networks[3:5]] == one.demand[3:5, 0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("kind", "problem"),
+    [
+        (Pairs(Sizes(1, 2), {"gpu": 1.0}, (1, 1)), "has no gpu"),
+        (Pairs(Sizes(1, 2), {"slots": 1.0}, (2, 1)), "out of range"),
+        (Hose(Sizes(0, 2), {"slots": 1.0}, (1, 1)), "out of range"),
+    ],
+)
+def test_a_generator_refuses_what_is_none(kind: Any, problem: str) -> None:
+    with pytest.raises(WorkloadError, match=problem):
+        tenants(kind)
+
+
+# -- scenarios -----------------------------------------------------------------------------------------------------
+
+FAT = {"network": {"topology": {"fat-tree": {"k": 4}}}, "node": {"slots": 4, "mem": "8 GB"}}
+WRONG: list[tuple[dict[str, Any], str, Any, str]] = [
+    (HOSE, "cluster", {"servers": 3, "node": {"slots": 4, "mem": 8}}, "need a network"),
+    (HOSE, "cluster", FAT, "need a tree"),
+    (HOSE, "agents", ["oktopus", "tetris"], "ignores the bandwidth between the machines"),
+    (HOSE, "agents", ["secondnet"], r"of this form \(hose\)"),
+    (PAIRS, "agents", ["oktopus"], r"of this form \(pairs\)"),
+    (HOSE, "warm_start", {"resource": "slots", "until": "10 %", "with": "first-fit"}, "ignores the bandwidth"),
+    (HOSE, "workload.networks.hose.bandwidth", "2 Gbps", "more than any link has"),
+    (PAIRS, "workload.networks.pairs.bandwidth", "200 Gbps", "more than any link has"),
+    (HOSE, "workload.networks.hose.bandwidth", ["2 Mbps", "1 Mbps"], "empty range"),
+    (HOSE, "workload.networks.hose.bandwidth", [1, 2, 3], "is no range"),
+    (HOSE, "workload.networks.hose.bandwidth", "0 Mbps", "empty range"),
+    (HOSE, "workload.networks.hose.machine", {"gpu": 1}, "no such resource"),
+    (HOSE, "workload.networks.hose.machine", {"slots": 5}, "more than any server has"),
+    (HOSE, "workload.networks.hose.machine", {"slots": 0}, "asks for nothing"),
+    (HOSE, "workload.networks.hose.machines", {"uniform": [5, 4]}, "empty range"),
+    (HOSE, "workload.networks.hose.machines", {"exponential": {"mean": 4, "least": 9, "most": 5}}, "below `least`"),
+    (HOSE, "workload.networks.hose.machines", {}, "needs one distribution of sizes"),
+    (HOSE, "workload.networks.hose.oversubscription", 4, "Only groups are oversubscribed"),
+    (HOSE, "workload.networks", {"mesh": {}}, "unknown key"),
+    (HOSE, "workload.arrivals", {"poison": {"every": 1}}, "Did you mean 'poisson'"),
+]
+
+
+@pytest.mark.parametrize(("data", "key", "value", "problem"), WRONG)
+def test_a_wrong_scenario_says_what_and_where(data: dict[str, Any], key: str, value: Any, problem: str) -> None:
+    with pytest.raises(ScenarioError, match=problem) as caught:
+        scenario_from(changed(data, key, value))
+    assert caught.value.remedy
+
+
+def test_agents_that_place_them_are_named() -> None:
+    with pytest.raises(ScenarioError) as caught:
+        scenario_from(HOSE | {"agents": ["best-fit"]})
+    assert "oktopus, vm-first-fit, vm-random" in caught.value.remedy
+    assert {name for name in AGENTS if AGENTS.load(name).embeds} >= {
+        "oktopus",
+        "secondnet",
+        "vm-first-fit",
+        "vm-random",
+    }
+
+
+def test_the_published_sizes(tmp_path: Path) -> None:
+    centres, clusters = load_scenario("wrasse/secondnet"), load_scenario("wrasse/oktopus")
+    net = centres.cluster.network
+    assert net
+    assert (net.topology.built.servers, net.topology.built.switches) == (1024, 320)
+    net = clusters.cluster.network
+    assert net
+    assert (net.topology.built.servers, net.topology.built.links) == (16_000, 16_410)
+    sizes = build_workload(clusters, 0).demand[:, 0] // QUANTUM
+    assert (len(sizes), sizes.min(), sizes.max() <= 340) == (300, 10, True)
+    assert (build_workload(centres, 0).demand[:, 0] == 100 * QUANTUM).all()
+    assert list(Batch(centres, tmp_path).runs[0].point.values()) == [100]
+
+
+@pytest.mark.parametrize("data", [HOSE, PAIRS])
+def test_runs_with_failures_details_and_a_report(data: dict[str, Any], tmp_path: Path) -> None:
+    broken: dict[str, Any] = {
+        "on_failure": "requeue",
+        "mtbf": "5 min",
+        "mttr": "10 s",
+        "links": {"mtbf": "5 min", "mttr": "10 s"},
+    }
+    data = changed(data, "cluster.failures", broken) | {"record": ["requests", "samples", "states", "times"]}
+    runs = []
+    for number in range(2):
+        results = bw.run(bw.scenario(data | {"replications": 2}), out=tmp_path / str(number))
+        assert not len(results.failed), results.failed["error"][0]
+        runs.append(results)
+    one, two = runs
+    assert one.done["interrupted"].sum() > 0
+    timed = ["seconds", "decision_us"]
+    assert one.runs.drop(timed).equals(two.runs.drop(timed))
+    for run in one.runs["run"]:
+        for kind in ("requests", "samples", "states"):
+            name = f"details/{run}.{kind}.parquet"
+            assert (one.folder / name).read_bytes() == (two.folder / name).read_bytes()
+        requests, times = one.requests(run), one.times(run)
+        assert requests["machines"].to_list() == [round(slots) for slots in requests["slots"]]
+        assert (times["seconds"] > 0).all()
+        assert times["row"].n_unique() == len(times)
+        placed = requests.filter(pl.col("outcome").is_in(["placed", "interrupted"]))
+        assert times.filter("placed")["row"].to_list() == placed.sort("decided", "row")["row"].to_list()
+    assert data["agents"][-1] in str(one.table())
+    page = one.report().read_text()
+    assert "vm-first-fit" in page
+
+
+@pytest.mark.parametrize(("data", "better"), [(HOSE, "oktopus"), (PAIRS, "secondnet")])
+def test_looking_at_bandwidth_pays(data: dict[str, Any], better: str, tmp_path: Path) -> None:
+    results = bw.run(bw.scenario(data | {"replications": 3}), out=tmp_path / "out")
+    accepted = dict(results.done.group_by("agent").agg(pl.col("acceptance").mean()).iter_rows())
+    assert accepted[better] > accepted["vm-random"]
+    assert accepted[better] >= accepted["vm-first-fit"]
+
+
+def test_nothing_is_learned_with_them() -> None:
+    with pytest.raises(ScenarioError, match="nothing is learned with it"):
+        build_world(scenario_from(PAIRS))
+
+
+def test_times_of_requests_that_are_offered_together_are_refused() -> None:
+    data = HOSE | {"overflow": {"wait": {"together": 4}}, "record": ["times"]}
+    with pytest.raises(ScenarioError, match="not timed one by one"):
+        scenario_from(data)
+
+
+def test_times_are_kept_of_servers_too(tmp_path: Path) -> None:
+    """A run that would be compiled is not, when single decisions are timed; its results are the same."""
+    data = {
+        "cluster": {"servers": 3, "node": {"cpu": 8}},
+        "workload": {
+            "requests": 50,
+            "arrivals": {"poisson": {"every": 1}},
+            "flavours": [{"cpu": 1}, {"cpu": 3}],
+            "lifetimes": {"fixed": 9},
+        },
+        "agents": ["best-fit"],
+    }
+    plain, timed = (
+        bw.run(bw.scenario(data | {"record": record}), out=tmp_path / str(len(record))) for record in ([], ["times"])
+    )
+    assert (plain.done["engine"][0], timed.done["engine"][0]) == ("compiled", "simpy")
+    assert plain.done["acceptance"].equals(timed.done["acceptance"])
+    assert len(timed.times(timed.done["run"][0])) == 50
