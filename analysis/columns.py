@@ -74,8 +74,13 @@ def metrics(resources: list[str], tiers: list[str]) -> list[Metric]:
         Metric("acceptance", "accepted %", "share", "more", "share of the offered requests that got a place"),
         Metric("wait_mean", "mean wait", "seconds", "less", "time from arrival to placement"),
         Metric("wait_p95", "p95 wait", "seconds", "less", "95 % of the placed requests waited no longer"),
+        Metric("makespan", "makespan", "seconds", "less", "from the first arrival to the end of the last lifetime"),
         *(
             Metric(f"allocation_{name}", f"{name} %", "share", "more", "share allocated, weighted by time")
+            for name in resources
+        ),
+        *(
+            Metric(f"utilisation_{name}", f"{name} % in all", "share", "more", "share allocated over the makespan")
             for name in resources
         ),
         *(
@@ -111,6 +116,10 @@ def worth_showing(done: pl.DataFrame, resources: list[str], tiers: list[str]) ->
     for metric in there:
         if metric.name in ("wait_mean", "wait_p95", "interrupted", "lost", "servers"):
             hidden |= {metric.name} if done[metric.name].n_unique() == 1 else set()
+        elif metric.name.startswith("utilisation_"):
+            hidden.add(metric.name)  # nearly what is allocated until the last decision
+        elif metric.name == "makespan":
+            hidden |= set() if _any(done, "wait_max") else {metric.name}
         elif metric.name.startswith("fragmentation_"):
             hidden |= set() if _any(done, metric.name) else {metric.name}
     return [metric for metric in there if metric.name not in hidden]

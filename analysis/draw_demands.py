@@ -46,7 +46,9 @@ def draw(workloads: Mapping[str, Workload], path: Path | None = None, *, title: 
         axes[-1, column].set_xlabel(head)
     counts = sorted({len(workload) for workload in workloads.values()})
     drawn = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
-    figure.suptitle(title or f"What requests ask for ({drawn} requests each)", fontsize="medium")
+    like = any(name.endswith("-like") for name in workloads)
+    note = "\n-like: fitted stand-ins, not the original tables" if like else ""
+    figure.suptitle(title or f"What requests ask for ({drawn} requests each){note}", fontsize="medium")
     if path is not None:
         figure.savefig(path, dpi=150)
     return figure

@@ -29,7 +29,8 @@ def measure(
 
     `prices` per unit and hour; `samples` as `Sampler.columns` gives them; `thought` the agent's nanoseconds.
     The measured time runs from the arrival of request `first` to the last decision. Allocations are shares of what is
-    installed: weighted by time, the mean after every decision (`_decisions`), and after the last one (`_end`).
+    installed: weighted by time, the mean after every decision (`_decisions`), and after the last one (`_end`). Where
+    every holding period ends, the makespan goes on until the last one has, and the utilisation is over all of it.
     Fragmentation is the share of what is free that no flavour of the workload can use.
     """
     record, asked = simulation.record, simulation.asked()
@@ -73,6 +74,11 @@ def measure(
     steps, capacity = _capacity(simulation)
     capacity = np.hstack([capacity, np.tile(list(tiers.values()), (len(capacity), 1))]) if tiers else capacity
     there = np.diff(np.clip([*steps, finish], begin, finish)) @ capacity
+    last = float(end.max(initial=begin))
+    if last < np.inf:
+        metrics["makespan"] = last - begin
+        all_held = np.clip(end - np.maximum(start, begin), 0, None)
+        all_there = np.diff(np.clip([*steps, last], begin, last)) @ capacity
     answered = np.array(record.sequence, np.int64)
     used = after_each(answered, decided[answered], held, end, demand)
     grown = [change.decisions for change in simulation.changes if change.what == "expansion"]
@@ -84,6 +90,8 @@ def measure(
         metrics[f"allocation_{name}"] = _ratio(float(seconds @ demand[:, r]), float(there[r]))
         metrics[f"allocation_{name}_decisions"] = float(share[:, r].mean())
         metrics[f"allocation_{name}_end"] = float(share[-1, r])
+        if last < np.inf:
+            metrics[f"utilisation_{name}"] = _ratio(float(all_held @ demand[:, r]), float(all_there[r]))
     # The load: what would be held if every request that some server could hold were placed when it arrives.
     loading = np.arange(simulation.offered)
     loading = loading[np.where(loading < first, got_place[loading], outcome[loading] != IMPOSSIBLE)]

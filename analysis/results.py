@@ -88,6 +88,10 @@ class Results:
         """Every server and link over time, when the scenario recorded it."""
         return self._detail(run, "states")
 
+    def times(self, run: str) -> pl.DataFrame:
+        """How long every decision of a run took, when the scenario recorded it."""
+        return self._detail(run, "times")
+
     def _detail(self, run: str, kind: str) -> pl.DataFrame:
         path = self.folder / "details" / f"{run}.{kind}.parquet"
         if not path.is_file():

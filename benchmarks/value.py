@@ -64,25 +64,32 @@ def lengths(
     episodes: Sequence[int],
 ) -> Floats:
     """Requests placed, float64 [agents, warm starts, episodes]."""
-    machines, rules = setting[0], rules_of(agents)
-    best_fit = AGENTS.load("best-fit")()
+    rules = rules_of(agents)
     result = np.empty((len(rules), len(WARM), len(episodes)))
     for number, episode in enumerate(episodes):
-        workload = workload_of(trace, *setting, episode)
-        for j, share in enumerate(WARM):
-            ledger = Ledger(cluster_of(machines))
-            simulation = CompiledSimulation(workload, ledger, Overflow("drop"))
-            wanted = share * machines * 80 * QUANTUM
-
-            def missing(ledger: Ledger = ledger, wanted: float = wanted) -> int:
-                left = wanted - int(ledger.used()[0])
-                return max(1, int(left // (64 * QUANTUM))) if left > 0 else 0
-
-            play_compiled(simulation, best_fit, missing)
-            simulation.overflow = Overflow("stop")
-            replay = Replay(simulation)
+        for j, replay in enumerate(replays_of(trace, setting, episode)):
             result[:, j, number] = [replay.placed(rule) for rule in rules]
     return result
+
+
+def replays_of(trace: npt.NDArray[np.float64], setting: tuple[int, int, int], episode: int) -> list[Replay]:
+    """An episode from every warm start."""
+    machines, best_fit = setting[0], AGENTS.load("best-fit")()
+    workload = workload_of(trace, *setting, episode)
+    replays = []
+    for share in WARM:
+        ledger = Ledger(cluster_of(machines))
+        simulation = CompiledSimulation(workload, ledger, Overflow("drop"))
+        wanted = share * machines * 80 * QUANTUM
+
+        def missing(ledger: Ledger = ledger, wanted: float = wanted) -> int:
+            left = wanted - int(ledger.used()[0])
+            return max(1, int(left // (64 * QUANTUM))) if left > 0 else 0
+
+        play_compiled(simulation, best_fit, missing)
+        simulation.overflow = Overflow("stop")
+        replays.append(Replay(simulation))
+    return replays
 
 
 def main() -> None:

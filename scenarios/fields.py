@@ -197,6 +197,9 @@ Lifespan: TypeAlias = Annotated[
 Share: TypeAlias = Annotated[
     float, BeforeValidator(checked(_positive(SHARE))), WithJsonSchema(_quantity(SHARE, "50 %")), Shown("share")
 ]
+ShareFromZero: TypeAlias = Annotated[
+    float, BeforeValidator(checked(SHARE.parse)), WithJsonSchema(_quantity(SHARE, "0 %")), Shown("share from 0")
+]
 Amounts: TypeAlias = Annotated[
     dict[str, float],
     BeforeValidator(_amounts),

@@ -11,6 +11,10 @@ from agents.learned.fabric_rl.agent import FabricRL
 ANYWHERE = {"solver"}
 _NEEDING = {name for name in AGENTS if issubclass(AGENTS.load(name), NetworkAgent | Feasible | Choosing | FabricRL)}
 IN_NETWORKS = sorted(_NEEDING | ANYWHERE)
-ON_SERVERS = sorted(set(AGENTS) - _NEEDING)
-"""Of these, `value-es` is for servers of two nodes and two resources only."""
-ON_ANY_SERVERS = sorted(set(ON_SERVERS) - {"value-es"})
+ONE_SIZE = {name for name in AGENTS if not AGENTS.load(name).any_size}
+EMBEDDING = {name for name in AGENTS if AGENTS.load(name).embeds}
+"""For virtual networks; those that are `ANYWHERE` also for others."""
+ON_SERVERS = sorted(set(AGENTS) - _NEEDING - (EMBEDDING - ANYWHERE) - ONE_SIZE)
+ON_TWO_NODES = {"cvd-rl", "value-es", "hindsight", "padrl"}
+"""For servers of two nodes and two resources only."""
+ON_ANY_SERVERS = sorted(set(ON_SERVERS) - ON_TWO_NODES)

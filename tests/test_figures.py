@@ -68,7 +68,7 @@ NETWORK = {
     "pacing": {"step": "1 s", "await_room": True},
     "agents": ["random", "tetris", "nalb"],
     "replications": 3,
-    "record": ["requests", "samples", "states"],
+    "record": ["requests", "samples", "states", "times"],
 }
 DRAWN_FROM = {
     "summary": "servers",
@@ -84,6 +84,7 @@ DRAWN_FROM = {
     "scatter": "network",
     "bubbles": "network",
     "topology": "network",
+    "decisions": "network",
     "critical-difference": "network",
 }
 

@@ -63,10 +63,14 @@ def test_colours_are_told_apart_by_everyone(who: str, colours: tuple[str, ...]) 
 def test_every_shipped_agent_has_a_colour_and_those_compared_differ() -> None:
     servers = ["random", "first-fit", "best-fit", "worst-fit", "balance-fit", "dot-product", "internal", "solver"]
     network = ["random", "tetris", "nulb", "nalb", "feasible", "best-home", "nara", "solver"]
+    virtual = ["vm-random", "vm-first-fit", "secondnet", "oktopus", "solver"]
+    line = ["in-line", "two-stage", "first-fit", "best-fit", "solver"]
+    for group in (virtual, line):
+        assert len({SHIPPED[name][0] for name in group}) == len(group)
     for group in (servers, network):
         assert len({SHIPPED[name][0] for name in group}) == len(group) == len(COLOURS)
     ninth = {"value-es", "fabric-rl"}  # more than there are colours: told apart by their markers
-    assert {*servers, *network, *ninth} == set(AGENTS)
+    assert {*servers, *network, *virtual, *line, *ninth} == set(AGENTS)
     assert len(set(SHIPPED.values())) == len(SHIPPED) - 1, "one label of feasible is the other's"
 
 
@@ -220,7 +224,7 @@ def test_everything_that_can_be_drawn_is(network: Results, tmp_path: Path, capsy
     assert {path.suffix for path in (tmp_path / "figs").iterdir()} == {".svg"}
     assert written == {
         *("summary", "bars", "timeline", "demands", "spread", "scatter", "bubbles", "topology", "learning"),
-        "critical-difference",
+        *("critical-difference", "decisions"),
     }
     text = capsys.readouterr().out
     for name in ("sweep", "warm-start", "length", "load", "runtime"):

@@ -219,14 +219,16 @@ def by_definition(ran: Run) -> dict[str, Any]:
         "servers": len(simulation.view.capacity),
         "servers_used": Fraction(sum(ran.samples["in_use"].tolist()), len(ran.samples["in_use"])),
     }
+    last = max([begin, *(h.end for h in held)])
+    if last < inf:
+        found["makespan"] = last - begin
     income = Fraction(0)
     for r, name in enumerate(RESOURCES):
-        at_begin = installed_at_begin(ran, r)
-        there = at_begin * (finish - begin)
-        for change in simulation.changes:
-            if change.what == "expansion" and begin < change.time:
-                per_server = int(simulation.view.capacity[-1, :, r].sum())
-                there += change.subject * per_server * overlap(change.time, inf, begin, finish)
+        there = installed(ran, r, begin, finish)
+        if last < inf:
+            until_last = installed(ran, r, begin, last)
+            used = sum(overlap(h.start, h.end, begin, last) * h.demand[r] for h in held)
+            found[f"utilisation_{name}"] = used / until_last if until_last else 0
         seconds = {h.row: overlap(h.start, h.end, begin, finish) for h in held}
         quanta = sum(seconds[h.row] * h.demand[r] for h in held)
         found[f"allocation_{name}"] = quanta / there if there else 0
@@ -250,6 +252,16 @@ def by_definition(ran: Run) -> dict[str, Any]:
         income += Fraction(PRICES[name]) * earned / QUANTUM / 3600
     found["income"] = income
     return found
+
+
+def installed(ran: Run, r: int, begin: Fraction, finish: Any) -> Fraction:
+    """Quanta installed x seconds."""
+    there: Fraction = installed_at_begin(ran, r) * (finish - begin)
+    for change in ran.simulation.changes:
+        if change.what == "expansion" and begin < change.time:
+            per_server = int(ran.simulation.view.capacity[-1, :, r].sum())
+            there += change.subject * per_server * overlap(change.time, inf, begin, finish)
+    return there
 
 
 def installed_at_begin(ran: Run, r: int) -> int:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from agents import AGENTS
 from agents.learned import ppo
 from agents.learned.nara.agent import FEATURES
+from agents.learned.nara.inference import WIDTH, infer, layers, shapes, wiring
 from agents.learned.nara.network import Graph, Policy
 from agents.learned.nara.trainer import NaraTrainer
 from agents.learned.tensors import SHIPPED, read, write
@@ -84,6 +85,12 @@ def test_the_network_passes_these_messages(net: Topology) -> None:
         expected, value = slow(policy, net, nodes[i], edges[i], cluster[i])
         np.testing.assert_allclose(logits[i], expected, rtol=2e-5, atol=2e-6)
         np.testing.assert_allclose(values[i], value, rtol=2e-5, atol=2e-6)
+    tensors = {name: weight.numpy() for name, weight in policy.state_dict().items()}
+    assert shapes(2) == {name: array.shape for name, array in tensors.items() if not name.startswith("value.")}
+    scratch, found = np.zeros((2, net.switches + net.servers, WIDTH), np.float32), np.zeros(net.servers, np.float32)
+    for i in range(3):  # as in use
+        infer(wiring(net), layers(tensors), nodes[i], edges[i], cluster[i], scratch[0], scratch[1], found)
+        np.testing.assert_allclose(found, logits[i], rtol=2e-5, atol=2e-6)
 
 
 def test_no_parameter_depends_on_the_topology() -> None:
@@ -197,8 +204,11 @@ def test_without_the_extra_the_error_names_it(weights: Path, module: str, monkey
         if name.partition(".")[0] == module:
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(UserError, match=r"not installed\n.*binwright\[learned\]"):
+    if module == "torch":  # only training needs it
         started(agent)
+        world = build_world(load_scenario("nara/table1"))
+    with pytest.raises(UserError, match=r"not installed\n.*binwright\[learned\]"):
+        started(agent) if module == "safetensors" else NaraTrainer().begin(world, world, 0, "cpu")
 
 
 def test_shipped_weights_are_small_and_say_what_they_are() -> None:

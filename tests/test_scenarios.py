@@ -130,7 +130,7 @@ MISTAKES = [
     (TRACE, "cpu: 40", "cpu: -40", 5, "cluster.node.cpu", "must not be negative (got -40)", "cores"),
     (TRACE, "cpu: 40, mem: 90 GB", "cpu: 0", 5, "cluster.node", "has nothing on it", "Give at least one"),
     (TRACE, "50 %", "50", 10, "warm_start.until", "is more than 1 (got 50)", "%"),
-    (TRACE, "50 %", "0", 10, "warm_start.until", "must be more than zero", "%"),
+    (TRACE, "50 %", "-1", 10, "warm_start.until", "must not be negative", "%"),
     (TRACE, "{random: [50000, 100000]}", "3 days", 9, "workload.start", "'days' is no unit of time", "d, w"),
     (GENERATED, "cpu: 1,", "cpu: .nan,", 10, "workload.flavours.0.cpu", "must be finite", "cores"),
     (GENERATED, "cpu: 1,", "cpu: -1,", 10, "workload.flavours.0.cpu", "must not be negative", "cores"),

@@ -12,6 +12,7 @@ from scenarios.batch import Batch
 from scenarios.load import LIBRARY, load_scenario, resolved, scenario_from, shipped
 from scenarios.plan import plan
 from scenarios.schema import Scenario
+from scenarios.schema_virtual import Tenants
 from scenarios.schema_workload import Trace
 from simcore.errors import WorkloadError
 from workloads.traces.library import FOLDER, find
@@ -31,7 +32,8 @@ def _traces(monkeypatch: pytest.MonkeyPatch) -> None:
 def short(file: Path) -> Scenario:
     """One point, one seed, few requests."""
     scenario = load_scenario(file)
-    requests = min(LONGEST, scenario.workload.requests or LONGEST)
+    most = 60 if isinstance(scenario.workload, Tenants) else LONGEST
+    requests = min(most, scenario.workload.requests or most)
     return load_scenario(file, ["replications=1", "sweep=null", f"workload.requests={requests}"])
 
 

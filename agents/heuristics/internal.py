@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from agents.candidates import room_lost
 from agents.heuristics.scan import ScanAgent
 from fabric.servers import fits_node, fits_spread
 from simcore.jit import kernel
@@ -36,30 +37,11 @@ def _scan(free: Ints, capacity: Ints, demand: Amounts, spread: bool, nodes: int)
         most = -1  # remaining on the best node of this server so far, if the best so far is on this server
         for node in range(1 if spread else nodes):
             if fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand):
-                cost = _cost(free, capacity, demand, server, node, nodes, spread)
+                cost = room_lost(free, capacity, demand, server, node, nodes, spread)
                 here = free[server, node, 0]
                 if cost < best_cost or (cost == best_cost and (left < best_left or (0 <= most < here))):
                     best, best_cost, best_left, most = server * nodes + node, cost, left, here
     return best
-
-
-@kernel
-def _cost(free: Ints, capacity: Ints, demand: Amounts, server: int, node: int, nodes: int, spread: bool) -> int:
-    """What the server would lose, the sum of `_sizes` lost."""
-    before = after = 4 + 2 + 1
-    for n in range(nodes):
-        parts = nodes if spread else int(n == node)
-        for r in range(len(demand)):
-            taken = demand[r] // parts + (n < demand[r] % parts) if parts else 0
-            before &= _sizes(free[server, n, r], capacity[server, n, r])
-            after &= _sizes(free[server, n, r] - taken, capacity[server, n, r])
-    return before - after
-
-
-@kernel
-def _sizes(room: int, of: int) -> int:
-    """Which sizes there is room for, as bits: 4 for 80 % of capacity, 2 for 40 %, 1 for 20 %."""
-    return 4 * (room * 100 >= of * 80) + 2 * (room * 100 >= of * 40) + (room * 100 >= of * 20)
 
 
 class Internal(ScanAgent):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -78,8 +79,19 @@ class Chosen:
 
     @property
     def title(self) -> str:
-        """Which results these are."""
-        return self.results.name
+        """Which results these are, and whether their demands are stand-ins."""
+        demands = [name for name in self.demands if name.endswith("-like")]
+        note = f" ({', '.join(demands)}: fitted stand-ins, not the original tables)" if demands else ""
+        return f"{self.results.name}{note}"
+
+    @property
+    def demands(self) -> list[str]:
+        """What the requests ask for, by name, where it has one."""
+        if (key := "workload.demand") in self.runs.columns:
+            return [str(value) for value in self.runs[key].unique(maintain_order=True)]
+        files = dict.fromkeys(self.part(run).scenario_file for run in self.runs["run"])
+        texts = [file.read_text("utf-8") for file in files if file.is_file()]
+        return [found for text in texts for found in re.findall(r"^ *demand: (\S+)$", text, re.MULTILINE)]
 
     @property
     def success(self) -> str:

@@ -23,7 +23,7 @@ def draw(chosen: Chosen) -> Figure:
             for other, _, runs in chosen.groups()
             if other == point
         ]
-        workloads[chosen.name(point) or chosen.title] = _workload(max(met, key=len), resources)
+        workloads[chosen.name(point).replace(", ", "\n") or chosen.title] = _workload(max(met, key=len), resources)
     figure = draw_workloads(workloads, title=f"{chosen.title}: what the requests asked for, {chosen.seeds}")
     width, height = WIDTHS[chosen.options.width or "page"], figure.get_figheight()
     figure.set_size_inches(width, min(height, 0.9 + 1.4 * len(workloads)))

@@ -42,9 +42,15 @@ SHIPPED: dict[str, Look] = {
     "feasible(agent=tetris)": (ORANGE, "D"),
     "best-home": (PURPLE, "v"),
     "nara": (SKY, "^"),
+    "in-line": (SKY, "s"),
+    "two-stage": (ORANGE, "<"),
     "solver": (WINE, ">"),
     "value-es": (GREEN, "^"),
     "fabric-rl": (BLACK, "p"),
+    "vm-random": (BLACK, "D"),
+    "vm-first-fit": (BLUE, "s"),
+    "secondnet": (VERMILLION, "D"),
+    "oktopus": (GREEN, "v"),
 }
 """Agents that are compared with one another differ in colour, as far as colours go, and else in their markers. Those of
 servers and those of networks share colours."""

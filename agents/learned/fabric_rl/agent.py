@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
 
 from agents.learned.choosing import provisioned
-from agents.learned.fabric_rl.network import FEATURES, SHAPES, TERMS, Weights
-from agents.learned.fabric_rl.search import place, sight
+from agents.learned.fabric_rl.network import FEATURES, SHAPES, SIZE, TERMS, Weights, beginning, weights_of
+from agents.learned.fabric_rl.search import place
+from agents.learned.fabric_rl.sight import sight
 from agents.learned.tensors import find, fits, read
 from fabric.filling import COMPLETE, choose
 from fabric.network import NetworkView, Provisioned
 from simcore.errors import UserError
 from simcore.jit import prepared
-from simcore.vocabulary import Agent, Refusal, Request, View
+from simcore.vocabulary import Agent, Floats, Refusal, Request, View
+
+CONTROLS: dict[str, Callable[[np.random.Generator], Floats]] = {
+    "beginning": beginning,
+    "untrained": lambda rng: rng.normal(size=SIZE),
+}
+"""Weights to compare the trained ones with."""
 
 
 class FabricRL(Agent):
@@ -22,12 +30,23 @@ class FabricRL(Agent):
 
     `weights` names shipped ones, `path` is a file that `binwright train` wrote. With `reject` it also rejects requests
     that it could place, when they would take too much from those to come.
+
+    Controls: `weights` may be "beginning", what training begins with, or "untrained", random numbers, others for every
+    seed; `choice` may be "random" among the same candidates.
     """
 
     reference = "ours: docs/learned.md has the method and the measurements"
 
-    def __init__(self, weights: str = "alpha-uniform", path: str | None = None, reject: bool = False) -> None:
-        self._file, self._reject = find("fabric-rl", weights, path), reject
+    def __init__(
+        self,
+        weights: str = "alpha-uniform",
+        path: str | None = None,
+        reject: bool = False,
+        choice: Literal["cheapest", "random"] = "cheapest",
+    ) -> None:
+        self._control = weights if weights in CONTROLS and path is None else None
+        self._file = None if self._control else find("fabric-rl", weights, path)
+        self._reject, self._random = reject, choice == "random"
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Load the weights, make room to work in."""
@@ -36,20 +55,19 @@ class FabricRL(Agent):
                 "fabric-rl takes servers from a network, and this cluster has none",
                 remedy="Give the cluster a network, or take another agent, such as best-fit.",
             )
-        tensors, notes = read(self._file)
-        fits(self._file, notes, agent="fabric-rl", features=[*FEATURES, *TERMS], resources=list(view.resources))
-        if {name: array.shape for name, array in tensors.items()} != SHAPES:
-            raise UserError("not the weights of this network", file=self._file)
-        self._weights = Weights(**tensors)
+        self._weights = self._read(view, rng)
+        self._rng = rng
         self._sight = sight(view)
         self._refusals = [Refusal(f"no path: {tier}") for tier in view.topology.tiers]
         # Copies, because to numba what may not be written to is of another type than in training: compile once.
         self._seen: tuple[Any, ...] = (view.free.copy(), view.link_free.copy(), np.zeros(len(view.resources), np.int64))
-        self._place = prepared(place, self._sight, self._weights, *self._seen, 1, 1.0, False, self._reject)
+        self._place = prepared(place, self._sight, self._weights, *self._seen, 1, 0.0, 1.0, False, self._reject)
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
         """The cheapest candidate, if it is worth it."""
         assert isinstance(view, NetworkView)
+        if self._random:
+            self._sight.lots[:] = 1e9 * self._rng.random(self._sight.lots.shape)
         free, link_free, demand = self._seen
         free[:], link_free[:], demand[:] = view.free, view.link_free, request.demand
         status = self._place(
@@ -59,6 +77,7 @@ class FabricRL(Agent):
             link_free,
             demand,
             request.bandwidth,
+            view.now,
             request.duration,
             view.weighted,
             self._reject,
@@ -66,6 +85,15 @@ class FabricRL(Agent):
         if status == COMPLETE:
             return provisioned(view, self._sight.room)
         return self._blamed(view, request) if status < 0 else None
+
+    def _read(self, view: NetworkView, rng: np.random.Generator) -> Weights:
+        if self._file is None:
+            return weights_of(CONTROLS[str(self._control)](rng))
+        tensors, notes = read(self._file)
+        fits(self._file, notes, agent="fabric-rl", features=[*FEATURES, *TERMS], resources=list(view.resources))
+        if {name: array.shape for name, array in tensors.items()} != SHAPES:
+            raise UserError("not the weights of this network", file=self._file)
+        return Weights(**tensors)
 
     def _blamed(self, view: NetworkView, request: Request) -> Refusal | None:
         """For want of what the last candidate could not go on."""

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from agents.learned.fabric_rl.network import FEATURES, SIZE, TERMS, beginning, weights_of
-from agents.learned.fabric_rl.search import play, sight
+from agents.learned.fabric_rl.search import play
+from agents.learned.fabric_rl.sight import sight
 from agents.learned.tensors import Tensors
 from agents.learned.trainer import Trainer
 from agents.world import World
@@ -28,7 +29,8 @@ class FabricTrainer(Trainer):
 
     In every iteration `pairs` of candidates, w + e and w - e, all play the same `episodes`: the share `rejecting` of
     these with the right to reject. Fitness is the mean acceptance, plus `use` times the mean share of the cluster in
-    use. Errors have the standard deviation `sigma`; the rate falls from `rate` to a tenth over `annealed` iterations.
+    use. Over `annealed` iterations the standard deviation of the errors falls from `sigma` to a half, and the rate from
+    `rate` to a tenth.
     What is validated is the mean of the weights over the last iterations (`memory` is the share kept of it).
     """
 
@@ -36,13 +38,13 @@ class FabricTrainer(Trainer):
 
     def __init__(
         self,
-        pairs: int = 12,
-        episodes: int = 24,
+        pairs: int = 16,
+        episodes: int = 16,
         rejecting: float = 0.5,
-        use: float = 0.25,
+        use: float = 0.5,
         sigma: float = 0.08,
-        rate: float = 0.03,
-        annealed: int = 150,
+        rate: float = 0.02,
+        annealed: int = 130,
         memory: float = 0.9,
     ) -> None:
         self._pairs, self._count, self._rejecting, self._use = pairs, episodes, rejecting, use
@@ -67,10 +69,11 @@ class FabricTrainer(Trainer):
         errors = rng.normal(size=(self._pairs, SIZE))
         errors = np.concatenate([errors, -errors])
         rejecting = np.arange(self._count) < self._rejecting * self._count
-        scores = play_all(self._players[0], self._mean + self._sigma * errors, workloads, rejecting)
+        sigma = self._sigma * 0.5 ** min(1.0, iteration / self._annealed)
+        scores = play_all(self._players[0], self._mean + sigma * errors, workloads, rejecting)
         fitness = self._fitness(scores).mean(axis=1)
         ranks = fitness.argsort(kind="stable").argsort(kind="stable") / (len(fitness) - 1) - 0.5
-        self._ascend(ranks @ errors / len(errors) / self._sigma, iteration)
+        self._ascend(ranks @ errors / len(errors) / sigma, iteration)
         acceptance = scores[:, :, 0].mean(axis=0)
         return {
             "acceptance": float(acceptance[~rejecting].mean()) if not rejecting.all() else 0.0,
@@ -136,6 +139,7 @@ class Player:
         episodes = self.episodes
         episodes.reset(0, workload)
         self._sight.known[:] = 0.0
+        self._sight.ends[:] = 0.0
         weights = weights_of(flat)
         arguments = episodes.rules, episodes.state, episodes.filling, self._sight, weights, reject
         while not prepared(play, *arguments)(*arguments):

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.learned.choosing import Choosing
+from agents.learned.nara.inference import WIDTH, infer, layers, shapes, wiring
 from agents.learned.tensors import extra, find, fits, read
 from agents.observation import observation, observe
 from fabric.network import NetworkView
@@ -36,25 +37,22 @@ class Nara(Choosing):
 
     def prepare(self, view: NetworkView, rng: np.random.Generator) -> None:
         """Load the network."""
-        torch, network = extra("torch"), import_network()
-        torch.set_num_threads(1)  # the same sums in the same order, however many cores there are
         topology = view.topology
         tensors, notes = read(self._file)
         fits(self._file, notes, agent="nara", features=list(FEATURES), resources=list(view.resources))
         resources = len(view.resources)
-        self._policy = network.Policy(resources)
-        try:
-            self._policy.load_state_dict({name: torch.from_numpy(array) for name, array in tensors.items()})
-        except RuntimeError as error:
-            raise UserError(f"not the weights of this network: {error}", file=self._file) from None
-        self._policy.eval()
-        self._graph = network.Graph(topology, torch.device("cpu"))
+        found = {name: array.shape for name, array in tensors.items() if not name.startswith("value.")}
+        if found != shapes(resources):
+            raise UserError("not the weights of this network", file=self._file)
         self._seen = observation(topology, resources, 1)
         self._total = view.capacity.sum(axis=(0, 1))
-        self._inputs = [torch.from_numpy(array) for array in self._seen]
-        self._inference = torch.inference_mode
         self._written = seen = (self._seen.nodes[0, topology.switches :], self._seen.edges[0], self._seen.cluster[0])
         self._observe = prepared(observe, self._total, view.free, view.link_free, self.room, 1, 1.0, *seen)
+        scratch = np.zeros((2, topology.switches + topology.servers, WIDTH), np.float32)
+        self._logits = np.zeros(topology.servers, np.float32)
+        observed = (part[0] for part in self._seen)
+        self._inputs = (wiring(topology), layers(tensors), *observed, *scratch, self._logits)
+        self._infer = prepared(infer, *self._inputs)
 
     def scores(self, view: NetworkView, request: Request) -> npt.NDArray[Any]:
         """The network's logits."""
@@ -67,9 +65,8 @@ class Nara(Choosing):
             request.duration,
             *self._written,
         )
-        with self._inference():
-            logits: npt.NDArray[Any] = self._policy.logits(self._graph, *self._inputs)[0].numpy()
-        return logits
+        self._infer(*self._inputs)
+        return self._logits
 
 
 def import_network() -> Any:

@@ -13,15 +13,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from agents.observation import edge_index
+from agents.learned.nara.inference import CLUSTER, STAGES, WIDTH, wiring
 from fabric.topology import Topology
-
-STAGES, WIDTH, CLUSTER = 3, 16, 8
 
 
 class Graph:
@@ -29,24 +26,14 @@ class Graph:
 
     def __init__(self, topology: Topology, device: torch.device) -> None:
         self.servers, self.switches, self.racks = topology.servers, topology.switches, topology.racks
-        edges = edge_index(topology).astype(np.int64)
-        to_server = edges[:, 1] >= self.switches
-        to_server |= edges[:, 0] >= self.switches
-        own = np.flatnonzero(to_server)
-        server = edges[own].max(axis=1) - self.switches
-        rack = topology.rack_of.astype(np.int64)
+        wires = wiring(topology)
 
         def on(array: npt.NDArray[Any]) -> Tensor:
-            return torch.from_numpy(np.ascontiguousarray(array, np.int64)).to(device)
+            return torch.from_numpy(array).to(device)
 
-        self.own = on(own[np.argsort(server)])  # the edge of every server to its rack
-        self.rack_of = on(rack)
-        inner = np.flatnonzero(~to_server)
-        self.inner = on(np.concatenate([inner, inner]))
-        self.sender = on(np.concatenate([edges[inner, 0], edges[inner, 1]]))
-        self.receiver = on(np.concatenate([edges[inner, 1], edges[inner, 0]]))
-        degree = 1 + np.bincount(edges.reshape(-1), minlength=self.switches + self.servers)[: self.switches]
-        self.share = torch.from_numpy((1 / degree).astype(np.float32)).to(device)[:, None, None]
+        self.own, self.rack_of = on(wires.own), on(wires.rack_of)  # the edge of every server, and its rack
+        self.inner, self.sender, self.receiver = on(wires.inner), on(wires.sender), on(wires.receiver)
+        self.share = on(wires.share)[:, None, None]
 
 
 class Stage(nn.Module):

@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from agents import AGENTS
+from agents.learned.rollouts import TRAINING, check_worlds, gains, play_all, replays_of, telling
 from agents.learned.tensors import Tensors
 from agents.learned.trainer import Trainer
 from agents.learned.value_es.agent import NODES, check_servers
 from agents.learned.value_es.value import HIDDEN, INPUTS, KNOWN, SIZE, TERMS, value_es
 from agents.world import World
-from fabric.ledger import Ledger
-from fabric.numa_episodes import CompiledSimulation, Replay, play_compiled
-from simcore.cores import usable_cpus
-from simcore.engine import Overflow
-from simcore.errors import UserError
+from fabric.numa_episodes import Replay
 from simcore.rng import stream
-from simcore.vocabulary import Compiled, Floats, Ints
+from simcore.vocabulary import Compiled, Floats
 
-TRAINING = 2**40
-"""Seeds of training requests start here: far from those of any scenario."""
 SIMPLE = ("best-fit", "internal")
-TELLING = 0.02
-"""An episode teaches something in which the best of some rules places so much more than the worst."""
 
 
 class ValueTrainer(Trainer):
@@ -62,11 +53,8 @@ class ValueTrainer(Trainer):
         """Begin with the known terms, and a network that counts for nothing yet."""
         self._training, self._validation, self._seed = training, validation, seed
         self._view = training.ledger().view
-        check_servers(self._view)
-        for world in (training, validation):
-            if world.overflow.mode not in ("drop", "stop") or world.pacing:
-                remedy = "Write `overflow: stop`, and no pacing."
-                raise UserError("value-es does not learn with it", key="overflow", remedy=remedy)
+        check_servers(self._view, "value-es")
+        check_worlds("value-es", training, validation)
         rng = stream(seed, "train", "weights")
         self._scale = np.ones(SIZE)
         self._scale[:TERMS] = KNOWN
@@ -76,26 +64,10 @@ class ValueTrainer(Trainer):
         self._average = self._mean.copy()
         self._moments = np.zeros((2, SIZE))
         seeds = stream(seed, "train", "episodes").integers(2**40, size=self._seeds)
-        self._pool = self._telling(TRAINING + seeds)
-
-    def _telling(self, seeds: Ints) -> list[Replay]:
-        """The training episodes in which rules differ."""
         rules = [AGENTS.load(name)().compiled for name in SIMPLE]
-        errors = stream(self._seed, "train", "candidates").normal(size=(4, SIZE))
+        errors = stream(seed, "train", "candidates").normal(size=(4, SIZE))
         rules += [self._candidate(self._mean + self._sigma * error) for error in errors]
-        found = []
-        for seed in seeds.tolist():
-            replays = self._replays(self._training, [seed])
-            placed = play_all(replays, rules)
-            telling = np.ptp(placed, axis=0) > TELLING * placed.min(axis=0)
-            found += [replay for replay, tells in zip(replays, telling, strict=True) if tells]
-        if not found:
-            raise UserError(
-                "there is nothing to learn: all rules place as many requests in every training episode",
-                key="train.episodes",
-                remedy="Give more requests, fewer servers, or a larger `pool`.",
-            )
-        return found
+        self._pool, _ = telling(training, TRAINING + seeds, self._warm, rules)
 
     def _candidate(self, mean: Floats) -> Compiled:
         return Compiled(value_es, (mean * self._scale,))
@@ -127,35 +99,16 @@ class ValueTrainer(Trainer):
         self._mean += self._rate * mean / (np.sqrt(square) + 1e-8)
         self._average = self._memory * self._average + (1 - self._memory) * self._mean
 
-    def _replays(self, world: World, seeds: Sequence[int]) -> list[Replay]:
-        """Every episode from every share of the warm start."""
-        found = []
-        for seed in seeds:
-            workload = world.draw(seed)
-            for share in self._warm:
-                ledger = world.ledger()
-                simulation = CompiledSimulation(workload, ledger, Overflow("drop"))
-                agent = AGENTS.load("best-fit")()
-                wanted = share * int(ledger.view.capacity[:, :, 0].sum())
-                largest = int(workload.demand[:, 0].max(initial=1))
-                play_compiled(simulation, agent, partial(_missing, ledger, wanted, largest))
-                simulation.overflow = world.overflow
-                found.append(Replay(simulation))
-        return found
-
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:
         """How much more is placed than by `against`."""
         key = len(seeds)
         if key not in self._kept:
-            replays = self._replays(self._validation, seeds)
+            replays = replays_of(self._validation, seeds, self._warm)
             other = AGENTS.load(self._against)().compiled
             self._kept[key] = replays, play_all(replays, [other])[0]
         replays, base = self._kept[key]
         placed = play_all(replays, [self._candidate(self._average)])[0]
-        shares = placed.reshape(-1, len(self._warm)).mean(axis=0) / base.reshape(-1, len(self._warm)).mean(axis=0)
-        ratio = np.log(np.maximum(placed, 1) / np.maximum(base, 1))
-        gains = {f"gain_{share:.0%}": float(gain - 1) for share, gain in zip(self._warm, shares, strict=True)}
-        return {"gain": float(shares.mean() - 1), "log_gain": float(ratio.mean()), **gains}
+        return gains(placed, base, self._warm)
 
     def save(self) -> tuple[Tensors, dict[str, Any]]:
         """The mean of the candidates, its own mean over time, and Adam's moments."""
@@ -170,21 +123,3 @@ class ValueTrainer(Trainer):
         resources = list(self._view.resources)
         notes = {"agent": "value-es", "resources": resources, "nodes": NODES, "hidden": HIDDEN}
         return {"weights": self._average * self._scale}, notes
-
-
-def _missing(ledger: Ledger, wanted: float, largest: int) -> int:
-    """After how many more placements, at least, so much of the first resource is in use; 0 once it is."""
-    left = wanted - int(ledger.used()[0])
-    return max(1, int(left // largest)) if left > 0 else 0
-
-
-def play_all(replays: Sequence[Replay], rules: Sequence[Compiled]) -> Floats:
-    """Requests placed, float64 [rules, replays], on all processors."""
-    placed = np.empty((len(rules), len(replays)))
-
-    def play_one(number: int) -> None:
-        placed[:, number] = [replays[number].placed(rule) for rule in rules]
-
-    with ThreadPoolExecutor(usable_cpus()) as pool:
-        list(pool.map(play_one, range(len(replays))))
-    return placed

@@ -1,0 +1,134 @@
+"""The top-k filter: the few places for a request that simple rules like best, for others to choose from."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from fabric.servers import fits_node, fits_spread
+from simcore.errors import UserError, suggest
+from simcore.jit import kernel
+from simcore.vocabulary import Amounts, Ints
+
+Filter: TypeAlias = Literal["none", "best-fit", "internal", "both"]
+
+
+def counts(filter: str, k: int) -> tuple[int, int]:
+    """How many candidates Best-Fit names, and how many `internal`; 0 and 0 are all places.
+
+    Of both, Best-Fit names two fifths, rounded down, but one at least: 1 + 2, 2 + 3, 2 + 5, 4 + 6.
+    """
+    if filter not in get_args(Filter):
+        raise UserError("no such filter", key="filter", value=filter, remedy=suggest(filter, get_args(Filter)))
+    if k < 1:
+        raise UserError("there must be a candidate", key="k", value=k, remedy="Give a number of 1 or more.")
+    if filter == "both":
+        best = max(1, k * 2 // 5)
+        return best, k - best
+    return (k * (filter == "best-fit"), k * (filter == "internal"))
+
+
+@kernel
+def candidates(free: Ints, capacity: Ints, demand: Amounts, spread: bool, best: int, internal: int) -> Ints:
+    """Places that fit, as codes of a `Scan`, int64 [any]; nothing changes.
+
+    The `best` first ones in Best-Fit's order, then those of the `internal` first ones in the order of the agent
+    `internal` that are not among them; as many as there are. All places by their number when both are 0.
+    """
+    nodes: int = free.shape[1]
+    if best + internal == 0:
+        codes, count = np.empty(len(free) * nodes, np.int64), 0
+        for server in range(len(free)):
+            for node in range(1 if spread else nodes):
+                if fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand):
+                    codes[count] = server * nodes + node
+                    count += 1
+        return codes[:count]
+    codes = np.empty(best + internal, np.int64)
+    keys = np.empty((best + internal, 3), np.int64)
+    named = _first(free, capacity, demand, spread, nodes, False, codes, keys, 0, best)
+    end = _first(free, capacity, demand, spread, nodes, True, codes, keys, named, internal)
+    count = named
+    for place in range(named, end):
+        known = False
+        for other in range(named):
+            known |= codes[other] == codes[place]
+        if not known:
+            codes[count] = codes[place]
+            count += 1
+    return codes[:count]
+
+
+@kernel
+def _first(
+    free: Ints,
+    capacity: Ints,
+    demand: Amounts,
+    spread: bool,
+    nodes: int,
+    room: bool,
+    codes: Ints,
+    keys: Ints,
+    start: int,
+    most: int,
+) -> int:
+    """Write the `most` first places behind codes[:start]; returns how many codes there are then.
+
+    A place comes first by the room that its server loses (only if `room`), then by what is left of the first resource
+    on the server, then by the server's number; of one server the fullest node is first, or the emptiest if `room`.
+    """
+    end = start
+    for server in range(len(free)):
+        left = 0
+        for node in range(nodes):
+            left += free[server, node, 0]
+        full = end == start + most
+        if left < demand[0] or most == 0 or (full and left >= keys[end - 1, 1] and (not room or keys[end - 1, 0] == 0)):
+            # One server's places compete, too: an equal `left` is beaten by none, as its number is higher.
+            continue
+        for node in range(1 if spread else nodes):
+            if not (fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand)):
+                continue
+            cost = room_lost(free, capacity, demand, server, node, nodes, spread) if room else 0
+            here = -free[server, node, 0] if room else free[server, node, 0]
+            place = min(end, start + most - 1)
+            if end == start + most and not _before(cost, left, here, server, codes[place] // nodes, keys, place):
+                continue
+            end = place + 1
+            while place > start and _before(cost, left, here, server, codes[place - 1] // nodes, keys, place - 1):
+                codes[place], keys[place] = codes[place - 1], keys[place - 1]
+                place -= 1
+            codes[place] = server * nodes + node
+            keys[place, 0], keys[place, 1], keys[place, 2] = cost, left, here
+    return end
+
+
+@kernel
+def _before(cost: int, left: int, here: int, server: int, other: int, keys: Ints, place: int) -> bool:
+    """Is a place of `server` before the one at `place`, which is of `other`, a server no later?"""
+    first: bool = server == other and here < keys[place, 2]
+    if left != keys[place, 1]:
+        first = left < keys[place, 1]
+    if cost != keys[place, 0]:
+        first = cost < keys[place, 0]
+    return first
+
+
+@kernel
+def room_lost(free: Ints, capacity: Ints, demand: Amounts, server: int, node: int, nodes: int, spread: bool) -> int:
+    """What the server would lose: the sum of the `_sizes` that all its nodes have room for now and not afterwards."""
+    before = after = 4 + 2 + 1
+    for n in range(nodes):
+        parts = nodes if spread else int(n == node)
+        for r in range(len(demand)):
+            taken = demand[r] // parts + (n < demand[r] % parts) if parts else 0
+            before &= _sizes(free[server, n, r], capacity[server, n, r])
+            after &= _sizes(free[server, n, r] - taken, capacity[server, n, r])
+    return before - after
+
+
+@kernel
+def _sizes(room: int, of: int) -> int:
+    """Which sizes there is room for, as bits: 4 for 80 % of capacity, 2 for 40 %, 1 for 20 %."""
+    return 4 * (room * 100 >= of * 80) + 2 * (room * 100 >= of * 40) + (room * 100 >= of * 20)

@@ -1,0 +1,34 @@
+"""A random choice among what simple rules like best: what a choice behind the same filter has to beat."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from agents.candidates import Filter, candidates, counts
+from agents.ruled import Ruled, drawn
+from simcore.jit import kernel
+from simcore.vocabulary import Amounts, Floats, Ints, View
+
+
+@kernel
+def random_top(free: Ints, capacity: Ints, demand: Amounts, spread: bool, how: Floats, stream: Floats) -> int:
+    """A `Scan` with numbers: one of the candidates, all equally likely. `how` has the two counts; `stream` changes."""
+    codes = candidates(free, capacity, demand, spread, int(how[0]), int(how[1]))
+    if not len(codes):
+        return -1
+    return int(codes[int(drawn(stream) * len(codes))])
+
+
+class RandomTop(Ruled):
+    """One of the `k` best places by Best-Fit, by `internal`, or by both (two fifths and the rest), at random."""
+
+    reference = "the control for CVD-RL's top-k filter (Sheng et al. 2025, arXiv:2503.00537)"
+    rule = staticmethod(random_top)
+
+    def __init__(self, filter: Filter = "both", k: int = 5) -> None:
+        self.numbers = np.array(counts(filter, k), np.float64), np.zeros(2)
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Draw from the run's stream, once for every request that fits somewhere."""
+        self.numbers[1][:] = int(rng.integers(2**53)), 0
+        self.get_ready(view)

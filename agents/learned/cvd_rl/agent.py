@@ -1,0 +1,70 @@
+"""cvd-rl in use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from agents.candidates import Filter, counts
+from agents.learned.cvd_rl.rule import cvd_rl, sizes
+from agents.learned.mlp import size_of, untrained
+from agents.learned.tensors import find, fits, read
+from agents.learned.value_es.agent import check_servers
+from agents.ruled import Ruled
+from simcore.errors import UserError
+from simcore.rng import stream
+from simcore.vocabulary import View
+
+
+class CvdRL(Ruled):
+    """Of `k` candidates, two fifths by Best-Fit and the rest by `internal`, the one that leaves the cluster most worth.
+
+    `weights` names shipped ones, `path` is a file that `binwright train` wrote; `untrained` are those with which
+    training begins with that `seed`. `filter` says who names the candidates. `lookahead` and `decomposition` are as the
+    weights were trained. Any number of machines, each of two NUMA nodes.
+    """
+
+    reference = "Sheng et al. 2025, Scalable Reinforcement Learning for Virtual Machine Scheduling, arXiv:2503.00537"
+    rule = staticmethod(cvd_rl)
+
+    def __init__(
+        self,
+        weights: str = "huawei-10",
+        path: str | None = None,
+        seed: int = 0,
+        filter: Filter = "both",
+        k: int = 5,
+        lookahead: bool = True,
+        decomposition: bool = True,
+    ) -> None:
+        self._file = None if weights == "untrained" and path is None else find("cvd-rl", weights, path)
+        self._seed, self._lookahead, self._decomposition = seed, lookahead, decomposition
+        how = np.array([*counts(filter, k), lookahead, decomposition], np.float64)
+        self.numbers = np.zeros(size_of(sizes(lookahead))), how
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Load the weights, have the kernel compiled or loaded."""
+        check_servers(view, "cvd-rl")
+        weights = self.numbers[0]
+        if self._file is None:
+            weights[:] = untrained(sizes(self._lookahead), stream(self._seed, "train", "weights"))
+        else:
+            tensors, notes = read(self._file)
+            fits(self._file, notes, **described(view, self._lookahead, self._decomposition))
+            if "weights" not in tensors or tensors["weights"].shape != weights.shape:
+                remedy = "Train some: `binwright train`."
+                raise UserError("not the weights of this network", file=self._file, remedy=remedy)
+            weights[:] = tensors["weights"]
+        self.get_ready(view)
+
+
+def described(view: View, lookahead: bool, decomposition: bool) -> dict[str, Any]:
+    """What the notes of weights say."""
+    return {
+        "agent": "cvd-rl",
+        "resources": list(view.resources),
+        "layers": list(sizes(lookahead)),
+        "lookahead": lookahead,
+        "decomposition": decomposition,
+    }

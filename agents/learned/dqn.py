@@ -1,0 +1,224 @@
+"""Double DQN (van Hasselt, Guez, Silver 2016, arXiv:1509.06461) on compiled episodes, for agents on NUMA servers."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from agents import AGENTS
+from agents.learned import tape
+from agents.learned.rollouts import TRAINING, check_worlds, gains, play_all, replays_of
+from agents.learned.tape import Decisions
+from agents.learned.tensors import Tensors, extra
+from agents.learned.trainer import Trainer
+from agents.world import World
+from fabric.numa_episodes import Replay
+from simcore.errors import UserError
+from simcore.rng import stream
+from simcore.vocabulary import Compiled, Floats, Ints, View
+
+Tensor: TypeAlias = Any
+"""torch.Tensor; torch is imported by those who train only."""
+Reward: TypeAlias = Literal["one", "delta"]
+ROWS = 10_000
+"""Decisions of an episode that are learned from, at most."""
+
+
+class DQN(Trainer):
+    """An iteration plays `episodes` of a `pool` of so many, each the requests of a seed from a share of `warm` on (of
+    the first resource, filled by Best-Fit), and learns from `updates` batches of the last `memory` decisions, with Adam
+    at `rate`.
+
+    The share of choices that are random falls from 1 to `explore` over the first `annealed` iterations. `reward` for a
+    request placed is 1 (`one`), or its share of the cluster's first resource (`delta`), per server; times
+    1 - `discount`, so that values are about as large as rewards. The target network is a copy, made anew after every
+    `target` updates; errors count by Huber's loss. What is validated is the greedy choice, paired with `against`.
+    """
+
+    score = "gain"
+    agent: str
+
+    def __init__(
+        self,
+        episodes: int = 5,
+        pool: int = 250,
+        warm: tuple[float, ...] = (0.0, 0.3, 0.5),
+        updates: int = 16,
+        batch: int = 128,
+        memory: int = 50_000,
+        rate: float = 5e-4,
+        discount: float = 0.99,
+        reward: Reward = "one",
+        explore: float = 0.05,
+        annealed: int = 300,
+        target: int = 100,
+        against: str = "best-fit",
+    ) -> None:
+        if reward not in get_args(Reward):
+            raise UserError("no such reward", key="reward", value=reward, remedy="Give one or delta.")
+        self._count, self._size, self._warm, self._most = episodes, pool, warm, memory
+        self._updates, self._batch = updates, batch
+        self._rate, self._discount, self._reward = rate, discount, reward
+        self._explore, self._annealed, self._every, self._against = explore, annealed, target, against
+        self._kept: tuple[int, list[Replay], Floats] | None = None
+
+    @abstractmethod
+    def check(self, view: View) -> None:
+        """Refuse servers that the agent is not for."""
+
+    @abstractmethod
+    def make(self, rng: np.random.Generator) -> tuple[Callable[[], Any], Floats]:
+        """Something that makes the network, and the numbers it begins with."""
+
+    @abstractmethod
+    def inputs(self, decisions: Decisions, codes: Ints) -> tuple[npt.NDArray[Any], ...]:
+        """What the network is called with, to say what choices `codes` int64 [n, any] are worth, of the same shape."""
+
+    @abstractmethod
+    def put(self, network: Any, numbers: Floats) -> None:
+        """Numbers into a network."""
+
+    @abstractmethod
+    def taken(self, network: Any) -> Floats:
+        """Out of it."""
+
+    @abstractmethod
+    def rule(self, network: Any, recorded: Floats | None) -> Compiled:
+        """The agent with the network as it is, which explores and writes it down if it gets a tape."""
+
+    @abstractmethod
+    def slots(self) -> int:
+        """How many candidates there are at most."""
+
+    def begin(self, training: World, validation: World, seed: int, device: str) -> None:
+        """Make the networks, the optimiser and an empty memory."""
+        self._torch, self._device, self._seed = extra("torch"), device, seed
+        check_worlds(self.agent, training, validation)
+        self._training, self._validation = training, validation
+        self.view = training.ledger().view
+        for world in (training, validation):
+            self.check(world.ledger().view)
+        make, numbers = self.make(stream(seed, "train", "weights"))
+        self._network, self._target = (make().to(device) for _ in range(2))
+        for network in (self._network, self._target):
+            self.put(network, numbers)
+        self._optimiser = self._torch.optim.Adam(self._network.parameters(), lr=self._rate, fused=True)
+        self._tape = tape.blank(ROWS, self.slots(), self.view.capacity)
+        self._memory = tape.read(self._wound(1.0, 0), self.view.capacity)
+        self._learned = 0
+        seeds = TRAINING + stream(seed, "train", "episodes").integers(2**40, size=self._size)
+        shares = [self._warm[number % len(self._warm)] for number in range(self._size)]
+        self._pool = [
+            replays_of(training, [one], [share])[0] for one, share in zip(seeds.tolist(), shares, strict=True)
+        ]
+
+    def _wound(self, epsilon: float, seed: int) -> Floats:
+        tape.wind(self._tape, epsilon, self.slots(), self._training.overflow.mode == "stop", seed)
+        return self._tape
+
+    def iterate(self, iteration: int) -> dict[str, float]:
+        """Play some episodes, learn from what is remembered."""
+        rng = stream(self._seed, "train", iteration)
+        epsilon = max(self._explore, 1 - (1 - self._explore) * iteration / self._annealed)
+        placed, played, start = 0, [self._memory], perf_counter()
+        for _ in range(self._count):
+            recorded = self._wound(epsilon, int(rng.integers(2**53)))
+            placed += self._pool[int(rng.integers(self._size))].placed(self.rule(self._network, recorded))
+            played.append(tape.read(recorded, self.view.capacity))
+        # New arrays every time: what a checkpoint holds is never written to.
+        self._memory = Decisions(*(np.concatenate(parts)[-self._most :] for parts in zip(*played, strict=True)))
+        halfway = perf_counter()
+        loss, value = self._learn(rng)
+        return {
+            "placed": placed / self._count,
+            "loss": loss,
+            "value": value,
+            "epsilon": epsilon,
+            "decisions": float(sum(len(part.code) for part in played[1:])),
+            "playing_seconds": halfway - start,
+            "learning_seconds": perf_counter() - halfway,
+        }
+
+    def _learn(self, rng: np.random.Generator) -> tuple[float, float]:
+        """Several updates; returns the mean loss and the mean value of what was chosen."""
+        torch = self._torch
+        known = np.flatnonzero(self._memory.fate != tape.CUT)
+        if not len(known):
+            raise UserError(
+                "there is nothing to learn: no episode had two decisions",
+                key="train.episodes",
+                remedy="Give more requests, or more servers.",
+            )
+        losses, values = [], []
+        for _ in range(self._updates):
+            rows = known[rng.integers(len(known), size=self._batch)]
+            wanted = self._wanted(rows)
+            chosen = self._memory.code[rows].astype(np.int64)[:, None]
+            value = self._network(*self._seen(rows, chosen))[:, 0]
+            loss = torch.nn.functional.smooth_l1_loss(value, wanted)
+            self._optimiser.zero_grad()
+            loss.backward()
+            self._optimiser.step()
+            self._learned += 1
+            if self._learned % self._every == 0:
+                self._target.load_state_dict(self._network.state_dict())
+            losses.append(float(loss.detach()))
+            values.append(float(value.detach().mean()))
+        return float(np.mean(losses)), float(np.mean(values))
+
+    def _wanted(self, rows: Ints) -> Tensor:
+        """What choices should be worth: the reward, and the target's value of what the network would choose next."""
+        torch, memory = self._torch, self._memory
+        goes_on = memory.fate[rows] == tape.GOES_ON
+        after = np.where(goes_on, rows + 1, rows)
+        listed = memory.candidates[after].astype(np.int64)
+        with torch.no_grad():
+            values = self._network(*self._seen(after, np.maximum(listed, 0))).cpu().numpy()
+            best = np.where(listed < 0, -np.inf, values).argmax(axis=1)
+            best_codes = np.take_along_axis(listed, best[:, None], axis=1)
+            later = self._target(*self._seen(after, best_codes))[:, 0].cpu().numpy()
+        earned: Any = np.ones(len(rows))
+        if self._reward == "delta":
+            capacity = self.view.capacity[:, :, 0]
+            earned = memory.demand[rows, 0] * (len(capacity) / capacity.sum())
+        wanted = (1 - self._discount) * earned + self._discount * goes_on * later
+        return torch.from_numpy(wanted.astype(np.float32)).to(self._device)
+
+    def _seen(self, rows: Ints, codes: Ints) -> list[Tensor]:
+        decisions = Decisions._make(column[rows] for column in self._memory)
+        return [self._torch.from_numpy(array).to(self._device) for array in self.inputs(decisions, codes)]
+
+    def validate(self, seeds: Sequence[int]) -> dict[str, float]:
+        """How much more is placed than by `against`."""
+        if self._kept is None or self._kept[0] != len(seeds):
+            replays = replays_of(self._validation, seeds, self._warm)
+            other = AGENTS.load(self._against)().compiled
+            self._kept = len(seeds), replays, play_all(replays, [other])[0]
+        _, replays, base = self._kept
+        return gains(play_all(replays, [self.rule(self._network, None)])[0], base, self._warm)
+
+    def save(self) -> tuple[Tensors, dict[str, Any]]:
+        """Both networks, the optimiser's averages, and the memory."""
+        tensors = {"network": self.taken(self._network), "target": self.taken(self._target)}
+        for number, state in self._optimiser.state_dict()["state"].items():
+            tensors |= {f"adam.{number}.{name}": value.cpu().numpy().copy() for name, value in state.items()}
+        tensors |= {f"memory.{name}": array for name, array in self._memory._asdict().items()}
+        return tensors, {"learned": self._learned}
+
+    def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
+        """What `save` gave."""
+        self.put(self._network, tensors["network"])
+        self.put(self._target, tensors["target"])
+        adam: dict[int, dict[str, Any]] = {}
+        for key, array in tensors.items():
+            if key.startswith("adam."):
+                _, number, name = key.split(".")
+                adam.setdefault(int(number), {})[name] = self._torch.from_numpy(array.copy())
+        self._optimiser.load_state_dict({**self._optimiser.state_dict(), "state": adam})
+        self._memory = Decisions(*(tensors[f"memory.{name}"] for name in Decisions._fields))
+        self._learned = notes["learned"]

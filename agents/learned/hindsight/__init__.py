@@ -1,0 +1,1 @@
+"""A policy that imitates plans made in hindsight (arXiv:2207.06272)."""

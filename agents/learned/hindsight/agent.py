@@ -1,0 +1,20 @@
+"""hindsight in use: the rule of `value-es`, with weights that were learned by imitation."""
+
+from __future__ import annotations
+
+from agents.learned.tensors import find
+from agents.learned.value_es.agent import ValueAgent
+
+
+class Hindsight(ValueAgent):
+    """Imitates, without seeing any future, a planner that knew all of it, by what every machine is worth.
+
+    `weights` names shipped ones, `path` is a file that `binwright train` wrote. Any number of machines, each of two
+    NUMA nodes.
+    """
+
+    name = "hindsight"
+    reference = "Sinclair et al. 2023, Hindsight Learning for MDPs with Exogenous Inputs, ICML, arXiv:2207.06272"
+
+    def __init__(self, weights: str = "huawei-10", path: str | None = None) -> None:
+        super().__init__(find(self.name, weights, path))

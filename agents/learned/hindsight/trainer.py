@@ -1,0 +1,169 @@
+"""Training hindsight: plans that know the whole episode say which choices were good, a policy learns to make them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from agents import AGENTS
+from agents.learned.hindsight.lessons import Lesson, lesson_of, terms_of
+from agents.learned.rollouts import TRAINING, check_worlds, gains, play_all, replays_of, telling
+from agents.learned.tensors import Tensors, extra
+from agents.learned.trainer import Trainer
+from agents.learned.value_es.agent import NODES, check_servers
+from agents.learned.value_es.value import HIDDEN, INPUTS, KNOWN, SIZE, TERMS, value_es
+from agents.world import World
+from fabric.numa_episodes import Replay
+from simcore.rng import stream
+from simcore.vocabulary import Compiled, Floats
+
+SIMPLE = ("best-fit", "internal", "first-fit", "balance-fit")
+
+
+class HindsightTrainer(Trainer):
+    """Hindsight learning (Sinclair et al. 2023, arXiv:2207.06272), with the best of many rules as its planner.
+
+    An episode is the requests of a seed from a share of `warm` on, filled by Best-Fit; of the episodes of `pool` seeds
+    only those are kept in which rules differ. The plan of an episode is that of `plans` rules (simple ones, and
+    random values of machines) which places most in it. In every iteration the policy plays `episodes` of them, and then
+    again to one of the requests that are still there at the end. There every place is tried with all that follows
+    known: by the plan, and by the policy itself, whichever gets farther. The policy takes places with probability
+    softmax(gain / `temperature`), and learns to place more: the mean over its choices of log(requests placed) rises by
+    Adam. What is validated is the mean of its weights over the last iterations (`memory` is the share kept of it),
+    paired with `against`.
+    """
+
+    score = "gain"
+
+    def __init__(
+        self,
+        episodes: int = 256,
+        pool: int = 250,
+        plans: int = 12,
+        warm: tuple[float, ...] = (0.0, 0.3, 0.5),
+        temperature: float = 0.3,
+        rate: float = 0.02,
+        memory: float = 0.95,
+        against: str = "best-fit",
+    ) -> None:
+        self._count, self._seeds, self._plans, self._warm = episodes, pool, plans, warm
+        self._temperature, self._rate, self._memory, self._against = temperature, rate, memory, against
+        self._kept: dict[int, tuple[list[Replay], Floats]] = {}
+
+    def begin(self, training: World, validation: World, seed: int, device: str) -> None:
+        """Begin with the known terms, and a network that counts for nothing yet; make the plans."""
+        self._torch = torch = extra("torch")
+        self._training, self._validation, self._seed = training, validation, seed
+        self._view = training.ledger().view
+        check_servers(self._view, "hindsight")
+        check_worlds("hindsight", training, validation)
+        rng = stream(seed, "train", "weights")
+        self._scale = np.ones(SIZE)
+        self._scale[:TERMS] = KNOWN
+        weights = np.ones(SIZE)
+        weights[TERMS:] = rng.normal(size=SIZE - TERMS)
+        weights[TERMS + (INPUTS + 1) * HIDDEN :] = 0.0
+        self._average = weights.copy()
+        self._weights = torch.nn.Parameter(torch.from_numpy(weights.copy()))
+        self._optimiser = torch.optim.Adam([self._weights], lr=self._rate)
+        errors = stream(seed, "train", "plans").normal(size=(max(self._plans - len(SIMPLE), 0), SIZE))
+        self._rules = [AGENTS.load(name)().compiled for name in SIMPLE][: self._plans]
+        self._rules += [self._rule(weights + error) for error in errors]
+        seeds = stream(seed, "train", "episodes").integers(2**40, size=self._seeds)
+        self._pool, placed = telling(training, TRAINING + seeds, self._warm, self._rules)
+        self._best, self._longest = placed.argmax(axis=0), placed.max(axis=0)
+
+    def _rule(self, weights: Floats) -> Compiled:
+        return Compiled(value_es, (weights * self._scale,))
+
+    def iterate(self, iteration: int) -> dict[str, float]:
+        """Some decisions in hindsight, and a step towards the better ones."""
+        torch, rng = self._torch, stream(self._seed, "train", iteration)
+        student = self._rule(self._weights.detach().numpy())
+        lessons, lengths, planned = [], [], []
+        for number in rng.permutation(len(self._pool))[: self._count].tolist():
+            replay = self._pool[number]
+            length = replay.placed(student)
+            lengths.append(length)
+            planned.append(max(length, self._longest[number]))
+            plans = [self._rules[self._best[number]], student]
+            staying = replay.staying()
+            if not len(staying):
+                continue
+            lesson = lesson_of(replay, student, int(rng.choice(staying)), plans)
+            if lesson is not None and np.ptp(lesson.reached) > 0:
+                lessons.append(lesson)
+        metrics = {
+            "episodes": len(self._pool),
+            "placed": float(np.mean(lengths)),
+            "planned": float(np.mean(planned)),
+            "lessons": len(lessons),
+        }
+        if lessons:
+            loss = self._loss(lessons)
+            self._optimiser.zero_grad()
+            loss.backward()
+            self._optimiser.step()
+            metrics["loss"] = float(loss.detach())
+            if not bool(torch.isfinite(self._weights).all()):
+                metrics["loss"] = float("nan")
+        self._average = self._memory * self._average + (1 - self._memory) * self._weights.detach().numpy()
+        return metrics
+
+    def _loss(self, lessons: Sequence[Lesson]) -> Any:
+        """Less what the policy's choices reach, in percent of the best place of each lesson."""
+        torch = self._torch
+        most = max(len(lesson.reached) for lesson in lessons)
+        before, after = np.zeros((2, len(lessons), most, INPUTS))
+        short = np.zeros((len(lessons), most))
+        there = np.zeros((len(lessons), most), np.bool_)
+        for row, lesson in enumerate(lessons):
+            there[row, : len(lesson.reached)] = True
+            before[row, there[row]], after[row, there[row]] = lesson.before, lesson.after
+            reached = np.log(np.maximum(lesson.reached, 1))
+            short[row, there[row]] = 100 * (reached.max() - reached)
+        gain = self._worth(after) - self._worth(before)
+        gain = torch.where(torch.from_numpy(there), gain / self._temperature, -1e9)
+        return (torch.softmax(gain, 1) * torch.from_numpy(short)).sum(1).mean()
+
+    def _worth(self, inputs: Floats) -> Any:
+        """Of machines [..., INPUTS], as `agents.learned.value_es.value.worth` says it."""
+        torch = self._torch
+        weights = self._weights * torch.from_numpy(self._scale)
+        network = weights[TERMS:].reshape(INPUTS + 2, HIDDEN)
+        hidden = torch.relu(torch.from_numpy(inputs) @ network[:INPUTS] + network[INPUTS])
+        return torch.from_numpy(terms_of(inputs)) @ weights[:TERMS] + hidden @ network[INPUTS + 1]
+
+    def validate(self, seeds: Sequence[int]) -> dict[str, float]:
+        """How much more is placed than by `against`."""
+        key = len(seeds)
+        if key not in self._kept:
+            replays = replays_of(self._validation, seeds, self._warm)
+            self._kept[key] = replays, play_all(replays, [AGENTS.load(self._against)().compiled])[0]
+        replays, base = self._kept[key]
+        return gains(play_all(replays, [self._rule(self._average)])[0], base, self._warm)
+
+    def save(self) -> tuple[Tensors, dict[str, Any]]:
+        """The weights, their mean over time, and Adam's moments."""
+        state = self._optimiser.state_dict()["state"].get(0, {})
+        adam = {f"adam.{name}": value.numpy().copy() for name, value in state.items()}
+        return {"weights": self._weights.detach().numpy().copy(), "average": self._average.copy(), **adam}, {}
+
+    def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
+        """What `save` gave."""
+        torch = self._torch
+        with torch.no_grad():
+            self._weights[:] = torch.from_numpy(tensors["weights"])
+        self._average = tensors["average"]
+        adam = {key.removeprefix("adam."): torch.from_numpy(value.copy()) for key, value in tensors.items()}
+        state = {0: {name: adam[name] for name in adam if f"adam.{name}" in tensors}}
+        if state[0]:
+            self._optimiser.load_state_dict({**self._optimiser.state_dict(), "state": state})
+
+    def weights(self) -> tuple[Tensors, dict[str, Any]]:
+        """Of the terms and the network."""
+        resources = list(self._view.resources)
+        notes = {"agent": "hindsight", "resources": resources, "nodes": NODES, "hidden": HIDDEN}
+        return {"weights": self._average * self._scale}, notes

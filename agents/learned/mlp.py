@@ -1,0 +1,71 @@
+"""Networks of plain layers as one array of numbers: for kernels, for torch, and where training begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from simcore.jit import kernel
+from simcore.vocabulary import Floats
+
+# Of every layer [inputs, outputs] the weights of the first input, of the second, ..., then the biases.
+
+
+def size_of(sizes: Sequence[int]) -> int:
+    """How many numbers a network has whose layers have these inputs and outputs."""
+    return sum((inputs + 1) * outputs for inputs, outputs in pairwise(sizes))
+
+
+def untrained(sizes: Sequence[int], rng: np.random.Generator) -> Floats:
+    """Where training begins, float64 [size_of(sizes)]: uniform with variance 2 / inputs (He et al. 2015), no biases.
+
+    The last layer has a hundredth of that, so that the first values are near nothing. As float32 numbers, which is
+    what torch goes on with.
+    """
+    parts = []
+    for inputs, outputs in pairwise(sizes):
+        most = np.sqrt(6 / inputs)
+        parts += [rng.uniform(-most, most, inputs * outputs), np.zeros(outputs)]
+    parts[-2] *= 0.01
+    return np.concatenate(parts).astype(np.float32).astype(np.float64)
+
+
+def put(layers: Sequence[Any], numbers: Floats) -> None:
+    """Into these torch layers, which change."""
+    at = 0
+    for layer in layers:
+        for values in (layer.weight.data.T, layer.bias.data):
+            part = numbers[at : at + values.numel()].reshape(tuple(values.shape))
+            values.copy_(values.new_tensor(part))
+            at += values.numel()
+
+
+def taken(layers: Sequence[Any]) -> Floats:
+    """Out of them."""
+    parts = [part for layer in layers for part in (layer.weight.detach().T, layer.bias.detach())]
+    return np.concatenate([part.cpu().numpy().astype(np.float64).ravel() for part in parts])
+
+
+@kernel
+def dense(inputs: Floats, count: int, weights: Floats, at: int, outputs: Floats, width: int, rectified: bool) -> int:
+    """One layer, its numbers from `at` on: outputs[:width] change. Returns where the next layer's are.
+
+    Each output is added up in the order of the inputs, so that the last bits do not depend on the machine.
+    """
+    bias = at + count * width
+    # Places are never negative, and the loops three times as fast when the compiler knows.
+    for j in range(width):
+        outputs[np.uint64(j)] = weights[np.uint64(bias + j)]
+    for i in range(count):
+        x = inputs[i]
+        if x != 0.0:
+            row = at + i * width
+            for j in range(width):
+                outputs[np.uint64(j)] += x * weights[np.uint64(row + j)]
+    if rectified:
+        for j in range(width):
+            outputs[j] = max(outputs[j], 0.0)
+    return bias + width

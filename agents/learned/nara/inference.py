@@ -1,0 +1,184 @@
+"""Nara's networks in use, as one kernel: the logits of one observation, without torch.
+
+The same sums as in `network`, which says what they are. Torch takes many times as long, nearly all of it between its
+operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from agents.observation import Reals, edge_index
+from fabric.topology import Topology
+from simcore.jit import kernel
+from simcore.vocabulary import Ints
+
+STAGES, WIDTH, CLUSTER = 3, 16, 8
+
+
+class Wiring(NamedTuple):
+    """The edges of a topology, all int64 [any] but `share`: `own` is every server's, to its rack `rack_of`; `inner`
+    those between switches, `sender` to `receiver`, both ways. `share` float32 [switches] is one over the number of
+    messages that a switch gets.
+    """
+
+    own: Ints
+    rack_of: Ints
+    inner: Ints
+    sender: Ints
+    receiver: Ints
+    share: Reals
+
+
+def wiring(topology: Topology) -> Wiring:
+    """Of this topology."""
+    edges, switches = edge_index(topology).astype(np.int64), topology.switches
+    to_server = (edges >= switches).any(axis=1)
+    own, inner = np.flatnonzero(to_server), np.flatnonzero(~to_server)
+    degree = 1 + np.bincount(edges.reshape(-1), minlength=switches + topology.servers)[:switches]
+    return Wiring(
+        own=own[np.argsort(edges[own].max(axis=1))],
+        rack_of=topology.rack_of.astype(np.int64),
+        inner=np.concatenate([inner, inner]),
+        sender=np.concatenate([edges[inner, 0], edges[inner, 1]]),
+        receiver=np.concatenate([edges[inner, 1], edges[inner, 0]]),
+        share=(1 / degree).astype(np.float32),
+    )
+
+
+class Layers(NamedTuple):
+    """The weights, float32, inputs first: `stage` [STAGES, WIDTH, WIDTH] (of the first only the rows of the features),
+    `stage_bias` and `link` [STAGES, WIDTH]; `cluster` [2, CLUSTER, CLUSTER] likewise, `cluster_bias` [2, CLUSTER];
+    `server` [WIDTH, WIDTH], `server_bias` [WIDTH], `context` [WIDTH + CLUSTER, WIDTH], `logit` [WIDTH + 1].
+    """
+
+    stage: Reals
+    stage_bias: Reals
+    link: Reals
+    cluster: Reals
+    cluster_bias: Reals
+    server: Reals
+    server_bias: Reals
+    context: Reals
+    logit: Reals
+
+
+def shapes(resources: int) -> dict[str, tuple[int, ...]]:
+    """Of the tensors that `layers` takes, those of the value left out."""
+    found: dict[str, tuple[int, ...]] = {}
+    for stage in range(STAGES):
+        found[f"stages.{stage}.state.weight"] = WIDTH, resources + 1 if stage == 0 else WIDTH
+        found[f"stages.{stage}.state.bias"] = found[f"stages.{stage}.link"] = (WIDTH,)
+    for layer, inputs in ((0, resources + 1), (2, CLUSTER)):
+        found[f"cluster.{layer}.weight"], found[f"cluster.{layer}.bias"] = (CLUSTER, inputs), (CLUSTER,)
+    found |= {"server.weight": (WIDTH, WIDTH), "server.bias": (WIDTH,), "context.weight": (WIDTH, WIDTH + CLUSTER)}
+    return {**found, "logit.weight": (1, WIDTH), "logit.bias": (1,)}
+
+
+def layers(tensors: Mapping[str, Reals]) -> Layers:
+    """From tensors by the names that torch gives them."""
+    stage = np.zeros((STAGES, WIDTH, WIDTH), np.float32)
+    cluster = np.zeros((2, CLUSTER, CLUSTER), np.float32)
+    for number in range(STAGES):
+        weight = tensors[f"stages.{number}.state.weight"]
+        stage[number, : weight.shape[1]] = weight.T
+    for number in range(2):
+        weight = tensors[f"cluster.{2 * number}.weight"]
+        cluster[number, : weight.shape[1]] = weight.T
+    return Layers(
+        stage=stage,
+        stage_bias=np.stack([tensors[f"stages.{number}.state.bias"] for number in range(STAGES)]),
+        link=np.stack([tensors[f"stages.{number}.link"] for number in range(STAGES)]),
+        cluster=cluster,
+        cluster_bias=np.stack([tensors["cluster.0.bias"], tensors["cluster.2.bias"]]),
+        server=np.ascontiguousarray(tensors["server.weight"].T),
+        server_bias=tensors["server.bias"].copy(),
+        context=np.ascontiguousarray(tensors["context.weight"].T),
+        logit=np.concatenate([tensors["logit.weight"][0], tensors["logit.bias"]]),
+    )
+
+
+@kernel
+def product(states: Reals, inputs: int, weight: Reals, bias: Reals, out: Reals) -> None:
+    """Write `states` float32 [n, any], the first `inputs` of them, times `weight`, plus `bias`, to `out`."""
+    for n in range(len(states)):
+        for unit in range(WIDTH):
+            out[n, unit] = bias[unit]
+        for f in range(inputs):
+            state = states[n, f]
+            for unit in range(WIDTH):
+                out[n, unit] += state * weight[f, unit]
+
+
+@kernel
+def infer(
+    wires: Wiring,
+    weights: Layers,
+    nodes: Reals,
+    edges: Reals,
+    cluster: Reals,
+    states: Reals,
+    sent: Reals,
+    logits: Reals,
+) -> None:
+    """Write `logits` float32 [servers] of an observation: `nodes` float32 [vertices, features], `edges` float32 [any],
+    `cluster` float32 [features].
+
+    `states` and `sent`, float32 [vertices, WIDTH], are scratch.
+    """
+    switches, servers, zero = len(wires.share), len(wires.own), np.float32(0)
+    own, rack_of, inner, sender, receiver = wires.own, wires.rack_of, wires.inner, wires.sender, wires.receiver
+    for stage in range(STAGES):
+        link = weights.link[stage]
+        if stage == 0:
+            product(nodes, nodes.shape[1], weights.stage[stage], weights.stage_bias[stage], sent)
+        else:
+            product(states, WIDTH, weights.stage[stage], weights.stage_bias[stage], sent)
+        for switch in range(switches):
+            for unit in range(WIDTH):
+                states[switch, unit] = max(zero, sent[switch, unit])
+        for server in range(servers):
+            edge, rack, vertex = edges[own[server]], rack_of[server], switches + server
+            for unit in range(WIDTH):
+                along, mine = edge * link[unit], sent[vertex, unit]
+                states[rack, unit] += max(zero, mine + along)
+                states[vertex, unit] = (max(zero, mine) + max(zero, sent[rack, unit] + along)) * np.float32(0.5)
+        for place in range(len(inner)):
+            edge, one, other = edges[inner[place]], sender[place], receiver[place]
+            for unit in range(WIDTH):
+                states[other, unit] += max(zero, sent[one, unit] + edge * link[unit])
+        for switch in range(switches):
+            for unit in range(WIDTH):
+                states[switch, unit] *= wires.share[switch]
+    context = np.zeros(WIDTH + CLUSTER, np.float32)
+    taken, chosen = 0, nodes.shape[1] - 1
+    for vertex in range(switches, switches + servers):
+        if nodes[vertex, chosen] > 0:
+            taken += 1
+            for unit in range(WIDTH):
+                context[unit] += states[vertex, unit]
+    for unit in range(WIDTH):
+        context[unit] /= np.float32(max(1, taken))
+    first = np.zeros(CLUSTER, np.float32)
+    for unit in range(CLUSTER):
+        first[unit] = weights.cluster_bias[0, unit]
+        for f in range(len(cluster)):
+            first[unit] += cluster[f] * weights.cluster[0, f, unit]
+    for unit in range(CLUSTER):
+        excited = weights.cluster_bias[1, unit]
+        for f in range(CLUSTER):
+            excited += max(zero, first[f]) * weights.cluster[1, f, unit]
+        context[WIDTH + unit] = max(zero, excited)
+    common = weights.server_bias.copy()
+    for f in range(len(context)):
+        for unit in range(WIDTH):
+            common[unit] += context[f] * weights.context[f, unit]
+    product(states[switches:], WIDTH, weights.server, common, sent)
+    for server in range(servers):
+        total = weights.logit[WIDTH]
+        for unit in range(WIDTH):
+            total += max(zero, sent[server, unit]) * weights.logit[unit]
+        logits[server] = total

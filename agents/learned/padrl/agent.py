@@ -1,0 +1,47 @@
+"""padrl in use: the networks of `network`, by trained weights."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from agents.learned.padrl.network import CELLS, FORECAST, HIDDEN, MEMORY, SHAPES, SIZE, padrl
+from agents.learned.tensors import Tensors, find, fits, read
+from agents.learned.value_es.agent import NODES, check_servers
+from agents.ruled import Ruled
+from simcore.errors import UserError
+from simcore.vocabulary import Floats, View
+
+
+class PADRL(Ruled):
+    """A policy that scores every place, told what an LSTM expects of the next requests from those seen so far.
+
+    `weights` names shipped ones, `path` is a file that `binwright train` wrote. Any number of machines, each of two
+    NUMA nodes.
+    """
+
+    rule = staticmethod(padrl)
+    reference = "a rival in Sheng et al. 2025, arXiv:2503.00537; made from its description: docs/numa-learning.md"
+
+    def __init__(self, weights: str = "huawei-10", path: str | None = None) -> None:
+        self._file = find("padrl", weights, path)
+        self.numbers = np.zeros(SIZE), np.zeros(MEMORY)
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Load the weights, forget all requests."""
+        check_servers(view, "padrl")
+        tensors, notes = read(self._file)
+        sizes = [CELLS, FORECAST, HIDDEN]
+        fits(self._file, notes, agent="padrl", resources=list(view.resources), nodes=NODES, sizes=sizes)
+        if {name: array.shape for name, array in tensors.items()} != SHAPES:
+            raise UserError(
+                "not the weights of these networks", file=self._file, remedy="Train some: `binwright train`."
+            )
+        weights, memory = self.numbers
+        weights[:] = joined(tensors)
+        self.get_ready(view)
+        memory[:] = 0.0
+
+
+def joined(tensors: Tensors) -> Floats:
+    """All weights in one, float64 [SIZE]."""
+    return np.concatenate([tensors[name].astype(np.float64).ravel() for name in SHAPES])

@@ -1,0 +1,96 @@
+"""What learners on servers with NUMA nodes have in common: compiled episodes from warm starts, many rules in each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+
+from agents import AGENTS
+from agents.world import World
+from fabric.ledger import Ledger
+from fabric.numa_episodes import CompiledSimulation, Replay, play_compiled
+from simcore.cores import usable_cpus
+from simcore.engine import Overflow
+from simcore.errors import UserError
+from simcore.vocabulary import Compiled, Floats, Ints
+
+TRAINING = 2**40
+"""Seeds of training requests start here: far from those of any scenario."""
+TELLING = 0.02
+"""An episode teaches something in which the best of some rules places so much more than the worst."""
+
+
+def check_worlds(agent: str, *worlds: World) -> None:
+    """Refuse what compiled episodes are not for."""
+    for world in worlds:
+        if world.overflow.mode not in ("drop", "stop") or world.pacing:
+            remedy = "Write `overflow: stop`, and no pacing."
+            raise UserError(f"{agent} does not learn with it", key="overflow", remedy=remedy)
+
+
+def replays_of(world: World, seeds: Sequence[int], warm: Sequence[float]) -> list[Replay]:
+    """The requests of every seed from every share `warm` of the first resource on, filled by Best-Fit."""
+    found = []
+    for seed in seeds:
+        workload = world.draw(seed)
+        for share in warm:
+            ledger = world.ledger()
+            simulation = CompiledSimulation(workload, ledger, Overflow("drop"))
+            agent = AGENTS.load("best-fit")()
+            wanted = share * int(ledger.view.capacity[:, :, 0].sum())
+            largest = int(workload.demand[:, 0].max(initial=1))
+            play_compiled(simulation, agent, partial(_missing, ledger, wanted, largest))
+            simulation.overflow = world.overflow
+            found.append(Replay(simulation))
+    return found
+
+
+def _missing(ledger: Ledger, wanted: float, largest: int) -> int:
+    """After how many more placements, at least, so much of the first resource is in use; 0 once it is."""
+    left = wanted - int(ledger.used()[0])
+    return max(1, int(left // largest)) if left > 0 else 0
+
+
+def telling(world: World, seeds: Ints, warm: Sequence[float], rules: Sequence[Compiled]) -> tuple[list[Replay], Floats]:
+    """The episodes in which these rules differ, and what each rule places in them, float64 [rules, episodes].
+
+    Most episodes end at one burst of demand whoever decides, and teach nothing.
+    """
+    found: list[Replay] = []
+    lengths = []
+    for seed in seeds.tolist():
+        replays = replays_of(world, [seed], warm)
+        placed = play_all(replays, rules)
+        tells = np.ptp(placed, axis=0) > TELLING * placed.min(axis=0)
+        found += [replay for replay, some in zip(replays, tells, strict=True) if some]
+        lengths.append(placed[:, tells])
+    if not found:
+        raise UserError(
+            "there is nothing to learn: all rules place as many requests in every training episode",
+            key="train.episodes",
+            remedy="Give more requests, fewer servers, or a larger `pool`.",
+        )
+    return found, np.concatenate(lengths, axis=1)
+
+
+def play_all(replays: Sequence[Replay], rules: Sequence[Compiled]) -> Floats:
+    """Requests placed, float64 [rules, replays], on all processors."""
+    placed = np.empty((len(rules), len(replays)))
+
+    def play_one(number: int) -> None:
+        placed[:, number] = [replays[number].placed(rule) for rule in rules]
+
+    with ThreadPoolExecutor(usable_cpus()) as pool:
+        list(pool.map(play_one, range(len(replays))))
+    return placed
+
+
+def gains(placed: Floats, base: Floats, warm: Sequence[float]) -> dict[str, float]:
+    """How much more is placed than by another rule, both float64 [episodes, warm starts in turn]: ratios of means."""
+    shares = placed.reshape(-1, len(warm)).mean(axis=0) / base.reshape(-1, len(warm)).mean(axis=0)
+    ratio = np.log(np.maximum(placed, 1) / np.maximum(base, 1))
+    each = {f"gain_{share:.0%}": float(gain - 1) for share, gain in zip(warm, shares, strict=True)}
+    return {"gain": float(shares.mean() - 1), "log_gain": float(ratio.mean()), **each}

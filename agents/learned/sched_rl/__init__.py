@@ -1,0 +1,1 @@
+"""SchedRL: a dueling double DQN that sees the whole cluster, for one number of machines."""

@@ -1,0 +1,86 @@
+"""sched-rl in use."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from agents.learned.mlp import size_of
+from agents.learned.sched_rl.rule import sched_rl, trunk
+from agents.learned.tensors import find, fits, read
+from agents.ruled import Ruled
+from simcore.errors import UserError
+from simcore.vocabulary import Ints, Placement, Request, View
+
+
+class SchedRL(Ruled):
+    """The place with the largest advantage, by one network that sees the whole cluster.
+
+    `weights` names shipped ones, `path` is a file that `binwright train` wrote. For the number of machines of the
+    training only.
+    """
+
+    reference = "Sheng et al. 2022, Learning to schedule multi-NUMA virtual machines, Pattern Recognition 121, 108254"
+    rule = staticmethod(sched_rl)
+    any_size: ClassVar[bool] = False
+
+    def __init__(self, weights: str = "huawei-10", path: str | None = None) -> None:
+        self._file = find("sched-rl", weights, path)
+        self.numbers = (np.zeros(0),)
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Load the weights, have the kernel compiled or loaded."""
+        check_servers(view)
+        tensors, notes = read(self._file)
+        wanted = described(view)
+        trained, there = notes.get("servers"), wanted.pop("servers")
+        if notes.get("agent") == "sched-rl" and trained != there:
+            self._refuse(trained, there)
+        fits(self._file, notes, **wanted)
+        if "weights" not in tensors or tensors["weights"].shape != (size_of(sizes(view.capacity)),):
+            raise UserError("not the weights of this network", file=self._file, remedy="Train some: `binwright train`.")
+        self.numbers = (tensors["weights"].astype(np.float64),)
+        self._trained = trained
+        self.get_ready(view)
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        """Where the kernel says, on the cluster of the training."""
+        if len(view.free) != self._trained:
+            self._refuse(self._trained, len(view.free))
+        return super().decide(view, request)
+
+    def _refuse(self, trained: object, there: int) -> NoReturn:
+        raise UserError(
+            f"sched-rl sees the whole cluster: these weights are for {trained} servers, and there are {there}",
+            file=self._file,
+            remedy=f"Give the cluster {trained} servers, train on {there} (`binwright train`), or take cvd-rl.",
+        )
+
+
+def sizes(capacity: Ints) -> tuple[int, ...]:
+    """Of the layers that a decision needs."""
+    return (*trunk(capacity), capacity.shape[0] * capacity.shape[1])
+
+
+def described(view: View) -> dict[str, Any]:
+    """What the notes of weights say."""
+    servers, nodes, _ = view.capacity.shape
+    return {
+        "agent": "sched-rl",
+        "resources": list(view.resources),
+        "servers": servers,
+        "nodes": nodes,
+        "layers": list(sizes(view.capacity)),
+    }
+
+
+def check_servers(view: View) -> None:
+    """Refuse servers that are not all alike."""
+    if (view.capacity == 0).any() or (view.capacity != view.capacity[0, 0]).any():
+        raise UserError(
+            "sched-rl is for servers that are all alike, as are their nodes",
+            key="agents",
+            value="sched-rl",
+            remedy="Take another agent, such as internal.",
+        )

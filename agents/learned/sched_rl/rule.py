@@ -1,0 +1,65 @@
+"""SchedRL as a kernel: the advantage of every place by one network over the whole cluster."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from agents.candidates import candidates
+from agents.learned.mlp import dense
+from agents.learned.tape import exploring, write
+from simcore.jit import kernel
+from simcore.vocabulary import Amounts, Floats, Ints
+
+HIDDEN, WIDTH = 2, 128
+"""Layers that the two streams share, and their units."""
+
+
+def trunk(capacity: Ints) -> tuple[int, ...]:
+    """Sizes of the shared layers: of what is free, the demand, and whether it is spread."""
+    return (capacity.size + capacity.shape[2] + 1, *(WIDTH,) * HIDDEN)
+
+
+@kernel
+def best_of(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, codes: Ints) -> int:
+    """The candidate with the largest advantage, the first of equals; `weights` are the trunk's and the advantages'."""
+    servers, nodes, resources = free.shape
+    longest, count = max(WIDTH, free.size + resources + 1), 0
+    x, y = np.empty(longest), np.empty(longest)
+    for server in range(servers):
+        for node in range(nodes):
+            for r in range(resources):
+                x[count] = free[server, node, r] / capacity[server, node, r]
+                count += 1
+    for r in range(resources):
+        x[count] = demand[r] / capacity[0, 0, r]
+        count += 1
+    x[count] = spread
+    count += 1
+    at = 0
+    for _ in range(HIDDEN):
+        at = dense(x, count, weights, at, y, WIDTH, True)
+        x, y, count = y, x, WIDTH
+    dense(x, count, weights, at, y, servers * nodes, False)
+    best = codes[0]
+    for code in codes:
+        if y[code] > y[best]:
+            best = code
+    return int(best)
+
+
+@kernel
+def sched_rl(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats) -> int:
+    """A `Scan` with numbers, for the cluster of the training only."""
+    codes = candidates(free, capacity, demand, spread, 0, 0)
+    return best_of(free, capacity, demand, spread, weights, codes) if len(codes) else -1
+
+
+@kernel
+def sched_rl_exploring(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, tape: Floats) -> int:
+    """The same, now and then another place, all of it on tape: `tape` changes."""
+    codes = candidates(free, capacity, demand, spread, 0, 0)
+    code = exploring(codes, tape)
+    if code < 0 and len(codes):
+        code = best_of(free, capacity, demand, spread, weights, codes)
+    write(free, demand, spread, codes, code, tape)
+    return code

@@ -1,0 +1,72 @@
+"""Training sched-rl."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from agents.learned.dqn import DQN
+from agents.learned.mlp import put, size_of, taken, untrained
+from agents.learned.sched_rl.agent import check_servers, described, sizes
+from agents.learned.sched_rl.rule import sched_rl, sched_rl_exploring, trunk
+from agents.learned.tape import Decisions
+from agents.learned.tensors import Tensors, extra
+from simcore.vocabulary import Compiled, Floats, Ints, View
+
+
+class SchedTrainer(DQN):
+    """Dueling double DQN over all places; the settings are described in `agents.learned.dqn`."""
+
+    agent = "sched-rl"
+
+    def check(self, view: View) -> None:
+        """Machines that are all alike."""
+        check_servers(view)
+
+    def make(self, rng: np.random.Generator) -> tuple[Callable[[], Any], Floats]:
+        """The network of a cluster like this."""
+        capacity = self.view.capacity
+        self._needed = sizes(capacity)
+        numbers = [untrained(self._needed, rng), untrained((self._needed[-2], 1), rng)]
+        kind = extra("agents.learned.sched_rl.network").Dueling
+        return partial(kind, trunk(capacity), self._needed[-1]), np.concatenate(numbers)
+
+    def inputs(self, decisions: Decisions, codes: Ints) -> tuple[npt.NDArray[Any], ...]:
+        """What is free, the demand and whether it is spread, in a row; and the choices."""
+        shares = decisions.free.reshape(len(codes), -1) / self.view.capacity.ravel()
+        asked = decisions.demand / self.view.capacity[0, 0]
+        return np.column_stack([shares, asked, decisions.spread]).astype(np.float32), codes
+
+    def _layers(self, network: Any) -> list[Any]:
+        """What a decision needs, and last the value of the state, which says nothing about places."""
+        return [*network.trunk, network.advantage, network.value]
+
+    def put(self, network: Any, numbers: Floats) -> None:
+        """Layer by layer."""
+        put(self._layers(network), numbers)
+
+    def taken(self, network: Any) -> Floats:
+        """Layer by layer."""
+        return taken(self._layers(network))
+
+    def _deciding(self, network: Any) -> Floats:
+        return self.taken(network)[: size_of(self._needed)]
+
+    def rule(self, network: Any, recorded: Floats | None) -> Compiled:
+        """The agent's kernel, or the one that explores."""
+        weights = self._deciding(network)
+        if recorded is None:
+            return Compiled(sched_rl, (weights,))
+        return Compiled(sched_rl_exploring, (weights, recorded))
+
+    def slots(self) -> int:
+        """All places."""
+        return self._needed[-1]
+
+    def weights(self) -> tuple[Tensors, dict[str, Any]]:
+        """Of what a decision needs."""
+        return {"weights": self._deciding(self._network).astype(np.float32)}, described(self.view)

@@ -1,0 +1,182 @@
+"""The tables of docs/cvd.md: python -m benchmarks.cvd table-2 [--seeds N] [--runs N] [--agents A,B] [--jobs N].
+
+How much longer every agent's schedule is than that of Best-Fit and of `internal` in scenarios/cvd/NAME.yaml, on the
+same seeds, as Markdown: ratios of means with 95 % intervals. Two rows are no agents: the longest of all agents of the
+table for every seed, and the bound by volume.
+
+Lengths come from replays: all agents of a seed play on from one warm start, as `binwright run` would have them do, in
+a tenth of the time. Allocation and income are those of full runs, of `--runs` seeds, which are kept in `--out`. So are
+the lengths of clusters that grow.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from analysis.bounds import scheduled_bound
+from fabric.numa_episodes import CompiledSimulation, Replay
+from scenarios.batch import Batch
+from scenarios.engines import agents_of
+from scenarios.execute import warmed_up
+from scenarios.load import load_scenario
+from scenarios.plan import Run, plan
+from scenarios.schema import Scenario
+from simcore.cores import usable_cpus
+from simcore.rng import stream
+from simcore.vocabulary import Floats
+
+BASES = ("best-fit", "internal")
+WARM = "warm_start.until"
+BEST, BOUND = "longest of these, by seed", "bound by volume"
+
+
+def table_of(runs: pl.DataFrame, metric: str) -> dict[str, Floats]:
+    """By agent, float64 [warm starts, seeds]; only seeds with which no run failed."""
+    points = sorted(runs[WARM].unique().to_list()) if WARM in runs.columns else [None]
+    done = runs.filter(pl.col("status") == "done")
+    agents = runs["agent"].unique(maintain_order=True).to_list()
+    counts = done.group_by("seed").len().filter(pl.col("len") == len(points) * len(agents))["seed"]
+    kept = done.filter(pl.col("seed").is_in(counts.implode())).sort("seed", *([WARM] if WARM in runs.columns else []))
+    return {
+        agent: kept.filter(pl.col("agent") == agent)[metric].to_numpy().astype(np.float64).reshape(-1, len(points)).T
+        for agent in agents
+    }
+
+
+def ratio(values: Floats, base: Floats) -> tuple[float, float]:
+    """Of the means, less one, and half of its 95 % interval (delta method, seeds paired); [seeds] each."""
+    found = values.mean() / base.mean()
+    error = (values - found * base).std(ddof=1) / np.sqrt(len(base)) / base.mean() if len(base) > 1 else np.inf
+    return found - 1, 1.96 * error
+
+
+def log_ratio(values: Floats, base: Floats) -> tuple[float, float]:
+    """The mean of the logarithms of the ratios, and half of its 95 % interval; [warm starts, seeds] each."""
+    logs = (np.log(np.maximum(values, 1)) - np.log(np.maximum(base, 1))).mean(axis=0)
+    return logs.mean(), 1.96 * (logs.std(ddof=1) / np.sqrt(len(logs)) if len(logs) > 1 else np.inf)
+
+
+def percent(value: float, half: float) -> str:
+    """+1.23 ± 0.45 %"""
+    return f"{100 * value:+.2f} ± {100 * half:.2f} %"
+
+
+def lengths(runs: pl.DataFrame) -> list[list[str]]:
+    """The rows of the table of scheduled lengths."""
+    found = table_of(runs, "scheduled")
+    names = [*found, BEST]
+    found[BEST] = np.max(list(found.values()), axis=0)
+    if "scheduled_bound" in runs.columns:
+        found[BOUND] = next(iter(table_of(runs, "scheduled_bound").values()))
+        names.append(BOUND)
+    base = [found[name] for name in BASES]
+    points = sorted(runs[WARM].unique().to_list()) if WARM in runs.columns else [None]
+    warm = ["over Best-Fit" if point is None else f"warm start {point:.0%}" for point in points]
+    rows = [["agent", *warm, "all", "all, over internal", "mean log ratio to internal"]]
+    for name in names:
+        values = found[name]
+        cells = [percent(*ratio(*pair)) for pair in zip(values, base[0], strict=True)]
+        cells.append(percent(*ratio(values.sum(axis=0), base[0].sum(axis=0))))
+        if name == BASES[0]:
+            cells = [f"{mean:,.0f}" for mean in [*values.mean(axis=1), values.mean()]]
+        own = name == BASES[1]
+        cells.append("" if own else percent(*ratio(values.sum(axis=0), base[1].sum(axis=0))))
+        cells.append("" if own else percent(*log_ratio(values, base[1])))
+        rows.append([name, *cells])
+    return rows
+
+
+def others(runs: pl.DataFrame) -> list[list[str]]:
+    """The rows of the table of allocation and income, all warm starts together."""
+    rows = [["agent", "cpu allocated, over time", "at the end", "less internal's", "income", "over internal's"]]
+    over, end, income = (table_of(runs, name) for name in ("allocation_cpu", "allocation_cpu_end", "income"))
+    for name in over:
+        less = (end[name] - end[BASES[1]]).mean(axis=0)
+        half = 1.96 * less.std(ddof=1) / np.sqrt(len(less)) if len(less) > 1 else np.inf
+        own = name == BASES[1]
+        rows.append(
+            [
+                name,
+                f"{100 * over[name].mean():.2f} %",
+                f"{100 * end[name].mean():.2f} %",
+                "" if own else f"{100 * less.mean():+.2f} ± {100 * half:.2f}",
+                f"{income[name].mean():,.1f}",
+                "" if own else percent(*ratio(income[name].sum(axis=0), income[BASES[1]].sum(axis=0))),
+            ]
+        )
+    return rows
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """The first row is the head."""
+    head, *body = (f"| {' | '.join(row)} |" for row in rows)
+    return "\n".join([head, f"|{' --- |' * len(rows[0])}", *body])
+
+
+def replayed(group: Sequence[Run], folder: Path) -> list[dict[str, Any]]:
+    """The lengths of all agents at one point with one seed, and the bound, as rows of `runs.parquet`."""
+    warm = agents_of(group[0])[1]
+    simulation, _, _ = warmed_up(group[0], folder, warm, True)
+    assert isinstance(simulation, CompiledSimulation)
+    bound = scheduled_bound(simulation, simulation.offered)
+    replay, rows = Replay(simulation), []
+    for run in group:
+        agent = agents_of(run)[0]
+        agent.start(simulation.view, stream(run.seed, "agent"))
+        assert agent.compiled
+        row = {"agent": run.agent.label, "seed": run.seed, **run.point, "status": "done"}
+        rows.append({**row, "scheduled": replay.placed(agent.compiled), "scheduled_bound": bound})
+    return rows
+
+
+def replays(scenario: Scenario, folder: Path, jobs: int | None) -> pl.DataFrame:
+    """Of all seeds and points."""
+    groups: dict[tuple[int, str], list[Run]] = {}
+    for run in plan(scenario):
+        groups.setdefault((run.seed, str(run.point)), []).append(run)
+    ordered = [groups[key] for key in sorted(groups)]  # those of a seed share their requests
+    with ProcessPoolExecutor(jobs or usable_cpus(), get_context("spawn")) as pool:
+        found = list(pool.map(partial(replayed, folder=folder), ordered, chunksize=20))
+    return pl.DataFrame([row for rows in found for row in rows], infer_schema_length=None)
+
+
+def main() -> None:
+    """Replay and run, and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="+", help="protocol-10, protocol-20, table-2 to table-4, ablation, trainings")
+    parser.add_argument("--seeds", type=int, help="for the lengths; the scenario's replications if not given")
+    parser.add_argument("--runs", type=int, default=20, help="seeds for allocation and income; 0 leaves them out")
+    parser.add_argument("--agents", help="only these of the scenario's, by label, with commas between")
+    parser.add_argument("--jobs", type=int, help="processes (default: one per CPU)")
+    parser.add_argument("--out", type=Path, default=Path("results"))
+    options = parser.parse_args()
+    for name in options.names:
+        scenario = load_scenario(f"cvd/{name}")
+        if options.agents:
+            wanted = {*options.agents.split(","), *BASES}
+            agents = tuple(agent for agent in scenario.agents if agent.label in wanted)
+            scenario = scenario.model_copy(update={"agents": agents})
+        seeds, folder = options.seeds or scenario.replications, options.out / scenario.name
+        grows = scenario.overflow != "stop"
+        print(f"\n{name}: {scenario.description}")
+        if not grows:
+            lasting = replays(scenario.model_copy(update={"replications": seeds}), folder, options.jobs)
+            print(f"\n{seeds} seeds.\n\n{markdown(lengths(lasting))}", flush=True)
+        if count := seeds if grows else min(seeds, options.runs):
+            some = scenario.model_copy(update={"replications": count})
+            runs = Batch(some, folder).run(jobs=options.jobs).runs
+            print(f"\n{count} seeds.\n")
+            print(*([markdown(lengths(runs))] if grows else []), markdown(others(runs)), sep="\n\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()

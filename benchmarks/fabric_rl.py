@@ -1,0 +1,80 @@
+"""What a decision of the learned agents for networks takes, beside the heuristics.
+
+    python -m benchmarks.fabric_rl [--requests N]
+
+Milliseconds of CPU per request, so that other work on the machine counts less, over requests from an empty cluster on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from time import process_time
+
+from scenarios.build import build_agent, build_ledger, build_pacing, build_workload
+from scenarios.load import load_scenario
+from scenarios.schema_agent import AgentSpec
+from simcore.engine import Simulation, play
+from simcore.rng import stream
+from simcore.vocabulary import Placement, Request, View
+
+LARGE = {
+    "fabric": {
+        "racks": 2504,
+        "servers_per_rack": 40,
+        "racks_per_pod": 8,
+        "fabric_switches": 4,
+        "uplinks": 4,
+        "capacities": [1, 2, 2],
+    }
+}
+SIZES = {"alpha": (40, 31, 128), "gamma": (640, 620, 896), "delta": (2560, 2350, 1000), "large": (100_160, 92_000, 50)}
+"""Servers, bound of the holding times, and requests."""
+AGENTS = ("tetris", "best-home", "nara", "fabric-rl")
+
+
+class Timed:
+    """Counts the CPU seconds of an agent's decisions."""
+
+    def __init__(self, agent: object) -> None:
+        self.agent, self.seconds = agent, 0.0
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        """What the agent says."""
+        begin = process_time()
+        answer: Placement | None = self.agent.decide(view, request)  # type: ignore[attr-defined]
+        self.seconds += process_time() - begin
+        return answer
+
+
+def milliseconds(name: str, size: str, most: int) -> float:
+    """Per request; the first one is not counted."""
+    _, holding, requests = SIZES[size]
+    topology = json.dumps(LARGE) if size == "large" else size
+    requests = min(most, requests)
+    overrides = [f"cluster.network.topology={topology}", f"workload.requests={requests}", f"workload.holding={holding}"]
+    scenario = load_scenario("nara/table1", overrides)
+    simulation = Simulation(build_workload(scenario, 0), build_ledger(scenario), pacing=build_pacing(scenario))
+    agent = build_agent(AgentSpec(name=name))
+    agent.start(simulation.view, stream(0, "agent"))
+    timed = Timed(agent)
+    first = simulation.advance()
+    assert first is not None
+    simulation.answer(agent.decide(simulation.view, first))
+    play(simulation, timed)  # type: ignore[arg-type]
+    return 1000 * timed.seconds / (requests - 1)
+
+
+def main() -> None:
+    """Print a row for every agent."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--requests", type=int, default=2**40, help="so many at most")
+    most = parser.parse_args().requests
+    print("| | " + " | ".join(f"{size}, {servers:,} servers" for size, (servers, _, _) in SIZES.items()) + " |")
+    print("| --- |" + " --- |" * len(SIZES))
+    for name in AGENTS:
+        print(f"| {name} | " + " | ".join(f"{milliseconds(name, size, most):.3g}" for size in SIZES) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

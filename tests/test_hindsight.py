@@ -1,0 +1,154 @@
+"""hindsight: trying every place with all that follows known, the loss against plain Python, and training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agents.heuristics.best_fit import best_fit
+from agents.heuristics.internal import internal
+from agents.learned.hindsight.agent import Hindsight
+from agents.learned.hindsight.lessons import Lesson, inputs_of, lesson_of, places_of, terms_of
+from agents.learned.hindsight.trainer import HindsightTrainer
+from agents.learned.tensors import read
+from agents.learned.value_es.value import SIZE, TERMS, worth
+from fabric.ledger import Ledger
+from fabric.numa_episodes import CompiledSimulation, Offer, Replay
+from scenarios.batch import Batch
+from scenarios.load import load_scenario, scenario_from
+from simcore.engine import Overflow, Simulation
+from simcore.errors import UserError
+from simcore.rng import stream
+from simcore.vocabulary import Compiled, Floats
+from tests.test_value_es import busy, gains, small
+
+pytest.importorskip("safetensors")
+
+
+def valued(inputs: Floats, weights: Floats) -> float:
+    cpu, mem, other_cpu, other_mem = inputs.tolist()
+    return worth(cpu, mem, other_cpu, other_mem, weights)
+
+
+def test_every_place_is_tried_with_what_really_follows() -> None:
+    """As the engine does it: the first answers by one rule, one answer given, the others by another."""
+    workload, cluster = busy(500)
+    replay = Replay(CompiledSimulation(workload, Ledger(cluster), Overflow("stop")))
+    student, plan = Compiled(best_fit), Compiled(internal)
+    for answers in (0, 7, 30):
+        offer = replay.follow(student, answers)
+        assert offer is not None
+        codes = places_of(offer, cluster.capacity)[0]
+        found = replay.tried(codes, plan)
+        assert found.tolist() == replay.tried(codes, plan).tolist()
+        expected = []
+        for code in codes:
+            engine, count, placed = Simulation(workload, Ledger(cluster), Overflow("stop")), 0, 0
+            while (request := engine.advance()) is not None:
+                view = engine.view
+                rule = best_fit if count < answers else internal
+                said = code if count == answers else rule(view.free, view.capacity, request.demand, request.spread)
+                there = said >= 0
+                if not there:
+                    engine.answer(None)
+                elif request.spread:
+                    engine.answer(request.across(said // 2, 2))
+                else:
+                    engine.answer(request.on(said // 2, said % 2))
+                placed += there
+                count += 1
+            expected.append(placed)
+        assert found.tolist() == expected
+    assert len(set(expected)) > 1
+    placed = replay.placed(student)
+    staying = replay.staying()
+    assert 0 < len(staying) < placed
+    assert replay.follow(student, placed + 1) is None
+    assert lesson_of(replay, student, placed + 1, [plan]) is None
+
+
+def test_places_are_those_of_the_rule() -> None:
+    """Each kind of place once, with the gains that plain Python finds."""
+    rng = np.random.default_rng(4)
+    weights = rng.normal(size=SIZE)
+    for spread in (False, True):
+        capacity = np.tile(np.array([40, 90]), (6, 2, 1))
+        free = rng.integers(0, capacity + 1)
+        free[3] = free[1]
+        demand = np.array([5, 9])
+        codes, before, after = places_of(Offer(free, demand, spread), capacity)
+        possible = gains(free, capacity, (5, 9), spread, weights)
+        mine = [valued(b, weights) - valued(a, weights) for a, b in zip(before, after, strict=True)]
+        np.testing.assert_allclose(mine, [possible[code] for code in codes])
+        assert {round(gain, 9) for gain in possible.values()} == {round(gain, 9) for gain in mine}
+        assert not {6, 7} & set(codes), "server 3 is as server 1"
+
+
+def test_the_loss_is_what_the_choices_lose() -> None:
+    pytest.importorskip("torch")
+    from scenarios.training import course_of
+
+    course = course_of(scenario_from(learning()))
+    trainer = HindsightTrainer(pool=40, plans=2, warm=(0.0, 0.2), temperature=0.5)
+    trainer.begin(course.training, course.validation, 0, "cpu")
+    rng = np.random.default_rng(0)
+    capacity = np.full((9, 2, 2), 10)
+    lessons, expected = [], []
+    weights = trainer.weights()[0]["weights"]
+    for places in (2, 5):
+        before, after = (inputs_of(rng.integers(0, 11, (places, 2, 2)), capacity[:places]) for _ in range(2))
+        reached = rng.integers(50, 60, places).astype(float)
+        lessons.append(Lesson(before, after, reached))
+        gain = [valued(b, weights) - valued(a, weights) for a, b in zip(before, after, strict=True)]
+        chance = np.exp(np.array(gain) / 0.5)
+        expected.append(100 * (chance / chance.sum()) @ np.log(reached.max() / reached))
+    np.testing.assert_allclose(float(trainer._loss(lessons).detach()), np.mean(expected))
+    assert terms_of(before).shape == (5, TERMS)
+
+
+def learning(**changed: object) -> dict[str, object]:
+    agent = {"hindsight": {"episodes": 4, "pool": 40, "plans": 6, "warm": [0.0, 0.2]}}
+    return small(train={"agent": agent, "iterations": 4, "validation": {"every": 2, "episodes": 3}} | changed)
+
+
+def test_training_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from scenarios.training import train
+
+    whole = train(scenario_from(learning()), tmp_path / "whole")
+    train(scenario_from(learning(iterations=2)), tmp_path / "half")
+    again = train(scenario_from(learning()), tmp_path / "half")
+    kept = [name for name in whole.columns if "seconds" not in name]
+    assert whole.select(kept).equals(again.select(kept))
+    assert whole["planned"].drop_nulls().ge(whole["placed"].drop_nulls()).all()
+    one, other = (read(tmp_path / name / "seed-0" / "state.safetensors")[0] for name in ("whole", "half"))
+    for name, array in one.items():
+        np.testing.assert_array_equal(array, other[name])
+    path = str(tmp_path / "whole" / "seed-0" / "best.safetensors")
+    more = small(agents=["best-fit", {"hindsight": {"path": path}}], cluster=small()["cluster"] | {"servers": 5})
+    results = Batch(scenario_from(more), tmp_path / "out").run(engine="compiled")
+    assert not len(results.failed), results.failed["error"][0]
+
+
+def test_losses_that_are_no_numbers_end_it(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from scenarios.training import train
+
+    wild = {"hindsight": {"episodes": 20, "pool": 40, "plans": 6, "warm": [0.0], "rate": 1e308}}
+    with pytest.raises(UserError, match="went astray"):
+        train(scenario_from(learning(agent=wild)), tmp_path / "out")
+
+
+def test_weights_of_another_agent_are_refused() -> None:
+    file = Path(__file__).parents[1] / "agents" / "learned" / "weights" / "value-es-huawei-10.safetensors"
+    with pytest.raises(UserError, match="another agent: value-es instead of hindsight"):
+        Hindsight(path=str(file)).start(Ledger(busy(1)[1]).view, stream(0, "agent"))
+
+
+def test_the_shipped_weights_on_any_number_of_machines(tmp_path: Path) -> None:
+    sets = ["agents=[hindsight]", "workload.requests=80", "cluster.servers=3", "replications=1"]
+    results = Batch(load_scenario("quickstart", sets), tmp_path / "out").run()
+    assert results.runs["status"].to_list() == ["done"]
+    assert results.runs["engine"].to_list() == ["compiled"]

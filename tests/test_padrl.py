@@ -1,0 +1,240 @@
+"""padrl: the kernels against plain Python, what it remembers, weights and their mistakes, and training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.learned.padrl.agent import PADRL, joined
+from agents.learned.padrl.forecast import AHEAD, sequence
+from agents.learned.padrl.network import (
+    ASKED,
+    CELLS,
+    FORECAST,
+    HIDDEN,
+    MEMORY,
+    SHAPES,
+    begin_diary,
+    diary_of,
+    padrl,
+    padrl_sampled,
+    rows_of,
+)
+from agents.learned.tensors import Tensors, read, write
+from fabric.ledger import Ledger
+from fabric.numa_episodes import CompiledSimulation, Replay
+from scenarios.batch import Batch
+from scenarios.load import load_scenario, scenario_from
+from simcore.engine import Overflow, Simulation, play
+from simcore.errors import UserError
+from simcore.rng import stream
+from simcore.vocabulary import Compiled, Floats, Ints
+from tests.test_value_es import busy, small
+
+pytest.importorskip("safetensors")
+
+
+def tensors_of(seed: int) -> Tensors:
+    rng = np.random.default_rng(seed)
+    return {name: rng.normal(size=shape) for name, shape in SHAPES.items()}
+
+
+class Slow:
+    """The networks as docs/numa-learning.md says them."""
+
+    def __init__(self, tensors: Tensors) -> None:
+        self.of = tensors
+        self.hidden, self.cell = np.zeros(CELLS), np.zeros(CELLS)
+
+    def forecast(self, seen: Floats) -> Floats:
+        of = self.of
+        gates = of["lstm.weight_ih"] @ seen + of["lstm.weight_hh"] @ self.hidden + of["lstm.bias"]
+        enter, keep, new, out = gates.reshape(4, CELLS)
+        self.cell = self.cell / (1 + np.exp(-keep)) + np.tanh(new) / (1 + np.exp(-enter))
+        self.hidden = np.tanh(self.cell) / (1 + np.exp(-out))
+        said: Floats = of["forecast.weight"] @ self.hidden + of["forecast.bias"]
+        return said
+
+    def scores(self, free: Ints, capacity: Ints, demand: tuple[int, int], spread: bool) -> dict[int, float]:
+        """By code, of every place that fits."""
+        of, found = self.of, {}
+        seen = np.array([*np.sqrt(np.array(demand) / capacity[0, 0]), spread])
+        total = free.sum(axis=(0, 1)) / capacity.sum(axis=(0, 1))
+        shared = of["shared.weight"] @ np.concatenate([seen, total, self.forecast(seen)]) + of["shared.bias"]
+        for server in range(len(free)):
+            for node in range(1 if spread else 2):
+                left = free[server].copy()
+                for r, amount in enumerate(demand):
+                    left[node, r] -= amount - amount // 2 if spread else amount
+                    left[1 - node, r] -= amount // 2 if spread else 0
+                if (left >= 0).all():
+                    shares = [now[n] / capacity[server, n] for now in (free[server], left) for n in (node, 1 - node)]
+                    hidden = np.maximum(shared + of["place.weight"] @ np.concatenate(shares), 0)
+                    found[server * 2 + node] = float(of["score.weight"] @ hidden)
+        return found
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=100, deadline=None)
+def test_it_is_the_place_with_the_highest_score(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    capacity = np.tile(np.array([40, 90]), (4, 2, 1)) + rng.integers(0, 2, (4, 1, 1)) * 10
+    tensors = tensors_of(seed)
+    slow, memory = Slow(tensors), np.zeros(MEMORY)
+    for _ in range(3):
+        free = rng.integers(0, capacity + 1)
+        asked = int(rng.integers(1, 30)), int(rng.integers(1, 30))
+        spread = bool(rng.integers(2))
+        code = padrl(free, capacity, asked, spread, joined(tensors), memory)
+        possible = slow.scores(free, capacity, asked, spread)
+        if not possible:
+            assert code == -1
+        else:
+            assert possible[code] >= max(possible.values()) - 1e-9
+    np.testing.assert_allclose(memory[: 2 * CELLS], np.concatenate([slow.hidden, slow.cell]), atol=1e-12)
+
+
+def test_of_equal_places_it_is_the_first() -> None:
+    free = np.full((3, 2, 2), 40)
+    assert (
+        padrl(free, free.copy(), (2, 2), False, joined({n: np.zeros(s) for n, s in SHAPES.items()}), np.zeros(MEMORY))
+        == 0
+    )
+
+
+def test_the_diary_says_what_was_chosen_and_from_what() -> None:
+    workload, cluster = busy(300)
+    simulation = CompiledSimulation(workload, Ledger(cluster), Overflow("stop"))
+    replay, tensors = Replay(simulation), tensors_of(3)
+    diary = diary_of(replay.requests, len(cluster.capacity))
+    chosen = []
+    for _ in range(2):
+        begin_diary(diary, len(cluster.capacity), np.random.default_rng(1))
+        placed = replay.placed(Compiled(padrl_sampled, (joined(tensors), np.zeros(MEMORY), diary)))
+        actions, shared, mask, places = rows_of(diary, len(cluster.capacity))
+        chosen.append(actions)
+        assert len(actions) == placed > 10
+    np.testing.assert_array_equal(chosen[0], chosen[1])
+    assert mask[np.arange(len(actions)), actions].all()
+    capacity = cluster.capacity
+    np.testing.assert_array_equal(shared[0, ASKED : ASKED + 2], 1.0)  # an empty cluster
+    first = workload.demand[0] / capacity[0, 0]
+    np.testing.assert_allclose(shared[0, :2] ** 2, first)
+    if not workload.demand[0, 1] > 10:
+        np.testing.assert_allclose(places[0, 0, 4:6], 1 - first)
+    assert len(np.unique(actions)) > 3, "it is drawn"
+
+
+def test_the_forecast_is_about_the_next_requests_only() -> None:
+    workload, cluster = busy(AHEAD + 5)
+    seen, wanted = sequence(workload, cluster)
+    assert seen.shape == (5, ASKED)
+    assert wanted.shape == (5, FORECAST)
+    after = workload.demand[3 : 3 + AHEAD] / 40
+    np.testing.assert_allclose(wanted[2, :2], after.mean(axis=0))
+    np.testing.assert_allclose(wanted[2, 2], (after[:, 1] > 0.25).mean())
+    np.testing.assert_allclose(wanted[2, 3:], [(after[:, 0] >= large).mean() for large in (0.2, 0.4, 0.8)])
+
+
+def notes(**changed: Any) -> dict[str, Any]:
+    sizes = [CELLS, FORECAST, HIDDEN]
+    return {"agent": "padrl", "resources": ["cpu", "mem"], "nodes": 2, "sizes": sizes} | changed
+
+
+def test_compiled_and_step_by_step_it_is_the_same(tmp_path: Path) -> None:
+    """Also the second time: it forgets what it saw in another run."""
+    workload, cluster = busy(400)
+    write(tmp_path / "mine.safetensors", tensors_of(2), notes())
+    agent = PADRL(path=str(tmp_path / "mine.safetensors"))
+    for _ in range(2):
+        engine = Simulation(workload, Ledger(cluster))
+        agent.start(engine.view, stream(0, "agent"))
+        play(engine, agent)
+        compiled = CompiledSimulation(workload, Ledger(cluster))
+        agent.start(compiled.view, stream(0, "agent"))
+        compiled.go(agent.compiled)
+        np.testing.assert_array_equal(engine.record.server, compiled.record.server)
+        np.testing.assert_array_equal(engine.record.node, compiled.record.node)
+    assert (engine.record.outcome == 2).any()
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"resources": ["cpu", "gpu"]}, "another resources: cpu, gpu instead of cpu, mem"),
+        ({"agent": "nara"}, "another agent: nara instead of padrl"),
+        ({"sizes": [8, 6, 32]}, "another sizes"),
+        ({}, "not the weights of these networks"),
+    ],
+)
+def test_weights_of_something_else_are_refused(changed: dict[str, Any], said: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.safetensors"
+    write(file, tensors_of(0) if changed else {"weights": np.zeros(3)}, notes(**changed))
+    with pytest.raises(UserError, match=said):
+        PADRL(path=str(file)).start(Ledger(busy(1)[1]).view, stream(0, "agent"))
+
+
+def test_other_servers_are_refused() -> None:
+    with pytest.raises(UserError, match="padrl is for servers of two NUMA nodes"):
+        PADRL().start(Ledger(busy(1, ("cpu",), 2)[1]).view, stream(0, "agent"))
+
+
+LITTLE = {"lessons": 2, "sequences": 2, "episodes": 2, "plays": 2, "decisions": 64, "minibatch": 32, "pool": 40}
+
+
+def learning(**changed: Any) -> dict[str, Any]:
+    train = {
+        "agent": {"padrl": LITTLE | {"warm": [0.0, 0.2]}},
+        "iterations": 4,
+        "validation": {"every": 2, "episodes": 3},
+    }
+    return small(train=train | changed)
+
+
+def test_training_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from scenarios.training import train
+
+    whole = train(scenario_from(learning()), tmp_path / "whole")
+    train(scenario_from(learning(iterations=3)), tmp_path / "half")
+    again = train(scenario_from(learning()), tmp_path / "half")
+    kept = [name for name in whole.columns if "seconds" not in name]
+    last = whole.filter(step=4).select(kept)
+    assert last.equals(again.filter(step=4).select(last.columns))
+    one, other = (read(tmp_path / name / "seed-0" / "state.safetensors")[0] for name in ("whole", "half"))
+    for name, array in one.items():
+        np.testing.assert_array_equal(array, other[name])
+    path = str(tmp_path / "whole" / "seed-0" / "best.safetensors")
+    more = small(agents=["best-fit", {"padrl": {"path": path}}], cluster=small()["cluster"] | {"servers": 5})
+    results = Batch(scenario_from(more), tmp_path / "out").run(engine="compiled")
+    assert not len(results.failed), results.failed["error"][0]
+
+
+def test_losses_that_are_no_numbers_end_it(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from scenarios.training import train
+
+    wild = learning(agent={"padrl": LITTLE | {"warm": [0.0], "learning": 1e300}})
+    with pytest.raises(UserError, match="went astray"):
+        train(scenario_from(wild), tmp_path / "out")
+
+
+def test_too_few_requests_to_forecast(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from scenarios.training import train
+
+    short = learning(episodes={"workload.requests": AHEAD})
+    with pytest.raises(UserError, match="nothing to forecast"):
+        train(scenario_from(short), tmp_path / "out")
+
+
+def test_the_shipped_weights_on_any_number_of_machines(tmp_path: Path) -> None:
+    sets = ["agents=[padrl]", "workload.requests=80", "cluster.servers=3", "replications=1"]
+    results = Batch(load_scenario("quickstart", sets), tmp_path / "out").run()
+    assert results.runs["status"].to_list() == ["done"]
+    assert results.runs["engine"].to_list() == ["compiled"]
