@@ -65,12 +65,13 @@ def test_every_shipped_agent_has_a_colour_and_those_compared_differ() -> None:
     network = ["random", "tetris", "nulb", "nalb", "feasible", "best-home", "nara", "solver"]
     virtual = ["vm-random", "vm-first-fit", "secondnet", "oktopus", "solver"]
     line = ["in-line", "two-stage", "first-fit", "best-fit", "solver"]
-    for group in (virtual, line):
+    learned = ["best-fit", "internal", "value-es", "cvd-rl", "sched-rl", "padrl", "hindsight", "random-top"]
+    for group in (virtual, line, learned):
         assert len({SHIPPED[name][0] for name in group}) == len(group)
     for group in (servers, network):
         assert len({SHIPPED[name][0] for name in group}) == len(group) == len(COLOURS)
-    ninth = {"value-es", "fabric-rl"}  # more than there are colours: told apart by their markers
-    assert {*servers, *network, *virtual, *line, *ninth} == set(AGENTS)
+    ninth = {"fabric-rl"}  # more than there are colours: told apart by its marker
+    assert {*servers, *network, *virtual, *line, *learned, *ninth} == set(AGENTS)
     assert len(set(SHIPPED.values())) == len(SHIPPED) - 1, "one label of feasible is the other's"
 
 

@@ -8,7 +8,7 @@ name (without a number at the end) are seeds of one training, as are the seeds o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +36,8 @@ def draw(folders: str | Path | Iterable[str | Path], options: Options) -> Figure
     for name in options.metrics:
         if name not in known:
             raise ResultsError("is in no log", key=f"--metric {name}", remedy=suggest(name, known))
-    metrics = list(options.metrics) or known[:MOST]
+    judged = _judged(logs)
+    metrics = list(options.metrics) or sorted(known, key=lambda name: name not in judged)[:MOST]
     width = options.width or ("column" if len(metrics) == 1 else "page")
     rows, columns = grid(len(metrics), 1 if width == "column" else 3)
     figure = new(width, 0.9 + 1.7 * rows)
@@ -59,6 +60,12 @@ def draw(folders: str | Path | Iterable[str | Path], options: Options) -> Figure
     splits = {split for log in logs.values() for split in log["split"].unique()}
     heading(figure, "Learning", seeds + ("; dashes: training, lines: validation" if len(splits) > 1 else ""))
     return figure
+
+
+def _judged(logs: Mapping[str, pl.DataFrame]) -> set[str]:
+    """What validations report: that is what a training is for, and shown first."""
+    rows = [log.filter(pl.col("split") == "validation") for log in logs.values()]
+    return {name for log in rows for name in log.columns if log[name].count() and not name.endswith("seconds")}
 
 
 def _logs(folders: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
