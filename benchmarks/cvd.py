@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 
 from analysis.bounds import scheduled_bound
+from analysis.stats import mean_interval
 from fabric.numa_episodes import CompiledSimulation, Replay
 from scenarios.batch import Batch
 from scenarios.engines import agents_of
@@ -53,16 +54,17 @@ def table_of(runs: pl.DataFrame, metric: str) -> dict[str, Floats]:
 
 
 def ratio(values: Floats, base: Floats) -> tuple[float, float]:
-    """Of the means, less one, and half of its 95 % interval (delta method, seeds paired); [seeds] each."""
+    """Of the means, less one, and half of its 95 % interval (delta method, Student's t, seeds paired); [seeds] each."""
     found = values.mean() / base.mean()
-    error = (values - found * base).std(ddof=1) / np.sqrt(len(base)) / base.mean() if len(base) > 1 else np.inf
-    return found - 1, 1.96 * error
+    return found - 1, mean_interval(values - found * base)[1] / base.mean()
 
 
 def log_ratio(values: Floats, base: Floats) -> tuple[float, float]:
     """The mean of the logarithms of the ratios, and half of its 95 % interval; [warm starts, seeds] each."""
-    logs = (np.log(np.maximum(values, 1)) - np.log(np.maximum(base, 1))).mean(axis=0)
-    return logs.mean(), 1.96 * (logs.std(ddof=1) / np.sqrt(len(logs)) if len(logs) > 1 else np.inf)
+    found: tuple[float, float] = mean_interval(
+        (np.log(np.maximum(values, 1)) - np.log(np.maximum(base, 1))).mean(axis=0)
+    )
+    return found
 
 
 def percent(value: float, half: float) -> str:
@@ -100,15 +102,14 @@ def others(runs: pl.DataFrame) -> list[list[str]]:
     rows = [["agent", "cpu allocated, over time", "at the end", "less internal's", "income", "over internal's"]]
     over, end, income = (table_of(runs, name) for name in ("allocation_cpu", "allocation_cpu_end", "income"))
     for name in over:
-        less = (end[name] - end[BASES[1]]).mean(axis=0)
-        half = 1.96 * less.std(ddof=1) / np.sqrt(len(less)) if len(less) > 1 else np.inf
+        less, half = mean_interval((end[name] - end[BASES[1]]).mean(axis=0))
         own = name == BASES[1]
         rows.append(
             [
                 name,
                 f"{100 * over[name].mean():.2f} %",
                 f"{100 * end[name].mean():.2f} %",
-                "" if own else f"{100 * less.mean():+.2f} ± {100 * half:.2f}",
+                "" if own else f"{100 * less:+.2f} ± {100 * half:.2f}",
                 f"{income[name].mean():,.1f}",
                 "" if own else percent(*ratio(income[name].sum(axis=0), income[BASES[1]].sum(axis=0))),
             ]

@@ -52,9 +52,8 @@ def lengths(
     agents = made(specs)
     result, seconds = np.empty((len(agents), len(WARM), len(episodes))), np.zeros(len(agents))
     for number, episode in enumerate(episodes):
-        rules = ready(agents, setting[0], episode)
         for j, replay in enumerate(replays_of(trace, setting, episode)):
-            for i, rule in enumerate(rules):
+            for i, rule in enumerate(ready(agents, setting[0], episode)):
                 before = process_time()
                 result[i, j, number] = replay.placed(rule)
                 seconds[i] += process_time() - before

@@ -21,6 +21,7 @@ from scenarios.load import resolved
 from scenarios.lock import lock
 from scenarios.plan import Run, plan
 from scenarios.schema import Scenario
+from simcore.engine import Simulation
 from simcore.errors import ResultsError, UserError
 from simcore.rng import stream
 from workloads.traces.library import write
@@ -85,8 +86,8 @@ class Batch:
     def check(self, missing: Sequence[Run]) -> None:
         """Find out what the user must mend before anything is written, about the agents of `missing` runs too."""
         first = self.runs[0]
-        build_workload(first.scenario, first.seed, cache_of(self.folder))
-        view = build_ledger(first.scenario).view
+        workload = build_workload(first.scenario, first.seed, cache_of(self.folder))
+        view = Simulation(workload, build_ledger(first.scenario)).view
         for spec in {run.agent.label: run.agent for run in missing if run.point == first.point}.values():
             try:
                 build_agent(spec).start(view, stream(first.seed, "agent"))

@@ -55,9 +55,10 @@ def not_compiled(scenario: Scenario, agent: Agent, warm: Agent | None) -> tuple[
         return "record", "single decisions are timed"
     if scenario.pacing:
         return "pacing", "requests are not offered as they arrive"
+    grows = scenario.cluster.expansion or build_overflow(scenario).mode == "expand"
     for key, each in (("agents", agent), ("warm_start.with", warm)):
         if each is not None and each.compiled is None:
             return key, f"{type(each).__name__} is not one kernel"
-    if not agent.any_size and (scenario.cluster.expansion or build_overflow(scenario).mode == "expand"):
-        return "agents", f"{type(agent).__name__} is for one number of servers, and the cluster grows"
+        if each is not None and not each.any_size and grows:
+            return key, f"{type(each).__name__} is for one number of servers, and the cluster grows"
     return None

@@ -202,7 +202,7 @@ class Simulation:
         arrivals = self._arrivals()
         for request in arrivals:
             if self.overflow.together:
-                yield from self._together(chain([request], arrivals))
+                arrivals = chain([request], arrivals)
                 break
             if self._pacing:
                 yield from self._pace(request, self._pacing)
@@ -213,6 +213,8 @@ class Simulation:
             view.now = request.arrival
             while line and not self._blocked:
                 yield line[0]
+        if self.overflow.together:
+            yield from self._together(arrivals)
         else:
             self.offered = len(self.workload)
             patience = self._all_back()
@@ -384,13 +386,13 @@ def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda
     an `AgentError` naming the request.
     """
     view, decide, advance, answer = simulation.view, agent.decide, simulation.advance, simulation.answer
-    together, times = simulation.overflow.together, simulation.times
+    times = simulation.times
     thought = 0
     with rare_collection():
         left = watch()
         while left and (request := advance()) is not None:
             before = perf_counter_ns()
-            if together:
+            if simulation.offer:
                 waiting = simulation.waiting
                 thought += answer_all(simulation, agent)
                 left = max(0, left - max(1, waiting - simulation.waiting)) if left > 0 else left

@@ -253,6 +253,22 @@ def test_a_loss_that_is_no_number_keeps_the_last_good_checkpoint(
     assert all(np.isfinite(array).all() for name, array in state.items() if array.dtype.kind == "f")
 
 
+def test_weights_that_are_no_numbers_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though the losses were."""
+    learn = DQN._learn
+
+    def astray(self: DQN, rng: np.random.Generator) -> tuple[float, float]:
+        said = learn(self, rng)
+        with torch.no_grad():
+            self._network.layers[0].weight *= float("nan")
+        return said
+
+    monkeypatch.setattr(DQN, "_learn", astray)
+    with pytest.raises(UserError, match="loss of iteration 1 is no finite number"):
+        train(small(), tmp_path)
+    assert not list(tmp_path.rglob("*.safetensors"))
+
+
 @pytest.mark.parametrize(
     ("options", "changed", "said"),
     [

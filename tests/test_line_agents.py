@@ -59,7 +59,7 @@ def test_a_random_order_is_the_streams() -> None:
     ("options", "said"),
     [
         ({"order": "shortest"}, "order: is no order"),
-        ({"agent": "bestfit"}, "Did you mean 'best-fit'"),
+        ({"agent": "bestfit"}, "agent: unknown agent (got 'bestfit')\n  Did you mean 'best-fit'"),
         ({"agent": "best-fit", "options": {"nod": 1}}, "Options: node"),
     ],
 )

@@ -302,7 +302,7 @@ def test_templates_are_specifications_themselves(template: str) -> None:
         ({"attempts": 0}, "attempts: is out of range"),
         ({"pieces": 10_001}, "pieces: is out of range"),
         ({"deadline": "soon"}, "deadline: is no time"),
-        ({"fallback": "bestfit"}, "Did you mean 'best-fit'"),
+        ({"fallback": "bestfit"}, "fallback: unknown agent (got 'bestfit')\n  Did you mean 'best-fit'"),
         ({"fallback": {"best-fit": {"nod": 1}}}, "Options: node"),
         ({"fallback": {"best-fit": {}, "first-fit": {}}}, "fallback: is no agent"),
     ],

@@ -292,6 +292,9 @@ def test_where_nothing_is_found_the_fallback_is_asked(tmp_path: Path) -> None:
     ]
     assert answers[0] is None
     assert isinstance(answers[1], Embedding)
+    for unable in ("secondnet", "best-home"):  # one places the other form, one none
+        with pytest.raises(UserError, match=r"fallback: .* does not place virtual networks of this form \(hose\)"):
+            started(ledger, "hose", fallback=unable)
 
 
 # -- parts and paths ---------------------------------------------------------------------------------------------------

@@ -16,11 +16,11 @@ from scenarios.batch import Batch
 from scenarios.engines import not_compiled
 from scenarios.load import scenario_from
 from simcore import rng
-from simcore.engine import Simulation, play
+from simcore.engine import Overflow, Simulation, play
 from simcore.errors import AgentError, InfeasiblePlacement, ScenarioError
 from simcore.vocabulary import Agent, Placement, Refusal, Request, View
 from tests.kinds import ON_ANY_SERVERS
-from tests.reference_engine import Case, Decide, Reference
+from tests.reference_engine import Case, Decide, Demand, Reference
 from tests.test_engine import cases, compare, deciders, drive, first_fit, long_case, moody, place, simulate
 
 ROOT = Path(__file__).parents[1]
@@ -151,6 +151,23 @@ def test_what_an_agent_raises_names_the_offer() -> None:
     unpaired.decide_line = lambda view, requests: iter([None])  # type: ignore[method-assign,list-item]
     with pytest.raises(AgentError, match="Answering raised TypeError"):
         play(simulate(TWO), unpaired)
+
+
+@pytest.mark.parametrize("later", [1, 2])
+def test_a_line_that_a_warm_start_leaves(later: int) -> None:
+    """A failure sends two back. One has its answer when the warm start ends, and the other one's turn is next."""
+    requests: list[tuple[float, float, Demand]] = [(0.0, 90.0, (2,))] * 4
+    requests += [(5.5, 1.0, (1,))] * later
+    case = Case([[[4]], [[4]]], [[1]], (9,), requests, failures=[(5.0, 0, 1.0)], requeue=True)
+    simulation, agent = simulate(case), AGENTS.load("first-fit")()
+    decisions, turns = iter([5, 0]), iter([1] * 20)
+    play(simulation, agent, lambda: next(decisions))
+    assert simulation.waiting == 1
+    simulation.overflow = Overflow("wait", together=4)
+    play(simulation, agent, lambda: next(turns))
+    new, (dropped, back) = range(4, 4 + later), range(4 + later, 6 + later)
+    assert simulation.record.sequence == [0, 1, 2, 3, dropped, back, *new]
+    assert simulation.record.decided[[back, *new]].tolist() == [6.0] * (1 + later)
 
 
 def test_watched_by_placements() -> None:

@@ -13,8 +13,9 @@ import torch
 
 import binwright as bw
 from agents.learned import TRAINERS, ppo
-from agents.learned.nara.trainer import TRAINING, NaraTrainer
+from agents.learned.nara.trainer import NaraTrainer
 from agents.learned.tensors import read
+from agents.learned.trainer import TRAINING
 from agents.learned.training import forget
 from binwright.cli import main
 from scenarios.load import load_scenario, shipped

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from scenarios.batch import Batch
 from scenarios.build import build_workload
 from scenarios.load import load_scenario, scenario_from
 from scenarios.worlds import build_world
-from simcore.errors import ScenarioError, WorkloadError
+from simcore.errors import ScenarioError, UserError, WorkloadError
 from simcore.vocabulary import QUANTUM
 from workloads.arrivals import Fixed
 from workloads.lifetimes import Fixed as Forever
@@ -233,6 +234,19 @@ def test_runs_with_failures_details_and_a_report(data: dict[str, Any], tmp_path:
     assert data["agents"][-1] in str(one.table())
     page = one.report().read_text()
     assert "vm-first-fit" in page
+
+
+def test_the_solvers_options_are_checked_for_virtual_networks(tmp_path: Path) -> None:
+    """Before anything is written: with a template of one's own, and a fallback that places the other form."""
+    template = tmp_path / "mine.alloc"
+    template.write_text(files("agents.solver").joinpath("templates", "oktopus.alloc").read_text())
+    data = changed(HOSE, "workload.requests", 5)
+    results = bw.run(bw.scenario(data | {"agents": [{"solver": {"path": str(template)}}]}), out=tmp_path / "mine")
+    assert results.done["acceptance"].to_list() == [1.0]
+    wrong = bw.scenario(data | {"agents": [{"solver": {"fallback": "secondnet"}}]})
+    with pytest.raises(UserError, match="fallback: SecondNet does not place"):
+        bw.run(wrong, out=tmp_path / "wrong")
+    assert not (tmp_path / "wrong").exists()
 
 
 @pytest.mark.parametrize(("data", "better"), [(HOSE, "oktopus"), (PAIRS, "secondnet")])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from typing import Any
 
 import numpy as np
 
-from agents import AGENTS
 from agents.heuristics.network import NetworkAgent
 from agents.heuristics.random_fit import RandomFit
+from agents.inner import inner
 from simcore.errors import UserError
 from simcore.vocabulary import Agent, Placement, Refusal, Request, View
 
@@ -23,13 +22,7 @@ class Feasible(Agent):
     reference = "ours: what of a method's failures is due to choices that could not work"
 
     def __init__(self, agent: str = "tetris", options: dict[str, Any] | None = None) -> None:
-        kind = AGENTS.load(agent)
-        try:
-            signature(kind).bind(**(options or {}))
-        except TypeError as error:
-            known = ", ".join(signature(kind).parameters) or "none"
-            raise UserError(f"{agent}: {error}", key="options", value=options, remedy=f"Options: {known}.") from None
-        made: Agent = kind(**(options or {}))
+        made = inner(agent, options)
         if not isinstance(made, NetworkAgent | RandomFit):
             remedy = "Name an agent that takes servers from a network, such as tetris."
             raise UserError("does not choose servers one by one", key="agent", value=agent, remedy=remedy)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from inspect import signature
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from agents import AGENTS
+from agents.inner import inner
 from simcore.errors import UserError, suggest
 from simcore.vocabulary import Agent, Placement, Refusal, Request, View
 
@@ -16,7 +15,7 @@ Order = Literal["arrival", "longest", "random"]
 
 
 class InLine(Agent):
-    """An agent that is asked for waiting requests in this order; `pass` them by, or stop at the first refusal.
+    """Another agent is asked for the requests that wait, one after another, up to the first that gets no place.
 
     `agent` is its name, `options` are its own. `order` is that of arrival, the longest first, or random. With `passing`
     later ones may get a place where an earlier one gets none.
@@ -33,19 +32,13 @@ class InLine(Agent):
     ) -> None:
         if order not in get_args(Order):
             raise UserError("is no order", key="order", value=order, remedy=suggest(order, get_args(Order)))
-        kind = AGENTS.load(agent)
-        try:
-            signature(kind).bind(**(options or {}))
-        except TypeError as error:
-            known = ", ".join(signature(kind).parameters) or "none"
-            raise UserError(f"{agent}: {error}", key="options", value=options, remedy=f"Options: {known}.") from None
-        self.agent: Agent = kind(**(options or {}))
+        self.agent = inner(agent, options)
         self.order, self.passing = order, passing
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Start the agent, with a stream of its own."""
-        self._rng, inner = rng.spawn(2)
-        self.agent.start(view, inner)
+        self._rng, of_agent = rng.spawn(2)
+        self.agent.start(view, of_agent)
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """What the agent says."""

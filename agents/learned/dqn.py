@@ -10,14 +10,12 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from agents import AGENTS
 from agents.learned import tape
-from agents.learned.rollouts import TRAINING, check_worlds, gains, play_all, replays_of
+from agents.learned.rollouts import HeldOut, check_worlds, replays_of
 from agents.learned.tape import Decisions
 from agents.learned.tensors import Tensors, extra
-from agents.learned.trainer import Trainer
+from agents.learned.trainer import TRAINING, Trainer
 from agents.world import World
-from fabric.numa_episodes import Replay
 from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.vocabulary import Compiled, Floats, Ints, View
@@ -65,7 +63,6 @@ class DQN(Trainer):
         self._updates, self._batch = updates, batch
         self._rate, self._discount, self._reward = rate, discount, reward
         self._explore, self._annealed, self._every, self._against = explore, annealed, target, against
-        self._kept: tuple[int, list[Replay], Floats] | None = None
 
     @abstractmethod
     def check(self, view: View) -> None:
@@ -99,10 +96,11 @@ class DQN(Trainer):
         """Make the networks, the optimiser and an empty memory."""
         self._torch, self._device, self._seed = extra("torch"), device, seed
         check_worlds(self.agent, training, validation)
-        self._training, self._validation = training, validation
+        self._training = training
         self.view = training.ledger().view
         for world in (training, validation):
             self.check(world.ledger().view)
+        self._held_out = HeldOut(validation, self._warm, self._against)
         make, numbers = self.make(stream(seed, "train", "weights"))
         self._network, self._target = (make().to(device) for _ in range(2))
         for network in (self._network, self._target):
@@ -134,6 +132,8 @@ class DQN(Trainer):
         self._memory = Decisions(*(np.concatenate(parts)[-self._most :] for parts in zip(*played, strict=True)))
         halfway = perf_counter()
         loss, value = self._learn(rng)
+        if not all(bool(self._torch.isfinite(part).all()) for part in self._network.parameters()):
+            loss = float("nan")  # the last update may have led there, after a loss that was a number
         return {
             "placed": placed / self._count,
             "loss": loss,
@@ -195,12 +195,7 @@ class DQN(Trainer):
 
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:
         """How much more is placed than by `against`."""
-        if self._kept is None or self._kept[0] != len(seeds):
-            replays = replays_of(self._validation, seeds, self._warm)
-            other = AGENTS.load(self._against)().compiled
-            self._kept = len(seeds), replays, play_all(replays, [other])[0]
-        _, replays, base = self._kept
-        return gains(play_all(replays, [self.rule(self._network, None)])[0], base, self._warm)
+        return self._held_out.gains(self.rule(self._network, None), seeds)
 
     def save(self) -> tuple[Tensors, dict[str, Any]]:
         """Both networks, the optimiser's averages, and the memory."""

@@ -15,10 +15,9 @@ from fabric.numa_episodes import CompiledSimulation, Replay, play_compiled
 from simcore.cores import usable_cpus
 from simcore.engine import Overflow
 from simcore.errors import UserError
-from simcore.vocabulary import Compiled, Floats, Ints
+from simcore.rng import stream
+from simcore.vocabulary import Agent, Compiled, Floats, Ints
 
-TRAINING = 2**40
-"""Seeds of training requests start here: far from those of any scenario."""
 TELLING = 0.02
 """An episode teaches something in which the best of some rules places so much more than the worst."""
 
@@ -77,11 +76,12 @@ def telling(world: World, seeds: Ints, warm: Sequence[float], rules: Sequence[Co
 
 
 def play_all(replays: Sequence[Replay], rules: Sequence[Compiled]) -> Floats:
-    """Requests placed, float64 [rules, replays], on all processors."""
+    """Requests placed, float64 [rules, replays], on all processors. Rules do not change: each replay has a copy."""
     placed = np.empty((len(rules), len(replays)))
 
     def play_one(number: int) -> None:
-        placed[:, number] = [replays[number].placed(rule) for rule in rules]
+        copies = [rule._replace(weights=tuple(part.copy() for part in rule.weights)) for rule in rules]
+        placed[:, number] = [replays[number].placed(copy) for copy in copies]
 
     with ThreadPoolExecutor(usable_cpus()) as pool:
         list(pool.map(play_one, range(len(replays))))
@@ -94,3 +94,24 @@ def gains(placed: Floats, base: Floats, warm: Sequence[float]) -> dict[str, floa
     ratio = np.log(np.maximum(placed, 1) / np.maximum(base, 1))
     each = {f"gain_{share:.0%}": float(gain - 1) for share, gain in zip(warm, shares, strict=True)}
     return {"gain": float(shares.mean() - 1), "log_gain": float(ratio.mean()), **each}
+
+
+class HeldOut:
+    """The episodes of validation, and how many requests the agent `against` places in them."""
+
+    def __init__(self, world: World, warm: Sequence[float], against: str) -> None:
+        agent: Agent = AGENTS.load(against)()
+        agent.start(world.ledger().view, stream(0, "train", "against"))
+        if agent.compiled is None:
+            remedy = "Name one that is, such as internal."
+            raise UserError("is no agent for compiled episodes", key="against", value=against, remedy=remedy)
+        self._world, self._warm, self._other = world, warm, agent.compiled
+        self._kept: tuple[list[int], list[Replay], Floats] | None = None
+
+    def gains(self, rule: Compiled, seeds: Sequence[int]) -> dict[str, float]:
+        """How much more a rule places in the episodes of these seeds."""
+        if self._kept is None or self._kept[0] != list(seeds):
+            replays = replays_of(self._world, seeds, self._warm)
+            self._kept = list(seeds), replays, play_all(replays, [self._other])[0]
+        _, replays, base = self._kept
+        return gains(play_all(replays, [rule])[0], base, self._warm)

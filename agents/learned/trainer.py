@@ -10,6 +10,9 @@ from agents.learned.tensors import Tensors, extra
 from agents.world import World
 from simcore.errors import UserError
 
+TRAINING = 2**40
+"""Seeds of training requests start here: far from those of any scenario."""
+
 
 class Trainer(ABC):
     """Trains one agent. Constructor arguments are the settings of the YAML.

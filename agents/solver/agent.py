@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import as_file, files
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from agents import AGENTS
+from agents.inner import inner
 from agents.solver.connected import Connected
 from agents.solver.front import specification, text_of
 from agents.solver.jobs import Jobs
@@ -77,6 +76,10 @@ class Solver(Agent):
         self._seed = int(rng.integers(2**62))
         self._model = self._for(view)
         if self.fallback is not None:
+            if view.virtual and view.virtual not in self.fallback.embeds:
+                name = type(self.fallback).__name__
+                problem = f"{name} does not place virtual networks of this form ({view.virtual})"
+                raise UserError(problem, key="fallback", remedy="Take an agent that places them, or none.")
             self.fallback.start(view, rng)
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
@@ -161,11 +164,4 @@ def _agent(given: str | dict[str, Any]) -> Agent:
     if isinstance(given, dict) and len(given) != 1:
         raise UserError("is no agent", key="fallback", value=given, remedy="Write a name, or {name: {option: value}}.")
     [(name, options)] = given.items() if isinstance(given, dict) else [(given, {})]
-    kind = AGENTS.load(name)
-    try:
-        signature(kind).bind(**(options or {}))
-    except TypeError as error:
-        known = ", ".join(signature(kind).parameters) or "none"
-        raise UserError(f"{name}: {error}", key="fallback", value=given, remedy=f"Options: {known}.") from None
-    made: Agent = kind(**(options or {}))
-    return made
+    return inner(name, options, ("fallback", "fallback"))

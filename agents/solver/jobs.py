@@ -38,7 +38,7 @@ class Timed(NamedTuple):
 
 
 class Jobs:
-    """Bins are `slots` slots of a length, then the servers; every job is two balls."""
+    """Bin slot * servers + server for the one ball of a job; or two balls, and bins are the slots, then the servers."""
 
     def __init__(self, agent: Solver, view: View, slot: float, slots: int) -> None:
         self.servers, nodes, self.kinds = view.capacity.shape

@@ -8,20 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from agents.learned.fabric_rl.network import FEATURES, SIZE, TERMS, beginning, weights_of
+from agents.learned.evolution import Evolution
+from agents.learned.fabric_rl.network import FEATURES, TERMS, beginning, weights_of
 from agents.learned.fabric_rl.search import play
 from agents.learned.fabric_rl.sight import sight
 from agents.learned.tensors import Tensors
-from agents.learned.trainer import Trainer
+from agents.learned.trainer import TRAINING, Trainer
 from agents.world import World
 from simcore.cores import usable_cpus
 from simcore.jit import prepared
 from simcore.record import PLACED
 from simcore.rng import stream
 from simcore.vocabulary import Floats, Workload
-
-TRAINING = 2**40
-"""Seeds of training requests start here: far from those of any scenario."""
 
 
 class FabricTrainer(Trainer):
@@ -57,23 +55,20 @@ class FabricTrainer(Trainer):
         workers = usable_cpus()
         self._players = [[Player(world) for _ in range(workers)] for world in self._worlds]
         self._resources = training.ledger().view.resources
-        self._mean = beginning(stream(seed, "train", "weights"))
-        self._average = self._mean.copy()
-        self._moments = np.zeros((2, SIZE))
+        self._evolution = Evolution(beginning(stream(seed, "train", "weights")), self._memory)
 
     def iterate(self, iteration: int) -> dict[str, float]:
         """One generation."""
         rng = stream(self._seed, "train", iteration)
         seeds = TRAINING + rng.integers(2**40, size=self._count)
         workloads = [self._worlds[0].draw(int(seed)) for seed in seeds]
-        errors = rng.normal(size=(self._pairs, SIZE))
-        errors = np.concatenate([errors, -errors])
+        errors = self._evolution.errors(self._pairs, rng)
         rejecting = np.arange(self._count) < self._rejecting * self._count
-        sigma = self._sigma * 0.5 ** min(1.0, iteration / self._annealed)
-        scores = play_all(self._players[0], self._mean + sigma * errors, workloads, rejecting)
+        done = min(1.0, iteration / self._annealed)
+        sigma, rate = self._sigma * 0.5**done, self._rate * 0.1**done
+        scores = play_all(self._players[0], self._evolution.mean + sigma * errors, workloads, rejecting)
         fitness = self._fitness(scores).mean(axis=1)
-        ranks = fitness.argsort(kind="stable").argsort(kind="stable") / (len(fitness) - 1) - 0.5
-        self._ascend(ranks @ errors / len(errors) / sigma, iteration)
+        self._evolution.climb(fitness, errors, sigma, rate, iteration)
         acceptance = scores[:, :, 0].mean(axis=0)
         return {
             "acceptance": float(acceptance[~rejecting].mean()) if not rejecting.all() else 0.0,
@@ -86,16 +81,6 @@ class FabricTrainer(Trainer):
         found: Floats = scores[..., 0] + self._use * scores[..., 1:].mean(axis=-1)
         return found
 
-    def _ascend(self, gradient: Floats, iteration: int) -> None:
-        """A step of Adam."""
-        first, second = 0.9, 0.99
-        rate = self._rate * 0.1 ** min(1.0, iteration / self._annealed)
-        self._moments[0] = first * self._moments[0] + (1 - first) * gradient
-        self._moments[1] = second * self._moments[1] + (1 - second) * gradient**2
-        mean, square = self._moments[0] / (1 - first**iteration), self._moments[1] / (1 - second**iteration)
-        self._mean += rate * mean / (np.sqrt(square) + 1e-8)
-        self._average = self._memory * self._average + (1 - self._memory) * self._mean
-
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:
         """Every episode without rejecting, and with."""
         workloads = [self._worlds[1].draw(seed) for seed in seeds]
@@ -103,7 +88,7 @@ class FabricTrainer(Trainer):
         fitness = []
         for reject, name in ((False, ""), (True, "_rejecting")):
             flags = np.full(len(seeds), reject)
-            scores = play_all(self._players[1], self._average[None], workloads, flags)[0]
+            scores = play_all(self._players[1], self._evolution.average[None], workloads, flags)[0]
             means = scores.mean(axis=0)
             found[f"acceptance{name}"] = float(means[0])
             for resource, share in zip(self._resources, means[1:].tolist(), strict=True):
@@ -113,16 +98,16 @@ class FabricTrainer(Trainer):
         return {**found, "fitness": weights[0] * fitness[0] + weights[1] * fitness[1]}
 
     def save(self) -> tuple[Tensors, dict[str, Any]]:
-        """The mean of the candidates, its own mean over time, and Adam's moments."""
-        return {"mean": self._mean.copy(), "average": self._average.copy(), "moments": self._moments.copy()}, {}
+        """Where the strategy is."""
+        return self._evolution.save(), {}
 
     def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
         """What `save` gave."""
-        self._mean, self._average, self._moments = (tensors[name] for name in ("mean", "average", "moments"))
+        self._evolution.load(tensors)
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """The mean over time."""
-        tensors = weights_of(self._average.copy())._asdict()
+        tensors = weights_of(self._evolution.average.copy())._asdict()
         features, resources = [*FEATURES, *TERMS], list(self._resources)
         return tensors, {"agent": "fabric-rl", "features": features, "resources": resources}
 

@@ -9,13 +9,12 @@ import numpy as np
 
 from agents import AGENTS
 from agents.learned.hindsight.lessons import Lesson, lesson_of, terms_of
-from agents.learned.rollouts import TRAINING, check_worlds, gains, play_all, replays_of, telling
+from agents.learned.rollouts import HeldOut, check_worlds, telling
 from agents.learned.tensors import Tensors, extra
-from agents.learned.trainer import Trainer
+from agents.learned.trainer import TRAINING, Trainer
 from agents.learned.value_es.agent import NODES, check_servers
 from agents.learned.value_es.value import HIDDEN, INPUTS, KNOWN, SIZE, TERMS, value_es
 from agents.world import World
-from fabric.numa_episodes import Replay
 from simcore.rng import stream
 from simcore.vocabulary import Compiled, Floats
 
@@ -50,15 +49,15 @@ class HindsightTrainer(Trainer):
     ) -> None:
         self._count, self._seeds, self._plans, self._warm = episodes, pool, plans, warm
         self._temperature, self._rate, self._memory, self._against = temperature, rate, memory, against
-        self._kept: dict[int, tuple[list[Replay], Floats]] = {}
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Begin with the known terms, and a network that counts for nothing yet; make the plans."""
         self._torch = torch = extra("torch")
-        self._training, self._validation, self._seed = training, validation, seed
+        self._seed = seed
         self._view = training.ledger().view
         check_servers(self._view, "hindsight")
         check_worlds("hindsight", training, validation)
+        self._held_out = HeldOut(validation, self._warm, self._against)
         rng = stream(seed, "train", "weights")
         self._scale = np.ones(SIZE)
         self._scale[:TERMS] = KNOWN
@@ -138,12 +137,7 @@ class HindsightTrainer(Trainer):
 
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:
         """How much more is placed than by `against`."""
-        key = len(seeds)
-        if key not in self._kept:
-            replays = replays_of(self._validation, seeds, self._warm)
-            self._kept[key] = replays, play_all(replays, [AGENTS.load(self._against)().compiled])[0]
-        replays, base = self._kept[key]
-        return gains(play_all(replays, [self._rule(self._average)])[0], base, self._warm)
+        return self._held_out.gains(self._rule(self._average), seeds)
 
     def save(self) -> tuple[Tensors, dict[str, Any]]:
         """The weights, their mean over time, and Adam's moments."""

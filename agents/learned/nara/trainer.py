@@ -9,13 +9,10 @@ import numpy as np
 
 from agents.learned.nara.agent import FEATURES, import_network
 from agents.learned.tensors import Tensors, extra
-from agents.learned.trainer import Trainer
+from agents.learned.trainer import TRAINING, Trainer
 from agents.observation import Observer
 from agents.world import World
 from simcore.rng import stream
-
-TRAINING = 2**40
-"""Seeds of training requests start here: far from those of any scenario."""
 
 
 class NaraTrainer(Trainer):

@@ -22,12 +22,11 @@ from agents.learned.padrl.network import (
     padrl_sampled,
     rows_of,
 )
-from agents.learned.rollouts import TRAINING, check_worlds, gains, play_all, replays_of, telling
+from agents.learned.rollouts import HeldOut, check_worlds, telling
 from agents.learned.tensors import Tensors, extra
-from agents.learned.trainer import Trainer
+from agents.learned.trainer import TRAINING, Trainer
 from agents.learned.value_es.agent import NODES, check_servers
 from agents.world import World
-from fabric.numa_episodes import Replay
 from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.vocabulary import Compiled, Floats
@@ -79,17 +78,17 @@ class PADRLTrainer(Trainer):
             "kl_target": kl_target,
             "value_weight": 0.0,
         }
-        self._kept: dict[int, tuple[list[Replay], Floats]] = {}
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Make the networks, the optimisers and the episodes."""
         self._torch, self._library = torch, library = extra("torch"), extra("agents.learned.ppo")
         self._settings = library.Settings(**self._ppo)
-        self._training, self._validation, self._seed = training, validation, seed
+        self._training, self._seed = training, seed
         ledger = training.ledger()
         self._view, self._cluster = ledger.view, ledger.cluster
         check_servers(self._view, "padrl")
         check_worlds("padrl", training, validation)
+        self._held_out = HeldOut(validation, self._warm, self._against)
         self._width = self._view.capacity.shape[0]
         rng = stream(seed, "train", "weights")
         self._tensors = {name: torch.nn.Parameter(self._first(name, rng)) for name in SHAPES}
@@ -238,13 +237,7 @@ class PADRLTrainer(Trainer):
 
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:
         """How much more is placed than by `against`, always taking the highest score."""
-        key, weights = len(seeds), self._joined()
-        if key not in self._kept:
-            replays = replays_of(self._validation, seeds, self._warm)
-            self._kept[key] = replays, play_all(replays, [AGENTS.load(self._against)().compiled])[0]
-        replays, base = self._kept[key]
-        placed = np.array([float(replay.placed(Compiled(padrl, (weights, np.zeros(MEMORY))))) for replay in replays])
-        return gains(placed, base, self._warm)
+        return self._held_out.gains(Compiled(padrl, (self._joined(), np.zeros(MEMORY))), seeds)
 
     def _joined(self) -> Floats:
         return joined(self._arrays())

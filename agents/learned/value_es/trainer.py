@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from agents import AGENTS
-from agents.learned.rollouts import TRAINING, check_worlds, gains, play_all, replays_of, telling
+from agents.learned.evolution import Evolution
+from agents.learned.rollouts import HeldOut, check_worlds, play_all, telling
 from agents.learned.tensors import Tensors
-from agents.learned.trainer import Trainer
+from agents.learned.trainer import TRAINING, Trainer
 from agents.learned.value_es.agent import NODES, check_servers
 from agents.learned.value_es.value import HIDDEN, INPUTS, KNOWN, SIZE, TERMS, value_es
 from agents.world import World
-from fabric.numa_episodes import Replay
 from simcore.rng import stream
 from simcore.vocabulary import Compiled, Floats
 
@@ -47,26 +47,25 @@ class ValueTrainer(Trainer):
     ) -> None:
         self._pairs, self._count, self._seeds, self._warm = pairs, episodes, pool, warm
         self._sigma, self._rate, self._memory, self._against = sigma, rate, memory, against
-        self._kept: dict[int, tuple[list[Replay], Floats]] = {}
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Begin with the known terms, and a network that counts for nothing yet."""
-        self._training, self._validation, self._seed = training, validation, seed
+        self._seed = seed
         self._view = training.ledger().view
         check_servers(self._view, "value-es")
         check_worlds("value-es", training, validation)
+        self._held_out = HeldOut(validation, self._warm, self._against)
         rng = stream(seed, "train", "weights")
         self._scale = np.ones(SIZE)
         self._scale[:TERMS] = KNOWN
-        self._mean = np.ones(SIZE)
-        self._mean[TERMS:] = rng.normal(size=SIZE - TERMS)
-        self._mean[TERMS + (INPUTS + 1) * HIDDEN :] = 0.0
-        self._average = self._mean.copy()
-        self._moments = np.zeros((2, SIZE))
+        mean = np.ones(SIZE)
+        mean[TERMS:] = rng.normal(size=SIZE - TERMS)
+        mean[TERMS + (INPUTS + 1) * HIDDEN :] = 0.0
+        self._evolution = Evolution(mean, self._memory)
         seeds = stream(seed, "train", "episodes").integers(2**40, size=self._seeds)
         rules = [AGENTS.load(name)().compiled for name in SIMPLE]
         errors = stream(seed, "train", "candidates").normal(size=(4, SIZE))
-        rules += [self._candidate(self._mean + self._sigma * error) for error in errors]
+        rules += [self._candidate(mean + self._sigma * error) for error in errors]
         self._pool, _ = telling(training, TRAINING + seeds, self._warm, rules)
 
     def _candidate(self, mean: Floats) -> Compiled:
@@ -77,12 +76,11 @@ class ValueTrainer(Trainer):
         rng = stream(self._seed, "train", iteration)
         chosen = rng.permutation(len(self._pool))[: self._count]
         replays = [self._pool[number] for number in chosen]
-        errors = rng.normal(size=(self._pairs, SIZE))
-        errors = np.concatenate([errors, -errors])
-        placed = play_all(replays, [self._candidate(self._mean + self._sigma * error) for error in errors])
+        errors = self._evolution.errors(self._pairs, rng)
+        candidates = self._evolution.mean + self._sigma * errors
+        placed = play_all(replays, [self._candidate(candidate) for candidate in candidates])
         fitness = np.log(np.maximum(placed, 1)).mean(axis=1)
-        ranks = fitness.argsort(kind="stable").argsort(kind="stable") / (len(fitness) - 1) - 0.5
-        self._ascend(ranks @ errors / len(errors) / self._sigma, iteration)
+        self._evolution.climb(fitness, errors, self._sigma, self._rate, iteration)
         return {
             "episodes": len(self._pool),
             "placed": float(placed.mean()),
@@ -90,36 +88,20 @@ class ValueTrainer(Trainer):
             "spread": float(fitness.std()),
         }
 
-    def _ascend(self, gradient: Floats, iteration: int) -> None:
-        """A step of Adam."""
-        first, second = 0.9, 0.99
-        self._moments[0] = first * self._moments[0] + (1 - first) * gradient
-        self._moments[1] = second * self._moments[1] + (1 - second) * gradient**2
-        mean, square = self._moments[0] / (1 - first**iteration), self._moments[1] / (1 - second**iteration)
-        self._mean += self._rate * mean / (np.sqrt(square) + 1e-8)
-        self._average = self._memory * self._average + (1 - self._memory) * self._mean
-
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:
         """How much more is placed than by `against`."""
-        key = len(seeds)
-        if key not in self._kept:
-            replays = replays_of(self._validation, seeds, self._warm)
-            other = AGENTS.load(self._against)().compiled
-            self._kept[key] = replays, play_all(replays, [other])[0]
-        replays, base = self._kept[key]
-        placed = play_all(replays, [self._candidate(self._average)])[0]
-        return gains(placed, base, self._warm)
+        return self._held_out.gains(self._candidate(self._evolution.average), seeds)
 
     def save(self) -> tuple[Tensors, dict[str, Any]]:
-        """The mean of the candidates, its own mean over time, and Adam's moments."""
-        return {"mean": self._mean.copy(), "average": self._average.copy(), "moments": self._moments.copy()}, {}
+        """Where the strategy is."""
+        return self._evolution.save(), {}
 
     def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
         """What `save` gave."""
-        self._mean, self._average, self._moments = (tensors[name] for name in ("mean", "average", "moments"))
+        self._evolution.load(tensors)
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """Of the terms and the network."""
         resources = list(self._view.resources)
         notes = {"agent": "value-es", "resources": resources, "nodes": NODES, "hidden": HIDDEN}
-        return {"weights": self._average * self._scale}, notes
+        return {"weights": self._evolution.average * self._scale}, notes
