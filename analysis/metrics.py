@@ -15,7 +15,7 @@ from simcore.vocabulary import QUANTUM, Floats, Ints
 HOUR = 3600.0
 NOTHING = "no request was offered to the agent: there is nothing to measure"
 
-TOO_LARGE = "every request is larger than any server: there is nothing to measure"
+TOO_LARGE = "no request fits, even into the empty cluster: there is nothing to measure"
 
 
 def measure(

@@ -21,6 +21,7 @@ from scenarios.load import resolved
 from scenarios.lock import lock
 from scenarios.plan import Run, plan
 from scenarios.schema import Scenario
+from scenarios.source import dotted
 from simcore.engine import Simulation
 from simcore.errors import ResultsError, UserError
 from simcore.rng import stream
@@ -91,10 +92,20 @@ class Batch:
         for spec in {run.agent.label: run.agent for run in missing if run.point == first.point}.values():
             try:
                 build_agent(spec).start(view, stream(first.seed, "agent"))
-            except UserError:
+            except UserError as error:
+                self._locate(error, spec.label)
                 raise
             except Exception:  # its own mistake: its runs will say so, and stop no other
                 continue
+
+    def _locate(self, error: UserError, label: str) -> None:
+        """Have a mistake in an agent's options say where in the scenario that agent is."""
+        source, labels = self.scenario._source, [each.label for each in self.scenario.agents]
+        if error.file is None and source and label in labels:
+            at = ("agents", labels.index(label))
+            error.file, error.line = source.place(at)
+            inner = "" if error.key in (None, "agents") else f": {error.key}"
+            error.key = f"{dotted(at)} ({label}){inner}"
 
     @contextmanager
     def recording(self, done: Sequence[Row]) -> Iterator[Callable[[Row], None]]:

@@ -19,7 +19,7 @@ from analysis.results import Results
 from scenarios.batch import Batch
 from scenarios.engines import Engine
 from scenarios.execute import execute
-from scenarios.load import load_scenario, scenario_from
+from scenarios.load import load_scenario, scenario_from, shipped
 from scenarios.plan import Run
 from scenarios.schema import Scenario
 from simcore.errors import ResultsError, UserError, WorkloadError
@@ -782,3 +782,14 @@ def test_an_agent_that_cannot_answer_here_is_refused_before_anything_is_written(
     with pytest.raises(UserError):
         Batch(scenario(agents=agents), tmp_path / "r").run()
     assert not (tmp_path / "r").exists()
+
+
+def test_a_mistake_in_an_agents_options_says_where_that_agent_is(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    agents = "agents:\n  - best-fit\n  - {value-es: {weights: huawei}}\n"
+    file.write_text(f"extends: {shipped()['quickstart']}\n{agents}", "utf-8")
+    with pytest.raises(
+        UserError, match=r"(?s)mine.yaml:4: agents\.1 \(value-es\(weights=huawei\)\): weights: no weights"
+    ):
+        Batch(load_scenario(file), tmp_path / "out").run()
+    assert not (tmp_path / "out").exists()

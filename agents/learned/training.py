@@ -67,9 +67,11 @@ class Training:
 
         tensors, notes = read(self._state)
         if notes["terms"] != self.course.terms:
-            differ = [key for key, value in self.course.terms.items() if notes["terms"].get(key) != value]
+            before, now = _flat(notes["terms"]), _flat(self.course.terms)
+            differ = [key for key in {**now, **before} if now.get(key) != before.get(key)]
+            was = ", ".join(f"{key} was {before.get(key)}, is {now.get(key)}" for key in differ)
             raise UserError(
-                f"this checkpoint was trained on other terms: {', '.join(differ)}",
+                f"this checkpoint was trained on other terms: {was}",
                 file=self._state,
                 remedy="Give --fresh to begin again, or name another folder with --out.",
             )
@@ -146,6 +148,13 @@ class Training:
             write(self._state, tensors, notes)
 
         return put
+
+
+def _flat(terms: Any, at: str = "") -> Row:
+    """Plain data with dotted keys; lists are values."""
+    if not isinstance(terms, dict):
+        return {at: terms}
+    return {key: value for name in terms for key, value in _flat(terms[name], f"{at}.{name}" if at else name).items()}
 
 
 def write_log(file: Path, rows: Sequence[Row]) -> None:
