@@ -168,7 +168,7 @@ def test_a_rate_that_is_far_too_large_is_told(tmp_path: Path, capsys: pytest.Cap
 def test_other_terms_are_not_mixed(tmp_path: Path) -> None:
     bw.train(tiny(iterations=1), out=tmp_path)
     other = {**TINY["train"], "agent": {"nara": {"episodes": 4}}}
-    with pytest.raises(UserError, match="trained on other terms: train.agent.nara.episodes was 3, is 4"):
+    with pytest.raises(UserError, match=r"trained on other terms: train\.agent\.nara\.episodes was 3, is 4"):
         bw.train(bw.scenario({**TINY, "train": other}), out=tmp_path)
     with pytest.raises(UserError, match="trained on other terms: workload"):
         bw.train(bw.scenario({**TINY, "workload": {**TINY["workload"], "holding": 5}}), out=tmp_path)
