@@ -104,11 +104,11 @@ def update(
     for _ in range(settings.epochs):
         found = []
         order = torch.from_numpy(rng.permutation(count)).to(batch.actions.device)
-        for rows in order.split(settings.minibatch):  # type: ignore[no-untyped-call]
+        for rows in order.split(settings.minibatch):
             logits, values = evaluate(rows)
             loss, said = loss_of(logits, values, batch, rows, kl_weight, settings)
             optimiser.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimiser.step()
             found.append(said)
         parts = torch.stack(found).mean(0)

@@ -8,6 +8,7 @@ refused.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -337,6 +338,9 @@ class Expressions(Lowering):
             result = Typed(kind, low, high, self.op(node.op, result.code, value.code))
         return result
 
+    def _append(self, values: list[Typed], node: s.Expr) -> None:
+        values.append(self.value(node))
+
     def _choose(self, node: s.Choose) -> Typed:
         test = self.truth(node.test)
         result = Local(self.slots)
@@ -345,7 +349,7 @@ class Expressions(Lowering):
         blocks = []
         for truth, side in ((True, node.yes), (False, node.no)):
             before, self.facts = self.facts, self.facts | self.learn(node.test, truth)
-            blocks.append(self.apart(lambda side=side: values.append(self.value(side))))  # type: ignore[misc]
+            blocks.append(self.apart(partial(self._append, values, side)))
             self.facts = before
         yes, no = values
         if (yes.kind == BOOL) != (no.kind == BOOL):

@@ -289,8 +289,9 @@ class Build:
         """Balls or bins: single ones, ranges, rows of tables; each once."""
         found: list[int] = []
         for item in items:
-            row = isinstance(item, s.Index) and item.table in self.tables
-            if isinstance(item, s.Span) or (row and len(item.arguments) == self.tables[item.table].rank - 1):  # type: ignore[union-attr]
+            table = self.tables.get(item.table) if isinstance(item, s.Index) else None
+            row = isinstance(item, s.Index) and table is not None and len(item.arguments) == table.rank - 1
+            if isinstance(item, s.Span) or row:
                 some: Iterable[Value] = self.constants.range(item)
             else:
                 some = [Value(INT, self.constants.whole(item))]

@@ -20,7 +20,7 @@ def draw(chosen: Chosen) -> Figure:
     agents = chosen.few_agents()
     point: Point = chosen.few_points(1)[0]
     found = placements(chosen, point, ("servers", "span"))
-    most = max(int(frame["servers"].max()) for frames in found.values() for frame in frames)  # type: ignore[arg-type]
+    most = max(int(frame["servers"].to_numpy().max()) for frames in found.values() for frame in frames)
     width = chosen.options.width or ("column" if len(agents) <= 2 else "page")
     lines, columns = grid(len(agents), 2 if width == "column" else 4)
     figure = new(width, 0.8 + 1.35 * lines)
