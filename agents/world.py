@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fabric.ledger import Ledger
-from simcore.engine import Overflow, Pacing
 from simcore.errors import UserError
+from simcore.rules import Overflow, Pacing
 from simcore.vocabulary import Workload
 
 if TYPE_CHECKING:

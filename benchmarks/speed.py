@@ -23,10 +23,11 @@ from fabric.ledger import Ledger
 from fabric.network import NetworkLedger
 from fabric.presets import topology
 from fabric.routing import Routing
-from simcore.engine import Pacing, Simulation, play
+from simcore.engine import Simulation, play
 from simcore.errors import WorkloadError
 from simcore.record import PLACED
 from simcore.rng import stream
+from simcore.rules import Pacing
 from simcore.vocabulary import QUANTUM, Workload
 from workloads.demands import Uniform
 from workloads.multiserver import MultiServer

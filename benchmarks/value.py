@@ -20,7 +20,7 @@ from benchmarks.internal import SETTINGS, SPLIT, WARM, gain
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
 from fabric.numa_episodes import CompiledSimulation, Replay, play_compiled
-from simcore.engine import Overflow
+from simcore.rules import Overflow
 from simcore.vocabulary import QUANTUM, Agent, Compiled, Floats, Workload
 
 BASE = ("best-fit", "internal")

@@ -17,10 +17,10 @@ from fabric.heap import pop, push
 from fabric.network import NetworkView
 from fabric.routing import Routes
 from fabric.topology import Indices, Small
-from simcore.engine import Pacing
 from simcore.errors import UserError
 from simcore.jit import kernel, prepared
 from simcore.record import IMPOSSIBLE, PENDING, PLACED, REJECTED
+from simcore.rules import Pacing
 from simcore.vocabulary import Floats, Ints, Workload
 
 BEGINS, WAITS = -1, -2

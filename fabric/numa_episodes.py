@@ -30,10 +30,11 @@ from fabric.numa_loop import (
     given,
     go,
 )
-from simcore.engine import Overflow, Simulation
+from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement
 from simcore.jit import callback
 from simcore.record import PENDING, PLACED
+from simcore.rules import Overflow
 from simcore.vocabulary import Agent, Compiled, Ints, Placement, Request, Workload
 
 

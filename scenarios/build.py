@@ -28,9 +28,9 @@ from scenarios.schema_offline import Offline
 from scenarios.schema_virtual import Networks
 from scenarios.schema_virtual import Tenants as TenantsSpec
 from scenarios.schema_workload import Generated, RandomStart, Trace
-from simcore.engine import Overflow, Pacing
 from simcore.errors import ScenarioError
 from simcore.faults import Faults, Kind
+from simcore.rules import Overflow, Pacing
 from simcore.units import TIME, quanta
 from simcore.vocabulary import QUANTUM, Agent, Ints, Workload, part
 from workloads.generators import Flavour, Synthetic, generate

@@ -22,9 +22,10 @@ from scenarios.details import write_requests, write_samples, write_states, write
 from scenarios.engines import Engine, agents_of, check_compiled, not_compiled
 from scenarios.plan import Run
 from scenarios.schema import Scenario, WarmStart
-from simcore.engine import Overflow, Simulation, play
+from simcore.engine import Simulation, play
 from simcore.errors import RunError
 from simcore.rng import stream
+from simcore.rules import Overflow
 from simcore.vocabulary import Agent
 
 if TYPE_CHECKING:

@@ -22,45 +22,11 @@ from simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
 from simcore.faults import FaultProcess, Faults, Kind
 from simcore.model import Ledger
 from simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
+from simcore.rules import Overflow, Pacing
 from simcore.vocabulary import Agent, Placement, Refusal, Request, Workload
 
 CHUNK = 4096
 """Rows of the workload turned into Python numbers at a time: fast to read one by one, bounded in memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class Overflow:
-    """What happens when no placement is found.
-
-    `drop` the request, let it `wait` at the head of the line, `stop` the run, or `expand` by that many servers and
-    ask again; when `limit` servers are there, `then` takes over.
-
-    With `together`, that many at the head of the line that waits are offered at once, and whoever gets a place leaves
-    it; with a `window` that happens at multiples of so many seconds only.
-    """
-
-    mode: Literal["drop", "wait", "stop", "expand"] = "drop"
-    by: int = 0
-    limit: int = 0
-    then: Literal["drop", "stop"] = "stop"
-    together: int = 0
-    window: float = 0.0
-
-    def __post_init__(self) -> None:
-        if self.mode == "expand" and self.by < 1:
-            raise ValueError("expansion by less than one server never ends")
-
-
-@dataclass(frozen=True, slots=True)
-class Pacing:
-    """Offers a request every `step` seconds, instead of when it arrives in the workload.
-
-    With `await_room` the clock first goes on, releasing, until all that is free in the cluster together could hold the
-    request.
-    """
-
-    step: float
-    await_room: bool = False
 
 
 @dataclass(frozen=True, slots=True)

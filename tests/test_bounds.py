@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from analysis.bounds import held, scheduled_bound
 from scenarios.batch import Batch
 from scenarios.load import scenario_from
-from simcore.engine import Overflow
+from simcore.rules import Overflow
 from tests.test_metrics import Case, cases, run
 from tests.test_value_es import small
 

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from fabric.cluster import Cluster
 from fabric.ledger import Ledger
-from simcore.engine import Overflow, Simulation, play
+from simcore.engine import Simulation, play
 from simcore.errors import AgentError, InfeasiblePlacement
 from simcore.faults import Faults, Kind
 from simcore.record import IMPOSSIBLE, OUTCOMES, PENDING, PLACED, REJECTED, Record
 from simcore.rng import stream
+from simcore.rules import Overflow
 from simcore.vocabulary import Agent, Placement, Request, View, Workload
 from tests.reference_engine import SPREAD, Case, Decide, Demand, Reference, Room, Taken, Where, feasible, why_not
 

@@ -21,9 +21,10 @@ from fabric.shapes import fabric, tree
 from fabric.topology import Topology
 from scenarios.build import build_ledger, build_pacing, build_workload
 from scenarios.load import load_scenario
-from simcore.engine import Pacing, Simulation, play
+from simcore.engine import Simulation, play
 from simcore.errors import UserError
 from simcore.record import PENDING
+from simcore.rules import Pacing
 from simcore.vocabulary import Agent, Ints, Placement, Request, View, Workload
 
 UNIT = 1_000_000

@@ -18,9 +18,10 @@ from fabric.ledger import Ledger
 from fabric.numa_episodes import CompiledSimulation, Offer, Replay
 from scenarios.batch import Batch
 from scenarios.load import load_scenario, scenario_from
-from simcore.engine import Overflow, Simulation
+from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.rng import stream
+from simcore.rules import Overflow
 from simcore.vocabulary import Compiled, Floats
 from tests.test_value_es import busy, gains, small
 

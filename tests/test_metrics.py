@@ -18,9 +18,10 @@ from analysis.samples import KEPT, Sampler
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
 from fabric.servers import stranded
-from simcore.engine import Change, Overflow, Simulation, play
+from simcore.engine import Change, Simulation, play
 from simcore.errors import RunError
 from simcore.faults import Faults
+from simcore.rules import Overflow
 from simcore.vocabulary import QUANTUM, Agent, Placement, Request, View, Workload
 
 RESOURCES = ("cpu", "mem")

@@ -19,10 +19,11 @@ from fabric.presets import topology
 from fabric.routing import Routing
 from scenarios.batch import Batch
 from scenarios.load import load_scenario, scenario_from
-from simcore.engine import Pacing, Simulation, play
+from simcore.engine import Simulation, play
 from simcore.errors import InfeasiblePlacement, LedgerError, ScenarioError
 from simcore.faults import Faults
 from simcore.rng import stream
+from simcore.rules import Pacing
 from simcore.vocabulary import QUANTUM, Placement, Refusal, Request, Workload
 from tests.kinds import IN_NETWORKS
 

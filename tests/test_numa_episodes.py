@@ -21,10 +21,11 @@ from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
 from fabric.numa_episodes import CompiledSimulation, play_compiled
 from fabric.servers import fits_node, fits_spread
-from simcore.engine import Overflow, Simulation, play
+from simcore.engine import Simulation, play
 from simcore.errors import InfeasiblePlacement
 from simcore.jit import kernel
 from simcore.record import Record
+from simcore.rules import Overflow
 from simcore.vocabulary import Amounts, Compiled, Ints, Workload
 
 

@@ -17,8 +17,9 @@ from fabric.cluster import NEVER, Cluster
 from fabric.network import NetworkLedger
 from fabric.presets import topology
 from fabric.routing import Routing
-from simcore.engine import Pacing, Simulation, play
+from simcore.engine import Simulation, play
 from simcore.rng import stream
+from simcore.rules import Pacing
 from simcore.vocabulary import QUANTUM
 from workloads.demands import Uniform
 from workloads.multiserver import MultiServer

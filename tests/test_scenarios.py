@@ -19,8 +19,8 @@ from scenarios.load import load_scenario, load_to_run, resolved, scenario_from, 
 from scenarios.plan import plan, points
 from scenarios.reference import json_schema, reference
 from scenarios.schema_workload import Generated, Trace
-from simcore.engine import Overflow
 from simcore.errors import ScenarioError
+from simcore.rules import Overflow
 from simcore.vocabulary import part
 
 ROOT = Path(__file__).parent.parent

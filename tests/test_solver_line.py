@@ -18,8 +18,9 @@ from fabric.ledger import Ledger
 from scenarios.batch import Batch
 from scenarios.load import scenario_from
 from simcore import rng
-from simcore.engine import Overflow, Simulation, play
+from simcore.engine import Simulation, play
 from simcore.errors import UserError
+from simcore.rules import Overflow
 from simcore.vocabulary import QUANTUM, Ints, Placement, Refusal, Request, View
 from tests.reference_agents import Room, feasible
 from tests.test_agents import view_of

@@ -16,8 +16,9 @@ from scenarios.batch import Batch
 from scenarios.engines import not_compiled
 from scenarios.load import scenario_from
 from simcore import rng
-from simcore.engine import Overflow, Simulation, play
+from simcore.engine import Simulation, play
 from simcore.errors import AgentError, InfeasiblePlacement, ScenarioError
+from simcore.rules import Overflow
 from simcore.vocabulary import Agent, Placement, Refusal, Request, View
 from tests.kinds import ON_ANY_SERVERS
 from tests.reference_engine import Case, Decide, Demand, Reference

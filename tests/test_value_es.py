@@ -18,9 +18,10 @@ from fabric.ledger import Ledger
 from fabric.numa_episodes import CompiledSimulation, Replay
 from scenarios.batch import Batch
 from scenarios.load import load_scenario, scenario_from
-from simcore.engine import Overflow, Simulation, play
+from simcore.engine import Simulation, play
 from simcore.errors import UserError
 from simcore.rng import stream
+from simcore.rules import Overflow
 from simcore.vocabulary import Compiled, Floats, Ints, View, Workload
 
 pytest.importorskip("safetensors")

@@ -13,9 +13,9 @@ from agents.world import World
 from fabric.ledger import Ledger
 from fabric.numa_episodes import CompiledSimulation, Replay, play_compiled
 from simcore.cores import usable_cpus
-from simcore.engine import Overflow
 from simcore.errors import UserError
 from simcore.rng import stream
+from simcore.rules import Overflow
 from simcore.vocabulary import Agent, Compiled, Floats, Ints
 
 TELLING = 0.02
