@@ -15,39 +15,35 @@ import gymnasium
 
 from agents.env import FabricEnv, FabricVector
 from agents.numa_env import NumaEnv, NumaVector
-from binwright.api import scenario as scenario_of
+from scenarios.load import loaded
 from scenarios.schema import Scenario
 from scenarios.worlds import build_world
 
 
 def fabric(scenario: str | Path | Scenario, overrides: Iterable[str] = (), **options: Any) -> FabricEnv:
     """`binwright/Fabric-v0`: `overrides` as `"workload.requests=32"`; see `FabricEnv` for the options."""
-    return FabricEnv(build_world(_loaded(scenario, overrides)), **options)
+    return FabricEnv(build_world(loaded(scenario, overrides)), **options)
 
 
 def fabric_vector(
     scenario: str | Path | Scenario, overrides: Iterable[str] = (), num_envs: int = 1, **options: Any
 ) -> FabricVector:
     """The same, many of them stepped together."""
-    return FabricVector(build_world(_loaded(scenario, overrides)), num_envs, **options)
+    return FabricVector(build_world(loaded(scenario, overrides)), num_envs, **options)
 
 
 def numa(scenario: str | Path | Scenario, overrides: Iterable[str] = (), **options: Any) -> NumaEnv:
     """`binwright/Numa-v0`: see `NumaEnv` for the options."""
-    loaded = _loaded(scenario, overrides)
-    return NumaEnv(build_world(loaded), prices=loaded.hourly, **options)
+    given = loaded(scenario, overrides)
+    return NumaEnv(build_world(given), prices=given.hourly, **options)
 
 
 def numa_vector(
     scenario: str | Path | Scenario, overrides: Iterable[str] = (), num_envs: int = 1, **options: Any
 ) -> NumaVector:
     """The same, many of them stepped together."""
-    loaded = _loaded(scenario, overrides)
-    return NumaVector(build_world(loaded), num_envs, prices=loaded.hourly, **options)
-
-
-def _loaded(scenario: str | Path | Scenario, overrides: Iterable[str]) -> Scenario:
-    return scenario if isinstance(scenario, Scenario) else scenario_of(scenario, *overrides)
+    given = loaded(scenario, overrides)
+    return NumaVector(build_world(given), num_envs, prices=given.hourly, **options)
 
 
 gymnasium.register(

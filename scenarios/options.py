@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import is_dataclass
 from inspect import Parameter, signature
 from typing import Any, get_type_hints
 
@@ -22,7 +23,8 @@ def check_options(kind: type, options: object, at: tuple[str | int, ...] = ()) -
     if not isinstance(options, Mapping):
         raise wrong("must be a mapping of options", f"Options: {', '.join(parameters) or 'none'}.", at)
     takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in signature(kind).parameters.values())
-    hints = get_type_hints(kind.__init__)  # type: ignore[misc]  # the class's own, not a subclass's
+    # A dataclass's constructor names types of other modules, too: those of the fields of the classes above.
+    hints = get_type_hints(kind if is_dataclass(kind) else kind.__init__)  # type: ignore[misc]  # not a subclass's
     found = {}
     for name, value in options.items():
         if name not in parameters and not takes_any:

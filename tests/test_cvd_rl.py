@@ -18,15 +18,13 @@ from agents.learned.cvd_rl.rule import cvd_rl, sizes
 from agents.learned.mlp import size_of, untrained
 from agents.learned.tensors import write
 from agents.ruled import drawn
-from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
 from fabric.numa_episodes import CompiledSimulation
-from scenarios.batch import Batch
-from scenarios.load import load_scenario
 from simcore.engine import Simulation, play
 from simcore.errors import UserError
 from simcore.rng import stream
-from simcore.vocabulary import Agent, Floats, Ints, View, Workload
+from simcore.vocabulary import Agent, Floats, Ints, View
+from tests.learning import busy, shipped
 from tests.reference_agents import Demand, Room, Where, after, feasible, remaining, sizes_lost
 
 pytest.importorskip("safetensors")
@@ -143,15 +141,6 @@ def test_draws_are_even_and_start_anew_with_a_seed() -> None:
     assert drawn(np.array([12346.0, 0.0])) != first[0]
 
 
-def busy(n: int, names: tuple[str, ...] = ("cpu", "mem"), nodes: int = 2) -> tuple[Workload, Cluster]:
-    rng = np.random.default_rng(5)
-    capacity = np.full((6, nodes, len(names)), 40)
-    above = (NEVER,) * (len(names) - 1) + (10,)
-    times = np.cumsum(rng.exponential(1, n)), rng.exponential(90, n)
-    requests = Workload(names, *times, rng.integers(1, 16, (n, len(names))), np.arange(n))
-    return requests, Cluster(names, capacity, above, capacity[0])
-
-
 def placements(agent: Agent, engine: bool) -> Ints:
     """Server and node of every request."""
     workload, cluster = busy(400)
@@ -227,8 +216,4 @@ def test_mistakes_in_options(options: dict[str, Any], said: str) -> None:
 
 @pytest.mark.parametrize("weights", ["huawei-10", "huawei-10-2", "huawei-10-3"])
 def test_the_shipped_weights_on_any_number_of_machines(weights: str, tmp_path: Path) -> None:
-    agents = f"agents=[{{cvd-rl: {{weights: {weights}}}}}]"
-    sets = [agents, "workload.requests=80", "cluster.servers=3", "replications=1"]
-    results = Batch(load_scenario("quickstart", sets), tmp_path / "out").run()
-    assert not len(results.failed), results.failed["error"][0]
-    assert results.runs["engine"].to_list() == ["compiled"]
+    shipped("cvd-rl", tmp_path, weights)

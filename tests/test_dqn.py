@@ -27,6 +27,7 @@ from scenarios.training import course_of, train
 from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.vocabulary import Compiled, Floats, Ints, View
+from tests.learning import going_on, in_use, shipped, trained
 from tests.reference_agents import feasible
 
 torch = pytest.importorskip("torch")
@@ -56,23 +57,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def small(agent: str = "cvd-rl", options: dict[str, Any] | None = None, **changed: Any) -> Scenario:
-    train = {"agent": {agent: SETTINGS[agent] | (options or {})}, "iterations": 4}
-    return scenario_from(
-        {
-            "name": "small",
-            "cluster": {"servers": 3, "nodes": 2, "node": {"cpu": 10, "mem": 10}, "spread_above": {"mem": 6}},
-            "workload": {
-                "requests": 300,
-                "arrivals": {"poisson": {"every": "1 s"}},
-                "flavours": [{"cpu": 1, "mem": 1}, {"cpu": 4, "mem": 8}, {"cpu": 8, "mem": 16}],
-                "lifetimes": {"exponential": {"mean": "8 s"}},
-            },
-            "overflow": "stop",
-            "agents": ["best-fit"],
-            "train": {**train, "validation": {"every": 2, "episodes": 3}},
-            **changed,
-        }
-    )
+    return scenario_from(trained({agent: SETTINGS[agent] | (options or {})}) | changed)
 
 
 def begun(agent: str = "cvd-rl", options: dict[str, Any] | None = None, **changed: Any) -> DQN:
@@ -130,7 +115,7 @@ def test_a_tape_that_is_full_ends_without_a_verdict() -> None:
 def test_the_network_says_what_the_kernel_does(ahead: bool, whole: bool) -> None:
     trainer = begun(options={"lookahead": ahead, "decomposition": whole})
     trainer.iterate(1)
-    memory, capacity = trainer._memory, trainer.view.capacity
+    memory, capacity = trainer._remembered, trainer.view.capacity
     numbers, how = trainer.rule(trainer._network, None).weights
     agreed = 0
     with torch.no_grad():
@@ -150,7 +135,7 @@ def test_the_network_says_what_the_kernel_does(ahead: bool, whole: bool) -> None
 def test_the_dueling_network_says_what_the_kernel_does() -> None:
     trainer = begun("sched-rl")
     trainer.iterate(1)
-    memory, capacity = trainer._memory, trainer.view.capacity
+    memory, capacity = trainer._remembered, trainer.view.capacity
     (numbers,) = trainer.rule(trainer._network, None).weights
     assert numbers.shape == (size_of(sched.sizes(capacity)),)
     with torch.no_grad():
@@ -182,7 +167,7 @@ def test_what_is_wanted_is_the_reward_and_what_the_target_says_of_the_next_choic
     trainer = begun(options={"reward": reward, "discount": 0.9})
     for iteration in range(1, 4):
         trainer.iterate(iteration)
-    memory = trainer._memory
+    memory = trainer._remembered
     rows = np.flatnonzero(memory.fate != tape.CUT)
     assert {tape.GOES_ON, tape.ENDS} == set(memory.fate[rows].tolist())
     rows = rows[-40:]
@@ -194,7 +179,7 @@ def test_what_is_wanted_is_the_reward_and_what_the_target_says_of_the_next_choic
             places = [place for place in memory.candidates[row + 1].tolist() if place >= 0]
             seen = trainer._seen(np.array([row + 1]), np.array([places]))
             with torch.no_grad():
-                own, other = (net(*seen)[0] for net in (trainer._network, trainer._target))
+                own, other = (net(*seen)[0] for net in (trainer._network, trainer._copy))
             later = float(other[int(own.argmax())])
         assert found == pytest.approx(0.1 * earned + 0.9 * later, abs=1e-6)
 
@@ -209,30 +194,9 @@ def test_networks_go_into_numbers_and_back() -> None:
 
 @pytest.mark.parametrize("agent", SETTINGS)
 def test_training_goes_on_exactly_and_its_weights_are_used(agent: str, tmp_path: Path) -> None:
-    whole = train(small(agent), tmp_path / "whole")
-    seen: list[dict[str, Any]] = []
-
-    def interrupt(row: dict[str, Any]) -> None:
-        seen.append(row)
-        if len(seen) == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train(small(agent), tmp_path / "parts", watch=interrupt)
-    again = train(small(agent), tmp_path / "parts")
-    kept = [name for name in whole.columns if "seconds" not in name]
-    assert whole.select(kept).equals(again.select(kept))
-    assert whole.filter(pl.col("split") == "train")["loss"].is_finite().all()
-    for file in ("best", "state"):
-        one, other = (read(tmp_path / name / "seed-0" / f"{file}.safetensors")[0] for name in ("whole", "parts"))
-        assert one.keys() == other.keys()
-        assert all(np.array_equal(one[name], other[name]) for name in one)
-    path = str(tmp_path / "whole" / "seed-0" / "best.safetensors")
-    used = small(agent, agents=["best-fit", {agent: {"path": path}}])
-    results = [Batch(used, tmp_path / engine).run(engine=engine) for engine in ("compiled", "simpy")]
-    assert not len(results[0].failed), results[0].failed["error"][0]
-    same = [column for column in results[0].runs.columns if column not in ("engine", "seconds", "decision_us")]
-    assert results[0].runs[same].equals(results[1].runs[same])
+    log = going_on(trained({agent: SETTINGS[agent]}), tmp_path)
+    assert log.filter(pl.col("split") == "train")["loss"].is_finite().all()
+    in_use(agent, tmp_path, servers=3)
 
 
 def test_a_loss_that_is_no_number_keeps_the_last_good_checkpoint(
@@ -345,9 +309,6 @@ def test_servers_that_are_not_alike_are_refused() -> None:
 
 @pytest.mark.parametrize("weights", ["huawei-10", "huawei-10-2", "huawei-10-3"])
 def test_the_shipped_weights_of_sched_rl_on_ten_machines(weights: str, tmp_path: Path) -> None:
-    agents = f"agents=[{{sched-rl: {{weights: {weights}}}}}]"
-    sets = [agents, "workload.requests=80", "cluster.servers=10", "replications=1"]
-    results = Batch(load_scenario("quickstart", sets), tmp_path / "out").run()
-    assert not len(results.failed), results.failed["error"][0]
+    shipped("sched-rl", tmp_path, weights, servers=10)
     with pytest.raises(UserError, match="for 10 servers, and there are 11"):
-        Batch(load_scenario("quickstart", [*sets, "cluster.servers=11"]), tmp_path / "more").run()
+        shipped("sched-rl", tmp_path / "more", weights, servers=11)

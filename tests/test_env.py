@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from agents.env import FabricEnv, FabricVector
 from agents.observation import edge_index
 from binwright.environments import fabric, fabric_vector
+from fabric.episodes import Episodes
 from fabric.graph import Graph, build
 from fabric.network import NetworkView
 from scenarios.build import build_ledger, build_pacing, build_workload
@@ -110,6 +111,7 @@ def test_what_is_observed(seed: int, steps: int) -> None:
     observation, _ = env.reset(seed=seed)
     rng, over = np.random.default_rng(seed), False
     episodes = env._face.episodes
+    assert isinstance(episodes, Episodes)
     for _ in range(steps):
         observation, _, over, _, _ = env.step(rng.choice(np.flatnonzero(observation["mask"])))
         if over:

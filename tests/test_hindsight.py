@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,20 +13,22 @@ from agents.heuristics.internal import internal
 from agents.learned.hindsight.agent import Hindsight
 from agents.learned.hindsight.lessons import Lesson, inputs_of, lesson_of, places_of, terms_of
 from agents.learned.hindsight.trainer import HindsightTrainer
-from agents.learned.tensors import read
 from agents.learned.value_es.value import SIZE, TERMS, worth
 from fabric.ledger import Ledger
 from fabric.numa_episodes import CompiledSimulation, Offer, Replay
-from scenarios.batch import Batch
-from scenarios.load import load_scenario, scenario_from
+from scenarios.load import scenario_from
+from scenarios.training import course_of, train
 from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.rules import Overflow
 from simcore.vocabulary import Compiled, Floats
-from tests.test_value_es import busy, gains, small
+from tests.learning import busy, going_on, in_use, shipped, trained
+from tests.test_value_es import gains
 
 pytest.importorskip("safetensors")
+
+LITTLE: dict[str, Any] = {"episodes": 20, "pool": 40, "plans": 6, "warm": [0.0, 0.2]}
 
 
 def valued(inputs: Floats, weights: Floats) -> float:
@@ -89,9 +92,7 @@ def test_places_are_those_of_the_rule() -> None:
 
 def test_the_loss_is_what_the_choices_lose() -> None:
     pytest.importorskip("torch")
-    from scenarios.training import course_of
-
-    course = course_of(scenario_from(learning()))
+    course = course_of(scenario_from(trained({"hindsight": LITTLE})))
     trainer = HindsightTrainer(pool=40, plans=2, warm=(0.0, 0.2), temperature=0.5)
     trainer.begin(course.training, course.validation, 0, "cpu")
     rng = np.random.default_rng(0)
@@ -109,37 +110,17 @@ def test_the_loss_is_what_the_choices_lose() -> None:
     assert terms_of(before).shape == (5, TERMS)
 
 
-def learning(**changed: object) -> dict[str, object]:
-    agent = {"hindsight": {"episodes": 4, "pool": 40, "plans": 6, "warm": [0.0, 0.2]}}
-    return small(train={"agent": agent, "iterations": 4, "validation": {"every": 2, "episodes": 3}} | changed)
-
-
 def test_training_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    from scenarios.training import train
-
-    whole = train(scenario_from(learning()), tmp_path / "whole")
-    train(scenario_from(learning(iterations=2)), tmp_path / "half")
-    again = train(scenario_from(learning()), tmp_path / "half")
-    kept = [name for name in whole.columns if "seconds" not in name]
-    assert whole.select(kept).equals(again.select(kept))
-    assert whole["planned"].drop_nulls().ge(whole["placed"].drop_nulls()).all()
-    one, other = (read(tmp_path / name / "seed-0" / "state.safetensors")[0] for name in ("whole", "half"))
-    for name, array in one.items():
-        np.testing.assert_array_equal(array, other[name])
-    path = str(tmp_path / "whole" / "seed-0" / "best.safetensors")
-    more = small(agents=["best-fit", {"hindsight": {"path": path}}], cluster=small()["cluster"] | {"servers": 5})
-    results = Batch(scenario_from(more), tmp_path / "out").run(engine="compiled")
-    assert not len(results.failed), results.failed["error"][0]
+    log = going_on(trained({"hindsight": LITTLE}, seed=1), tmp_path)
+    assert log["planned"].drop_nulls().ge(log["placed"].drop_nulls()).all()
+    assert log.filter(step=2)["lessons"][0] > 0, "Adam has something to remember when it is interrupted"
+    in_use("hindsight", tmp_path)
 
 
 def test_losses_that_are_no_numbers_end_it(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from scenarios.training import train
-
-    wild = {"hindsight": {"episodes": 20, "pool": 40, "plans": 6, "warm": [0.0], "rate": 1e308}}
     with pytest.raises(UserError, match="went astray"):
-        train(scenario_from(learning(agent=wild)), tmp_path / "out")
+        train(scenario_from(trained({"hindsight": LITTLE | {"rate": 1e308}}, seed=1)), tmp_path / "out")
 
 
 def test_weights_of_another_agent_are_refused() -> None:
@@ -149,7 +130,4 @@ def test_weights_of_another_agent_are_refused() -> None:
 
 
 def test_the_shipped_weights_on_any_number_of_machines(tmp_path: Path) -> None:
-    sets = ["agents=[hindsight]", "workload.requests=80", "cluster.servers=3", "replications=1"]
-    results = Batch(load_scenario("quickstart", sets), tmp_path / "out").run()
-    assert results.runs["status"].to_list() == ["done"]
-    assert results.runs["engine"].to_list() == ["compiled"]
+    shipped("hindsight", tmp_path)

@@ -18,7 +18,7 @@ STRANGERS = ("agents.heuristics", "agents.learned", "agents.solver")
 """Never import one another."""
 ONLY_IN = {
     "torch": ("agents.learned",),
-    "gymnasium": ("agents.env", "agents.numa_env", "binwright.environments"),
+    "gymnasium": ("agents.env", "agents.numa_env", "agents.stepping", "binwright.environments"),
     "pyopencl": ("agents.solver",),
     "lark": ("agents.solver.parse",),
     "matplotlib": ("analysis",),

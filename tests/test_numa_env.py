@@ -119,6 +119,18 @@ def test_what_the_mask_forbids_refuses_the_request() -> None:
         env.step(0)
 
 
+def test_an_episode_of_requests_that_fit_nowhere_ends_at_once() -> None:
+    workload = small().dump()["workload"] | {"flavours": [{"cpu": 30, "mem": 1}]}
+    env = gymnasium.make(NAME, scenario=small(workload=workload)).unwrapped
+    seen, info = env.reset(seed=0)
+    assert not seen["mask"].any()
+    assert not info["placed"]
+    _, reward, over, _, _ = env.step(0)
+    assert (reward, over) == (0.0, True)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(0)
+
+
 def test_many_are_as_one_each_and_begin_anew() -> None:
     many = gymnasium.make_vec(NAME, 3, scenario=small())
     ones = [gymnasium.make(NAME, scenario=small()).unwrapped for _ in range(3)]

@@ -25,17 +25,17 @@ from agents.learned.padrl.network import (
     padrl_sampled,
     rows_of,
 )
-from agents.learned.tensors import Tensors, read, write
+from agents.learned.tensors import Tensors, write
 from fabric.ledger import Ledger
 from fabric.numa_episodes import CompiledSimulation, Replay
-from scenarios.batch import Batch
-from scenarios.load import load_scenario, scenario_from
+from scenarios.load import scenario_from
+from scenarios.training import train
 from simcore.engine import Simulation, play
 from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.rules import Overflow
 from simcore.vocabulary import Compiled, Floats, Ints
-from tests.test_value_es import busy, small
+from tests.learning import busy, going_on, in_use, shipped, trained
 
 pytest.importorskip("safetensors")
 
@@ -170,7 +170,7 @@ def test_compiled_and_step_by_step_it_is_the_same(tmp_path: Path) -> None:
         ({"resources": ["cpu", "gpu"]}, "another resources: cpu, gpu instead of cpu, mem"),
         ({"agent": "nara"}, "another agent: nara instead of padrl"),
         ({"sizes": [8, 6, 32]}, "another sizes"),
-        ({}, "not the weights of these networks"),
+        ({}, "not the weights of this network"),
     ],
 )
 def test_weights_of_something_else_are_refused(changed: dict[str, Any], said: str, tmp_path: Path) -> None:
@@ -185,57 +185,36 @@ def test_other_servers_are_refused() -> None:
         PADRL().start(Ledger(busy(1, ("cpu",), 2)[1]).view, stream(0, "agent"))
 
 
-LITTLE = {"lessons": 2, "sequences": 2, "episodes": 2, "plays": 2, "decisions": 64, "minibatch": 32, "pool": 40}
-
-
-def learning(**changed: Any) -> dict[str, Any]:
-    train = {
-        "agent": {"padrl": LITTLE | {"warm": [0.0, 0.2]}},
-        "iterations": 4,
-        "validation": {"every": 2, "episodes": 3},
-    }
-    return small(train=train | changed)
+LITTLE: dict[str, Any] = {
+    "lessons": 2,
+    "sequences": 2,
+    "episodes": 2,
+    "plays": 2,
+    "decisions": 64,
+    "minibatch": 32,
+    "pool": 40,
+    "warm": [0.0, 0.2],
+}
 
 
 def test_training_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    from scenarios.training import train
-
-    whole = train(scenario_from(learning()), tmp_path / "whole")
-    train(scenario_from(learning(iterations=3)), tmp_path / "half")
-    again = train(scenario_from(learning()), tmp_path / "half")
-    kept = [name for name in whole.columns if "seconds" not in name]
-    last = whole.filter(step=4).select(kept)
-    assert last.equals(again.filter(step=4).select(last.columns))
-    one, other = (read(tmp_path / name / "seed-0" / "state.safetensors")[0] for name in ("whole", "half"))
-    for name, array in one.items():
-        np.testing.assert_array_equal(array, other[name])
-    path = str(tmp_path / "whole" / "seed-0" / "best.safetensors")
-    more = small(agents=["best-fit", {"padrl": {"path": path}}], cluster=small()["cluster"] | {"servers": 5})
-    results = Batch(scenario_from(more), tmp_path / "out").run(engine="compiled")
-    assert not len(results.failed), results.failed["error"][0]
+    log = going_on(trained({"padrl": LITTLE}), tmp_path, rows=4)
+    assert log.filter(step=3)["kl"].is_finite().all(), "the third iteration, after which it is interrupted, is of PPO"
+    in_use("padrl", tmp_path)
 
 
 def test_losses_that_are_no_numbers_end_it(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from scenarios.training import train
-
-    wild = learning(agent={"padrl": LITTLE | {"warm": [0.0], "learning": 1e300}})
     with pytest.raises(UserError, match="went astray"):
-        train(scenario_from(wild), tmp_path / "out")
+        train(scenario_from(trained({"padrl": LITTLE | {"learning": 1e300}})), tmp_path / "out")
 
 
 def test_too_few_requests_to_forecast(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from scenarios.training import train
-
-    short = learning(episodes={"workload.requests": AHEAD})
+    short = trained({"padrl": LITTLE}, episodes={"workload.requests": AHEAD})
     with pytest.raises(UserError, match="nothing to forecast"):
         train(scenario_from(short), tmp_path / "out")
 
 
 def test_the_shipped_weights_on_any_number_of_machines(tmp_path: Path) -> None:
-    sets = ["agents=[padrl]", "workload.requests=80", "cluster.servers=3", "replications=1"]
-    results = Batch(load_scenario("quickstart", sets), tmp_path / "out").run()
-    assert results.runs["status"].to_list() == ["done"]
-    assert results.runs["engine"].to_list() == ["compiled"]
+    shipped("padrl", tmp_path)

@@ -17,7 +17,7 @@ from fabric.ledger import Ledger
 from scenarios.load import scenario_from
 from scenarios.worlds import build_world
 from simcore.errors import UserError
-from tests.test_value_es import small
+from tests.learning import small, trained
 
 pytest.importorskip("safetensors")
 
@@ -40,8 +40,7 @@ def test_an_agent_that_is_not_compiled_is_told(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     from scenarios.training import train
 
-    asked = small()
-    asked["train"]["agent"]["value-es"]["against"] = "random"
+    asked = trained({"value-es": {"against": "random"}})
     with pytest.raises(UserError, match="is no agent for compiled episodes"):
         train(scenario_from(asked), tmp_path)
     assert not list(tmp_path.rglob("*.safetensors"))

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.learned.tensors import read, write
+from agents.learned.tensors import write
 from agents.learned.value_es.agent import ValueES
 from agents.learned.value_es.value import HIDDEN, KNOWN, SIZE, TERMS, value_es
-from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
 from fabric.numa_episodes import CompiledSimulation, Replay
-from scenarios.batch import Batch
-from scenarios.load import load_scenario, scenario_from
+from scenarios.load import scenario_from
+from scenarios.training import train
 from simcore.engine import Simulation, play
 from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.rules import Overflow
-from simcore.vocabulary import Compiled, Floats, Ints, View, Workload
+from simcore.vocabulary import Compiled, Floats, Ints, View
+from tests.learning import busy, going_on, in_use, shipped, trained
 
 pytest.importorskip("safetensors")
 
@@ -78,15 +78,6 @@ def test_it_is_where_the_machine_keeps_most_worth(seed: int, spread: bool, netwo
 def test_of_equal_places_it_is_the_first() -> None:
     free = np.full((3, 2, 2), 40)
     assert value_es(free, free.copy(), (2, 2), False, np.zeros(SIZE)) == 0
-
-
-def busy(n: int, names: tuple[str, ...] = ("cpu", "mem"), nodes: int = 2) -> tuple[Workload, Cluster]:
-    rng = np.random.default_rng(5)
-    capacity = np.full((6, nodes, len(names)), 40)
-    above = (NEVER,) * (len(names) - 1) + (10,)
-    times = np.cumsum(rng.exponential(1, n)), rng.exponential(90, n)
-    requests = Workload(names, *times, rng.integers(1, 16, (n, len(names))), np.arange(n))
-    return requests, Cluster(names, capacity, above, capacity[0])
 
 
 def test_a_replay_is_the_run_again_and_again() -> None:
@@ -153,56 +144,20 @@ def test_unknown_weights() -> None:
         ValueES("huawei-11")
 
 
-def small(**changed: Any) -> dict[str, Any]:
-    return {
-        "name": "small",
-        "cluster": {"servers": 3, "nodes": 2, "node": {"cpu": 10, "mem": 10}, "spread_above": {"mem": 6}},
-        "workload": {
-            "requests": 300,
-            "arrivals": {"poisson": {"every": "1 s"}},
-            "flavours": [{"cpu": 1, "mem": 1}, {"cpu": 4, "mem": 8}, {"cpu": 8, "mem": 16}],
-            "lifetimes": {"exponential": {"mean": "8 s"}},
-        },
-        "overflow": "stop",
-        "agents": ["best-fit"],
-        "train": {
-            "agent": {"value-es": {"pairs": 2, "episodes": 2, "warm": [0.0, 0.2]}},
-            "iterations": 4,
-            "validation": {"every": 2, "episodes": 3},
-        },
-    } | changed
+LITTLE = {"value-es": {"pairs": 2, "episodes": 2, "warm": [0.0, 0.2]}}
 
 
 def test_training_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    from scenarios.training import train
-
-    whole = train(scenario_from(small()), tmp_path / "whole")
-    halved = small()
-    halved["train"] = {**halved["train"], "iterations": 2}
-    train(scenario_from(halved), tmp_path / "half")
-    again = train(scenario_from(small()), tmp_path / "half")
-    kept = [name for name in whole.columns if "seconds" not in name]
-    assert whole.select(kept).equals(again.select(kept))
-    one, other = (read(tmp_path / name / "seed-0" / "best.safetensors")[0]["weights"] for name in ("whole", "half"))
-    np.testing.assert_array_equal(one, other)
-    path = str(tmp_path / "whole" / "seed-0" / "best.safetensors")
-    more = small(agents=["best-fit", {"value-es": {"path": path}}], cluster=small()["cluster"] | {"servers": 5})
-    results = Batch(scenario_from(more), tmp_path / "out").run(engine="compiled")
-    assert not len(results.failed), results.failed["error"][0]
+    going_on(trained(LITTLE), tmp_path)
+    in_use("value-es", tmp_path)
 
 
 @pytest.mark.parametrize("changed", [{"overflow": "wait"}, {"pacing": {"step": "1 s"}}])
 def test_what_it_does_not_learn_with(changed: dict[str, Any], tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from scenarios.training import train
-
     with pytest.raises(UserError, match="does not learn with it"):
-        train(scenario_from(small(**changed)), tmp_path / "out")
+        train(scenario_from(trained(LITTLE) | changed), tmp_path / "out")
 
 
 def test_the_shipped_weights_on_any_number_of_machines(tmp_path: Path) -> None:
-    sets = ["agents=[value-es]", "workload.requests=80", "cluster.servers=3", "replications=1"]
-    results = Batch(load_scenario("quickstart", sets), tmp_path / "out").run()
-    assert results.runs["status"].to_list() == ["done"]
-    assert results.runs["engine"].to_list() == ["compiled"]
+    shipped("value-es", tmp_path)

@@ -36,11 +36,7 @@ class Choosing(Agent):
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Make room to work in."""
-        if not isinstance(view, NetworkView):
-            raise UserError(
-                f"{type(self).__name__} takes servers from a network, and this cluster has none",
-                remedy="Give the cluster a network, or take another agent, such as best-fit.",
-            )
+        view = network_of(self, view)
         servers, nodes, resources = view.capacity.shape
         topology, routes = view.topology, view.routing.routes
         self.room = room = filling(view.routing, nodes, resources)
@@ -83,6 +79,16 @@ class Choosing(Agent):
         return self._choose(
             routes, view.link_free, tiers, view.free, self.room, server, request.bandwidth, view.weighted
         )
+
+
+def network_of(agent: Agent, view: View) -> NetworkView:
+    """The view as that of a network, or a `UserError`."""
+    if not isinstance(view, NetworkView):
+        raise UserError(
+            f"{type(agent).__name__} takes servers from a network, and this cluster has none",
+            remedy="Give the cluster a network, or take another agent, such as best-fit.",
+        )
+    return view
 
 
 def provisioned(view: NetworkView, room: Filling) -> Provisioned:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -11,14 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.learned import tape
-from agents.learned.rollouts import HeldOut, check_worlds, replays_of
+from agents.learned.adam import averages, finite, put_averages
+from agents.learned.numa_trainer import NumaTrainer
+from agents.learned.rollouts import replays_of
 from agents.learned.tape import Decisions
 from agents.learned.tensors import Tensors, extra
-from agents.learned.trainer import TRAINING, Trainer
 from agents.world import World
 from simcore.errors import UserError
 from simcore.rng import stream
-from simcore.vocabulary import Compiled, Floats, Ints, View
+from simcore.vocabulary import Compiled, Floats, Ints
 
 Tensor: TypeAlias = Any
 """torch.Tensor; torch is imported by those who train only."""
@@ -27,7 +29,8 @@ ROWS = 10_000
 """Decisions of an episode that are learned from, at most."""
 
 
-class DQN(Trainer):
+@dataclass
+class DQN(NumaTrainer):
     """An iteration plays `episodes` of a `pool` of so many, each the requests of a seed from a share of `warm` on (of
     the first resource, filled by Best-Fit), and learns from `updates` batches of the last `memory` decisions, with Adam
     at `rate`.
@@ -38,35 +41,20 @@ class DQN(Trainer):
     `target` updates; errors count by Huber's loss. What is validated is the greedy choice, paired with `against`.
     """
 
-    score = "gain"
-    agent: str
+    episodes: int = 5
+    updates: int = 16
+    batch: int = 128
+    memory: int = 50_000
+    rate: float = 5e-4
+    discount: float = 0.99
+    reward: Reward = "one"
+    explore: float = 0.05
+    annealed: int = 300
+    target: int = 100
 
-    def __init__(
-        self,
-        episodes: int = 5,
-        pool: int = 250,
-        warm: tuple[float, ...] = (0.0, 0.3, 0.5),
-        updates: int = 16,
-        batch: int = 128,
-        memory: int = 50_000,
-        rate: float = 5e-4,
-        discount: float = 0.99,
-        reward: Reward = "one",
-        explore: float = 0.05,
-        annealed: int = 300,
-        target: int = 100,
-        against: str = "best-fit",
-    ) -> None:
-        if reward not in get_args(Reward):
-            raise UserError("no such reward", key="reward", value=reward, remedy="Give one or delta.")
-        self._count, self._size, self._warm, self._most = episodes, pool, warm, memory
-        self._updates, self._batch = updates, batch
-        self._rate, self._discount, self._reward = rate, discount, reward
-        self._explore, self._annealed, self._every, self._against = explore, annealed, target, against
-
-    @abstractmethod
-    def check(self, view: View) -> None:
-        """Refuse servers that the agent is not for."""
+    def __post_init__(self) -> None:
+        if self.reward not in get_args(Reward):
+            raise UserError("no such reward", key="reward", value=self.reward, remedy="Give one or delta.")
 
     @abstractmethod
     def make(self, rng: np.random.Generator) -> tuple[Callable[[], Any], Floats]:
@@ -94,25 +82,19 @@ class DQN(Trainer):
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Make the networks, the optimiser and an empty memory."""
-        self._torch, self._device, self._seed = extra("torch"), device, seed
-        check_worlds(self.agent, training, validation)
-        self._training = training
-        self.view = training.ledger().view
-        for world in (training, validation):
-            self.check(world.ledger().view)
-        self._held_out = HeldOut(validation, self._warm, self._against)
+        super().begin(training, validation, seed, device)
+        self._torch, self._device = extra("torch"), device
         make, numbers = self.make(stream(seed, "train", "weights"))
-        self._network, self._target = (make().to(device) for _ in range(2))
-        for network in (self._network, self._target):
+        self._network, self._copy = (make().to(device) for _ in range(2))
+        for network in (self._network, self._copy):
             self.put(network, numbers)
-        self._optimiser = self._torch.optim.Adam(self._network.parameters(), lr=self._rate, fused=True)
+        self._optimiser = self._torch.optim.Adam(self._network.parameters(), lr=self.rate, fused=True)
         self._tape = tape.blank(ROWS, self.slots(), self.view.capacity)
-        self._memory = tape.read(self._wound(1.0, 0), self.view.capacity)
+        self._remembered = tape.read(self._wound(1.0, 0), self.view.capacity)
         self._learned = 0
-        seeds = TRAINING + stream(seed, "train", "episodes").integers(2**40, size=self._size)
-        shares = [self._warm[number % len(self._warm)] for number in range(self._size)]
-        self._pool = [
-            replays_of(training, [one], [share])[0] for one, share in zip(seeds.tolist(), shares, strict=True)
+        shares = [self.warm[number % len(self.warm)] for number in range(self.pool)]
+        self._replays = [
+            replays_of(training, [one], [share])[0] for one, share in zip(self._seeds.tolist(), shares, strict=True)
         ]
 
     def _wound(self, epsilon: float, seed: int) -> Floats:
@@ -122,20 +104,20 @@ class DQN(Trainer):
     def iterate(self, iteration: int) -> dict[str, float]:
         """Play some episodes, learn from what is remembered."""
         rng = stream(self._seed, "train", iteration)
-        epsilon = max(self._explore, 1 - (1 - self._explore) * iteration / self._annealed)
-        placed, played, start = 0, [self._memory], perf_counter()
-        for _ in range(self._count):
+        epsilon = max(self.explore, 1 - (1 - self.explore) * iteration / self.annealed)
+        placed, played, start = 0, [self._remembered], perf_counter()
+        for _ in range(self.episodes):
             recorded = self._wound(epsilon, int(rng.integers(2**53)))
-            placed += self._pool[int(rng.integers(self._size))].placed(self.rule(self._network, recorded))
+            placed += self._replays[int(rng.integers(self.pool))].placed(self.rule(self._network, recorded))
             played.append(tape.read(recorded, self.view.capacity))
         # New arrays every time: what a checkpoint holds is never written to.
-        self._memory = Decisions(*(np.concatenate(parts)[-self._most :] for parts in zip(*played, strict=True)))
+        self._remembered = Decisions(*(np.concatenate(parts)[-self.memory :] for parts in zip(*played, strict=True)))
         halfway = perf_counter()
         loss, value = self._learn(rng)
-        if not all(bool(self._torch.isfinite(part).all()) for part in self._network.parameters()):
+        if not finite(self._network.parameters()):
             loss = float("nan")  # the last update may have led there, after a loss that was a number
         return {
-            "placed": placed / self._count,
+            "placed": placed / self.episodes,
             "loss": loss,
             "value": value,
             "epsilon": epsilon,
@@ -147,7 +129,7 @@ class DQN(Trainer):
     def _learn(self, rng: np.random.Generator) -> tuple[float, float]:
         """Several updates; returns the mean loss and the mean value of what was chosen."""
         torch = self._torch
-        known = np.flatnonzero(self._memory.fate != tape.CUT)
+        known = np.flatnonzero(self._remembered.fate != tape.CUT)
         if not len(known):
             raise UserError(
                 "there is nothing to learn: no episode had two decisions",
@@ -155,25 +137,25 @@ class DQN(Trainer):
                 remedy="Give more requests, or more servers.",
             )
         losses, values = [], []
-        for _ in range(self._updates):
-            rows = known[rng.integers(len(known), size=self._batch)]
+        for _ in range(self.updates):
+            rows = known[rng.integers(len(known), size=self.batch)]
             wanted = self._wanted(rows)
-            chosen = self._memory.code[rows].astype(np.int64)[:, None]
+            chosen = self._remembered.code[rows].astype(np.int64)[:, None]
             value = self._network(*self._seen(rows, chosen))[:, 0]
             loss = torch.nn.functional.smooth_l1_loss(value, wanted)
             self._optimiser.zero_grad()
             loss.backward()
             self._optimiser.step()
             self._learned += 1
-            if self._learned % self._every == 0:
-                self._target.load_state_dict(self._network.state_dict())
+            if self._learned % self.target == 0:
+                self._copy.load_state_dict(self._network.state_dict())
             losses.append(float(loss.detach()))
             values.append(float(value.detach().mean()))
         return float(np.mean(losses)), float(np.mean(values))
 
     def _wanted(self, rows: Ints) -> Tensor:
         """What choices should be worth: the reward, and the target's value of what the network would choose next."""
-        torch, memory = self._torch, self._memory
+        torch, memory = self._torch, self._remembered
         goes_on = memory.fate[rows] == tape.GOES_ON
         after = np.where(goes_on, rows + 1, rows)
         listed = memory.candidates[after].astype(np.int64)
@@ -181,39 +163,33 @@ class DQN(Trainer):
             values = self._network(*self._seen(after, np.maximum(listed, 0))).cpu().numpy()
             best = np.where(listed < 0, -np.inf, values).argmax(axis=1)
             best_codes = np.take_along_axis(listed, best[:, None], axis=1)
-            later = self._target(*self._seen(after, best_codes))[:, 0].cpu().numpy()
+            later = self._copy(*self._seen(after, best_codes))[:, 0].cpu().numpy()
         earned: Any = np.ones(len(rows))
-        if self._reward == "delta":
+        if self.reward == "delta":
             capacity = self.view.capacity[:, :, 0]
             earned = memory.demand[rows, 0] * (len(capacity) / capacity.sum())
-        wanted = (1 - self._discount) * earned + self._discount * goes_on * later
+        wanted = (1 - self.discount) * earned + self.discount * goes_on * later
         return torch.from_numpy(wanted.astype(np.float32)).to(self._device)
 
     def _seen(self, rows: Ints, codes: Ints) -> list[Tensor]:
-        decisions = Decisions._make(column[rows] for column in self._memory)
+        decisions = Decisions._make(column[rows] for column in self._remembered)
         return [self._torch.from_numpy(array).to(self._device) for array in self.inputs(decisions, codes)]
 
-    def validate(self, seeds: Sequence[int]) -> dict[str, float]:
-        """How much more is placed than by `against`."""
-        return self._held_out.gains(self.rule(self._network, None), seeds)
+    def used(self) -> Compiled:
+        """The greedy choice."""
+        return self.rule(self._network, None)
 
     def save(self) -> tuple[Tensors, dict[str, Any]]:
         """Both networks, the optimiser's averages, and the memory."""
-        tensors = {"network": self.taken(self._network), "target": self.taken(self._target)}
-        for number, state in self._optimiser.state_dict()["state"].items():
-            tensors |= {f"adam.{number}.{name}": value.cpu().numpy().copy() for name, value in state.items()}
-        tensors |= {f"memory.{name}": array for name, array in self._memory._asdict().items()}
+        tensors = {"network": self.taken(self._network), "target": self.taken(self._copy)}
+        tensors |= averages(self._optimiser)
+        tensors |= {f"memory.{name}": array for name, array in self._remembered._asdict().items()}
         return tensors, {"learned": self._learned}
 
     def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
         """What `save` gave."""
         self.put(self._network, tensors["network"])
-        self.put(self._target, tensors["target"])
-        adam: dict[int, dict[str, Any]] = {}
-        for key, array in tensors.items():
-            if key.startswith("adam."):
-                _, number, name = key.split(".")
-                adam.setdefault(int(number), {})[name] = self._torch.from_numpy(array.copy())
-        self._optimiser.load_state_dict({**self._optimiser.state_dict(), "state": adam})
-        self._memory = Decisions(*(tensors[f"memory.{name}"] for name in Decisions._fields))
+        self.put(self._copy, tensors["target"])
+        put_averages(self._optimiser, tensors)
+        self._remembered = Decisions(*(tensors[f"memory.{name}"] for name in Decisions._fields))
         self._learned = notes["learned"]

@@ -30,6 +30,11 @@ def check_worlds(agent: str, *worlds: World) -> None:
             raise UserError(f"{agent} does not learn with it", key="overflow", remedy=remedy)
 
 
+def rules_of(names: Sequence[str]) -> list[Compiled]:
+    """Of these agents, each of which is compiled."""
+    return [AGENTS.load(name)().compiled for name in names]
+
+
 def replays_of(world: World, seeds: Sequence[int], warm: Sequence[float]) -> list[Replay]:
     """The requests of every seed from every share `warm` of the first resource on, filled by Best-Fit."""
     found = []

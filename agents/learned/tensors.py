@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -54,18 +54,23 @@ def read(file: Path) -> tuple[Tensors, dict[str, Any]]:
     raise UserError(problem, file=file, remedy="Give a .safetensors file that `binwright train` wrote.")
 
 
-def find(agent: str, weights: str, path: str | None) -> Path:
-    """The file of an agent's weights: `path` if there is one, or else the shipped ones of that name."""
+def find(agent: str, weights: str, path: str | None, controls: Iterable[str] = ()) -> Path:
+    """The file of an agent's weights: `path` if there is one, or else the shipped ones of that name.
+
+    The agent knows `controls` by name, too, and asks here for what is none of them.
+    """
     if path is not None:
         return Path(path)
     known = {file.stem.removeprefix(f"{agent}-"): file for file in SHIPPED.glob(f"{agent}-*.safetensors")}
     if weights not in known:
-        raise UserError("no weights of that name", key="weights", value=weights, remedy=suggest(weights, known))
+        remedy = suggest(weights, [*known, *controls])
+        raise UserError("no weights of that name", key="weights", value=weights, remedy=remedy)
     return known[weights]
 
 
-def fits(file: Path, notes: Mapping[str, Any], **wanted: Any) -> None:
-    """Refuse weights whose notes say something else than what is wanted of them."""
+def fitting(file: Path, shapes: Mapping[str, tuple[int, ...]], wanted: Mapping[str, Any]) -> Tensors:
+    """The weights of these `shapes` in a file; it is refused if its notes say something else than what is wanted."""
+    tensors, notes = read(file)
     for key, value in wanted.items():
         if notes.get(key) != value:
             raise UserError(
@@ -73,6 +78,10 @@ def fits(file: Path, notes: Mapping[str, Any], **wanted: Any) -> None:
                 file=file,
                 remedy="Take other weights, or train some on such a cluster: `binwright train`.",
             )
+    found = {name: tensors[name] for name in shapes if name in tensors}
+    if {name: array.shape for name, array in found.items()} != shapes:
+        raise UserError("not the weights of this network", file=file, remedy="Train some: `binwright train`.")
+    return found
 
 
 def _said(value: object) -> str:

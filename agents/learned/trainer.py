@@ -15,7 +15,7 @@ TRAINING = 2**40
 
 
 class Trainer(ABC):
-    """Trains one agent. Constructor arguments are the settings of the YAML.
+    """Trains one agent. Constructor arguments are the settings of the YAML; ours are the fields of dataclasses.
 
     What happens in iteration n depends on the seed, on n, and on what `save` saves: nothing else is needed to go on.
     """

@@ -13,7 +13,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, TypeAlias
 
-from agents.learned.tensors import extra, read, write
+from agents.learned.tensors import Tensors, extra, read, write
 from agents.learned.trainer import Trainer
 from agents.world import World
 from simcore.errors import UserError
@@ -52,9 +52,8 @@ class Training:
         """Iterations done."""
         self._best: float | None = None
         self._seconds = self._cpu = 0.0
-        extra("torch").set_num_threads(course.threads)
+        self._before: tuple[Tensors, dict[str, Any]] | None = None
         self.trainer = course.trainer()
-        self.trainer.begin(course.training, course.validation, seed, course.device)
         if self._state.exists():
             self._resume()
 
@@ -75,7 +74,7 @@ class Training:
                 file=self._state,
                 remedy="Give --fresh to begin again, or name another folder with --out.",
             )
-        self.trainer.load(tensors, notes["trainer"])
+        self._before = tensors, notes["trainer"]
         self.step, self._best = notes["step"], notes["best"]
         self._seconds, self._cpu = notes["seconds"], notes["cpu_seconds"]
         # A log may be ahead of the checkpoint, never behind.
@@ -84,6 +83,12 @@ class Training:
 
     def run(self, watch: Callable[[Row], None] = lambda row: None) -> None:
         """Train to the end, showing every row of the log to `watch`."""
+        if self.step >= self.course.iterations:
+            return
+        extra("torch").set_num_threads(self.course.threads)
+        self.trainer.begin(self.course.training, self.course.validation, self.seed, self.course.device)
+        if self._before:
+            self.trainer.load(*self._before)
         good: Callable[[], None] | None = None  # writes what is known to be sound
         saved = perf_counter()
         try:

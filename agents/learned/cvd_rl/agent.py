@@ -9,10 +9,9 @@ import numpy as np
 from agents.candidates import Filter, counts
 from agents.learned.cvd_rl.rule import cvd_rl, sizes
 from agents.learned.mlp import size_of, untrained
-from agents.learned.tensors import find, fits, read
+from agents.learned.tensors import find, fitting
 from agents.learned.value_es.agent import check_servers
 from agents.ruled import Ruled
-from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.vocabulary import View
 
@@ -38,7 +37,8 @@ class CvdRL(Ruled):
         lookahead: bool = True,
         decomposition: bool = True,
     ) -> None:
-        self._file = None if weights == "untrained" and path is None else find("cvd-rl", weights, path)
+        known = weights == "untrained" and path is None
+        self._file = None if known else find("cvd-rl", weights, path, ["untrained"])
         self._seed, self._lookahead, self._decomposition = seed, lookahead, decomposition
         how = np.array([*counts(filter, k), lookahead, decomposition], np.float64)
         self.numbers = np.zeros(size_of(sizes(lookahead))), how
@@ -50,12 +50,8 @@ class CvdRL(Ruled):
         if self._file is None:
             weights[:] = untrained(sizes(self._lookahead), stream(self._seed, "train", "weights"))
         else:
-            tensors, notes = read(self._file)
-            fits(self._file, notes, **described(view, self._lookahead, self._decomposition))
-            if "weights" not in tensors or tensors["weights"].shape != weights.shape:
-                remedy = "Train some: `binwright train`."
-                raise UserError("not the weights of this network", file=self._file, remedy=remedy)
-            weights[:] = tensors["weights"]
+            wanted = described(view, self._lookahead, self._decomposition)
+            weights[:] = fitting(self._file, {"weights": weights.shape}, wanted)["weights"]
         self.get_ready(view)
 
 

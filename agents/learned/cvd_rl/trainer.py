@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,14 +13,14 @@ import numpy.typing as npt
 from agents.candidates import Filter, counts
 from agents.learned.cvd_rl.agent import described
 from agents.learned.cvd_rl.rule import NODES, cvd_rl, cvd_rl_exploring, look_all, sizes
-from agents.learned.dqn import DQN, Reward
+from agents.learned.dqn import DQN
 from agents.learned.mlp import put, taken, untrained
 from agents.learned.tape import Decisions
 from agents.learned.tensors import Tensors, extra
-from agents.learned.value_es.agent import check_servers
-from simcore.vocabulary import Compiled, Floats, Ints, View
+from simcore.vocabulary import Compiled, Floats, Ints
 
 
+@dataclass
 class CvdTrainer(DQN):
     """Double DQN on the sum of the machines' values after placing, among the candidates of the top-k filter.
 
@@ -27,55 +28,33 @@ class CvdTrainer(DQN):
     """
 
     agent = "cvd-rl"
+    filter: Filter = "both"
+    k: int = 5
+    lookahead: bool = True
+    decomposition: bool = True
 
-    def __init__(
-        self,
-        filter: Filter = "both",
-        k: int = 5,
-        lookahead: bool = True,
-        decomposition: bool = True,
-        episodes: int = 5,
-        pool: int = 250,
-        warm: tuple[float, ...] = (0.0, 0.3, 0.5),
-        updates: int = 16,
-        batch: int = 128,
-        memory: int = 50_000,
-        rate: float = 5e-4,
-        discount: float = 0.99,
-        reward: Reward = "one",
-        explore: float = 0.05,
-        annealed: int = 300,
-        target: int = 100,
-        against: str = "best-fit",
-    ) -> None:
-        super().__init__(
-            episodes, pool, warm, updates, batch, memory, rate, discount, reward, explore, annealed, target, against
-        )
-        self._counts, self._lookahead, self._decomposition = counts(filter, k), lookahead, decomposition
-        self._filter = {"filter": filter, "k": k}
-        self._how = np.array([*self._counts, lookahead, decomposition], np.float64)
-
-    def check(self, view: View) -> None:
-        """Any number of machines of two nodes and two resources."""
-        check_servers(view, "cvd-rl")
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._counts = counts(self.filter, self.k)
+        self._how = np.array([*self._counts, self.lookahead, self.decomposition], np.float64)
 
     def make(self, rng: np.random.Generator) -> tuple[Callable[[], Any], Floats]:
         """The network of one machine."""
         kind = extra("agents.learned.cvd_rl.network").Values
-        return partial(kind, self._lookahead, self._decomposition), untrained(sizes(self._lookahead), rng)
+        return partial(kind, self.lookahead, self.decomposition), untrained(sizes(self.lookahead), rng)
 
     def inputs(self, decisions: Decisions, codes: Ints) -> tuple[npt.NDArray[Any], ...]:
         """Every machine as it is, those of the choices with the request there, and which machines these are."""
-        rows = codes.shape[1] + len(self.view.capacity) * self._decomposition
-        seen = np.empty((len(codes), rows, sizes(self._lookahead)[0]), np.float32)
+        rows = codes.shape[1] + len(self.view.capacity) * self.decomposition
+        seen = np.empty((len(codes), rows, sizes(self.lookahead)[0]), np.float32)
         look_all(
             decisions.free,
             self.view.capacity,
             decisions.demand,
             decisions.spread,
             codes,
-            self._lookahead,
-            self._decomposition,
+            self.lookahead,
+            self.decomposition,
             seen,
         )
         return seen, codes // NODES
@@ -99,5 +78,5 @@ class CvdTrainer(DQN):
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """Of the network, and which candidates they were trained with."""
-        notes = {**described(self.view, self._lookahead, self._decomposition), **self._filter}
+        notes = described(self.view, self.lookahead, self.decomposition) | {"filter": self.filter, "k": self.k}
         return {"weights": self.taken(self._network).astype(np.float32)}, notes

@@ -7,14 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from agents.learned.choosing import provisioned
+from agents.learned.choosing import network_of, provisioned
 from agents.learned.fabric_rl.network import FEATURES, SHAPES, SIZE, TERMS, Weights, beginning, weights_of
 from agents.learned.fabric_rl.search import place
 from agents.learned.fabric_rl.sight import sight
-from agents.learned.tensors import find, fits, read
+from agents.learned.tensors import find, fitting
 from fabric.filling import COMPLETE, choose
 from fabric.network import NetworkView, Provisioned
-from simcore.errors import UserError
 from simcore.jit import prepared
 from simcore.vocabulary import Agent, Floats, Refusal, Request, View
 
@@ -45,16 +44,12 @@ class FabricRL(Agent):
         choice: Literal["cheapest", "random"] = "cheapest",
     ) -> None:
         self._control = weights if weights in CONTROLS and path is None else None
-        self._file = None if self._control else find("fabric-rl", weights, path)
+        self._file = None if self._control else find("fabric-rl", weights, path, CONTROLS)
         self._reject, self._random = reject, choice == "random"
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Load the weights, make room to work in."""
-        if not isinstance(view, NetworkView):
-            raise UserError(
-                "fabric-rl takes servers from a network, and this cluster has none",
-                remedy="Give the cluster a network, or take another agent, such as best-fit.",
-            )
+        view = network_of(self, view)
         self._weights = self._read(view, rng)
         self._rng = rng
         self._sight = sight(view)
@@ -89,11 +84,7 @@ class FabricRL(Agent):
     def _read(self, view: NetworkView, rng: np.random.Generator) -> Weights:
         if self._file is None:
             return weights_of(CONTROLS[str(self._control)](rng))
-        tensors, notes = read(self._file)
-        fits(self._file, notes, agent="fabric-rl", features=[*FEATURES, *TERMS], resources=list(view.resources))
-        if {name: array.shape for name, array in tensors.items()} != SHAPES:
-            raise UserError("not the weights of this network", file=self._file)
-        return Weights(**tensors)
+        return Weights(**fitting(self._file, SHAPES, described(view)))
 
     def _blamed(self, view: NetworkView, request: Request) -> Refusal | None:
         """For want of what the last candidate could not go on."""
@@ -104,3 +95,8 @@ class FabricRL(Agent):
         free, link_free, _ = self._seen
         status = choose(routes, link_free, tiers, free, room, int(left[0]), request.bandwidth, view.weighted)
         return self._refusals[-1 - status] if status < 0 else None
+
+
+def described(view: View) -> dict[str, Any]:
+    """What the notes of weights say."""
+    return {"agent": "fabric-rl", "features": [*FEATURES, *TERMS], "resources": list(view.resources)}

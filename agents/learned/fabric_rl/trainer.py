@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from agents.learned.evolution import Evolution
-from agents.learned.fabric_rl.network import FEATURES, TERMS, beginning, weights_of
+from agents.learned.fabric_rl.agent import described
+from agents.learned.fabric_rl.network import Weights, beginning, weights_of
 from agents.learned.fabric_rl.search import play
 from agents.learned.fabric_rl.sight import sight
 from agents.learned.tensors import Tensors
@@ -22,6 +24,7 @@ from simcore.rng import stream
 from simcore.vocabulary import Floats, Workload
 
 
+@dataclass
 class FabricTrainer(Trainer):
     """Mirrored Gaussian perturbations, their ranks as fitness, and Adam (Salimans et al. 2017, arXiv:1703.03864).
 
@@ -33,20 +36,14 @@ class FabricTrainer(Trainer):
     """
 
     score = "fitness"
-
-    def __init__(
-        self,
-        pairs: int = 16,
-        episodes: int = 16,
-        rejecting: float = 0.5,
-        use: float = 0.5,
-        sigma: float = 0.08,
-        rate: float = 0.02,
-        annealed: int = 130,
-        memory: float = 0.9,
-    ) -> None:
-        self._pairs, self._count, self._rejecting, self._use = pairs, episodes, rejecting, use
-        self._sigma, self._rate, self._annealed, self._memory = sigma, rate, annealed, memory
+    pairs: int = 16
+    episodes: int = 16
+    rejecting: float = 0.5
+    use: float = 0.5
+    sigma: float = 0.08
+    rate: float = 0.02
+    annealed: int = 130
+    memory: float = 0.9
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Begin near best-home."""
@@ -54,18 +51,18 @@ class FabricTrainer(Trainer):
         self._worlds = training, validation
         workers = usable_cpus()
         self._players = [[Player(world) for _ in range(workers)] for world in self._worlds]
-        self._resources = training.ledger().view.resources
-        self._evolution = Evolution(beginning(stream(seed, "train", "weights")), self._memory)
+        self._view = training.ledger().view
+        self._evolution = Evolution(beginning(stream(seed, "train", "weights")), self.memory)
 
     def iterate(self, iteration: int) -> dict[str, float]:
         """One generation."""
         rng = stream(self._seed, "train", iteration)
-        seeds = TRAINING + rng.integers(2**40, size=self._count)
+        seeds = TRAINING + rng.integers(2**40, size=self.episodes)
         workloads = [self._worlds[0].draw(int(seed)) for seed in seeds]
-        errors = self._evolution.errors(self._pairs, rng)
-        rejecting = np.arange(self._count) < self._rejecting * self._count
-        done = min(1.0, iteration / self._annealed)
-        sigma, rate = self._sigma * 0.5**done, self._rate * 0.1**done
+        errors = self._evolution.errors(self.pairs, rng)
+        rejecting = np.arange(self.episodes) < self.rejecting * self.episodes
+        done = min(1.0, iteration / self.annealed)
+        sigma, rate = self.sigma * 0.5**done, self.rate * 0.1**done
         scores = play_all(self._players[0], self._evolution.mean + sigma * errors, workloads, rejecting)
         fitness = self._fitness(scores).mean(axis=1)
         self._evolution.climb(fitness, errors, sigma, rate, iteration)
@@ -78,7 +75,7 @@ class FabricTrainer(Trainer):
         }
 
     def _fitness(self, scores: Floats) -> Floats:
-        found: Floats = scores[..., 0] + self._use * scores[..., 1:].mean(axis=-1)
+        found: Floats = scores[..., 0] + self.use * scores[..., 1:].mean(axis=-1)
         return found
 
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:
@@ -91,10 +88,10 @@ class FabricTrainer(Trainer):
             scores = play_all(self._players[1], self._evolution.average[None], workloads, flags)[0]
             means = scores.mean(axis=0)
             found[f"acceptance{name}"] = float(means[0])
-            for resource, share in zip(self._resources, means[1:].tolist(), strict=True):
+            for resource, share in zip(self._view.resources, means[1:].tolist(), strict=True):
                 found[f"allocation_{resource}{name}"] = share
             fitness.append(float(self._fitness(scores).mean()))
-        weights = 1 - self._rejecting, self._rejecting
+        weights = 1 - self.rejecting, self.rejecting
         return {**found, "fitness": weights[0] * fitness[0] + weights[1] * fitness[1]}
 
     def save(self) -> tuple[Tensors, dict[str, Any]]:
@@ -107,9 +104,7 @@ class FabricTrainer(Trainer):
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """The mean over time."""
-        tensors = weights_of(self._evolution.average.copy())._asdict()
-        features, resources = [*FEATURES, *TERMS], list(self._resources)
-        return tensors, {"agent": "fabric-rl", "features": features, "resources": resources}
+        return weights_of(self._evolution.average.copy())._asdict(), described(self._view)
 
 
 class Player:
@@ -126,14 +121,17 @@ class Player:
         self._sight.known[:] = 0.0
         self._sight.ends[:] = 0.0
         weights = weights_of(flat)
-        arguments = episodes.rules, episodes.state, episodes.filling, self._sight, weights, reject
-        while not prepared(play, *arguments)(*arguments):
+        while not self._over(weights, reject):
             episodes.make_space()
-            arguments = episodes.rules, episodes.state, episodes.filling, self._sight, weights, reject
         state = episodes.state
         decisions = max(1, int(state.at[0, 2]))
         placed = int((state.outcome[0, : len(workload)] == PLACED).sum())
         return [placed / max(1, len(workload)), *(state.sums[0] / decisions / episodes.rules.total).tolist()]
+
+    def _over(self, weights: Weights, reject: bool) -> bool:
+        """Play on; the episode is over, or there is no space left."""
+        arguments = self.episodes.rules, self.episodes.state, self.episodes.filling, self._sight, weights, reject
+        return bool(prepared(play, *arguments)(*arguments))
 
 
 def play_all(players: Sequence[Player], vectors: Floats, workloads: Sequence[Workload], reject: Any) -> Floats:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from agents import AGENTS
+from agents.learned.adam import averages, finite, put_averages
 from agents.learned.hindsight.lessons import Lesson, lesson_of, terms_of
-from agents.learned.rollouts import HeldOut, check_worlds, telling
+from agents.learned.numa_trainer import NumaTrainer
+from agents.learned.rollouts import rules_of, telling
 from agents.learned.tensors import Tensors, extra
-from agents.learned.trainer import TRAINING, Trainer
-from agents.learned.value_es.agent import NODES, check_servers
-from agents.learned.value_es.value import HIDDEN, INPUTS, KNOWN, SIZE, TERMS, value_es
+from agents.learned.value_es.agent import described
+from agents.learned.value_es.value import HIDDEN, INPUTS, SIZE, TERMS, beginning, value_es
 from agents.world import World
 from simcore.rng import stream
 from simcore.vocabulary import Compiled, Floats
@@ -21,7 +22,8 @@ from simcore.vocabulary import Compiled, Floats
 SIMPLE = ("best-fit", "internal", "first-fit", "balance-fit")
 
 
-class HindsightTrainer(Trainer):
+@dataclass
+class HindsightTrainer(NumaTrainer):
     """Hindsight learning (Sinclair et al. 2023, arXiv:2207.06272), with the best of many rules as its planner.
 
     An episode is the requests of a seed from a share of `warm` on, filled by Best-Fit; of the episodes of `pool` seeds
@@ -34,44 +36,24 @@ class HindsightTrainer(Trainer):
     paired with `against`.
     """
 
-    score = "gain"
-
-    def __init__(
-        self,
-        episodes: int = 256,
-        pool: int = 250,
-        plans: int = 12,
-        warm: tuple[float, ...] = (0.0, 0.3, 0.5),
-        temperature: float = 0.3,
-        rate: float = 0.02,
-        memory: float = 0.95,
-        against: str = "best-fit",
-    ) -> None:
-        self._count, self._seeds, self._plans, self._warm = episodes, pool, plans, warm
-        self._temperature, self._rate, self._memory, self._against = temperature, rate, memory, against
+    agent = "hindsight"
+    episodes: int = 256
+    plans: int = 12
+    temperature: float = 0.3
+    rate: float = 0.02
+    memory: float = 0.95
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Begin with the known terms, and a network that counts for nothing yet; make the plans."""
+        super().begin(training, validation, seed, device)
         self._torch = torch = extra("torch")
-        self._seed = seed
-        self._view = training.ledger().view
-        check_servers(self._view, "hindsight")
-        check_worlds("hindsight", training, validation)
-        self._held_out = HeldOut(validation, self._warm, self._against)
-        rng = stream(seed, "train", "weights")
-        self._scale = np.ones(SIZE)
-        self._scale[:TERMS] = KNOWN
-        weights = np.ones(SIZE)
-        weights[TERMS:] = rng.normal(size=SIZE - TERMS)
-        weights[TERMS + (INPUTS + 1) * HIDDEN :] = 0.0
+        weights, self._scale = beginning(stream(seed, "train", "weights"))
         self._average = weights.copy()
         self._weights = torch.nn.Parameter(torch.from_numpy(weights.copy()))
-        self._optimiser = torch.optim.Adam([self._weights], lr=self._rate)
-        errors = stream(seed, "train", "plans").normal(size=(max(self._plans - len(SIMPLE), 0), SIZE))
-        self._rules = [AGENTS.load(name)().compiled for name in SIMPLE][: self._plans]
-        self._rules += [self._rule(weights + error) for error in errors]
-        seeds = stream(seed, "train", "episodes").integers(2**40, size=self._seeds)
-        self._pool, placed = telling(training, TRAINING + seeds, self._warm, self._rules)
+        self._optimiser = torch.optim.Adam([self._weights], lr=self.rate)
+        errors = stream(seed, "train", "plans").normal(size=(max(self.plans - len(SIMPLE), 0), SIZE))
+        self._rules = rules_of(SIMPLE[: self.plans]) + [self._rule(weights + error) for error in errors]
+        self._replays, placed = telling(training, self._seeds, self.warm, self._rules)
         self._best, self._longest = placed.argmax(axis=0), placed.max(axis=0)
 
     def _rule(self, weights: Floats) -> Compiled:
@@ -79,11 +61,11 @@ class HindsightTrainer(Trainer):
 
     def iterate(self, iteration: int) -> dict[str, float]:
         """Some decisions in hindsight, and a step towards the better ones."""
-        torch, rng = self._torch, stream(self._seed, "train", iteration)
+        rng = stream(self._seed, "train", iteration)
         student = self._rule(self._weights.detach().numpy())
         lessons, lengths, planned = [], [], []
-        for number in rng.permutation(len(self._pool))[: self._count].tolist():
-            replay = self._pool[number]
+        for number in rng.permutation(len(self._replays))[: self.episodes].tolist():
+            replay = self._replays[number]
             length = replay.placed(student)
             lengths.append(length)
             planned.append(max(length, self._longest[number]))
@@ -95,7 +77,7 @@ class HindsightTrainer(Trainer):
             if lesson is not None and np.ptp(lesson.reached) > 0:
                 lessons.append(lesson)
         metrics = {
-            "episodes": len(self._pool),
+            "episodes": len(self._replays),
             "placed": float(np.mean(lengths)),
             "planned": float(np.mean(planned)),
             "lessons": len(lessons),
@@ -106,9 +88,9 @@ class HindsightTrainer(Trainer):
             loss.backward()
             self._optimiser.step()
             metrics["loss"] = float(loss.detach())
-            if not bool(torch.isfinite(self._weights).all()):
+            if not finite([self._weights]):
                 metrics["loss"] = float("nan")
-        self._average = self._memory * self._average + (1 - self._memory) * self._weights.detach().numpy()
+        self._average = self.memory * self._average + (1 - self.memory) * self._weights.detach().numpy()
         return metrics
 
     def _loss(self, lessons: Sequence[Lesson]) -> Any:
@@ -124,7 +106,7 @@ class HindsightTrainer(Trainer):
             reached = np.log(np.maximum(lesson.reached, 1))
             short[row, there[row]] = 100 * (reached.max() - reached)
         gain = self._worth(after) - self._worth(before)
-        gain = torch.where(torch.from_numpy(there), gain / self._temperature, -1e9)
+        gain = torch.where(torch.from_numpy(there), gain / self.temperature, -1e9)
         return (torch.softmax(gain, 1) * torch.from_numpy(short)).sum(1).mean()
 
     def _worth(self, inputs: Floats) -> Any:
@@ -135,29 +117,22 @@ class HindsightTrainer(Trainer):
         hidden = torch.relu(torch.from_numpy(inputs) @ network[:INPUTS] + network[INPUTS])
         return torch.from_numpy(terms_of(inputs)) @ weights[:TERMS] + hidden @ network[INPUTS + 1]
 
-    def validate(self, seeds: Sequence[int]) -> dict[str, float]:
-        """How much more is placed than by `against`."""
-        return self._held_out.gains(self._rule(self._average), seeds)
+    def used(self) -> Compiled:
+        """The mean over time."""
+        return self._rule(self._average)
 
     def save(self) -> tuple[Tensors, dict[str, Any]]:
         """The weights, their mean over time, and Adam's moments."""
-        state = self._optimiser.state_dict()["state"].get(0, {})
-        adam = {f"adam.{name}": value.numpy().copy() for name, value in state.items()}
-        return {"weights": self._weights.detach().numpy().copy(), "average": self._average.copy(), **adam}, {}
+        tensors = {"weights": self._weights.detach().numpy().copy(), "average": self._average.copy()}
+        return tensors | averages(self._optimiser), {}
 
     def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
         """What `save` gave."""
-        torch = self._torch
-        with torch.no_grad():
-            self._weights[:] = torch.from_numpy(tensors["weights"])
+        with self._torch.no_grad():
+            self._weights[:] = self._torch.from_numpy(tensors["weights"])
         self._average = tensors["average"]
-        adam = {key.removeprefix("adam."): torch.from_numpy(value.copy()) for key, value in tensors.items()}
-        state = {0: {name: adam[name] for name in adam if f"adam.{name}" in tensors}}
-        if state[0]:
-            self._optimiser.load_state_dict({**self._optimiser.state_dict(), "state": state})
+        put_averages(self._optimiser, tensors)
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """Of the terms and the network."""
-        resources = list(self._view.resources)
-        notes = {"agent": "hindsight", "resources": resources, "nodes": NODES, "hidden": HIDDEN}
-        return {"weights": self._average * self._scale}, notes
+        return {"weights": self._average * self._scale}, described(self.view, self.agent)

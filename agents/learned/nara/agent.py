@@ -9,12 +9,11 @@ import numpy.typing as npt
 
 from agents.learned.choosing import Choosing
 from agents.learned.nara.inference import WIDTH, infer, layers, shapes, wiring
-from agents.learned.tensors import extra, find, fits, read
+from agents.learned.tensors import extra, find, fitting
 from agents.observation import observation, observe
 from fabric.network import NetworkView
-from simcore.errors import UserError
 from simcore.jit import prepared
-from simcore.vocabulary import Request
+from simcore.vocabulary import Request, View
 
 FEATURES = ("enough free", "chosen")
 """What the weights are for: see `agents.observation`."""
@@ -38,12 +37,8 @@ class Nara(Choosing):
     def prepare(self, view: NetworkView, rng: np.random.Generator) -> None:
         """Load the network."""
         topology = view.topology
-        tensors, notes = read(self._file)
-        fits(self._file, notes, agent="nara", features=list(FEATURES), resources=list(view.resources))
         resources = len(view.resources)
-        found = {name: array.shape for name, array in tensors.items() if not name.startswith("value.")}
-        if found != shapes(resources):
-            raise UserError("not the weights of this network", file=self._file)
+        tensors = fitting(self._file, shapes(resources), described(view))
         self._seen = observation(topology, resources, 1)
         self._total = view.capacity.sum(axis=(0, 1))
         self._written = seen = (self._seen.nodes[0, topology.switches :], self._seen.edges[0], self._seen.cluster[0])
@@ -67,6 +62,11 @@ class Nara(Choosing):
         )
         self._infer(*self._inputs)
         return self._logits
+
+
+def described(view: View) -> dict[str, Any]:
+    """What the notes of weights say."""
+    return {"agent": "nara", "features": list(FEATURES), "resources": list(view.resources)}
 
 
 def import_network() -> Any:

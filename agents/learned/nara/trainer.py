@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from agents.learned.nara.agent import FEATURES, import_network
+from agents.learned.adam import averages, finite, put_averages
+from agents.learned.nara.agent import described, import_network
 from agents.learned.tensors import Tensors, extra
 from agents.learned.trainer import TRAINING, Trainer
 from agents.observation import Observer
@@ -15,63 +17,57 @@ from agents.world import World
 from simcore.rng import stream
 
 
+@dataclass
 class NaraTrainer(Trainer):
     """PPO with the settings of the publication, and RLlib's defaults of its time where it gives none.
 
     `episodes` are played whole in every iteration: 16 of 32 requests are about the published 2,048 decisions.
     """
 
-    def __init__(
-        self,
-        episodes: int = 16,
-        minibatch: int = 256,
-        epochs: int = 30,
-        rate: float = 5e-3,
-        discount: float = 0.99,
-        clip: float = 0.3,
-        value_clip: float = 10.0,
-        kl_weight: float = 0.2,
-        kl_target: float = 0.01,
-        placed: float = 10.0,
-        rejected: float = -10.0,
-        mask: Literal["any", "feasible"] = "any",
-    ) -> None:
-        self._count, self._discount, self._kl_weight = episodes, discount, kl_weight
-        self._rewards, self._mask = np.array([placed, rejected]), mask
-        self._ppo = {
-            "minibatch": minibatch,
-            "epochs": epochs,
-            "rate": rate,
-            "clip": clip,
-            "value_clip": value_clip,
-            "kl_target": kl_target,
-        }
+    episodes: int = 16
+    minibatch: int = 256
+    epochs: int = 30
+    rate: float = 5e-3
+    discount: float = 0.99
+    clip: float = 0.3
+    value_clip: float = 10.0
+    kl_weight: float = 0.2
+    kl_target: float = 0.01
+    placed: float = 10.0
+    rejected: float = -10.0
+    mask: Literal["any", "feasible"] = "any"
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Make the networks, the optimiser and the episodes."""
         torch, ppo, network = extra("torch"), extra("agents.learned.ppo"), import_network()
         self._torch, self._library, self._seed = torch, ppo, seed
-        self._settings = ppo.Settings(**self._ppo)
+        self._settings = ppo.Settings(
+            minibatch=self.minibatch,
+            epochs=self.epochs,
+            rate=self.rate,
+            clip=self.clip,
+            value_clip=self.value_clip,
+            kl_target=self.kl_target,
+        )
+        self._kl_weight, self._rewards = self.kl_weight, np.array([self.placed, self.rejected])
         self._device = torch.device(device)
         self._training, self._validation = training, validation
-        self._episodes = training.episodes(self._count, feasible=self._mask == "feasible")
-        view = self._episodes.view
-        self._resources = view.resources
-        self._look = Observer(self._episodes)
+        self._playing = training.episodes(self.episodes, feasible=self.mask == "feasible")
+        view = self._playing.view
+        self._look = Observer(self._playing)
         self._graph = network.Graph(view.topology, self._device)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(stream(seed, "train", "weights").integers(2**62)))
             self._policy = network.Policy(len(view.resources)).to(self._device)
-        self._optimiser = torch.optim.Adam(self._policy.parameters(), lr=self._settings.rate)
+        self._optimiser = torch.optim.Adam(self._policy.parameters(), lr=self.rate)
 
     def iterate(self, iteration: int) -> dict[str, float]:
         """Play some episodes, learn from them."""
         rng = stream(self._seed, "train", iteration)
-        for i in range(self._count):
-            self._episodes.reset(i, self._training.draw(TRAINING + int(rng.integers(2**40))))
-        torch, library = self._torch, self._library
+        for i in range(self.episodes):
+            self._playing.reset(i, self._training.draw(TRAINING + int(rng.integers(2**40))))
         observed, batch, metrics = self._play(rng)
-        found = library.update(
+        found = self._library.update(
             lambda rows: self._policy(self._graph, *(part[rows] for part in observed)),
             self._optimiser,
             batch,
@@ -80,14 +76,14 @@ class NaraTrainer(Trainer):
             rng,
         )
         metrics |= found | {"kl_weight": self._kl_weight}
-        if not all(bool(torch.isfinite(weight).all()) for weight in self._policy.parameters()):
+        if not finite(self._policy.parameters()):
             metrics["policy_loss"] = float("nan")
-        self._kl_weight = library.next_kl_weight(self._kl_weight, found["kl"], self._settings.kl_target)
+        self._kl_weight = self._library.next_kl_weight(self._kl_weight, found["kl"], self.kl_target)
         return metrics
 
     def _play(self, rng: np.random.Generator) -> tuple[list[Any], Any, dict[str, float]]:
         """What was seen, the batch, and how well it went."""
-        torch, library, episodes = self._torch, self._library, self._episodes
+        torch, library, episodes = self._torch, self._library, self._playing
         draws = torch.Generator(self._device).manual_seed(int(rng.integers(2**62)))
         steps: list[tuple[Any, ...]] = []
         rewards, active = [], []
@@ -107,9 +103,9 @@ class NaraTrainer(Trainer):
                 steps.append((*seen, actions, mask, logits, values))
         there, earned = np.array(active), np.array(rewards)
         returns = np.zeros_like(earned)
-        for i in range(self._count):
+        for i in range(self.episodes):
             last = int(there[:, i].sum())
-            returns[:last, i] = library.returns_of(earned[:last, i], self._discount)
+            returns[:last, i] = library.returns_of(earned[:last, i], self.discount)
         kept = torch.from_numpy(there).to(self._device)
         parts = [torch.stack(column)[kept] for column in zip(*steps, strict=True)]
         nodes, edges, cluster, actions, mask, logits, values = parts
@@ -124,7 +120,7 @@ class NaraTrainer(Trainer):
         )
         metrics = {
             "acceptance": float(results[0] / results.sum()),
-            "reward": float(earned.sum() / self._count),
+            "reward": float(earned.sum() / self.episodes),
             "decisions": float(there.sum()),
         }
         return [nodes, edges, cluster], batch, metrics
@@ -132,7 +128,7 @@ class NaraTrainer(Trainer):
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:
         """The best choice every time."""
         torch = self._torch
-        episodes = self._validation.episodes(len(seeds), feasible=self._mask == "feasible")
+        episodes = self._validation.episodes(len(seeds), feasible=self.mask == "feasible")
         look = Observer(episodes)
         for i, seed in enumerate(seeds):
             episodes.reset(i, self._validation.draw(seed))
@@ -147,33 +143,23 @@ class NaraTrainer(Trainer):
                 results += episodes.state.result[going].sum(axis=0)
         state, total = episodes.state, episodes.rules.total
         used = (state.sums / state.at[:, 2:] / total).mean(axis=0)
-        shares = {f"allocation_{name}": float(share) for name, share in zip(self._resources, used, strict=True)}
+        shares = {f"allocation_{name}": float(share) for name, share in zip(episodes.view.resources, used, strict=True)}
         return {"acceptance": float(results[0] / results.sum()), **shares}
 
     def save(self) -> tuple[Tensors, dict[str, Any]]:
         """The weights, the optimiser's averages, and the weight of the KL penalty."""
         tensors = {f"policy.{name}": array for name, array in self.weights()[0].items()}
-        for number, state in self._optimiser.state_dict()["state"].items():
-            tensors |= {f"adam.{number}.{name}": value.cpu().numpy().copy() for name, value in state.items()}
-        return tensors, {"kl_weight": self._kl_weight}
+        return tensors | averages(self._optimiser), {"kl_weight": self._kl_weight}
 
     def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
         """What `save` gave."""
-        policy: dict[str, Any] = {}
-        adam: dict[int, dict[str, Any]] = {}
-        for key, array in tensors.items():
-            kind, _, name = key.partition(".")
-            value = self._torch.from_numpy(array.copy())
-            if kind == "policy":
-                policy[name] = value
-            else:
-                number, _, what = name.partition(".")
-                adam.setdefault(int(number), {})[what] = value
+        names = self._policy.state_dict()
+        policy = {name: self._torch.from_numpy(tensors[f"policy.{name}"].copy()) for name in names}
         self._policy.load_state_dict(policy)
-        self._optimiser.load_state_dict({**self._optimiser.state_dict(), "state": adam})
+        put_averages(self._optimiser, tensors)
         self._kl_weight = notes["kl_weight"]
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """Of the networks."""
         tensors = {name: value.detach().cpu().numpy().copy() for name, value in self._policy.state_dict().items()}
-        return tensors, {"agent": "nara", "features": list(FEATURES), "resources": list(self._resources)}
+        return tensors, described(self._playing.view)

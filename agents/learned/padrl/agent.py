@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from agents.learned.padrl.network import CELLS, FORECAST, HIDDEN, MEMORY, SHAPES, SIZE, padrl
-from agents.learned.tensors import Tensors, find, fits, read
+from agents.learned.tensors import Tensors, find, fitting
 from agents.learned.value_es.agent import NODES, check_servers
 from agents.ruled import Ruled
-from simcore.errors import UserError
 from simcore.vocabulary import Floats, View
 
 
@@ -29,17 +30,16 @@ class PADRL(Ruled):
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Load the weights, forget all requests."""
         check_servers(view, "padrl")
-        tensors, notes = read(self._file)
-        sizes = [CELLS, FORECAST, HIDDEN]
-        fits(self._file, notes, agent="padrl", resources=list(view.resources), nodes=NODES, sizes=sizes)
-        if {name: array.shape for name, array in tensors.items()} != SHAPES:
-            raise UserError(
-                "not the weights of these networks", file=self._file, remedy="Train some: `binwright train`."
-            )
         weights, memory = self.numbers
-        weights[:] = joined(tensors)
+        weights[:] = joined(fitting(self._file, SHAPES, described(view)))
         self.get_ready(view)
         memory[:] = 0.0
+
+
+def described(view: View) -> dict[str, Any]:
+    """What the notes of weights say."""
+    sizes = [CELLS, FORECAST, HIDDEN]
+    return {"agent": "padrl", "resources": list(view.resources), "nodes": NODES, "sizes": sizes}
 
 
 def joined(tensors: Tensors) -> Floats:

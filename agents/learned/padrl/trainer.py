@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from agents import AGENTS
-from agents.learned.padrl.agent import joined
+from agents.learned.adam import averages, finite, put_averages
+from agents.learned.numa_trainer import NumaTrainer
+from agents.learned.padrl.agent import described, joined
 from agents.learned.padrl.forecast import AHEAD, sequence
 from agents.learned.padrl.network import (
     CELLS,
-    FORECAST,
     HIDDEN,
     MEMORY,
     SHAPES,
@@ -22,10 +22,9 @@ from agents.learned.padrl.network import (
     padrl_sampled,
     rows_of,
 )
-from agents.learned.rollouts import HeldOut, check_worlds, telling
+from agents.learned.rollouts import rules_of, telling
 from agents.learned.tensors import Tensors, extra
-from agents.learned.trainer import TRAINING, Trainer
-from agents.learned.value_es.agent import NODES, check_servers
+from agents.learned.trainer import TRAINING
 from agents.world import World
 from simcore.errors import UserError
 from simcore.rng import stream
@@ -36,7 +35,8 @@ LENGTH, UNHEARD = 256, 64
 """The LSTM learns from pieces of so many requests, from the errors after the first few."""
 
 
-class PADRLTrainer(Trainer):
+@dataclass
+class PADRLTrainer(NumaTrainer):
     """An LSTM that forecasts demand, and PPO (Schulman et al. 2017, arXiv:1707.06347) that is told the forecast.
 
     In the first `lessons` iterations the LSTM learns from `sequences` pieces of training workloads by least squares,
@@ -47,60 +47,45 @@ class PADRLTrainer(Trainer):
     of them are learned from, `epochs` times. What is validated is paired with `against`.
     """
 
-    score = "gain"
-
-    def __init__(
-        self,
-        lessons: int = 15,
-        sequences: int = 64,
-        episodes: int = 16,
-        plays: int = 8,
-        decisions: int = 16384,
-        minibatch: int = 512,
-        epochs: int = 4,
-        rate: float = 1e-2,
-        learning: float = 1e-2,
-        clip: float = 0.2,
-        kl_weight: float = 0.2,
-        kl_target: float = 0.01,
-        pool: int = 200,
-        warm: tuple[float, ...] = (0.0, 0.3, 0.5),
-        against: str = "best-fit",
-    ) -> None:
-        self._lessons, self._sequences, self._count, self._plays = lessons, sequences, episodes, plays
-        self._decisions, self._seeds, self._warm, self._against = decisions, pool, warm, against
-        self._learning, self._kl_weight = learning, kl_weight
-        self._ppo = {
-            "minibatch": minibatch,
-            "epochs": epochs,
-            "rate": rate,
-            "clip": clip,
-            "kl_target": kl_target,
-            "value_weight": 0.0,
-        }
+    agent = "padrl"
+    lessons: int = 15
+    sequences: int = 64
+    episodes: int = 16
+    plays: int = 8
+    decisions: int = 16384
+    minibatch: int = 512
+    epochs: int = 4
+    rate: float = 1e-2
+    learning: float = 1e-2
+    clip: float = 0.2
+    kl_weight: float = 0.2
+    kl_target: float = 0.01
+    pool: int = 200
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Make the networks, the optimisers and the episodes."""
+        super().begin(training, validation, seed, device)
         self._torch, self._library = torch, library = extra("torch"), extra("agents.learned.ppo")
-        self._settings = library.Settings(**self._ppo)
-        self._training, self._seed = training, seed
-        ledger = training.ledger()
-        self._view, self._cluster = ledger.view, ledger.cluster
-        check_servers(self._view, "padrl")
-        check_worlds("padrl", training, validation)
-        self._held_out = HeldOut(validation, self._warm, self._against)
-        self._width = self._view.capacity.shape[0]
+        self._settings = library.Settings(
+            minibatch=self.minibatch,
+            epochs=self.epochs,
+            rate=self.rate,
+            clip=self.clip,
+            kl_target=self.kl_target,
+            value_weight=0.0,
+        )
+        self._kl_weight = self.kl_weight
+        self._cluster = training.ledger().cluster
+        self._width = self.view.capacity.shape[0]
         rng = stream(seed, "train", "weights")
         self._tensors = {name: torch.nn.Parameter(self._first(name, rng)) for name in SHAPES}
         ours = ("lstm", "forecast")
         parts = [[self._tensors[name] for name in SHAPES if name.startswith(ours) == mine] for mine in (True, False)]
-        rates = self._learning, self._settings.rate
+        rates = self.learning, self.rate
         self._optimisers = [torch.optim.Adam(part, lr=rate) for part, rate in zip(parts, rates, strict=True)]
-        seeds = stream(seed, "train", "episodes").integers(2**40, size=self._seeds)
-        rules = [AGENTS.load(name)().compiled for name in SIMPLE]
-        self._pool, _ = telling(training, TRAINING + seeds, self._warm, rules)
-        self._diary = diary_of(max(replay.requests for replay in self._pool), self._width)
-        some = [sequence(training.draw(TRAINING + int(seed)), self._cluster)[1] for seed in seeds[:64]]
+        self._replays, _ = telling(training, self._seeds, self.warm, rules_of(SIMPLE))
+        self._diary = diary_of(max(replay.requests for replay in self._replays), self._width)
+        some = [sequence(training.draw(int(seed)), self._cluster)[1] for seed in self._seeds[:64]]
         if not any(map(len, some)):
             remedy = f"Give more than {AHEAD + LENGTH} requests."
             raise UserError("there is nothing to forecast", key="train.episodes", remedy=remedy)
@@ -117,14 +102,14 @@ class PADRLTrainer(Trainer):
     def iterate(self, iteration: int) -> dict[str, float]:
         """Some plays; what is learned from them depends on the iteration."""
         rng = stream(self._seed, "train", iteration)
-        metrics = self._forecast(rng) if iteration <= self._lessons else {}
+        metrics = self._forecast(rng) if iteration <= self.lessons else {}
         seen, batch, said = self._play(rng)
         metrics |= said
-        if iteration <= self._lessons:
+        if iteration <= self.lessons:
             metrics |= self._imitate(seen, batch)
         else:
             for group in self._optimisers[1].param_groups:
-                group["lr"] = self._settings.rate
+                group["lr"] = self.rate
             found = self._library.update(
                 lambda rows: self._evaluate(*(part[rows] for part in seen)),
                 self._optimisers[1],
@@ -134,8 +119,8 @@ class PADRLTrainer(Trainer):
                 rng,
             )
             metrics |= {key: found[key] for key in ("policy_loss", "kl", "entropy")} | {"kl_weight": self._kl_weight}
-            self._kl_weight = self._library.next_kl_weight(self._kl_weight, found["kl"], self._settings.kl_target)
-        if not all(bool(self._torch.isfinite(tensor).all()) for tensor in self._tensors.values()):
+            self._kl_weight = self._library.next_kl_weight(self._kl_weight, found["kl"], self.kl_target)
+        if not finite(self._tensors.values()):
             metrics["policy_loss"] = float("nan")
         return metrics
 
@@ -143,20 +128,20 @@ class PADRLTrainer(Trainer):
         """A step of the LSTM: the mean square of its errors, where 1 is that of saying the usual."""
         torch, parts = self._torch, []
         mean, deviation = self._usual
-        for _ in range(self._sequences):
+        for _ in range(self.sequences):
             seen, wanted = sequence(self._training.draw(TRAINING + int(rng.integers(2**40))), self._cluster)
             first = int(rng.integers(max(len(seen) - LENGTH, 0) + 1))
             parts.append((seen[first : first + LENGTH], ((wanted - mean) / deviation)[first : first + LENGTH]))
         least = min(len(seen) for seen, _ in parts)
         inputs, targets = (torch.from_numpy(np.stack([pair[i][:least] for pair in parts])) for i in (0, 1))
         loss = 0.0
-        for rows in torch.arange(self._sequences).split(16):
+        for rows in torch.arange(self.sequences).split(16):
             said = self._said(inputs[rows])
             error = (said - targets[rows])[:, min(UNHEARD, least // 2) :].square().mean()
             self._optimisers[0].zero_grad()
             error.backward()
             self._optimisers[0].step()
-            loss += float(error.detach()) * len(rows) / self._sequences
+            loss += float(error.detach()) * len(rows) / self.sequences
         return {"forecast_loss": loss}
 
     def _said(self, inputs: Any) -> Any:
@@ -185,10 +170,10 @@ class PADRLTrainer(Trainer):
         torch, library, weights = self._torch, self._library, self._joined()
         kept: list[tuple[Any, ...]] = []
         lengths, advantages = [], []
-        share = max(1, self._decisions // (self._count * self._plays))
-        for number in rng.permutation(len(self._pool))[: self._count].tolist():
-            replay, placed = self._pool[number], []
-            for _ in range(self._plays):
+        share = max(1, self.decisions // (self.episodes * self.plays))
+        for number in rng.permutation(len(self._replays))[: self.episodes].tolist():
+            replay, placed, mine = self._replays[number], [], []
+            for _ in range(self.plays):
                 diary = self._diary
                 begin_diary(diary, self._width, rng)
                 rule = Compiled(padrl_sampled, (weights, np.zeros(MEMORY), diary))
@@ -196,12 +181,11 @@ class PADRLTrainer(Trainer):
                 rows = rows_of(diary, self._width)
                 telling = np.flatnonzero(rows[2].sum(axis=1) > 1)
                 some = rng.permutation(telling)[:share]
-                kept.append(tuple(part[some] for part in rows))
+                mine.append(tuple(part[some] for part in rows))
+            kept += mine
             lengths += placed
             logs = np.log(np.maximum(placed, 1))
-            advantages += [
-                np.full(len(part[0]), far) for part, far in zip(kept[-self._plays :], logs - logs.mean(), strict=True)
-            ]
+            advantages += [np.full(len(seen[0]), far) for seen, far in zip(mine, logs - logs.mean(), strict=True)]
         actions, shared, mask, places = (torch.from_numpy(np.concatenate(part)) for part in zip(*kept, strict=True))
         advantage = torch.from_numpy(np.concatenate(advantages))
         with torch.no_grad():
@@ -214,19 +198,19 @@ class PADRLTrainer(Trainer):
             returns=values,
             advantages=advantage / advantage.std(correction=0).clamp(min=1e-4),
         )
-        metrics = {"episodes": float(len(self._pool)), "placed": float(np.mean(lengths)), "decisions": len(actions)}
+        metrics = {"episodes": float(len(self._replays)), "placed": float(np.mean(lengths)), "decisions": len(actions)}
         return [shared, places], batch, metrics
 
     def _imitate(self, seen: list[Any], batch: Any) -> dict[str, float]:
         """Learn the choices of Best-Fit: the machine with the least free cpu, then the node with the least."""
         torch, (shared, places) = self._torch, seen
         for group in self._optimisers[1].param_groups:
-            group["lr"] = self._learning
+            group["lr"] = self.learning
         least = places[..., 0] + places[..., 2] + places[..., 0] * 1e-3
         wanted = torch.where(batch.mask, least, torch.inf).argmin(1)
         order = torch.randperm(len(wanted), generator=torch.Generator().manual_seed(self._seed))
         loss = 0.0
-        for rows in order.split(self._settings.minibatch):
+        for rows in order.split(self.minibatch):
             logits = self._library.masked(self._evaluate(shared[rows], places[rows])[0], batch.mask[rows])
             error = torch.nn.functional.cross_entropy(logits, wanted[rows])
             self._optimisers[1].zero_grad()
@@ -235,9 +219,9 @@ class PADRLTrainer(Trainer):
             loss += float(error.detach()) * len(rows) / len(wanted)
         return {"imitation_loss": loss}
 
-    def validate(self, seeds: Sequence[int]) -> dict[str, float]:
-        """How much more is placed than by `against`, always taking the highest score."""
-        return self._held_out.gains(Compiled(padrl, (self._joined(), np.zeros(MEMORY))), seeds)
+    def used(self) -> Compiled:
+        """Always the highest score."""
+        return Compiled(padrl, (self._joined(), np.zeros(MEMORY)))
 
     def _joined(self) -> Floats:
         return joined(self._arrays())
@@ -249,28 +233,18 @@ class PADRLTrainer(Trainer):
         """The weights, both optimisers' averages, and the weight of the KL penalty."""
         tensors = {f"weights.{name}": array for name, array in self._arrays().items()}
         for which, optimiser in enumerate(self._optimisers):
-            for number, state in optimiser.state_dict()["state"].items():
-                tensors |= {f"adam.{which}.{number}.{name}": value.numpy().copy() for name, value in state.items()}
+            tensors |= averages(optimiser, f"adam.{which}")
         return tensors, {"kl_weight": self._kl_weight}
 
     def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
         """What `save` gave."""
-        torch = self._torch
-        states: list[dict[int, dict[str, Any]]] = [{}, {}]
-        with torch.no_grad():
-            for key, array in tensors.items():
-                kind, _, rest = key.partition(".")
-                if kind == "weights":
-                    self._tensors[rest][:] = torch.from_numpy(array)
-                else:
-                    which, number, name = rest.split(".")
-                    states[int(which)].setdefault(int(number), {})[name] = torch.from_numpy(array.copy())
-        for optimiser, state in zip(self._optimisers, states, strict=True):
-            if state:
-                optimiser.load_state_dict({**optimiser.state_dict(), "state": state})
+        with self._torch.no_grad():
+            for name, parameter in self._tensors.items():
+                parameter[:] = self._torch.from_numpy(tensors[f"weights.{name}"])
+        for which, optimiser in enumerate(self._optimisers):
+            put_averages(optimiser, tensors, f"adam.{which}")
         self._kl_weight = notes["kl_weight"]
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """Of both networks."""
-        notes = {"agent": "padrl", "resources": list(self._view.resources), "nodes": NODES}
-        return self._arrays(), {**notes, "sizes": [CELLS, FORECAST, HIDDEN]}
+        return self._arrays(), described(self.view)

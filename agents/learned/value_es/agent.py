@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from agents.learned.tensors import find, fits, read
+from agents.learned.tensors import find, fitting
 from agents.learned.value_es.value import HIDDEN, KNOWN, SIZE, value_es
 from agents.ruled import Ruled
 from simcore.errors import UserError
@@ -33,14 +33,7 @@ class ValueAgent(Ruled):
         if self._file is None:
             weights[: len(KNOWN)] = KNOWN
         else:
-            tensors, notes = read(self._file)
-            wanted = {"agent": self.name, "resources": list(view.resources), "nodes": NODES, "hidden": HIDDEN}
-            fits(self._file, notes, **wanted)
-            if "weights" not in tensors or tensors["weights"].shape != (SIZE,):
-                raise UserError(
-                    "not the weights of this network", file=self._file, remedy="Train some: `binwright train`."
-                )
-            weights[:] = tensors["weights"]
+            weights[:] = fitting(self._file, {"weights": (SIZE,)}, described(view, self.name))["weights"]
         self.get_ready(view)
 
 
@@ -55,7 +48,12 @@ class ValueES(ValueAgent):
     reference = "ours: docs/numa-learning.md has the method and the measurements"
 
     def __init__(self, weights: str = "huawei-10", path: str | None = None) -> None:
-        super().__init__(None if weights == "terms" and path is None else find(self.name, weights, path))
+        super().__init__(None if weights == "terms" and path is None else find(self.name, weights, path, ["terms"]))
+
+
+def described(view: View, agent: str) -> dict[str, Any]:
+    """What the notes of weights say."""
+    return {"agent": agent, "resources": list(view.resources), "nodes": NODES, "hidden": HIDDEN}
 
 
 def check_servers(view: View, agent: str) -> None:

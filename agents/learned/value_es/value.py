@@ -19,6 +19,17 @@ LARGE, MIDDLE, SMALL = (0.8, 0.71), (0.4, 0.355), (0.2, 0.177)
 """Shares of cpu and mem: 32 of 40 cores and 64 of 90 GB, half, a quarter."""
 
 
+def beginning(rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Where training begins: weights of 1 for the known terms and a network that counts for nothing yet; and their
+    scale, both float64 [SIZE]. What `value_es` takes is the product.
+    """
+    weights, scale = np.ones((2, SIZE))
+    scale[:TERMS] = KNOWN
+    weights[TERMS:] = rng.normal(size=SIZE - TERMS)
+    weights[TERMS + (INPUTS + 1) * HIDDEN :] = 0.0
+    return weights, scale
+
+
 @kernel
 def worth(cpu: float, mem: float, other_cpu: float, other_mem: float, weights: Floats) -> float:
     """Of a machine with these shares free on its nodes; which node is which makes no difference.

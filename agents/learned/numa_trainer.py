@@ -1,0 +1,52 @@
+"""What trainers of agents on servers with NUMA nodes share: warm starts, and validation paired with another agent."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from agents.learned.rollouts import HeldOut, check_worlds
+from agents.learned.trainer import TRAINING, Trainer
+from agents.learned.value_es.agent import check_servers
+from agents.world import World
+from simcore.rng import stream
+from simcore.vocabulary import Compiled, View
+
+
+@dataclass
+class NumaTrainer(Trainer):
+    """Training has the requests of `pool` seeds, from shares of `warm` on: so much of the first resource is filled by
+    Best-Fit before. What is validated is how much more is placed than by the agent `against`.
+    """
+
+    score = "gain"
+    agent: ClassVar[str]
+    """What the agent is called."""
+
+    pool: int = 250
+    warm: tuple[float, ...] = (0.0, 0.3, 0.5)
+    against: str = "best-fit"
+
+    @abstractmethod
+    def used(self) -> Compiled:
+        """The agent as it would be used."""
+
+    def check(self, view: View) -> None:
+        """Refuse servers that the agent is not for."""
+        check_servers(view, self.agent)
+
+    def begin(self, training: World, validation: World, seed: int, device: str) -> None:
+        """Look at the worlds, draw the seeds."""
+        self._training, self._seed = training, seed
+        self.view = training.ledger().view
+        check_worlds(self.agent, training, validation)
+        for world in (training, validation):
+            self.check(world.ledger().view)
+        self._held_out = HeldOut(validation, self.warm, self.against)
+        self._seeds = TRAINING + stream(seed, "train", "episodes").integers(2**40, size=self.pool)
+
+    def validate(self, seeds: Sequence[int]) -> dict[str, float]:
+        """How much more is placed than by `against`."""
+        return self._held_out.gains(self.used(), seeds)

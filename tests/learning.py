@@ -1,0 +1,91 @@
+"""What tests of agents that learn on NUMA servers share: requests, a scenario, and what training must keep to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from agents.learned.tensors import read
+from fabric.cluster import NEVER, Cluster
+from scenarios.batch import Batch
+from scenarios.load import load_scenario, scenario_from
+from scenarios.training import train
+from simcore.vocabulary import Workload
+
+
+def busy(n: int, names: tuple[str, ...] = ("cpu", "mem"), nodes: int = 2) -> tuple[Workload, Cluster]:
+    """Requests that fill six servers; those for more than 10 of the last resource are spread."""
+    rng = np.random.default_rng(5)
+    capacity = np.full((6, nodes, len(names)), 40)
+    above = (NEVER,) * (len(names) - 1) + (10,)
+    times = np.cumsum(rng.exponential(1, n)), rng.exponential(90, n)
+    requests = Workload(names, *times, rng.integers(1, 16, (n, len(names))), np.arange(n))
+    return requests, Cluster(names, capacity, above, capacity[0])
+
+
+def small(**changed: Any) -> dict[str, Any]:
+    """A scenario in which something is learned in moments."""
+    return {
+        "name": "small",
+        "cluster": {"servers": 3, "nodes": 2, "node": {"cpu": 10, "mem": 10}, "spread_above": {"mem": 6}},
+        "workload": {
+            "requests": 300,
+            "arrivals": {"poisson": {"every": "1 s"}},
+            "flavours": [{"cpu": 1, "mem": 1}, {"cpu": 4, "mem": 8}, {"cpu": 8, "mem": 16}],
+            "lifetimes": {"exponential": {"mean": "8 s"}},
+        },
+        "overflow": "stop",
+        "agents": ["best-fit"],
+    } | changed
+
+
+def trained(agent: dict[str, Any], **changed: Any) -> dict[str, Any]:
+    """The same with a little training."""
+    return small(train={"agent": agent, "iterations": 4, "validation": {"every": 2, "episodes": 3}} | changed)
+
+
+def going_on(scenario: dict[str, Any], folder: Path, rows: int = 2) -> pl.DataFrame:
+    """Training that is interrupted after so many rows of its log ends as if it was not: that log; and it is used."""
+    pytest.importorskip("torch")
+    whole = train(scenario_from(scenario), folder / "whole")
+    seen: list[dict[str, Any]] = []
+
+    def interrupt(row: dict[str, Any]) -> None:
+        seen.append(row)
+        if len(seen) == rows:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(scenario_from(scenario), folder / "parts", watch=interrupt)
+    again = train(scenario_from(scenario), folder / "parts")
+    kept = [name for name in whole.columns if "seconds" not in name]
+    assert whole.select(kept).equals(again.select(kept))
+    for file in ("best", "state"):
+        one, other = (read(next((folder / part).glob(f"*/{file}.safetensors")))[0] for part in ("whole", "parts"))
+        assert one.keys() == other.keys()
+        for name, array in one.items():
+            np.testing.assert_array_equal(array, other[name])
+    return whole
+
+
+def in_use(agent: str, folder: Path, servers: int = 5) -> None:
+    """What `going_on` left in its folder is used on so many servers."""
+    path = str(next(folder.glob("whole/*/best.safetensors")))
+    cluster = small()["cluster"] | {"servers": servers}
+    used = scenario_from(small(agents=["best-fit", {agent: {"path": path}}], cluster=cluster))
+    results = [Batch(used, folder / engine).run(engine=engine) for engine in ("compiled", "simpy")]
+    assert not len(results[0].failed), results[0].failed["error"][0]
+    same = [column for column in results[0].runs.columns if column not in ("engine", "seconds", "decision_us")]
+    assert results[0].runs[same].equals(results[1].runs[same])
+
+
+def shipped(agent: str, folder: Path, weights: str = "huawei-10", servers: int = 3) -> None:
+    """Weights of this name are used on so many servers."""
+    sets = [f"agents=[{{{agent}: {{weights: {weights}}}}}]", "workload.requests=80", "replications=1"]
+    results = Batch(load_scenario("quickstart", [*sets, f"cluster.servers={servers}"]), folder / "out").run()
+    assert not len(results.failed), results.failed["error"][0]
+    assert results.runs["engine"].to_list() == ["compiled"]
