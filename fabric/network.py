@@ -285,9 +285,7 @@ def connects(topology: Topology, servers: Sequence[int], links: Sequence[int]) -
     for link in links:
         one, other = map(int, topology.link_ends[link])
         group[find(one)] = find(other)
-    own = topology.server_link
-    starts = {topology.switches + s if own[s] >= 0 else int(topology.rack_of[s]) for s in servers}
-    return len({find(start) for start in starts}) == 1
+    return len({find(end) for end in topology.ends_of(np.array(servers)).tolist()}) == 1
 
 
 def span(topology: Topology, servers: Sequence[int]) -> int:

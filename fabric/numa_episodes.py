@@ -80,6 +80,11 @@ class CompiledSimulation(Simulation):
         at = self._state.at
         return int(at[TAIL] - at[HEAD])
 
+    def prepare(self, rule: Compiled) -> None:
+        """Have the loop and a rule compiled, or loaded, so that no decision takes the time for it."""
+        decide = as_argument(rule.scan, self.workload.demand.shape[1], len(rule.weights))
+        go(decide, rule.weights, self._requests, self._state, 0, inf, 0, False)
+
     def go(self, rule: Compiled, answers: int = -1) -> int:
         """Let a rule answer so many times, or to the end when negative; returns how many times it has.
 
@@ -165,6 +170,7 @@ def play_compiled(simulation: CompiledSimulation, agent: Agent, watch: Callable[
     rule = agent.compiled
     if rule is None:
         raise TypeError(f"{type(agent).__name__} is not compiled")
+    simulation.prepare(rule)
     thought = 0
     left = watch()
     while left:
@@ -232,14 +238,21 @@ class Replay:
     def follow(self, rule: Compiled, answers: int) -> Offer | None:
         """What is on offer after so many answers of a rule; `None` when the run is over before."""
         _restore(self._start)
-        if self._go(rule, answers, True) != ASK:
+        return self._offered(self._go(rule, answers, True))
+
+    def answer(self, code: int) -> Offer | None:
+        """Answer what is on offer; what is on offer then."""
+        return self._offered(self._go(Compiled(given, (np.array([float(code)]),)), 1, True))
+
+    def _offered(self, status: int) -> Offer | None:
+        if status != ASK:
             return None
         row = self._requests.rows[self._state.at[HEAD]]
         return Offer(self._state.free.copy(), self._requests.demand[row], bool(self._requests.spread[row]))
 
     def tried(self, codes: Sequence[int], rule: Compiled) -> Ints:
-        """How many requests are placed in all when the request on offer after `follow` gets each of these answers, and
-        a rule answers the others, int64 [codes]. It can be asked again.
+        """How many requests are placed in all when the request on offer gets each of these answers, and a rule answers
+        the others, int64 [codes]. What is on offer stays so.
         """
         here = self._copied()
         found = np.zeros(len(codes), np.int64)

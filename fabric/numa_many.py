@@ -16,7 +16,7 @@ from fabric.numa_episodes import as_argument
 from fabric.numa_loop import ASK, COUNTERS, HEAD, MODES, OVER, Requests, State, given, go
 from fabric.servers import fits_node, fits_spread
 from simcore.errors import UserError
-from simcore.jit import kernel
+from simcore.jit import kernel, prepared
 from simcore.record import PLACED
 from simcore.vocabulary import Amounts, Floats, Ints, Workload
 
@@ -70,6 +70,7 @@ class NumaEpisodes:
         self.row = np.zeros(count, np.int64)
         self._answers = np.zeros((count, 1))
         self._given = as_argument(given, resources, 1)
+        self._step_all = prepared(step_all, *self._arguments)
 
     @property
     def over(self) -> npt.NDArray[np.bool_]:
@@ -114,8 +115,12 @@ class NumaEpisodes:
         placed: npt.NDArray[np.bool_] = going & (self.many.outcome[np.arange(self.count), before] == PLACED)
         return placed
 
+    @property
+    def _arguments(self) -> tuple[Any, Many, int, Floats, Ints, Ints, npt.NDArray[np.bool_]]:
+        return self._given, self.many, self._mode, self._answers, self.status, self.row, self.mask
+
     def _go(self) -> None:
-        step_all(self._given, self.many, self._mode, self._answers, self.status, self.row, self.mask)
+        self._step_all(*self._arguments)
 
 
 def _many(cluster: Cluster, count: int, rows: int) -> Many:

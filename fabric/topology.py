@@ -75,6 +75,10 @@ class Topology:
         """How many links there are."""
         return len(self.link_ends)
 
+    def ends_of(self, servers: Ints) -> Ints:
+        """The vertices from which these servers' links lead: their own, or the racks that stand for them."""
+        return np.where(self.server_link[servers] >= 0, self.switches + servers, self.rack_of[servers])
+
     def __repr__(self) -> str:
         return f"Topology({self.name!r}, {self.servers} servers, {self.switches} switches, {self.links} links)"
 

@@ -46,10 +46,11 @@ def routed(network: VirtualNetwork, hosts: Ints, nodes: int, route_first: Ints, 
 
 
 def _summed(links: Indices | Ints, amounts: Ints) -> tuple[npt.NDArray[Any], Ints]:
-    used, place = np.unique(links, return_inverse=True)
-    total = np.zeros(len(used), np.int64)
-    np.add.at(total, place, amounts)
-    return used, total
+    """Each link once, ascending, and its sum of the amounts."""
+    used = np.unique(links)
+    total = np.zeros(used.max(initial=-1) + 1, np.int64)  # np.unique's places of the links would take ten times as long
+    np.add.at(total, links, amounts)
+    return used, total[used]
 
 
 def check_embedding(
@@ -115,9 +116,7 @@ def _check_paths(
         raise InfeasiblePlacement("its route_first is not where the path of each pair begins, and the end")
     if len(links) and (links.min() < 0 or links.max() >= topology.links):
         raise InfeasiblePlacement("a path has a link that there is not")
-    starts = np.where(topology.server_link >= 0, topology.switches + np.arange(topology.servers), topology.rack_of)
-    ends = starts[servers]
-    wrong = _first_astray(topology.link_ends, ends[pairs], first, links)
+    wrong = _first_astray(topology.link_ends, topology.ends_of(servers)[pairs], first, links)
     if wrong >= 0:
         one, other = servers[pairs[wrong]].tolist()
         raise InfeasiblePlacement(f"the path of pair {wrong} does not lead from server {one} to server {other}")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.solver import reference
+from agents.solver import connected, reference
 from agents.solver.agent import Solver
 from agents.solver.front import problem as problem_of
 from agents.solver.jobs import Jobs
@@ -106,6 +106,31 @@ def test_the_ledger_takes_a_batch(name: str) -> None:
                     count += 1
         placed.append(count)
     assert placed[0] >= placed[1] - 1 > 0
+
+
+@pytest.mark.parametrize("name", ["fabric", "tree"])
+def test_what_no_rack_may_hold_is_not_searched_for(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers are the same as if it were."""
+    may_hold, said = connected.may_hold, []
+    answers: list[list[tuple[int, object]]] = []
+    for searched in (False, True):
+
+        def asked(*which: Any, always: bool = searched) -> bool:
+            said.append(may_hold(*which))
+            return always or said[-1]
+
+        monkeypatch.setattr(connected, "may_hold", asked)
+        ledger = ledger_of(name, 1)
+        agent = started(ledger.view, attempts=4, pieces=3)
+        answers.append([])
+        for number in range(0, 24, 2):
+            wanted = [request(n, 3 + 5 * n % 11, 2 + 3 * n % 7, (n % 5) / 4) for n in (number, number + 1)]
+            for one, answer in agent.decide_line(ledger.view, wanted):
+                answers[-1].append((one.index, answer))
+                if isinstance(answer, Placement):
+                    ledger.apply(one, answer)
+    assert answers[0] == answers[1]
+    assert {True, False} == set(said)
 
 
 def with_pins(text: str) -> str:

@@ -392,7 +392,7 @@ def test_wrong_templates(text: str, form: Form, options: dict[str, Any], said: s
 
 def test_virtual_clusters_need_a_tree() -> None:
     with pytest.raises(UserError, match="need a tree"):
-        started(ledger_of("fabric"), "hose").decide(ledger_of("fabric").view, request(0, cluster(2, 0.1)))
+        started(ledger_of("fabric"), "hose")
 
 
 @pytest.mark.parametrize("template", ["secondnet", "oktopus", "oktopus-groups"])

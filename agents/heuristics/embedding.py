@@ -8,7 +8,7 @@ from fabric.network import NetworkView
 from fabric.virtual import hosed, routed
 from fabric.virtual_paths import route_pairs
 from simcore.errors import UserError
-from simcore.jit import kernel
+from simcore.jit import kernel, prepared
 from simcore.vocabulary import Agent, Embedding, Form, Ints, Refusal, View, VirtualNetwork
 
 NO_ROOM, NO_PATHS = Refusal("no servers have the room"), Refusal("no paths have the bandwidth")
@@ -26,9 +26,11 @@ def network_of(agent: Agent, view: View) -> NetworkView:
 
 def warm(view: NetworkView, form: Form) -> None:
     """Compile what `connected` and its like need, so that no decision waits for it."""
-    machines, two = np.zeros((2, view.free.shape[2]), np.int64), np.zeros(2, np.int64)
-    pair = VirtualNetwork(machines, pairs=np.array([[0, 1]]), rates=np.array([1]))
-    connected(view, pair if form == "pairs" else VirtualNetwork(machines, hose=1), two)
+    two = np.zeros(2, np.int64)
+    if form == "hose":
+        hosed(view.topology, VirtualNetwork(np.zeros((2, view.free.shape[2]), np.int64), hose=1), two, 1)
+    else:
+        prepared(route_pairs, view.routing.routes, view.link_free.copy(), two, two.reshape(1, 2), two, two, False)
 
 
 def connected(view: NetworkView, network: VirtualNetwork, hosts: Ints) -> Embedding | Refusal:

@@ -10,7 +10,7 @@ from agents.heuristics.random_servers import RandomServers
 from agents.heuristics.scan import ScanAgent
 from fabric.network import NetworkView
 from fabric.servers import fits_node, fits_spread
-from simcore.jit import kernel
+from simcore.jit import kernel, prepared
 from simcore.vocabulary import Agent, Amounts, Ints, Placement, Refusal, Request, View
 
 
@@ -54,11 +54,11 @@ class RandomFit(Agent):
             servers.start(view, rng)
             self._decide: Callable[[View, Request], Placement | Refusal | None] = servers.decide
             return
+        rule = prepared(random_fit, view.free, (1,) * len(view.resources), False, 0.0)
 
         def scan(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
-            return random_fit(free, demand, spread, rng.random())
+            return rule(free, demand, spread, rng.random())
 
-        random_fit(view.free, (1,) * len(view.resources), False, 0.0)  # compile or load it before the first decision
         places = ScanAgent()
         places.scan = scan
         self._decide = places.decide

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from agents.heuristics.best_fit import BestFit
+from agents.running import Running
 from simcore.vocabulary import Agent, Amounts, Ints, Placement, Request, View
 
 
@@ -26,13 +27,12 @@ class TwoStage(Agent):
 
     def __init__(self, order: Literal["arrival", "longest"] = "arrival") -> None:
         self.order = order
-        self._place = BestFit()
-        self._running: list[tuple[float, Amounts]] = []
+        self._place, self._running = BestFit(), Running()
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Nothing runs yet."""
         self._place.start(view, rng)
-        self._running.clear()
+        self._running = Running()
 
     def decide(self, view: View, request: Request) -> Placement | None:
         """Where it runs, if it may start now."""
@@ -41,16 +41,15 @@ class TwoStage(Agent):
     def decide_line(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement]]:
         """Those that start now."""
         now = view.now
-        self._running = [job for job in self._running if job[0] > now]
         turns = Turns(now, view.free.sum(axis=(0, 1)))
-        for end, demand in self._running:
-            turns.change(end, demand, 1)
+        for job in self._running.look(view):
+            turns.change(job.end, job.demand, 1)
         for request in sorted(requests, key=lambda one: -one.duration) if self.order == "longest" else requests:
             start = turns.earliest(request.duration, request.demand)
             turns.change(start, request.demand, -1)
             turns.change(start + request.duration, request.demand, 1)
             if start == now and (placement := self._place.decide(view, request)) is not None:
-                self._running.append((now + request.duration, request.demand))
+                self._running.start(request, placement.shares[0][0], now)
                 yield request, placement
 
 

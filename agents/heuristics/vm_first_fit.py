@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from agents.heuristics.embedding import NO_ROOM, connected, first_with_room, network_of, warm
-from simcore.jit import kernel
+from simcore.jit import kernel, prepared
 from simcore.vocabulary import Agent, Embedding, Form, Ints, Refusal, Request, View
 
 
@@ -36,7 +36,8 @@ class VMFirstFit(Agent):
         self._view = view = network_of(self, view)
         if view.virtual:
             warm(view, view.virtual)
-        first_fit(view.free.reshape(-1, view.free.shape[2]).copy(), np.zeros((0, 1), np.int64), np.zeros(0, np.int64))
+        free, none = view.free.reshape(-1, view.free.shape[2]).copy(), np.zeros(0, np.int64)
+        prepared(first_fit, free, none.reshape(0, 1), none)
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
         """First fit, if the links then have the bandwidth."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from agents.heuristics.embedding import NO_ROOM, connected, has_room, network_of, warm
-from simcore.jit import kernel
+from simcore.jit import kernel, prepared
 from simcore.vocabulary import Agent, Embedding, Floats, Form, Ints, Refusal, Request, View
 
 TRIES = 32
@@ -54,7 +54,7 @@ class VMRandom(Agent):
         if self._view.virtual:
             warm(self._view, self._view.virtual)
         free, none = self._view.free.copy(), np.zeros(0, np.int64)
-        random_fit(free.reshape(-1, free.shape[2]), none.reshape(0, 1), np.zeros((0, 1)), none)
+        prepared(random_fit, free.reshape(-1, free.shape[2]), none.reshape(0, 1), np.zeros((0, 1)), none)
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
         """Any servers, if the links then have the bandwidth."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from agents.solver.connected import Connected
 from agents.solver.front import specification, text_of
 from agents.solver.jobs import Jobs
 from agents.solver.servers import Servers
+from agents.solver.sizes import Stated
 from agents.solver.virtual import Virtual
 from fabric.network import NetworkView
 from simcore.errors import UserError
@@ -26,6 +27,14 @@ if TYPE_CHECKING:
 MOST = 10_000
 """Attempts and pieces."""
 MOST_SLOTS = 256
+
+
+class Model(Protocol):
+    """How requests become a problem: `Servers`, `Connected`, `Virtual` or `Jobs`. The view is of the kind it is for."""
+
+    servers: int
+
+    def answers(self, view: Any, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement | Refusal]]: ...
 
 
 class Solver(Agent):
@@ -69,7 +78,7 @@ class Solver(Agent):
             raise UserError("is no plan", key="slot", value=slot, remedy=remedy)
         self.fallback = None if fallback is None else _agent(fallback)
 
-    _model: Servers | Connected | Virtual | Jobs
+    _model: Model
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Compile the template for this cluster."""
@@ -95,14 +104,14 @@ class Solver(Agent):
             if isinstance(before, Jobs) and isinstance(self._model, Jobs):
                 self._model.running, self._model.plan = before.running, before.plan
         left = list(requests)
-        for request, answer in self._model.answers(view, requests):  # type: ignore[arg-type]  # it is for such views
+        for request, answer in self._model.answers(view, requests):
             left.remove(request)
             yield request, answer
         if self.fallback is not None:
             for request in left:
                 yield request, self.fallback.decide(view, request)
 
-    def _for(self, view: View) -> Servers | Connected | Virtual | Jobs:
+    def _for(self, view: View) -> Model:
         if self.slot is not None:
             return Jobs(self, view, self.slot, self.slots)
         if not isinstance(view, NetworkView):
@@ -114,42 +123,27 @@ class Solver(Agent):
         self._seed += 1
         return self._seed
 
-    def online(
-        self,
-        template: str,
-        params: Mapping[str, int],
-        tables: Mapping[str, Any],
-        varying: Mapping[str, int],
-        balls: int,
-        bins: int,
-    ) -> Online:
-        """The template with this cluster's values; `varying` has the tables that change and their largest entries."""
-        given = self.stated(template, params, tables, varying, balls, bins)
+    def online(self, stated: Stated) -> Online:
+        """The search for a template, or for `path`."""
+        given = self.given(stated)
         from agents.solver.online import Online
 
         return Online(*given)
 
-    def stated(
-        self,
-        template: str,
-        params: Mapping[str, int],
-        tables: Mapping[str, Any],
-        varying: Mapping[str, int],
-        balls: int,
-        bins: int,
-    ) -> tuple[Any, ...]:
-        """What `Varying` wants, in its order: see `online`."""
-        with as_file(files("agents.solver").joinpath("templates", f"{template}.alloc")) as shipped:
+    def given(self, stated: Stated) -> tuple[Any, ...]:
+        """What `Varying` wants, in its order."""
+        with as_file(files("agents.solver").joinpath("templates", f"{stated.template}.alloc")) as shipped:
             file = shipped if self.path is None else Path(self.path)
             text = text_of(file)
         # lark is looked for before modules that need it are imported.
         declared = specification(text, file=file).declared
         for name in self.params:
-            if name in params:
+            if name in stated.params:
                 remedy = "Leave it out: it is a size of the cluster."
                 raise UserError(f"{name} is given by the agent", key="params", value=self.params, remedy=remedy)
-        given = {**self.params, **{name: value for name, value in params.items() if name in declared}}
-        return text, file, given, tables, {name: (0, most) for name, most in varying.items()}, balls, bins
+        params = {**self.params, **{name: value for name, value in stated.params.items() if name in declared}}
+        varying = {name: (0, most) for name, most in stated.varying.items()}
+        return text, file, params, stated.tables, varying, stated.balls, stated.bins
 
 
 def _time(key: str, value: float | str | None) -> float | None:

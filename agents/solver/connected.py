@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from agents.solver.sizes import BySize, exceeds, in_units
+from agents.solver.sizes import BySize, Stated, exceeds, in_units
 from fabric.filling import begin, choose, filling
 from fabric.network import NetworkView, Provisioned, span
 from fabric.routing import Routes, find_path
 from simcore.jit import kernel, prepared
-from simcore.vocabulary import Ints, Refusal, Request
+from simcore.vocabulary import Amounts, Ints, Refusal, Request
 
 if TYPE_CHECKING:
     from agents.solver.agent import Solver
@@ -50,30 +50,32 @@ class Connected:
     def _online(self, requests: int) -> Online:
         capacity, racks = in_units(self.capacity), len(self.reach)
         return self.agent.online(
-            "fabric",
-            {"SERVERS": self.servers, "RACKS": racks, "KINDS": self.kinds, "PIECES": self.pieces},
-            {
-                "FREE": capacity,
-                "CAPACITY": capacity,
-                "LARGEST": in_units(np.maximum(self.capacity.max(axis=0), 1)),
-                "RACK": self.home,
-                "POD": self.pod,
-                "WIRE": np.zeros(self.servers),
-                "NEED": np.zeros(requests),
-                "OPEN": np.zeros((requests, self.servers), np.int64),
-                "REACH": np.zeros((requests, racks, racks), np.int64),
-                "DEMAND": np.zeros((requests * self.pieces, self.kinds)),
-            },
-            {
-                "FREE": int(self.capacity.max()),
-                "WIRE": self.widest,
-                "NEED": self.widest,
-                "OPEN": 1,
-                "REACH": 1,
-                "DEMAND": max(self.most),
-            },
-            balls=requests * self.pieces,
-            bins=self.servers,
+            Stated(
+                "fabric",
+                {"SERVERS": self.servers, "RACKS": racks, "KINDS": self.kinds, "PIECES": self.pieces},
+                {
+                    "FREE": capacity,
+                    "CAPACITY": capacity,
+                    "LARGEST": in_units(np.maximum(self.capacity.max(axis=0), 1)),
+                    "RACK": self.home,
+                    "POD": self.pod,
+                    "WIRE": np.zeros(self.servers),
+                    "NEED": np.zeros(requests),
+                    "OPEN": np.zeros((requests, self.servers), np.int64),
+                    "REACH": np.zeros((requests, racks, racks), np.int64),
+                    "DEMAND": np.zeros((requests * self.pieces, self.kinds)),
+                },
+                {
+                    "FREE": int(self.capacity.max()),
+                    "WIRE": self.widest,
+                    "NEED": self.widest,
+                    "OPEN": 1,
+                    "REACH": 1,
+                    "DEMAND": max(self.most),
+                },
+                balls=requests * self.pieces,
+                bins=self.servers,
+            )
         )
 
     def answers(
@@ -99,27 +101,33 @@ class Connected:
 
     def _found(self, view: NetworkView, asked: Sequence[Request]) -> list[tuple[Request, Ints]]:
         """The servers of the pieces [pieces] of every request all of whose pieces have one."""
-        agent, pieces, online = self.agent, self.pieces, self.online(len(asked))
-        count, racks = len(asked), len(self.reach)
-        cut = np.zeros((count, self.kinds, agent.pieces, self.kinds), np.int64)
+        agent, count, racks = self.agent, len(asked), len(self.reach)
+        seed = agent.next_seed()  # taken without a search, too, so that those that follow are the same
         opens, reach = np.empty((count, self.servers), np.int64), np.empty((count, racks, racks), np.int64)
         routes, links, weighted = view.routing.routes, view.link_free, view.weighted
+        for number, one in enumerate(asked):
+            self.reaching(routes, links, self.wires, one.bandwidth, weighted, opens[number], reach[number])
+        free = view.free.sum(axis=1)
+        places = zip(asked, opens, reach, strict=True)
+        if not any(may_hold(free, one.demand, self.home, *where) for one, *where in places):
+            return []
+        cut = np.zeros((count, self.kinds, agent.pieces, self.kinds), np.int64)
         for number, one in enumerate(asked):
             for r, amount in enumerate(one.demand):
                 each, odd = divmod(amount, agent.pieces)
                 cut[number, r, :, r] = each
                 cut[number, r, :odd, r] += 1
-            self.reaching(routes, links, self.wires, one.bandwidth, weighted, opens[number], reach[number])
+        pieces, online = self.pieces, self.online(count)
         these, balls = slice(count), slice(count * pieces)
         online.write("OPEN", opens, these)
         online.write("REACH", reach, these)
-        online.write("FREE", view.free.sum(axis=1))
+        online.write("FREE", free)
         online.write("WIRE", np.where(self.wires < 0, self.widest, np.maximum(links[self.wires], 0)))
         online.write("NEED", [one.bandwidth for one in asked], these)
         online.write("DEMAND", cut.reshape(-1, self.kinds), balls)
-        found = online.find(agent.next_seed(), agent.attempts, agent.deadline, balls.stop)[balls].copy()
-        places = zip(asked, found.reshape(count, pieces), strict=True)
-        return [(one, servers) for one, servers in places if servers.min() >= 0]
+        found = online.find(seed, agent.attempts, agent.deadline, balls.stop)[balls].copy()
+        chosen = zip(asked, found.reshape(count, pieces), strict=True)
+        return [(one, servers) for one, servers in chosen if servers.min() >= 0]
 
     def _answer(self, view: NetworkView, request: Request, servers: Ints) -> Provisioned | Refusal | None:
         """What follows from the servers of the pieces, as the cluster is now; None if they have not enough any more.
@@ -160,3 +168,15 @@ def reaching(
         for other in range(one + 1):
             there = find_path(routes, link_free, one, other, bandwidth, weighted) >= 0
             reach[one, other] = reach[other, one] = 1 if there else 0
+
+
+def may_hold(free: Ints, demand: Amounts, home: Ints, opens: Ints, reach: Ints) -> bool:
+    """May one server, or those around one rack together, hold a demand? No search finds a place where none may.
+
+    `free` [servers, kinds], `home` [servers] is the rack; `opens` and `reach` are as `reaching` writes them.
+    """
+    if (free >= demand).all(axis=1).any():
+        return True
+    racks = np.zeros((len(reach), len(demand)), np.int64)
+    np.add.at(racks, home, free * opens[:, None])
+    return bool((reach @ racks >= demand).all(axis=1).any())

@@ -147,8 +147,11 @@ def put(call: Utilfn, flat: Flat, friends: int, room: Room, unit: int, place: in
 
 
 @kernel
-def take(call: Utilfn, flat: Flat, room: Room, unit: int) -> int:
-    """All balls of a unit out again, if that changes an elastic dimension that is over: 1; 0 if not, -1 if rejected."""
+def take(call: Utilfn, flat: Flat, room: Room, unit: int, owner: Ints, group: int) -> int:
+    """All balls of a unit out again, if that changes a dimension that is over and whose `owner` [dims] is this group.
+
+    How many additions are taken away, the first ones in `dims`; 0 if it stays, -1 if UTILFN rejects it.
+    """
     alloc, dims, amounts = room.alloc, room.dims, room.amounts
     first, end = flat.units[unit], flat.units[unit + 1]
     place = alloc[flat.unit_balls[first]]
@@ -160,13 +163,26 @@ def take(call: Utilfn, flat: Flat, room: Room, unit: int) -> int:
         if n < 0:
             return -1
     for k in range(n):
-        if flat.elastic[dims[k]] and room.used[dims[k]] > flat.ceiling[dims[k]]:
+        if owner[dims[k]] == group and room.used[dims[k]] > flat.ceiling[dims[k]]:
             for other in range(n):
                 change(flat, room, dims[other], -amounts[other])
-            return 1
+            return n
     for at in range(first, end):
         alloc[flat.unit_balls[at]] = place
     return 0
+
+
+@kernel
+def take_last(call: Utilfn, flat: Flat, room: Room, owner: Ints, group: int, mark: int, placed: int) -> tuple[int, int]:
+    """The last unit that `take` takes out, of those in `placed` from entry `mark` on: what that says, and the unit."""
+    for at in range(placed - 1, mark - 1, -1):
+        unit = room.placed[at]
+        n = take(call, flat, room, unit, owner, group)
+        if n != 0:
+            for k in range(at, placed - 1):
+                room.placed[k] = room.placed[k + 1]
+            return n, unit
+    return 0, NULL
 
 
 @kernel
@@ -176,16 +192,10 @@ def trim(call: Utilfn, flat: Flat, room: Room, placed: int, out: int) -> tuple[i
     -1 for those left if that cannot be.
     """
     while room.over[len(room.over) - 1] > 0:
-        found = 0
-        for at in range(placed - 1, -1, -1):
-            found = take(call, flat, room, room.placed[at])
-            if found:
-                room.left[out] = room.placed[at]
-                for k in range(at, placed - 1):
-                    room.placed[k] = room.placed[k + 1]
-                break
-        if found <= 0:
+        n, unit = take_last(call, flat, room, flat.elastic, 1, 0, placed)
+        if n <= 0:
             return placed, -1
+        room.left[out] = unit
         placed, out = placed - 1, out + 1
     return placed, out
 
@@ -291,7 +301,7 @@ def search(
 ) -> tuple[int, int, int]:
     """Numbers first, ..., last - 1, up to the first success: (attempts made, the best's number, its units left).
 
-    The best allocation is in `room.best` then.     Number n is attempt n // groupings in grouping n % groupings.
+    The best allocation is in `room.best` then. Number n is attempt n // groupings in grouping n % groupings.
     """
     ways = len(flat.ways) - 1
     best, fewest = first, len(room.left) + 1

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from agents.solver.sizes import BySize, in_units
+from agents.running import Running
+from agents.solver.sizes import BySize, Stated, in_units
 from fabric.network import NetworkView
 from simcore.errors import UserError
 from simcore.vocabulary import Ints, Placement, Request, View
@@ -47,8 +48,7 @@ class Jobs:
             raise UserError("plans are for servers of one node", key="slot", remedy=remedy)
         self.agent, self.slot, self.slots = agent, slot, slots
         self.capacity = view.capacity[:, 0].copy()
-        self.running: list[tuple[float, int, tuple[int, ...]]] = []
-        """When a job ends, its server, and what it holds."""
+        self.running = Running()
         self.plan: Plan = []
         self.online = BySize(self._online)
 
@@ -66,12 +66,14 @@ class Jobs:
         if two:
             tables["ALL"], varying["ALL"] = np.zeros((slots, kinds)), most
         return self.agent.online(
-            "jobs-two" if two else "jobs",
-            {"SERVERS": self.servers, "SLOTS": slots, "KINDS": kinds},
-            tables,
-            varying,
-            balls=2 * jobs if two else jobs,
-            bins=slots + self.servers if two else slots * self.servers,
+            Stated(
+                "jobs-two" if two else "jobs",
+                {"SERVERS": self.servers, "SLOTS": slots, "KINDS": kinds},
+                tables,
+                varying,
+                balls=2 * jobs if two else jobs,
+                bins=slots + self.servers if two else slots * self.servers,
+            )
         )
 
     def answers(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement]]:
@@ -83,18 +85,16 @@ class Jobs:
         self.plan = timed.plan
         for (job, server), start in zip(timed.plan, timed.starts, strict=True):
             if start == 0:
-                self.running.append((view.now + job.duration, server, job.demand))
+                self.running.start(job, server, view.now)
                 yield job, job.on(server, 0)
 
     def _free(self, view: View) -> Ints:
         """What running jobs leave, int64 [servers, slots, kinds]. What nobody here has placed never ends."""
-        now = view.now
-        self.running = [one for one in self.running if one[0] > now]
         free = np.repeat(view.free, self.slots, axis=1)
-        for end, server, demand in self.running:
+        for end, server, demand in self.running.look(view):
             if end < inf:
-                free[server, max(1, ceil((end - now) / self.slot - NEARLY)) :] += demand
-        return np.minimum(free, self.capacity[:, None])  # what failures have interrupted is free already
+                free[server, max(1, ceil((end - view.now) / self.slot - NEARLY)) :] += demand
+        return free
 
     def _length(self, job: Request) -> int:
         """Slots, at most all that are planned."""

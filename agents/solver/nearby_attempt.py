@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.solver.cpu import Room, Utilfn, change, impose, put
+from agents.solver.cpu import Room, Utilfn, impose, put, take_last
 from agents.solver.flat import Flat
 from agents.solver.program import NULL, Ints
 from agents.solver.random import stream_kernel
@@ -147,30 +147,6 @@ def is_over(flat: Flat, near: Near, room: Room, group: int) -> bool:
 
 
 @kernel
-def take(call: Utilfn, flat: Flat, near: Near, room: Room, notes: Notes, unit: int, group: int) -> int:
-    """A unit out again, if that changes a dimension of the group's own that is over: 1; 0 if not, -1 if rejected."""
-    alloc, dims, amounts = room.alloc, room.dims, room.amounts
-    first, end = flat.units[unit], flat.units[unit + 1]
-    place = alloc[flat.unit_balls[first]]
-    n = 0
-    for at in range(end - 1, first - 1, -1):
-        ball = flat.unit_balls[at]
-        alloc[ball] = NULL
-        n = call(ball, place, alloc, flat.data, flat.numbers, room.used, flat.ceiling, dims, amounts, n)
-        if n < 0:
-            return -1
-    for k in range(n):
-        if near.owner[dims[k]] == group and room.used[dims[k]] > flat.ceiling[dims[k]]:
-            touch(notes, room, 0, n)
-            for other in range(n):
-                change(flat, room, dims[other], -amounts[other])
-            return 1
-    for at in range(first, end):
-        alloc[flat.unit_balls[at]] = place
-    return 0
-
-
-@kernel
 def leave(
     call: Utilfn, flat: Flat, near: Near, room: Room, notes: Notes, group: int, mark: int, placed: int, count: int
 ) -> tuple[int, int]:
@@ -180,18 +156,13 @@ def leave(
     -1 for those left if that cannot be.
     """
     while is_over(flat, near, room, group):
-        found = 0
-        for at in range(placed - 1, mark - 1, -1):
-            found = take(call, flat, near, room, notes, room.placed[at], group)
-            if found:
-                for k in range(count, 0, -1):  # it comes first again
-                    room.left[k] = room.left[k - 1]
-                room.left[0] = room.placed[at]
-                for k in range(at, placed - 1):
-                    room.placed[k] = room.placed[k + 1]
-                break
-        if found <= 0:
+        n, unit = take_last(call, flat, room, near.owner, group, mark, placed)
+        if n <= 0:
             return placed, -1
+        touch(notes, room, 0, n)
+        for k in range(count, 0, -1):  # it comes first again
+            room.left[k] = room.left[k - 1]
+        room.left[0] = unit
         placed, count = placed - 1, count + 1
     return placed, count
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -23,6 +23,7 @@ DEPTH_LIMIT = 80
 LARGEST = 10**9
 
 
+@lru_cache(maxsize=8)  # the runs of a batch state the same templates, each for several sizes
 def parse(text: str) -> s.Tree:
     """The tree, or a `SpecError` that says where and what to do."""
     if len(text) > TEXT_LIMIT:

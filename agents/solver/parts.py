@@ -44,8 +44,7 @@ def joined(ends: Ints, label: Ints) -> None:
 def parts_of(topology: Topology) -> Parts:
     """The parts of a network; a level that has all servers in one part is left out."""
     ends = topology.link_ends.astype(np.int64)
-    own = topology.server_link >= 0
-    home = np.where(own, topology.switches + np.arange(topology.servers), topology.rack_of)
+    home = topology.ends_of(np.arange(topology.servers))
     of, part, link, count = [], [], [], 0
     label = np.empty(len(topology.level), np.int64)
     for level in range(int(topology.level.max()) + 1):

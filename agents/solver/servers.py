@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from agents.solver.sizes import BySize, exceeds, in_units
+from agents.solver.sizes import BySize, Stated, exceeds, in_units
 from simcore.errors import UserError
 from simcore.vocabulary import Ints, Placement, Request, View, part
 
@@ -30,18 +30,20 @@ class Servers:
         nodes, kinds = self.nodes, self.kinds
         capacity = in_units(self.capacity)
         online = self.agent.online(
-            "numa",
-            {"SERVERS": self.servers, "NODES": nodes, "KINDS": kinds},
-            {
-                "FREE": capacity,
-                "CAPACITY": capacity,
-                "DEMAND": np.zeros((balls, kinds)),
-                "PART": np.zeros((balls, nodes, kinds)),
-                "SPREAD": np.zeros(balls, np.int64),
-            },
-            {"FREE": int(self.capacity.max()), "DEMAND": max(self.most), "PART": max(self.most), "SPREAD": 1},
-            balls=balls,
-            bins=self.servers * nodes,
+            Stated(
+                "numa",
+                {"SERVERS": self.servers, "NODES": nodes, "KINDS": kinds},
+                {
+                    "FREE": capacity,
+                    "CAPACITY": capacity,
+                    "DEMAND": np.zeros((balls, kinds)),
+                    "PART": np.zeros((balls, nodes, kinds)),
+                    "SPREAD": np.zeros(balls, np.int64),
+                },
+                {"FREE": int(self.capacity.max()), "DEMAND": max(self.most), "PART": max(self.most), "SPREAD": 1},
+                balls=balls,
+                bins=self.servers * nodes,
+            )
         )
         if len(online.problem.units) != balls:
             remedy = "Remove FRIENDS, or let requests be answered one by one."

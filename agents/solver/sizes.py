@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simcore.vocabulary import QUANTUM, Floats, Ints, Request
 
 if TYPE_CHECKING:
     from agents.solver.online import Online
+
+
+class Stated(NamedTuple):
+    """A template with a cluster's values: `varying` has the tables that change, and their largest entries."""
+
+    template: str
+    params: Mapping[str, int]
+    tables: Mapping[str, Any]
+    varying: Mapping[str, int]
+    balls: int
+    bins: int
 
 
 class BySize:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from agents.solver.parts import leading_out, parts_of
-from agents.solver.sizes import in_units
+from agents.solver.sizes import Stated, in_units
 from fabric.network import NetworkView
 from fabric.virtual import hosed, routed
 from fabric.virtual_paths import route_pairs
@@ -49,7 +49,12 @@ class Virtual:
         self.leading_out = prepared(leading_out, parts.first, parts.part, view.link_free, self.links, self.out)
         if view.virtual == "pairs":
             self._nearby("secondnet", SMALLEST, 0, 0)
+            two, left = np.zeros(2, np.int64), view.link_free.copy()
+            pairs = two.reshape(1, 2)
+            prepared(chained, pairs)
+            prepared(route_pairs, view.routing.routes, left, two, pairs, two, two, True)
         else:
+            tree(view.topology)  # refuses what is none
             self._nearby("oktopus", SMALLEST, 1, SMALLEST)
 
     def answers(self, view: NetworkView, requests: Sequence[Request]) -> Iterator[tuple[Request, Embedding]]:
@@ -116,7 +121,6 @@ class Virtual:
             nearby.write("MACHINES", count)
             nearby.write("RATE", rate[np.ix_(order, order)], (slice(count), slice(count)))
             return order, nearby
-        tree(view.topology)  # refuses what is none
         group, sizes = grouped(network)
         order = np.argsort(group, kind="stable")
         template = "oktopus" if network.groups is None else "oktopus-groups"
@@ -165,7 +169,7 @@ class Virtual:
             varying |= {"GROUP": groups - 1, "CLUSTERS": groups, "FIRST": machines - 1, "SIZE": largest}
             varying |= {"TRUNK": self.widest * largest}
         params = {"KINDS": self.kinds, "NODES": self.nodes, "SERVERS": self.servers}
-        given = self.agent.stated(template, params, tables, varying, machines, len(self.capacity))
+        given = self.agent.given(Stated(template, params, tables, varying, machines, len(self.capacity)))
         from agents.solver.nearby import Nearby
 
         return Nearby(given, self._levels(), self.largest)

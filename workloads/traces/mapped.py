@@ -60,8 +60,13 @@ def load(path: Path) -> Columns:
 
 def is_mapped(path: Path) -> bool:
     """Whether the file is one that `save` wrote."""
+    return begins_with(path, MAGIC)
+
+
+def begins_with(path: Path, magic: bytes) -> bool:
+    """Whether these are the file's first bytes."""
     try:
         with path.open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
+            return file.read(len(magic)) == magic
     except OSError as error:
         raise WorkloadError(f"cannot read it: {error.strerror}", file=path, remedy="Check the path.") from error

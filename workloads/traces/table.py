@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from simcore.errors import WorkloadError
 from workloads.traces.base import Trace
 from workloads.traces.check import COMMON, check, require
+from workloads.traces.mapped import begins_with
 from workloads.traces.text import identity, number, read_text
 
 if TYPE_CHECKING:
@@ -44,11 +45,7 @@ class Table(Trace):
 
 def is_parquet(path: Path) -> bool:
     """Whether a file says that it is Parquet."""
-    try:
-        with path.open("rb") as file:
-            return file.read(len(PARQUET)) == PARQUET
-    except OSError as error:
-        raise WorkloadError(f"cannot read it: {error.strerror}", file=path, remedy="Check the path.") from error
+    return begins_with(path, PARQUET)
 
 
 def _parquet(path: Path) -> pl.DataFrame:
