@@ -14,6 +14,7 @@ from analysis.results import Results, resources_of, tiers_of
 from analysis.several import pooled
 from analysis.stats import (
     ALPHA,
+    FEWEST,
     bootstrap,
     by_count,
     differences,
@@ -141,9 +142,10 @@ class Comparison:
         diff, diff_half, deviation = by_count(difference, _spread, 3)
         (base,) = by_count(against, lambda some: (some.mean(axis=1),), 1)
         p_t, p_wilcoxon = by_count(difference, lambda some: (paired_t(some), signed_rank(some)), 2)
-        p_wilcoxon[pairs < 2] = np.nan
+        tested = pairs >= FEWEST
+        p_t[~tested] = p_wilcoxon[~tested] = np.nan
         p_t_holm, p_wilcoxon_holm = holm(p_t), holm(p_wilcoxon)
-        family = int((pairs >= 2).sum())
+        family = int(tested.sum())
         # The smallest p of n signs is 2^(1 - n): where that is too much after the correction, ranks can tell nothing.
         by_ranks = family * 2.0 ** (1 - pairs) <= ALPHA
         told = holm(np.where(by_ranks, p_wilcoxon, p_t)) <= ALPHA  # one family, whichever test decides
@@ -170,7 +172,7 @@ class Comparison:
             "p_wilcoxon": p_wilcoxon,
             "p_t_holm": p_t_holm,
             "p_wilcoxon_holm": p_wilcoxon_holm,
-            "test": _words(n, (pairs < 2, None), (by_ranks, "wilcoxon"), (pairs > 1, "t")),
+            "test": _words(n, (~tested, None), (by_ranks, "wilcoxon"), (tested, "t")),
             "verdict": _words(
                 n,
                 (own, BASELINE),

@@ -12,6 +12,9 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from simcore.vocabulary import Floats
 
 CONFIDENCE, ALPHA, POWER = 0.95, 0.05, 0.8
+FEWEST = 5
+"""Fewer paired differences are not tested: what they say hangs on their being normal, which shares of requests are not.
+"""
 RESAMPLES = 2000
 EXACT = 50
 """Up to so many pairs the signed-rank test is exact, beyond them the normal approximation is."""
@@ -46,7 +49,13 @@ def mean_interval(values: Floats) -> tuple[Any, Any]:
     mean = np.mean(values, axis=-1)
     if n == 1:
         return mean, np.full(values.shape[:-1], np.inf)[()]
-    return mean, stdtrit(n - 1, (1 + CONFIDENCE) / 2) * np.std(values, axis=-1, ddof=1) / np.sqrt(n)
+    return mean, stdtrit(n - 1, (1 + CONFIDENCE) / 2) * _deviation(values) / np.sqrt(n)
+
+
+def _deviation(values: Floats) -> Any:
+    """The standard deviation, [...]: 0 of values that are all the same, of which floats would round the mean."""
+    same = values.max(axis=-1) == values.min(axis=-1)
+    return np.where(same, 0.0, np.std(values, axis=-1, ddof=1))[()]
 
 
 def differences(values: Floats, others: Floats) -> Floats:
@@ -61,20 +70,23 @@ def differences(values: Floats, others: Floats) -> Floats:
 
 
 def differs(difference: Floats) -> Any:
-    """Are paired differences not 0 on average, as far as their 95 % t interval can tell? bool [...]."""
-    mean, half = mean_interval(difference)
-    return abs(mean) > half
+    """Are paired differences not 0 on average, as far as FEWEST or more of them and the t-test can tell? bool [...]."""
+    return (paired_t(difference) <= ALPHA) & (difference.shape[-1] >= FEWEST)
 
 
 def paired_t(difference: Floats) -> Any:
-    """Two-sided p of the paired t-test, [...]: 1 when nothing differs, 0 when all differ by the same."""
+    """Two-sided p of the paired t-test, [...]: 1 when nothing differs.
+
+    When all of n differ by the same, nothing is known of their variance, and p is that of their signs: 2^(1 - n).
+    """
     n = difference.shape[-1]
     if n < 2:
         return np.full(difference.shape[:-1], np.nan)[()]
     mean = abs(np.mean(difference, axis=-1))
-    error = np.std(difference, axis=-1, ddof=1) / np.sqrt(n)
+    error = _deviation(difference) / np.sqrt(n)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(mean == 0, 1.0, 2 * stdtr(n - 1, -mean / error))[()]
+        p = np.where(error == 0, 2.0 ** (1 - n), 2 * stdtr(n - 1, -mean / error))
+        return np.where(mean == 0, 1.0, p)[()]
 
 
 def signed_rank(difference: Floats) -> Any:

@@ -98,7 +98,7 @@ class Table:
         if not self._seeds_matter:
             text += " All of them gave the same: nothing here depends on the seed, and one would do."
         if any(cell and cell.mark for row in self.rows for cell in row.cells):
-            text += f" {BEST} best; {TIED} not told from the best by these seeds (paired 95 % interval)."
+            text += f" {BEST} best; {TIED} not told from the best by these seeds (paired t-test)."
         return text
 
     def rich(self, width: int) -> rich.table.Table:

@@ -8,6 +8,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from analysis.columns import Metric
+from analysis.stats import FEWEST
 from analysis.terminal import fitted
 
 if TYPE_CHECKING:
@@ -97,11 +98,16 @@ def legend(comparison: Comparison) -> str:
         if (frame["interval"] == "bootstrap").any():
             notes[0] = notes[0][:-1] + ", [low, high] by bootstrap where a metric is skewed."
     if frame["pairs"].sum():
-        family = max(map(len, frame.filter(frame["pairs"] > 1).partition_by("metric")), default=0)
-        notes.append(
-            f"Differences to {comparison.baseline} are paired by seed, with 95 % t intervals; p-values are corrected "
-            f"by Holm for {_count(family, 'comparison')} per metric. {SAME} not told apart by these seeds."
-        )
+        base = comparison.baseline
+        notes.append(f"Differences to {base} are paired by seed; each 95 % t interval is for its difference alone.")
+        family = max(map(len, frame.filter(frame["pairs"] >= FEWEST).partition_by("metric")), default=0)
+        if family:
+            notes.append(
+                f"Verdicts go by p-values, corrected by Holm for {_count(family, 'comparison')} per metric: an "
+                f"interval may miss 0 and the verdict still be {SAME}, not told apart by these seeds."
+            )
+        if len(frame.filter(frame["pairs"].is_between(1, FEWEST - 1))):
+            notes.append(f"Fewer than {FEWEST} paired seeds are not tested, and tell nothing apart ({SAME}).")
     else:
         notes.append("Nothing is there to compare with.")
     failed = frame.filter(frame["metric"] == frame["metric"][0])["failed"].sum()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.results import Results
 from scenarios.batch import Batch
-from scenarios.load import load_scenario, load_to_run, scenario_from
+from scenarios.load import default_folder, load_scenario, load_to_run, loaded, scenario_from
 from scenarios.schema import Scenario
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from agents.solver.program import Problem
     from agents.solver.solve import Answer
     from scenarios.engines import Engine
-    from scenarios.tune import Between, Tuned
 
 
 def scenario(source: str | Path | Mapping[str, Any], *overrides: str) -> Scenario:
@@ -48,9 +47,7 @@ def run(
     cluster: `ray` starts one, `ray://host:port` is there. `engine` is `simpy`, `compiled` (for scenarios that allow it)
     or `auto`, compiled if possible; the results are the same. `finished` is called with every finished run's row.
     """
-    if isinstance(scenario, Scenario) and overrides:
-        raise TypeError("a loaded scenario takes no overrides: give them to binwright.scenario(...)")
-    given = scenario if isinstance(scenario, Scenario) else load_to_run(scenario, overrides)
+    given = loaded(scenario, overrides, load_to_run)
     return Batch(given, out or default_folder(given)).run(
         fresh=fresh, jobs=jobs, on=on, engine=engine, finished=finished
     )
@@ -81,72 +78,23 @@ def load(folder: str | Path) -> Results:
     return Results(folder)
 
 
-def default_folder(scenario: Scenario) -> Path:
-    """Where results go that are not sent elsewhere."""
-    return Path("results") / scenario.name
-
-
 def train(
     scenario: str | Path | Scenario,
     *overrides: str,
     out: str | Path | None = None,
     fresh: bool = False,
     watch: Callable[[dict[str, Any]], None] = lambda row: None,
+    say: Callable[[str], None] = lambda text: None,
 ) -> pl.DataFrame:
     """Teach an agent what the scenario's `train:` says, and return the log; `out` is `results/<name>/training`.
 
-    What is in the folder already is gone on from, unless `fresh`. `watch` is called with every new row of the log.
+    What is in the folder already is gone on from, unless `fresh`. `watch` is called with every new row of the log,
+    `say` with what begins before there is one.
     """
     from scenarios.training import train
 
-    if isinstance(scenario, Scenario) and overrides:
-        raise TypeError("a loaded scenario takes no overrides: give them to binwright.scenario(...)")
-    given = scenario if isinstance(scenario, Scenario) else load_scenario(scenario, overrides)
-    return train(given, Path(out or default_folder(given) / "training"), fresh, watch)
-
-
-def tune(
-    scenario: str | Path | Scenario,
-    *overrides: str,
-    agent: str | Mapping[str, Any],
-    params: Mapping[str, Between],
-    metric: str = "acceptance",
-    rounds: int = 20,
-    population: int = 16,
-    seeds: int = 8,
-    held_out: int = 100,
-    seed: int = 0,
-    jobs: int | None = None,
-    out: str | Path | None = None,
-    watch: Callable[[dict[str, Any]], None] = lambda row: None,
-    finished: Callable[[dict[str, Any]], None] = lambda row: None,
-) -> Tuned:
-    """Find the numeric options of an agent with which it does best in a scenario; `out` is `results/<name>/tuning`.
-
-    `params` are ranges: `{"stranded": (0, 2), "leftover": "0.01..1:log"}`. Every one of `rounds` tries `population`
-    candidates on `seeds` seeds; `held_out` other seeds compare the answer with the agent as it was. What is in the
-    folder already is gone on from. `watch` is called with every new row of the log, `finished` with every run's.
-    """
-    from scenarios.tune import tune
-
-    if isinstance(scenario, Scenario) and overrides:
-        raise TypeError("a loaded scenario takes no overrides: give them to binwright.scenario(...)")
-    given = scenario if isinstance(scenario, Scenario) else load_scenario(scenario, overrides)
-    return tune(
-        given,
-        Path(out or default_folder(given) / "tuning"),
-        agent,
-        params,
-        metric=metric,
-        rounds=rounds,
-        population=population,
-        seeds=seeds,
-        held_out=held_out,
-        seed=seed,
-        jobs=jobs,
-        watch=watch,
-        finished=finished,
-    )
+    given = loaded(scenario, overrides)
+    return train(given, Path(out or default_folder(given) / "training"), fresh, watch, say)
 
 
 def as_overrides(sets: Iterable[str], agents: str | None, seeds: int | None) -> list[str]:

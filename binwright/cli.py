@@ -94,7 +94,9 @@ def parser() -> argparse.ArgumentParser:
     figures.add_argument("--format", choices=("png", "svg", "pdf"), help="default: png")
     figures.add_argument("--metric", dest="metrics", action="append", default=[], metavar="NAME", help="only these")
     figures.add_argument("--agents", help="only these, with commas between")
-    figures.add_argument("--where", action="append", default=[], metavar="KEY=VALUE", help="only these points")
+    figures.add_argument(
+        "--where", action="append", default=[], metavar="KEY=VALUE", help="only these points, or seed=N"
+    )
     figures.add_argument("--x", metavar="KEY", help="the swept key to draw over")
     figures.add_argument("--at", metavar="TIME", help="the moment that a topology is drawn at (default: the busiest)")
     figures.add_argument("--width", choices=("column", "page"), help="3.5 or 7.2 inches (default: as needed)")

@@ -14,17 +14,16 @@ from typing import TextIO
 from analysis.results import Results
 from scenarios.attempt import Row, Task
 from scenarios.backends import opened
-from scenarios.build import build_agent, build_ledger, build_workload, content_of, forget
+from scenarios.build import build_workload, content_of, forget
+from scenarios.check import start_agents
 from scenarios.engines import Engine, check_engine
 from scenarios.execute import cache_of
 from scenarios.load import resolved
 from scenarios.lock import lock
 from scenarios.plan import Run, plan
 from scenarios.schema import Scenario
-from scenarios.source import dotted
-from simcore.engine import Simulation
-from simcore.errors import ResultsError, UserError
-from simcore.rng import stream
+from simcore.errors import ResultsError
+from simcore.jit import postponed
 from workloads.traces.library import write
 
 EVERY = 30.0
@@ -88,24 +87,11 @@ class Batch:
         """Find out what the user must mend before anything is written, about the agents of `missing` runs too."""
         first = self.runs[0]
         workload = build_workload(first.scenario, first.seed, cache_of(self.folder))
-        view = Simulation(workload, build_ledger(first.scenario)).view
-        for spec in {run.agent.label: run.agent for run in missing if run.point == first.point}.values():
-            try:
-                build_agent(spec).start(view, stream(first.seed, "agent"))
-            except UserError as error:
-                self._locate(error, spec.label)
-                raise
-            except Exception:  # its own mistake: its runs will say so, and stop no other
-                continue
-
-    def _locate(self, error: UserError, label: str) -> None:
-        """Have a mistake in an agent's options say where in the scenario that agent is."""
-        source, labels = self.scenario._source, [each.label for each in self.scenario.agents]
-        if error.file is None and source and label in labels:
-            at = ("agents", labels.index(label))
-            error.file, error.line = source.place(at)
-            inner = "" if error.key in (None, "agents") else f": {error.key}"
-            error.key = f"{dotted(at)} ({label}){inner}"
+        agents = {run.agent.label: run.agent for run in missing if run.point == first.point}.values()
+        with postponed():
+            start_agents(self.scenario, first, agents, workload)
+        # And again, so that what they need is compiled once, and not by all workers side by side.
+        start_agents(self.scenario, first, agents, workload)
 
     @contextmanager
     def recording(self, done: Sequence[Row]) -> Iterator[Callable[[Row], None]]:

@@ -34,9 +34,7 @@ def check_tenants(
         if form in ("pairs", "hose") and form not in kind.embeds:
             able = ", ".join(name for name in AGENTS if form in AGENTS.load(name).embeds)
             raise wrong(
-                "ignores the bandwidth between the machines of a virtual network"
-                if not kind.embeds
-                else f"does not place virtual networks of this form ({form})",
+                "does not place virtual networks" + f" of this form ({form})" * bool(kind.embeds),
                 f"Take an agent that places them: {able}.",
                 at,
                 agent.name,

@@ -19,7 +19,7 @@ Engine: TypeAlias = Literal["auto", "simpy", "compiled"]
 def check_engine(engine: str, runs: Iterable[Run]) -> None:
     """Refuse an engine that is none, or that cannot run all of these."""
     if engine not in get_args(Engine):
-        raise UserError("there is no such engine", value=engine, remedy=suggest(engine, get_args(Engine)))
+        raise UserError("there is no such engine", key="engine", value=engine, remedy=suggest(engine, get_args(Engine)))
     if engine != "compiled":
         return
     seen = set()

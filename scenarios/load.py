@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,24 @@ def load_to_run(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
 def scenario_from(data: Mapping[str, Any]) -> Scenario:
     """A scenario from plain data, such as `load_scenario` finds in a file; paths are relative to where one works."""
     return validate(Source(None, dict(data)))
+
+
+def loaded(
+    scenario: str | Path | Scenario,
+    overrides: Iterable[str] = (),
+    load: Callable[[str | Path, Iterable[str]], Scenario] = load_scenario,
+) -> Scenario:
+    """The scenario itself, or what `load` makes of its name."""
+    if not isinstance(scenario, Scenario):
+        return load(scenario, overrides)
+    if overrides:
+        raise TypeError("a loaded scenario takes no overrides: give them to binwright.scenario(...)")
+    return scenario
+
+
+def default_folder(scenario: Scenario) -> Path:
+    """Where results go that are not sent elsewhere."""
+    return Path("results") / scenario.name
 
 
 def validate(source: Source) -> Scenario:

@@ -24,13 +24,21 @@ from simcore.errors import ResultsError, ScenarioError
 
 
 def train(
-    scenario: Scenario, folder: Path, fresh: bool = False, watch: Callable[[Row], None] = lambda row: None
+    scenario: Scenario,
+    folder: Path,
+    fresh: bool = False,
+    watch: Callable[[Row], None] = lambda row: None,
+    say: Callable[[str], None] = lambda text: None,
 ) -> pl.DataFrame:
     """Train what is missing in `folder`, and return the log of all seeds there, which is also its log.parquet.
 
-    `fresh` begins anew. `watch` is called with every new row of the log.
+    `fresh` begins anew. `watch` is called with every new row of the log, `say` with what begins before there is one.
     """
     spec = _spec(scenario)
+    last = spec.seed + spec.seeds - 1
+    seeds = f"seed {last}" if spec.seeds == 1 else f"seeds {spec.seed} to {last}"
+    length = "1 iteration" if spec.iterations == 1 else f"{spec.iterations} iterations"
+    say(f"{spec.agent.chosen[0]} in {scenario.name}: {length}, {seeds}, into {folder}")
     course = course_of(scenario)
     log = pl.DataFrame()
     try:
@@ -42,6 +50,7 @@ def train(
                 if fresh:
                     forget(own)
                 training = Training(course, own, seed)
+                say(f"seed {seed}: {_standing(training.step, spec.iterations)}")
                 try:
                     training.run(watch)
                 finally:
@@ -75,6 +84,14 @@ def course_of(scenario: Scenario) -> Course:
         spec.threads,
         {**base, "train": {key: value for key, value in spec.dump().items() if key not in unnamed}},
     )
+
+
+def _standing(done: int, iterations: int) -> str:
+    """What is next, after so many iterations."""
+    if done >= iterations:
+        return f"{done} iterations are done already"
+    preparing = "preparing episodes; what is new on this machine is compiled first, which may take a minute"
+    return f"goes on after iteration {done} of {iterations}; {preparing}" if done else preparing
 
 
 def _spec(scenario: Scenario) -> Train:

@@ -26,7 +26,7 @@ from analysis.results import Results
 from scenarios.batch import Batch
 from scenarios.build import build_agent
 from scenarios.cma import Cma
-from scenarios.load import scenario_from
+from scenarios.load import default_folder, loaded, scenario_from
 from scenarios.schema import Scenario
 from scenarios.schema_agent import AgentSpec
 from simcore.errors import ResultsError, UserError, suggest
@@ -87,11 +87,10 @@ class Tuned:
 
 
 def tune(
-    scenario: Scenario,
-    folder: Path,
+    scenario: str | Path | Scenario,
+    *overrides: str,
     agent: str | Mapping[str, Any],
     params: Mapping[str, Between],
-    *,
     metric: str = "acceptance",
     rounds: int = 20,
     population: int = 16,
@@ -99,15 +98,20 @@ def tune(
     held_out: int = 100,
     seed: int = 0,
     jobs: int | None = None,
+    out: str | Path | None = None,
     watch: Callable[[Row], None] = lambda row: None,
     finished: Callable[[Row], None] = lambda row: None,
 ) -> Tuned:
-    """Search the options `params` of an agent for the best mean of `metric` over the scenario's points and seeds.
+    """Find the numeric options of an agent with the best mean of `metric` over the scenario's points and seeds.
 
-    Every round tries `population` candidates on `seeds` seeds. `folder` gets tuned.yaml and log.parquet after every
-    round, and at the end the runs of `held_out` seeds, from the scenario's first on; the same call goes on there.
-    `watch` is called with every new row of the log, `finished` with that of every run.
+    `params` are ranges: `{"stranded": (0, 2), "leftover": "0.01..1:log"}`. Every one of `rounds` tries `population`
+    candidates on `seeds` seeds. `out` (default `results/<name>/tuning`) gets tuned.yaml and log.parquet after every
+    round, and at the end the runs of `held_out` other seeds, from the scenario's first on, where the answer is compared
+    with the agent as it was; the same call goes on there. `watch` is called with every new row of the log, `finished`
+    with that of every run.
     """
+    scenario = loaded(scenario, overrides)
+    folder = Path(out or default_folder(scenario) / "tuning")
     least = {"rounds": (rounds, 1), "population": (population, 4), "seeds": (seeds, 1), "held_out": (held_out, 2)}
     for key, (value, enough) in least.items():
         if value < enough:
@@ -167,7 +171,9 @@ class _Runs:
         """Of each agent, float64 [agents]; NaN of one of which a run failed."""
         different = {agent.label: agent for agent in agents}
         update = {"agents": tuple(different.values()), "seed": seed, "replications": seeds, "record": (), "train": None}
-        batch = Batch(self.scenario.model_copy(update=update), self.folder / name)
+        asked = self.scenario.model_copy(update=update)
+        asked._source = None  # which has other agents
+        batch = Batch(asked, self.folder / name)
         results = batch.run(jobs=self.jobs, finished=self.finished)
         if not len(results.done):
             raise UserError(f"no run finished: {results.failed['error'][0]}", key=agents[0].label)

@@ -55,7 +55,7 @@ def only(comparison: Comparison, agent: str, metric: str = "acceptance", **where
 # -- the numbers -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [2, 6, 10])
+@pytest.mark.parametrize("n", [5, 6, 10])
 def test_every_number_is_what_scipy_says(tmp_path: Path, n: int) -> None:
     base = RNG.normal(0.5, 0.1, n)
     numbers = {"base": base, "up": base + RNG.normal(0.1, 0.05, n), "noise": RNG.normal(0.5, 0.1, n)}
@@ -110,13 +110,40 @@ def test_verdicts_know_which_way_is_better(tmp_path: Path, metric: str, verdicts
 
 
 def test_nothing_differs_and_a_difference_that_never_varies(tmp_path: Path) -> None:
-    numbers = {"base": [0.1, 0.5, 0.3], "same": [0.1, 0.5, 0.3], "shifted": [0.2, 0.6, 0.4]}
+    base = [0.1, 0.5, 0.3, 0.2, 0.7, 0.6, 0.4]
+    numbers = {"base": base, "same": base, "shifted": [x + 0.1 for x in base]}
     found = Comparison(results(tmp_path, runs(numbers)))
     same, shifted = only(found, "same"), only(found, "shifted")
     assert (same["diff"], same["p_t"], same["p_wilcoxon"], same["verdict"]) == (0, 1, 1, "not told apart")
     assert (same["diff_low"], same["diff_high"], same["seeds_for_1pct"]) == (0, 0, 2)
-    assert (shifted["p_t"], shifted["verdict"], shifted["test"]) == (0, "better", "t")
+    assert (shifted["p_t"], shifted["verdict"], shifted["test"]) == (2**-6, "better", "wilcoxon")
     assert shifted["diff"] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("pairs", [2, 3, 4])
+def test_few_seeds_are_not_tested(tmp_path: Path, pairs: int) -> None:
+    """However narrow the interval of their differences: two that are equal give one without any width."""
+    base = [0.1, 0.5, 0.3, 0.2][:pairs]
+    numbers = {"base": base, "shifted": [x + 0.1 for x in base], "nearly": [x + 0.1 + x / 1000 for x in base]}
+    found = Comparison(results(tmp_path, runs(numbers)))
+    for agent in ("shifted", "nearly"):
+        one = only(found, agent)
+        assert one["diff_low"] > 0.09
+        assert (one["verdict"], one["test"], one["p_t"], one["p_wilcoxon_holm"]) == ("not told apart", None, None, None)
+    assert "Fewer than 5 paired seeds are not tested" in found.legend
+    assert "Holm" not in found.legend
+
+
+def test_the_legend_says_why_an_interval_may_miss_zero_without_a_verdict(tmp_path: Path) -> None:
+    """Intervals are for one difference each, verdicts are corrected for all of them."""
+    base = [0.1, 0.5, 0.3, 0.2, 0.7, 0.6]
+    some = [0.02, -0.001, 0.03, 0.01, 0.02, 0.01]
+    numbers = {"base": base, **{f"agent {n}": [x + d for x, d in zip(base, some, strict=True)] for n in range(9)}}
+    found = Comparison(results(tmp_path, runs(numbers)))
+    one = only(found, "agent 0")
+    assert one["diff_low"] > 0
+    assert one["verdict"] == "not told apart"
+    assert "corrected by Holm for 9 comparisons per metric: an interval may miss 0" in found.legend
 
 
 def test_ranks_decide_where_they_can_and_t_elsewhere(tmp_path: Path) -> None:
@@ -395,7 +422,7 @@ def test_markdown(small: Comparison) -> None:
     assert lines[2] == "| a.b | agent | mean | difference | verdict | % | p (Wilcoxon) | p (t) | runs | seeds for 1 % |"
     assert lines[4].startswith("| [1, 2] 50 % | base_1 | 53.0 ±2.0 | baseline |  |  |")
     assert lines[5].startswith(
-        r"| [1, 2] 50 % | a\|b & c | 63.0 ±2.0 | +10.0 [+10.0, +10.0] | better | +18.9 | 0.031 | <0.001 | 7 |"
+        r"| [1, 2] 50 % | a\|b & c | 63.0 ±2.0 | +10.0 [+10.0, +10.0] | better | +18.9 | 0.031 | 0.031 | 7 |"
     )
     table = [line for line in lines if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in table} == {11}

@@ -17,6 +17,7 @@ from agents.heuristics.best_fit import best_fit
 from agents.heuristics.first_fit import first_fit
 from agents.heuristics.scan import ScanAgent
 from analysis.samples import Sampler
+from fabric import numa_episodes
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
 from fabric.numa_episodes import CompiledSimulation, play_compiled
@@ -200,3 +201,21 @@ def test_a_place_that_cannot_be_taken_is_refused_in_the_engines_words() -> None:
     assert str(found.value) == str(expected.value)
     assert found.value.args == expected.value.args
     np.testing.assert_array_equal(compiled.view.free, engine.view.free)
+
+
+def test_compiling_is_no_thought(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the first run of a process waits for is no part of its decisions' time."""
+    clock, known, real = [0], set[Any](), numa_episodes.as_argument
+
+    def slow(*rule: Any) -> Any:
+        clock[0] += 0 if rule in known else 10**9
+        known.add(rule)
+        return real(*rule)
+
+    monkeypatch.setattr(numa_episodes, "as_argument", slow)
+    monkeypatch.setattr(numa_episodes, "perf_counter_ns", lambda: clock[0])
+    workload, cluster = busy(50)
+    simulation = CompiledSimulation(workload, Ledger(cluster))
+    assert play_compiled(simulation, AGENTS.load("best-fit")()) == 0
+    assert clock == [10**9]
+    assert len(simulation.record.sequence) == 50

@@ -337,20 +337,28 @@ def test_an_estimate_does_not_wait_for_long_runs(tmp_path: Path, monkeypatch: py
 
 
 def test_progress_says_done_failed_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    live = Live(1000, 200)
-    with live:
-        for number in range(300):
+    clock = [0.0]
+    monkeypatch.setattr(progress, "monotonic", lambda: clock[0])
+    with Live(1000, 200, 4) as live:
+        for number in range(304):
+            if number == 200:
+                clock[0] = (
+                    60.0  # what is new is compiled, workers start: the first run of each says nothing of the rate
+                )
+                assert live.text() == "200 of 1000, 2 failed"
             live({"status": "done" if number % 100 else "failed"})
-        monkeypatch.setattr(progress, "monotonic", lambda: live._began + 20)
+            if number < 204:
+                assert "left" not in live.text()
+        clock[0] = 80.0
         text = live.text()
-    assert text == "300 of 1000, 3 failed, 5 runs/s, 2 min left"
+    assert text == "304 of 1000, 4 failed, 5 runs/s, 2 min left"
     assert [duration(seconds) for seconds in (7.4, 700, 20_000)] == ["7 s", "12 min", "5.6 h"]
 
 
 def test_without_a_terminal_progress_is_a_line_now_and_then(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with Live(3, 0) as live:
+    with Live(3, 0, 1) as live:
         live({"status": "done"})
         assert capsys.readouterr().err == ""
         live._said -= 11
@@ -362,7 +370,7 @@ def test_long_silence_at_the_start_is_explained(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "EVERY", 0.05)
-    with Live(3, 1) as live:
+    with Live(3, 1, 1) as live:
         live({"status": "done"})  # was done before
         live._silence.join(10)
     assert capsys.readouterr().err == f"{progress.STARTING}\n"

@@ -114,7 +114,7 @@ def test_everything_is_in_it(results: Results, source: str) -> None:
         assert heading in text
     assert results.scenario_file.read_text("utf-8") in text
     assert bw.__doc__ is not None
-    for word in ("binwright 0", "numpy", "Python", "machine", "Holm", "3 runs failed"):
+    for word in ("binwright 0", "numpy", "Python", "machine", "paired by seed", "not tested", "3 runs failed"):
         assert word in text
 
 

@@ -124,6 +124,34 @@ def test_what_is_complete_is_not_trained_again_unless_asked(tmp_path: Path) -> N
     assert [row["step"] for row in rows[3:]] == [1, 2, 2, 3, 4, 4]
 
 
+def test_it_says_what_is_next_before_the_first_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        bw.train(tiny(), out=tmp_path, watch=interrupted(2), say=said.append)
+    assert said[0] == f"nara in tiny: 4 iterations, seed 0, into {tmp_path}"
+    assert said[1].startswith("seed 0: preparing episodes; what is new on this machine is compiled first")
+    bw.train(tiny(), out=tmp_path, say=said.append)
+    assert said[3].startswith("seed 0: goes on after iteration 2 of 4; preparing")
+
+    def begin(*arguments: Any) -> None:
+        raise AssertionError("nothing is to be prepared")
+
+    monkeypatch.setattr(NaraTrainer, "begin", begin)
+    bw.train(tiny(), out=tmp_path, say=said.append)
+    assert said[5:] == ["seed 0: 4 iterations are done already"]
+    with pytest.raises(UserError, match="trained on other terms"):
+        bw.train(bw.scenario({**TINY, "workload": {**TINY["workload"], "holding": 5}}), out=tmp_path)
+
+
+def test_the_command_says_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "tiny.yaml"
+    file.write_text(json.dumps({**TINY, "train": {**TINY["train"], "iterations": 1, "seeds": 2}}))
+    assert main(["train", str(file), "--out", str(tmp_path / "out")]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == f"nara in tiny: 1 iteration, seeds 0 to 1, into {tmp_path / 'out'}"
+    assert [line.partition(":")[0] for line in lines if "preparing" in line] == ["seed 0", "seed 1"]
+
+
 def test_seeds_differ_and_threads_do_not_matter(tmp_path: Path) -> None:
     bw.train(tiny(iterations=1, seeds=2), out=tmp_path / "one")
     bw.train(tiny(iterations=1, threads=2), out=tmp_path / "two")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import yaml
 
 import binwright as bw
-from binwright.cli import INTERRUPTED, MISTAKE, main
+from binwright.cli import INTERRUPTED, MISTAKE, main, parser
 from scenarios.cma import Cma
 from scenarios.tune import Range
 from simcore.errors import UserError
@@ -150,6 +151,13 @@ def test_a_candidate_that_fails_is_the_worst(tiny: Path) -> None:
         quick(tiny)
 
 
+def test_the_command_has_the_functions_defaults() -> None:
+    asked = vars(parser().parse_args(["tune", "nara/table1", "--agent", "best-home"]))
+    defaults = {name: parameter.default for name, parameter in signature(bw.tune).parameters.items()}
+    shared = {"metric", "rounds", "population", "seeds", "held_out", "seed", "jobs", "out"}
+    assert {name: asked[name] for name in shared} == {name: defaults[name] for name in shared}
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -184,6 +192,7 @@ def test_mistakes(tiny: Path, changed: dict[str, Any], message: str) -> None:
         (["--agent", "best-home", "--param", "reject=0..1", "--param", "reject=0..2"], "has a range already"),
         (["--agent", "best-home", "--param", "stranded=0..2000"], "stranded: must be from 0 to 1000"),
         (["--agent", "feasible", "--param", "agent=0..1"], "param agent: this option is no number"),
+        (["--agent", "cvd-rl", "--param", "k=1..5"], "binwright: agents.0 (cvd-rl): cvd-rl is for servers of two NUMA"),
     ],
 )
 def test_mistakes_on_the_command_line(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from copy import copy
 from importlib.resources import files
 from math import inf
 from pathlib import Path
@@ -11,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 import yaml
+from matplotlib.text import Text
 
 import binwright as bw
 from agents import AGENTS
@@ -18,7 +21,7 @@ from scenarios.batch import Batch
 from scenarios.build import build_workload
 from scenarios.load import load_scenario, scenario_from
 from scenarios.worlds import build_world
-from simcore.errors import ScenarioError, UserError, WorkloadError
+from simcore.errors import ResultsError, ScenarioError, UserError, WorkloadError
 from simcore.vocabulary import QUANTUM
 from workloads.arrivals import Fixed
 from workloads.lifetimes import Fixed as Forever
@@ -149,10 +152,15 @@ FAT = {"network": {"topology": {"fat-tree": {"k": 4}}}, "node": {"slots": 4, "me
 WRONG: list[tuple[dict[str, Any], str, Any, str]] = [
     (HOSE, "cluster", {"servers": 3, "node": {"slots": 4, "mem": 8}}, "need a network"),
     (HOSE, "cluster", FAT, "need a tree"),
-    (HOSE, "agents", ["oktopus", "tetris"], "ignores the bandwidth between the machines"),
+    (HOSE, "agents", ["oktopus", "tetris"], "does not place virtual networks"),
     (HOSE, "agents", ["secondnet"], r"of this form \(hose\)"),
     (PAIRS, "agents", ["oktopus"], r"of this form \(pairs\)"),
-    (HOSE, "warm_start", {"resource": "slots", "until": "10 %", "with": "first-fit"}, "ignores the bandwidth"),
+    (
+        HOSE,
+        "warm_start",
+        {"resource": "slots", "until": "10 %", "with": "first-fit"},
+        "does not place virtual networks",
+    ),
     (HOSE, "workload.networks.hose.bandwidth", "2 Gbps", "more than any link has"),
     (PAIRS, "workload.networks.pairs.bandwidth", "200 Gbps", "more than any link has"),
     (HOSE, "workload.networks.hose.bandwidth", ["2 Mbps", "1 Mbps"], "empty range"),
@@ -266,6 +274,42 @@ def test_times_of_requests_that_are_offered_together_are_refused() -> None:
     data = HOSE | {"overflow": {"wait": {"together": 4}}, "record": ["times"]}
     with pytest.raises(ScenarioError, match="not timed one by one"):
         scenario_from(data)
+
+
+def test_the_figure_of_decisions_is_of_one_seed(tmp_path: Path) -> None:
+    data = {
+        "cluster": {"servers": 3, "node": {"cpu": 8}},
+        "workload": {
+            "requests": 9,
+            "arrivals": {"poisson": {"every": 1}},
+            "flavours": [{"cpu": 1}],
+            "lifetimes": {"fixed": 9},
+        },
+        "agents": ["best-fit", "first-fit"],
+        "record": ["times"],
+        "replications": 3,
+    }
+    found = bw.run(bw.scenario(data), out=tmp_path / "one")
+    failed = pl.col("seed").eq(0) & pl.col("agent").eq("first-fit")
+    status = pl.when(failed).then(pl.lit("failed")).otherwise("status").alias("status")
+    for where, seed in (((), 1), ((("seed", "2"),), 2)):
+        some = copy(found)
+        some.runs = found.runs.with_columns(status)
+        figure = some.figure("decisions", where=where)
+        [axis] = figure.axes
+        assert axis.get_xlabel() == "decision"
+        texts = " ".join(text.get_text() for text in figure.findobj(Text))
+        assert f"seed {seed}; lines are means" in texts
+    some.runs = found.runs.filter(pl.col("seed").eq(0) ^ pl.col("agent").eq("first-fit"))
+    with pytest.raises(ResultsError, match="no seed was finished by all agents"):
+        some.figure("decisions")
+    for wait, remedy in (({"together": 4}, "not timed one by one"), (None, r"Write `record: \[times\]`")):
+        overflow = {"wait": wait} if wait else "wait"
+        plain = data | {"record": [], "overflow": overflow, "replications": 1}
+        results = bw.run(bw.scenario(plain), out=tmp_path / str(wait))
+        with pytest.raises(ResultsError) as error:
+            results.figure("decisions")
+        assert re.search(remedy, error.value.remedy)
 
 
 def test_times_are_kept_of_servers_too(tmp_path: Path) -> None:

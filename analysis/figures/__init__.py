@@ -53,7 +53,7 @@ KINDS = {
     "length": Kind("length", "scheduled length over servers", "overflow: stop, a sweep over cluster.servers"),
     "load": Kind("load", "acceptance over the load", "a sweep that changes the load"),
     "runtime": Kind("runtime", "time of a decision over servers", "a sweep that changes how many servers there are"),
-    "decisions": Kind("decisions", "time of every decision in order of arrival", "record: [times]"),
+    "decisions": Kind("decisions", "time of every decision of one seed, in their order", "record: [times]"),
     "demands": Kind("demands", "densities of what the requests asked for", "record: [requests]"),
     "spread": Kind("spread", "share of placements by span, a bar per agent", "a network"),
     "scatter": Kind("scatter", "demand of the placed requests, coloured by span", "a network, record: [requests]"),

@@ -32,7 +32,7 @@ class Options:
     """What may be asked of a figure; a kind looks at those that concern it.
 
     `metrics` and `agents` by name (default: what the kind is about, and everyone), `where` the points of a sweep with
-    these values (as text), `x` the swept key to draw over, `at` a moment in seconds.
+    these values (as text) or one `seed`, `x` the swept key to draw over, `at` a moment in seconds.
     """
 
     metrics: Sequence[str] = ()
@@ -139,10 +139,15 @@ class Chosen:
             found[key[:-1], str(key[-1])] = Cell(*mean_interval(values), len(values))
         return found
 
+    def seeded(self) -> Iterator[tuple[Point, str, dict[int, str]]]:
+        """The names of the runs by point and agent, then by seed in order."""
+        for key, group in self.runs.sort("seed").group_by([*self.swept, "agent"], maintain_order=True):
+            yield key[:-1], str(key[-1]), dict(group.select("seed", "run").rows())
+
     def groups(self) -> Iterator[tuple[Point, str, list[str]]]:
         """The names of the runs by point and agent, in order of their seeds."""
-        for key, group in self.runs.sort("seed").group_by([*self.swept, "agent"], maintain_order=True):
-            yield key[:-1], str(key[-1]), group["run"].to_list()
+        for point, agent, runs in self.seeded():
+            yield point, agent, list(runs.values())
 
     def name(self, point: Point) -> str:
         """A point in words."""
@@ -190,8 +195,8 @@ def _filtered(results: Results, options: Options) -> pl.DataFrame:
 
     runs, folder = results.runs, results.folder
     for key, value in options.where:
-        if key not in results.swept:
-            remedy = suggest(key, results.swept)
+        if key not in (known := [*results.swept, "seed"]):
+            remedy = suggest(key, known)
             raise ResultsError("was not swept", file=folder, key=f"--where {key}", remedy=remedy)
         values = runs[key].unique(maintain_order=True).cast(pl.String).to_list()
         runs = runs.filter(pl.col(key).cast(pl.String) == value)

@@ -1,4 +1,4 @@
-"""How long the agents took for each decision, in the order of the decisions, with a logarithmic axis."""
+"""How long the agents took for each decision of one seed, in the order of the decisions, on a logarithmic axis."""
 
 from __future__ import annotations
 
@@ -10,22 +10,31 @@ from matplotlib.ticker import EngFormatter
 
 from analysis.figures.chosen import Chosen
 from analysis.figures.style import grid, heading, legend, new, tidy
+from simcore.errors import ResultsError
 
 TITLE = 84
 """Letters in a line of titles across a page."""
 
 
 def draw(chosen: Chosen) -> Figure:
-    """A panel per point: of the first seed every decision as a dot, and the mean of each agent as a line."""
-    points = chosen.few_points()
+    """A panel per point: every decision as a dot, and the mean of each agent as a line.
+
+    The seed is the first that all agents finished at all points.
+    """
+    points, runs = chosen.few_points(), list(chosen.seeded())
+    shared = set.intersection(*(set(found) for _, _, found in runs))
+    if not shared:
+        remedy = "Choose agents with --agents, or one seed with --where seed=NUMBER."
+        raise ResultsError("no seed was finished by all agents", file=chosen.results.folder, remedy=remedy)
+    seed = min(shared)
     width = chosen.options.width or "page"
     rows, columns = grid(len(points), 3 if width == "page" else 1)
     figure = new(width, 0.8 + 2.0 * rows)
     axes = figure.subplots(rows, columns, squeeze=False, sharey=True).ravel()
     panels = dict(zip(points, axes, strict=False))
-    for point, agent, runs in chosen.groups():
+    for point, agent, found in runs:
         (colour, marker), ax = chosen.look[agent], panels[point]
-        seconds = chosen.results.times(runs[0])["seconds"].to_numpy()
+        seconds = chosen.results.times(found[seed])["seconds"].to_numpy()
         ax.scatter(np.arange(1, len(seconds) + 1), seconds, s=4, c=colour, marker=marker, linewidths=0, alpha=0.7)
         ax.axhline(float(seconds.mean()), color=colour, linewidth=1)
     for ax in axes[len(points) :]:
@@ -35,10 +44,9 @@ def draw(chosen: Chosen) -> Figure:
         ax.set_yscale("log")
         ax.yaxis.set_major_formatter(EngFormatter("s"))
         ax.set_title("\n".join(wrap(chosen.name(point), TITLE // columns)), loc="left")
-        ax.set_xlabel("request, in order of arrival")
+        ax.set_xlabel("decision")
     for ax in axes[::columns]:
         ax.set_ylabel("time of the decision")
     legend(figure, chosen.agents, chosen.look)
-    seed = min(chosen.runs["seed"].to_list())
     heading(figure, f"{chosen.title}: time of every decision", f"seed {seed}; lines are means")
     return figure

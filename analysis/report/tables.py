@@ -113,8 +113,8 @@ def comparison_tables(results: Results) -> str:
 
 
 MEANINGS = {
-    "difference": "mean of the differences to the baseline, paired by seed, and its 95 % interval",
-    "verdict": "better or worse than the baseline; = not told apart by these seeds",
+    "difference": "mean of the differences to the baseline, paired by seed, and its 95 % interval, uncorrected",
+    "verdict": "better or worse than the baseline by the corrected p-values; = not told apart by these seeds",
     "%": "the difference in % of the baseline's mean",
     "p (Wilcoxon)": "signed-rank test, Holm-corrected over this table",
     "p (t)": "paired t-test, Holm-corrected over this table",

@@ -11,6 +11,7 @@ from typing import Any
 from analysis.columns import Metric
 from analysis.compare import BETTER, WORSE, Comparison
 from analysis.results import Results
+from analysis.stats import FEWEST
 from analysis.table import BEST, TIED, Row, Table
 from simcore.errors import ResultsError
 
@@ -76,6 +77,9 @@ def _compared(results: Results, table: Table, number: int, metric: Metric) -> st
         return f"{first} It cannot be compared: {escape(error.problem)}."
     found = {row["agent"]: row for row in frame.iter_rows(named=True)}
     told = [agent for agent in others if found[agent]["verdict"] in (BETTER, WORSE)]
+    if all(found[agent]["pairs"] < FEWEST for agent in others):
+        remedy = "give it more <code>replications</code>"
+        return f"{first} Fewer than {FEWEST} seeds in common are not tested: {remedy}."
     if not told:
         return f"{first} These seeds cannot tell it from any other agent."
     text = f"{first} That is {_by(metric, found[told[0]])} than {escape(told[0])} ({_p(found[told[0]])})"

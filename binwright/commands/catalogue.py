@@ -13,8 +13,6 @@ from rich.table import Table
 from binwright.commands.console import entry, out
 from simcore.errors import UserError
 
-FORMATS = (".png", ".svg", ".pdf")
-
 
 def agents(asked: Namespace) -> int:
     """`binwright agents`."""
@@ -130,11 +128,12 @@ def topology(asked: Namespace) -> int:
 
 def _drawing(text: str) -> Path:
     """The file to draw, found out before there is anything to draw."""
+    from analysis.figures import FORMATS
+
     target = Path(text)
-    if target.suffix not in FORMATS:
-        raise UserError(
-            "is no format to draw in", key="--draw", value=text, remedy=f"End it with {', '.join(FORMATS)}."
-        )
+    if target.suffix.removeprefix(".") not in FORMATS:
+        endings = ", ".join(f".{each}" for each in FORMATS)
+        raise UserError("is no format to draw in", key="--draw", value=text, remedy=f"End it with {endings}.")
     if not target.parent.is_dir():
         raise UserError("there is no such folder", file=target.parent, key="--draw", remedy="Make it, or name another.")
     return target

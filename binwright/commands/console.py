@@ -1,9 +1,12 @@
-"""How the commands print."""
+"""How the commands print, and read times."""
 
 from __future__ import annotations
 
 from rich.console import Console
 from rich.markup import escape
+
+from simcore.errors import UserError
+from simcore.units import TIME
 
 
 class _Console(Console):
@@ -14,6 +17,14 @@ class _Console(Console):
 
 
 out = _Console(soft_wrap=False, emoji=False)
+
+
+def seconds(option: str, text: str) -> float:
+    """A time on the command line, as `10s`; mistakes name the option."""
+    try:
+        return TIME.parse(text)
+    except UserError as error:
+        raise UserError(error.problem, key=option, value=text, remedy=error.remedy) from None
 
 
 def entry(name: str, summary: str, **more: str) -> None:

@@ -7,9 +7,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from binwright.commands.console import entry, out
+from binwright.commands.console import entry, out, seconds
 from simcore.errors import ResultsError, UserError, suggest
-from simcore.units import TIME
 
 ALL = "all"
 
@@ -57,7 +56,7 @@ def _draw(asked: Namespace, kinds: list[str], *, anything: bool) -> dict[str, An
         "agents": re.split(r", *(?![^(]*\))", asked.agents) if asked.agents else (),
         "where": [_pair(text) for text in asked.where],
         "x": asked.x or "",
-        "at": None if asked.at is None else _moment(asked.at),
+        "at": None if asked.at is None else seconds("--at", asked.at),
         "width": asked.width,
     }
     drawn = {}
@@ -102,10 +101,3 @@ def _pair(text: str) -> tuple[str, str]:
     if not equals:
         raise UserError("names no value", key=f"--where {text}", remedy="Write --where KEY=VALUE.")
     return key, value
-
-
-def _moment(text: str) -> float:
-    try:
-        return TIME.parse(text)
-    except UserError as error:
-        raise UserError(error.problem, key=f"--at {text}", remedy=error.remedy) from None

@@ -9,31 +9,26 @@ from typing import TYPE_CHECKING
 from rich import box
 from rich.table import Table
 
-from binwright.commands.console import out
+from binwright.cli import INTERRUPTED
+from binwright.commands.console import out, seconds
 from simcore.errors import UserError
 
 if TYPE_CHECKING:
     from agents.solver.packing.compare import Row
     from workloads.offline import Machines
 
-INTERRUPTED = 130
-
 
 def pack(asked: Namespace) -> int:
     """`binwright pack INPUT`."""
     from agents.solver.packing.compare import as_json, check_file, compare, row, write
-    from simcore.units import TIME
 
     given = _given(asked)
-    try:
-        seconds = TIME.parse(asked.time)
-    except UserError as error:
-        raise UserError(error.problem, key="--time", value=asked.time, remedy=error.remedy) from None
+    limit = seconds("--time", asked.time)
     file = Path(asked.out) if asked.out else None
     if file:
         check_file(file)
     methods = asked.methods.split(",")
-    answers = dict(compare(given.demand, given.capacity, methods, seconds=seconds, seeds=asked.seeds))
+    answers = dict(compare(given.demand, given.capacity, methods, seconds=limit, seeds=asked.seeds))
     rows = [row(method, found) for method, found in answers.items()]
     if asked.json:
         print(as_json(given.name, len(given.demand), rows))

@@ -18,12 +18,14 @@ STARTING = "no run has finished yet; what is new on this machine is compiled fir
 class Live:
     """A line on stderr that lives from entering to leaving the `with`; call it with every row.
 
-    `total` runs, `done` of them before; those are no part of the rate. Without a terminal it is a line every EVERY
-    seconds, and none of a short batch; if no run finishes for so long, one says what may be the reason.
+    `total` runs, `done` of them before; those are no part of the rate, and neither are the first `jobs` after them,
+    which wait for workers and compilation. Without a terminal it is a line every EVERY seconds, and none of a short
+    batch; if no run finishes for so long, one says what may be the reason.
     """
 
-    def __init__(self, total: int, done: int) -> None:
+    def __init__(self, total: int, done: int, jobs: int) -> None:
         self._total, self._before, self._rows, self._failed = total, done, 0, 0
+        self._jobs = jobs
         self._console = Console(stderr=True)
         self._bar = Progress(
             TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"),
@@ -34,7 +36,7 @@ class Live:
         self._silence.daemon = True
 
     def __enter__(self) -> Self:
-        self._began = self._said = monotonic()
+        self._warm = self._said = monotonic()
         if self._console.is_terminal:
             self._bar.start()
         self._silence.start()
@@ -52,6 +54,8 @@ class Live:
         self._failed += row["status"] != "done"
         if self._rows > self._before:
             self._silence.cancel()
+        if self._rows == self._before + self._jobs:
+            self._warm = monotonic()
         if self._console.is_terminal or monotonic() - self._said >= EVERY:
             self._say(self.text())
 
@@ -67,7 +71,7 @@ class Live:
         parts = [f"{self._rows} of {self._total}"]
         if self._failed:
             parts.append(f"{self._failed} failed")
-        new, seconds = self._rows - self._before, monotonic() - self._began
+        new, seconds = self._rows - self._before - self._jobs, monotonic() - self._warm
         if new > 0 and seconds > 0:
             rate = new / seconds
             parts.append(f"{rate:.3g} runs/s" if rate >= 1 else f"{60 * rate:.2g} runs/min")

@@ -11,6 +11,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from binwright.cli import FAILED, MISTAKE
 from binwright.commands.console import out
 from binwright.commands.progress import Live, duration
 from simcore.errors import UserError
@@ -28,13 +29,15 @@ def run(asked: Namespace) -> int:
     """`binwright run FILE...`."""
     from scenarios.backends import checked_jobs
     from scenarios.batch import run_batches
+    from simcore.cores import usable_cpus
 
     checked_jobs(asked.jobs)
     batches = _batches(asked)
     if asked.dry_run:
         return _dry_run(batches, asked.jobs, asked.fresh, asked.engine)
     total = sum(len(batch.runs) for batch in batches)
-    with Live(total, 0 if asked.fresh else sum(len(batch.done()) for batch in batches)) as live:
+    done = 0 if asked.fresh else sum(len(batch.done()) for batch in batches)
+    with Live(total, done, asked.jobs or usable_cpus()) as live:
         found = run_batches(
             batches, fresh=asked.fresh, jobs=asked.jobs, on=asked.on, engine=asked.engine, finished=live
         )
@@ -46,14 +49,14 @@ def run(asked: Namespace) -> int:
         _warn(results)
         _list_failed(results)
         _say_where(results)
-    return 1 if any(len(results.failed) for results in found) else 0
+    return FAILED if any(len(results.failed) for results in found) else 0
 
 
 def _batches(asked: Namespace) -> list[Batch]:
     """The batches of all files, each with a folder of its own."""
-    from binwright.api import as_overrides, default_folder
+    from binwright.api import as_overrides
     from scenarios.batch import Batch
-    from scenarios.load import load_to_run
+    from scenarios.load import default_folder, load_to_run
 
     overrides = as_overrides(asked.sets, asked.agents, asked.seeds)
     batches: dict[Path, Batch] = {}
@@ -74,6 +77,7 @@ def _batches(asked: Namespace) -> list[Batch]:
 
 
 def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine) -> int:
+    from scenarios.check import check_scenario
     from scenarios.engines import check_engine
     from scenarios.estimate import estimate
     from simcore.cores import usable_cpus
@@ -82,6 +86,7 @@ def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine
     seconds, probes, more = 0.0, 0, False
     for batch in batches:
         known = {} if fresh else batch.done()
+        check_scenario(batch.scenario)
         check_engine(engine, batch.runs)
         _plan(batch, known)
         if len(known) < len(batch.runs):
@@ -152,19 +157,19 @@ def _say_where(results: Results) -> None:
 
 def validate(asked: Namespace) -> int:
     """`binwright validate FILE...`: every file is looked at, whatever is wrong with the others."""
+    from scenarios.check import check_scenario
     from scenarios.load import load_scenario
-    from scenarios.plan import plan
 
     wrong = 0
     for file in asked.files:
         try:
-            runs = len(plan(load_scenario(file)))
+            runs = check_scenario(load_scenario(file))
         except UserError as error:
             wrong += 1
             out.print(f"[red]wrong[/]  {escape(str(error))}", highlight=False, soft_wrap=True)
         else:
             out.print(f"[green]valid[/]  {escape(file)}: {runs} runs", highlight=False, soft_wrap=True)
-    return 2 if wrong else 0
+    return MISTAKE if wrong else 0
 
 
 def schema(asked: Namespace) -> int:

@@ -15,7 +15,7 @@ from rich import box
 from rich.live import Live
 from rich.table import Table
 
-from binwright.commands.console import out
+from binwright.commands.console import out, seconds
 from simcore.errors import UserError
 
 if TYPE_CHECKING:
@@ -33,9 +33,7 @@ Told = Callable[[dict[str, Any]], None]
 
 def solve(asked: Namespace) -> int:
     """`binwright solve FILE`."""
-    from simcore.units import TIME
-
-    seconds = TIME.parse(asked.time)
+    limit = seconds("--time", asked.time)
     params = dict(map(_param, asked.sets))
     source: Here | There
     if asked.server is None:
@@ -53,7 +51,7 @@ def solve(asked: Namespace) -> int:
         return 0
     quiet = asked.json or asked.csv
     with Live(console=out, transient=True, auto_refresh=False) as live:
-        found = source.answer(seconds, _shower(live) if out.is_terminal and not quiet else None)
+        found = source.answer(limit, _shower(live) if out.is_terminal and not quiet else None)
     if asked.json:
         print(json.dumps(found))
     elif asked.csv:

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 
 def train(asked: Namespace) -> int:
     """`binwright train FILE`."""
-    from binwright.api import default_folder
     from binwright.api import train as teach
-    from scenarios.load import load_scenario
+    from scenarios.load import default_folder, load_scenario
 
     scenario = load_scenario(asked.file, asked.sets)
     folder = Path(asked.out or default_folder(scenario) / "training")
@@ -39,9 +38,12 @@ def train(asked: Namespace) -> int:
                 done = (row["seed"] - spec.seed) * spec.iterations + row["step"]
                 progress.update(task, completed=done, said=f"seed {row['seed']}")
             if row["split"] == "validation":
-                progress.console.print(_said(row), highlight=False, markup=False, soft_wrap=True)
+                say(_said(row))
 
-        log = teach(scenario, out=folder, fresh=asked.fresh, watch=watch)
+        def say(text: str) -> None:
+            progress.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+        log = teach(scenario, out=folder, fresh=asked.fresh, watch=watch, say=say)
     _report(log, folder)
     return 0
 

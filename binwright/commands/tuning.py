@@ -16,9 +16,8 @@ from simcore.errors import UserError
 
 def tune(asked: Namespace) -> int:
     """`binwright tune FILE --agent AGENT --param OPTION=LOW..HIGH ...`."""
-    from binwright.api import default_folder
-    from binwright.api import tune as search
-    from scenarios.load import load_scenario
+    from scenarios.load import default_folder, load_scenario
+    from scenarios.tune import tune as search
 
     scenario = load_scenario(asked.file, asked.sets)
     folder = Path(asked.out or default_folder(scenario) / "tuning")

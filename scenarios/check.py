@@ -1,0 +1,81 @@
+"""What the user must mend in a scenario, found out before anything of it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from scenarios.build import build_agent, build_ledger, build_workload
+from scenarios.plan import Run, plan
+from scenarios.schema import Scenario
+from scenarios.schema_agent import AgentSpec
+from scenarios.schema_workload import Trace
+from scenarios.source import Keys, dotted
+from simcore.engine import Simulation
+from simcore.errors import UserError, WorkloadError
+from simcore.jit import postponed
+from simcore.rng import stream
+from simcore.vocabulary import View, Workload
+
+
+def check_scenario(scenario: Scenario) -> int:
+    """Refuse what could not run at some point of the sweep; returns how many runs there are.
+
+    Nothing is compiled or written, and files of requests need not be here.
+    """
+    runs = plan(scenario)
+    firsts: dict[int, Run] = {}
+    for run in runs:
+        firsts.setdefault(id(run.scenario), run)
+    for first in firsts.values():
+        at_point = first.scenario
+        workload = _workload(at_point, first.seed)
+        try:
+            with postponed():
+                start_agents(scenario, first, scenario.agents, workload)
+        except UserError as error:
+            if first is not runs[0]:  # there it was right
+                error.problem += f" (at {', '.join(f'{key}={value}' for key, value in first.point.items())})"
+            raise
+    return len(runs)
+
+
+def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], workload: Workload) -> None:
+    """Start these agents, and that of the warm start, as `first`, a run of the scenario, would with this workload.
+
+    A mistake in an agent's options says where in the scenario that agent is. Agents that fail by a mistake of their own
+    are passed over: their runs will say so, and stop no other.
+    """
+    view = Simulation(workload, build_ledger(first.scenario)).view
+    if first.scenario.warm_start:
+        _start(scenario, first, ("warm_start", "with"), first.scenario.warm_start.agent, view)
+    labels = [agent.label for agent in scenario.agents]
+    for spec in agents:
+        _start(scenario, first, ("agents", labels.index(spec.label)), spec, view)
+
+
+def _start(scenario: Scenario, first: Run, at: Keys, spec: AgentSpec, view: View) -> None:
+    try:
+        build_agent(spec).start(view, stream(first.seed, "agent"))
+    except UserError as error:
+        if error.file is None and scenario._source:
+            error.file, error.line = scenario._source.place(at)
+        inner = "" if error.key in (None, "agents") else f": {error.key}"
+        error.key = f"{dotted(at)} ({spec.label}){inner}"
+        raise
+    except Exception:
+        return
+
+
+def _workload(scenario: Scenario, seed: int) -> Workload:
+    """The requests, if they can be drawn without a trace, and none otherwise."""
+    if not isinstance(scenario.workload, Trace):
+        try:
+            return build_workload(scenario, seed)
+        except WorkloadError as error:
+            if error.file is None or Path(error.file).exists():
+                raise
+    none, kinds = np.zeros(0), len(scenario.resources)
+    return Workload(scenario.resources, none, none, np.zeros((0, kinds), np.int64), np.zeros(0, np.int64))

@@ -1,0 +1,132 @@
+"""What is wrong with a scenario's agents is said by `validate`, and by `run` before it compiles or writes anything."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from binwright.cli import MISTAKE, main
+from scenarios.batch import Batch
+from scenarios.check import check_scenario
+from scenarios.load import load_scenario, scenario_from, shipped
+from simcore.errors import UserError
+from simcore.jit import kernel, postponed, prepared
+
+SERVERS: dict[str, Any] = {
+    "cluster": {"servers": 10, "nodes": 2, "node": {"cpu": 40, "mem": "90 GB"}},
+    "workload": {
+        "requests": 5,
+        "arrivals": {"poisson": {"every": 1}},
+        "flavours": [{"cpu": 1, "mem": "1 GB"}],
+        "lifetimes": {"fixed": 3},
+    },
+    "agents": ["best-fit"],
+}
+COMPILES = """\
+from simcore.jit import kernel, prepared
+from simcore.vocabulary import Agent
+
+
+@kernel
+def double(x):
+    return 2 * x
+
+
+class Mine(Agent):
+    def start(self, view, rng):
+        prepared(double, 1)
+"""
+BREAKS = "from simcore.vocabulary import Agent\nclass Breaks(Agent):\n    def start(self, view, rng):\n        1 / 0\n"
+
+
+def test_what_is_postponed_is_not_compiled() -> None:
+    @kernel
+    def double(x: int) -> int:
+        return 2 * x
+
+    with postponed():
+        with postponed():
+            assert prepared(double, 1) is double
+        assert prepared(double, 1)(3) == 6
+    assert len(double.signatures) == 1  # type: ignore[attr-defined]  # the call's
+    assert prepared(double, 1) is not double
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"agents": ["best-fit", {"solver": {"attempts": 0}}]}, "agents.1 (solver(attempts=0)): attempts: is out of"),
+        ({"agents": ["nulb"]}, "agents.0 (nulb): NULB takes servers from a network"),
+        ({"agents": ["best-fit", "sched-rl"], "cluster": SERVERS["cluster"] | {"servers": 11}}, "agents.1 (sched-rl)"),
+        (
+            {"agents": ["value-es"], "sweep": {"product": {"cluster.nodes": [2, 1]}}},
+            "agents.0 (value-es): value-es is for servers of two NUMA nodes with some of two resources, "
+            "not of 1 with 2 (at cluster.nodes=1)",
+        ),
+        (
+            {"warm_start": {"until": "10 %", "with": {"cvd-rl": {"k": 0}}}},
+            "warm_start.with (cvd-rl(k=0)): k: there must be a candidate (got 0)",
+        ),
+        (
+            {"agents": [{"cvd-rl": {"weights": "huwei"}}]},
+            "Did you mean 'huawei-10'? Known: huawei-10, huawei-10-2, huawei-10-3, untrained.",
+        ),
+        ({"agents": [{"value-es": {"weights": "none"}}]}, "huawei-10-3, terms."),
+    ],
+)
+def test_validate_says_what_a_run_would(
+    changed: dict[str, Any], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(json.dumps({**SERVERS, **changed}, indent=1))
+    assert main(["validate", str(file)]) == MISTAKE
+    said = capsys.readouterr().out
+    assert said.startswith("wrong  ")
+    assert words in said
+    assert ".safetensors" in said or f"{file}:" in said
+    assert main(["run", str(file), "--dry-run"]) == MISTAKE
+    dry = capsys.readouterr()
+    assert words in dry.err
+    assert dry.out == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["s.yaml"]
+
+
+def test_from_python_the_agent_and_the_option_are_named(tmp_path: Path) -> None:
+    wrong = scenario_from(
+        {**SERVERS, "agents": ["best-fit", {"name": "random-top", "options": {"k": 0}, "label": "x"}]}
+    )
+    for check in (check_scenario, lambda scenario: Batch(scenario, tmp_path / "out").run()):
+        with pytest.raises(UserError, match=r"^agents\.1 \(x\): k: there must be a candidate \(got 0\)"):
+            check(wrong)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_says_it_before_anything_is_compiled(tmp_path: Path) -> None:
+    (tmp_path / "compiles.py").write_text(COMPILES)
+    agents = [f"{tmp_path}/compiles.py:Mine", {"cvd-rl": {"k": 0}}]
+    with pytest.raises(UserError, match="there must be a candidate"):
+        Batch(scenario_from({**SERVERS, "agents": agents}), tmp_path / "out").run()
+    [module] = [found for name, found in sys.modules.items() if name.startswith("binwright_user_compiles")]
+    assert module.double.signatures == []
+
+
+def test_what_an_agent_breaks_by_itself_is_for_its_runs_to_say(tmp_path: Path) -> None:
+    (tmp_path / "breaks.py").write_text(BREAKS)
+    assert check_scenario(scenario_from({**SERVERS, "agents": [f"{tmp_path}/breaks.py:Breaks"]})) == 1
+
+
+def test_files_of_requests_need_not_be_here() -> None:
+    network = {"cluster": {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}}, "agents": ["tetris"]}
+    demand = {"azure": {"path": "/nowhere/trace.csv"}}
+    assert check_scenario(scenario_from({**network, "workload": {"requests": 9, "holding": 9, "demand": demand}})) == 1
+    trace = {"workload": {"trace": "huawei-east-1", "path": "/nowhere/trace.csv"}, "replications": 3}
+    assert check_scenario(scenario_from({**SERVERS, **trace})) == 3
+
+
+@pytest.mark.parametrize("name", [name for name in shipped() if not name.startswith("wrasse/")])
+def test_shipped_scenarios_are_valid(name: str) -> None:
+    assert check_scenario(load_scenario(name)) > 0
