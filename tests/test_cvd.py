@@ -8,12 +8,16 @@ import numpy as np
 import polars as pl
 import pytest
 
+from agents.heuristics.internal import internal
 from benchmarks.cvd import BEST, BOUND, WARM, lengths, log_ratio, markdown, others, ratio, replayed, table_of
+from fabric.numa_episodes import CompiledSimulation, Replay
 from scenarios.batch import Batch
+from scenarios.execute import warmed_up
 from scenarios.load import scenario_from
 from scenarios.plan import Run, plan
 from scenarios.schema import Scenario
-from tests.test_value_es import small
+from simcore.vocabulary import Compiled
+from tests.learning import small
 
 
 def runs() -> pl.DataFrame:
@@ -80,6 +84,32 @@ def test_replays_are_the_runs(tmp_path: Path) -> None:
     wanted = results.select(*keys, "scheduled", "scheduled_bound").sort(keys)
     assert pl.DataFrame(rows).select(wanted.columns).cast(wanted.schema).sort(keys).equals(wanted)
     assert wanted["scheduled"].n_unique() > 5
+
+
+def test_knowing_what_comes_leads_as_far_and_sometimes_farther(tmp_path: Path) -> None:
+    scenario = scenario_from(small(agents=["first-fit", "worst-fit"], replications=6))
+    gained = 0
+    for run in plan(scenario):
+        rows = {row["agent"]: row["scheduled"] for row in replayed([run], tmp_path, run.agent.label)}
+        own, better = rows[run.agent.label], rows[f"{run.agent.label}, knowing what comes"]
+        assert better >= own
+        gained += better > own
+    assert gained
+
+
+def test_answers_one_by_one_are_a_run(tmp_path: Path) -> None:
+    """What is reached while knowing what comes is the length of a run with those answers."""
+    [run] = plan(scenario_from(small(agents=["internal"], replications=1)))
+    simulation = warmed_up(run, tmp_path, None, True)[0]
+    assert isinstance(simulation, CompiledSimulation)
+    replay, rule = Replay(simulation), Compiled(internal)
+    wanted, offer, answers = replay.placed(rule), replay.follow(rule, 0), 0
+    while offer is not None:
+        code = rule.scan(offer.free, replay.capacity, tuple(offer.demand.tolist()), offer.spread)
+        if answers % 7 == 0:
+            assert replay.tried([code], rule).tolist() == [wanted]
+        offer, answers = replay.answer(code), answers + 1
+    assert answers == wanted + 1
 
 
 def group(scenario: Scenario, seed: int, warm: float) -> list[Run]:
