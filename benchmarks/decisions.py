@@ -1,6 +1,6 @@
-"""CPU time of one decision over the number of machines: python -m benchmarks.decisions [--machines N ...].
+"""CPU time of one decision over the number of servers: python -m benchmarks.decisions [--servers N ...].
 
-Machines of two nodes of 40 cores and 90 GB, each node free to a random extent; requests of the six commonest sizes of
+Servers of two nodes of 40 cores and 90 GB, each node free to a random extent; requests of the six commonest sizes of
 Huawei-East-1. The kernels alone, without clock and ledger; CPU time, so that other work on the machine counts little.
 """
 
@@ -23,12 +23,12 @@ SIZES = ((1, 2, 0.46), (1, 1, 0.22), (2, 4, 0.13), (4, 8, 0.08), (8, 16, 0.07), 
 """Cores, GB, and how common."""
 
 
-def microseconds(name: str, machines: int) -> float:
+def microseconds(name: str, servers: int) -> float:
     """Of one decision, mean."""
-    rng = np.random.default_rng(machines)
-    view = Ledger(cluster_of(machines)).view
+    rng = np.random.default_rng(servers)
+    view = Ledger(cluster_of(servers)).view
     capacity = view.capacity
-    free = rng.integers(0, 41, (machines, 2, 1)) * np.array([1, 2]) + rng.integers(0, 11, (machines, 2, 2))
+    free = rng.integers(0, 41, (servers, 2, 1)) * np.array([1, 2]) + rng.integers(0, 11, (servers, 2, 2))
     free = np.minimum(free * QUANTUM, capacity)
     agent: Agent = AGENTS.load(name)()
     agent.start(view, rng)
@@ -36,7 +36,7 @@ def microseconds(name: str, machines: int) -> float:
     assert rule
     scan = prepared(rule.scan, free, capacity, (1, 1), False, *rule.weights)
     chances = np.array([size[2] for size in SIZES])
-    asked = [SIZES[k][:2] for k in rng.choice(len(SIZES), max(30, 200_000 // machines), p=chances)]
+    asked = [SIZES[k][:2] for k in rng.choice(len(SIZES), max(30, 200_000 // servers), p=chances)]
     demands = [((cpu * QUANTUM, mem * QUANTUM), mem > 10) for cpu, mem in asked]
     began = time.thread_time()
     for demand, spread in demands:
@@ -47,12 +47,12 @@ def microseconds(name: str, machines: int) -> float:
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--machines", type=int, nargs="*", default=[10, 20, 50, 100, 500, 5000, 50000])
+    parser.add_argument("--servers", type=int, nargs="*", default=[10, 20, 50, 100, 500, 5000, 50000])
     parser.add_argument("--agents", default=AGENTS_TIMED)
     options = parser.parse_args()
-    rows = [["agent", *(f"{machines:,}" for machines in options.machines)]]
+    rows = [["agent", *(f"{servers:,}" for servers in options.servers)]]
     for name in options.agents.split(","):
-        times = [microseconds(name, machines) for machines in options.machines]
+        times = [microseconds(name, servers) for servers in options.servers]
         rows.append([name, *(f"{each:.2f}" if each < 100 else f"{each:,.0f}" for each in times)])
     print(markdown(rows))
 

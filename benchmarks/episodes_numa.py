@@ -1,6 +1,6 @@
 """Speed of compiled episodes on NUMA servers: python -m benchmarks.episodes_numa [--requests N].
 
-A synthetic load that fills the machines to nine tenths; what does not fit is dropped. CPU time of one thread.
+A synthetic load that fills the servers to nine tenths; what does not fit is dropped. CPU time of one thread.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from simcore.engine import Simulation, play
 from simcore.vocabulary import QUANTUM, Compiled, Workload
 
 
-def busy(machines: int, n: int) -> tuple[Workload, Cluster]:
-    """Requests of 1 to 15 cores and GB for machines of two nodes of 40 cores and 90 GB; above 10 GB they are spread."""
+def busy(servers: int, n: int) -> tuple[Workload, Cluster]:
+    """Requests of 1 to 15 cores and GB for servers of two nodes of 40 cores and 90 GB; above 10 GB they are spread."""
     rng = np.random.default_rng(0)
     demand = rng.integers(1, 16, (n, 2)) * QUANTUM
     arrival = np.cumsum(rng.exponential(1, n))
-    workload = Workload(("cpu", "mem"), arrival, rng.exponential(9 * machines, n), demand, np.arange(n))
-    capacity = np.tile(np.array([40, 90]) * QUANTUM, (machines, 2, 1))
+    workload = Workload(("cpu", "mem"), arrival, rng.exponential(9 * servers, n), demand, np.arange(n))
+    capacity = np.tile(np.array([40, 90]) * QUANTUM, (servers, 2, 1))
     return workload, Cluster(("cpu", "mem"), capacity, (NEVER, 10 * QUANTUM), capacity[0])
 
 
@@ -73,8 +73,8 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=300_000)
     options = parser.parse_args()
     sizes = (10, 50, 500)
-    print("millions of requests a second".ljust(40), *(f"{machines:>8}" for machines in sizes), "machines")
-    cases = [busy(machines, options.requests) for machines in sizes]
+    print("millions of requests a second".ljust(40), *(f"{servers:>8}" for servers in sizes), "servers")
+    cases = [busy(servers, options.requests) for servers in sizes]
     for name, rule in rules().items():
         print(f"{name:40}", *(f"{rate(rule, *case):8.2f}" for case in cases))
     workload, cluster = busy(10, options.requests // 4)

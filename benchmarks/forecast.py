@@ -50,7 +50,7 @@ def beside(values: Floats, base: Floats) -> str:
 
 
 def main() -> None:
-    """A row for each way to forecast, a column for each number of machines."""
+    """A row for each way to forecast, a column for each number of servers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=20)
     options = parser.parse_args()
@@ -71,7 +71,7 @@ def main() -> None:
             found[USUAL].append(errors(np.zeros(1), wanted[BEGIN:]))
             # What is wanted at a request is about the AHEAD after it: AHEAD + 1 earlier that is known.
             found[LAST].append(errors(wanted[BEGIN - AHEAD : -AHEAD], wanted[BEGIN:]))
-        columns[f"{len(cluster.capacity)} machines"] = {
+        columns[f"{len(cluster.capacity)} servers"] = {
             name: beside(np.array(each), np.array(found[USUAL])) for name, each in found.items()
         }
     print(f"| {' | '.join(['', *columns])} |\n|{' --- |' * (1 + len(columns))}")

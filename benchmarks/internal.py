@@ -1,6 +1,6 @@
 """How much longer than Best-Fit the agent `internal` lasts: python -m benchmarks.internal [--trace FILE] [--design].
 
-Episodes end at the first request that fits nowhere, on clusters of 2-node machines of 40 cores and 90 GB; memory
+Episodes end at the first request that fits nowhere, on clusters of 2-node servers of 40 cores and 90 GB; memory
 above 10 GB is spread. Each episode overlays windows of the trace with random starts, the same for all agents.
 Rules were chosen on rows 0-49,999 (`--design`); the default are the rows after them.
 """
@@ -18,20 +18,20 @@ from benchmarks.compiled import run
 from simcore.vocabulary import QUANTUM, Floats
 
 RULES = {"best-fit, node: loose": best_fit_loose, "internal": internal}
-SETTINGS = ((10, 2, 12_000), (20, 3, 10_000), (50, 12, 5_000))  # machines, windows, rows of a window
+SETTINGS = ((10, 2, 12_000), (20, 3, 10_000), (50, 12, 5_000))  # servers, windows, rows of a window
 WARM = (0.0, 0.3, 0.5)
 SPLIT = 50_000
 
 
-def lengths(trace: pl.DataFrame, machines: int, windows: int, rows: int, episodes: int) -> Floats:
+def lengths(trace: pl.DataFrame, servers: int, windows: int, rows: int, episodes: int) -> Floats:
     """Requests placed before the first that fits nowhere: float64 [rules, warm starts, episodes], Best-Fit first."""
     at, lifetime = trace["at"].to_numpy().astype(np.float64), trace["lt"].to_numpy().astype(np.float64)
     demand = trace.select("cpu", "mem").to_numpy().astype(np.int64) * QUANTUM
     spread = demand[:, 1] > 10 * QUANTUM
-    capacity = np.tile(np.array([40, 90]) * QUANTUM, (machines, 2, 1))
+    capacity = np.tile(np.array([40, 90]) * QUANTUM, (servers, 2, 1))
     result = np.empty((1 + len(RULES), len(WARM), episodes))
     for episode in range(episodes):
-        starts = np.random.default_rng([machines, episode]).integers(0, len(at) - rows + 1, windows)
+        starts = np.random.default_rng([servers, episode]).integers(0, len(at) - rows + 1, windows)
         picked = starts[:, None] + np.arange(rows)
         arrival = (at[picked] - at[starts][:, None]).ravel()
         order = np.argsort(arrival, kind="stable")
@@ -62,11 +62,9 @@ def main() -> None:
     options = parser.parse_args()
     trace = pl.read_csv(options.trace)
     trace = trace[:SPLIT] if options.design else trace[SPLIT:]
-    for machines, windows, rows in SETTINGS:
-        base, *others = lengths(trace, machines, windows, rows, options.episodes)
-        print(
-            f"{machines} machines, {windows} windows of {rows} rows; warm start {', '.join(f'{w:.0%}' for w in WARM)}"
-        )
+    for servers, windows, rows in SETTINGS:
+        base, *others = lengths(trace, servers, windows, rows, options.episodes)
+        print(f"{servers} servers, {windows} windows of {rows} rows; warm start {', '.join(f'{w:.0%}' for w in WARM)}")
         print(f"  {'best-fit':22}", *(f"{mean:>16.0f}" for mean in base.mean(axis=1)))
         rows_of_table = [(name, length, base) for name, length in zip(RULES, others, strict=True)]
         for name, length, than in (*rows_of_table, ("internal over loose", others[1], others[0])):

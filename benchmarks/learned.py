@@ -2,7 +2,7 @@
 
 The protocol is that of `benchmarks.value`, and so are the episodes. Agents are written as in a scenario:
 
-    python -m benchmarks.learned cvd-rl random-top '{cvd-rl: {weights: untrained, filter: none}}' --machines 10
+    python -m benchmarks.learned cvd-rl random-top '{cvd-rl: {weights: untrained, filter: none}}' --servers 10
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def made(specs: Sequence[str]) -> list[Agent]:
     return found
 
 
-def ready(agents: Sequence[Agent], machines: int, episode: int) -> list[Compiled]:
+def ready(agents: Sequence[Agent], servers: int, episode: int) -> list[Compiled]:
     """Their rules, with the random stream of an episode where they have one."""
-    view = Ledger(cluster_of(machines)).view
+    view = Ledger(cluster_of(servers)).view
     for agent in agents:
         agent.start(view, np.random.default_rng([7, episode]))
     return [rule for agent in agents if (rule := agent.compiled)]
@@ -68,12 +68,12 @@ def main() -> None:
     parser.add_argument("--design", action="store_true", help="on the rows for training")
     parser.add_argument("--episodes", type=int, default=250)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--machines", type=int, nargs="*", default=[10])
+    parser.add_argument("--servers", type=int, nargs="*", default=[10])
     options = parser.parse_args()
     whole = pl.read_csv(options.trace).select("at", "lt", "cpu", "mem").to_numpy().astype(np.float64)
     trace = whole[:SPLIT] if options.design else whole[SPLIT:]
     specs = [*BASE, *options.agents]
-    for setting in (one for one in SETTINGS if one[0] in options.machines):
+    for setting in (one for one in SETTINGS if one[0] in options.servers):
         parts = np.array_split(np.arange(options.episodes), options.jobs)
         with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
             found = list(pool.map(partial(lengths, trace, specs, setting), [part.tolist() for part in parts]))
@@ -81,7 +81,7 @@ def main() -> None:
         rate = placed.sum(axis=(1, 2)) / sum(seconds for _, seconds in found)
         base, other = placed[:2]
         means = "/".join(f"{mean:.0f}" for mean in base.mean(axis=1))
-        print(f"\n{setting[0]} machines, {options.episodes} episodes; best-fit places {means}, {rate[0]:,.0f}/s\n")
+        print(f"\n{setting[0]} servers, {options.episodes} episodes; best-fit places {means}, {rate[0]:,.0f}/s\n")
         warm = [f"warm {share:.0%}" for share in WARM]
         print("|", " | ".join(["agent", *warm, "all over best-fit", "over internal", "requests/s"]), "|")
         print("|", " | ".join(["---"] * (5 + len(WARM))), "|")

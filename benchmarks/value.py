@@ -26,9 +26,9 @@ from simcore.vocabulary import QUANTUM, Agent, Compiled, Floats, Workload
 BASE = ("best-fit", "internal")
 
 
-def workload_of(trace: npt.NDArray[np.float64], machines: int, windows: int, rows: int, episode: int) -> Workload:
+def workload_of(trace: npt.NDArray[np.float64], servers: int, windows: int, rows: int, episode: int) -> Workload:
     """As `benchmarks.internal` draws them; `trace` float64 [n, 4] has at, lt, cpu and mem."""
-    starts = np.random.default_rng([machines, episode]).integers(0, len(trace) - rows + 1, windows)
+    starts = np.random.default_rng([servers, episode]).integers(0, len(trace) - rows + 1, windows)
     picked = starts[:, None] + np.arange(rows)
     arrival = (trace[picked, 0] - trace[starts, 0][:, None]).ravel()
     order = np.argsort(arrival, kind="stable")
@@ -51,9 +51,9 @@ def rules_of(agents: Sequence[tuple[str, str | None]]) -> list[Compiled]:
     return rules
 
 
-def cluster_of(machines: int) -> Cluster:
+def cluster_of(servers: int) -> Cluster:
     """Two nodes of 40 cores and 90 GB each; memory above 10 GB is spread."""
-    capacity = np.tile(np.array([40, 90]) * QUANTUM, (machines, 2, 1))
+    capacity = np.tile(np.array([40, 90]) * QUANTUM, (servers, 2, 1))
     return Cluster(("cpu", "mem"), capacity, (NEVER, 10 * QUANTUM), capacity[0])
 
 
@@ -74,13 +74,13 @@ def lengths(
 
 def replays_of(trace: npt.NDArray[np.float64], setting: tuple[int, int, int], episode: int) -> list[Replay]:
     """An episode from every warm start."""
-    machines, best_fit = setting[0], AGENTS.load("best-fit")()
+    servers, best_fit = setting[0], AGENTS.load("best-fit")()
     workload = workload_of(trace, *setting, episode)
     replays = []
     for share in WARM:
-        ledger = Ledger(cluster_of(machines))
+        ledger = Ledger(cluster_of(servers))
         simulation = CompiledSimulation(workload, ledger, Overflow("drop"))
-        wanted = share * machines * 80 * QUANTUM
+        wanted = share * servers * 80 * QUANTUM
 
         def missing(ledger: Ledger = ledger, wanted: float = wanted) -> int:
             left = wanted - int(ledger.used()[0])
@@ -99,18 +99,18 @@ def main() -> None:
     parser.add_argument("--design", action="store_true")
     parser.add_argument("--episodes", type=int, default=400)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--machines", type=int, nargs="*", default=[10, 20, 50])
+    parser.add_argument("--servers", type=int, nargs="*", default=[10, 20, 50])
     parser.add_argument("--weights", nargs="*", default=[], help="names or files instead of the default weights")
     options = parser.parse_args()
     whole = pl.read_csv(options.trace).select("at", "lt", "cpu", "mem").to_numpy().astype(np.float64)
     trace = whole[:SPLIT] if options.design else whole[SPLIT:]
     agents = [(name, None) for name in BASE] + [("value-es", path) for path in options.weights or [None]]
-    for setting in (one for one in SETTINGS if one[0] in options.machines):
+    for setting in (one for one in SETTINGS if one[0] in options.servers):
         parts = np.array_split(np.arange(options.episodes), options.jobs)
         with ProcessPoolExecutor(options.jobs) as pool:
             found = list(pool.map(partial(lengths, trace, agents, setting), [part.tolist() for part in parts]))
         base, other, *ours = np.concatenate(found, axis=2)
-        print(f"{setting[0]} machines; warm start {', '.join(f'{w:.0%}' for w in WARM)}, all")
+        print(f"{setting[0]} servers; warm start {', '.join(f'{w:.0%}' for w in WARM)}, all")
         print(f"  {'best-fit':34}", *(f"{mean:>16.0f}" for mean in base.mean(axis=1)))
         for name, length, than in (
             ("internal over best-fit", other, base),

@@ -21,10 +21,10 @@ class CvdRL(Ruled):
 
     `weights` names shipped ones, `path` is a file that `binwright train` wrote; `untrained` are those with which
     training begins with that `seed`. `filter` says who names the candidates. `lookahead` and `decomposition` are as the
-    weights were trained. Any number of machines, each of two NUMA nodes.
+    weights were trained. Any number of servers, each of two NUMA nodes.
     """
 
-    reference = "Sheng et al. 2025, Scalable Reinforcement Learning for Virtual Machine Scheduling, arXiv:2503.00537"
+    reference = "Sheng et al. 2025, Scalable Reinforcement Learning for Virtual Server Scheduling, arXiv:2503.00537"
     rule = staticmethod(cvd_rl)
 
     def __init__(

@@ -11,7 +11,7 @@ from agents.learned.cvd_rl.rule import sizes
 
 
 class Values(nn.Module):
-    """The value of every machine by one network. With `decomposition` a choice is worth the sum over all machines."""
+    """The value of every server by one network. With `decomposition` a choice is worth the sum over all servers."""
 
     def __init__(self, lookahead: bool, decomposition: bool) -> None:
         super().__init__()
@@ -20,7 +20,7 @@ class Values(nn.Module):
         self._decomposition = decomposition
 
     def forward(self, seen: torch.Tensor, servers: torch.Tensor) -> torch.Tensor:
-        """Values of choices float32 [batch, choices], whose machines are `servers` int64 of the same shape.
+        """Values of choices float32 [batch, choices], whose servers are `servers` int64 of the same shape.
 
         `seen` float32 [batch, any, inputs] is what `rule.look_all` saw.
         """

@@ -1,4 +1,4 @@
-"""CVD-RL as a kernel: what a machine is worth by a network, and which candidate leaves the cluster most."""
+"""CVD-RL as a kernel: what a server is worth by a network, and which candidate leaves the cluster most."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def sizes(lookahead: bool) -> tuple[int, ...]:
 def look(
     free: Any, capacity: Ints, server: int, node: int, demand: Amounts, spread: bool, ahead: bool, seen: Any
 ) -> int:
-    """What the network sees of a machine: seen[:count] changes, the count is returned.
+    """What the network sees of a server: seen[:count] changes, the count is returned.
 
     The request goes to `node`, or to both if `spread`, or nowhere for node -1. Of each node it is the free shares, with
     the request there if `ahead`; else those before and the shares that it takes. Which node is which makes no
@@ -67,7 +67,7 @@ def look_all(
     whole: bool,
     seen: npt.NDArray[np.float32],
 ) -> None:
-    """The same for learning: seen[b] changes, first all machines as they are if `whole`, then those of codes[b]."""
+    """The same for learning: seen[b] changes, first all servers as they are if `whole`, then those of codes[b]."""
     for b in range(len(codes)):
         demand, row = (int(demands[b, 0]), int(demands[b, 1])), 0
         if whole:
@@ -106,7 +106,7 @@ def worth(
 def best_of(
     free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, how: Floats, codes: Ints
 ) -> int:
-    """The first of the best candidates: by what the machine gains in worth, or without decomposition by its worth."""
+    """The first of the best candidates: by what the server gains in worth, or without decomposition by its worth."""
     ahead, room = how[LOOKAHEAD] > 0, np.empty((2, WIDTH))
     best, best_gain, last, before = int(codes[0]), -np.inf, -1, 0.0
     for i in range(len(codes) if len(codes) > 1 else 0):

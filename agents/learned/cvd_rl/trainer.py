@@ -22,7 +22,7 @@ from simcore.vocabulary import Compiled, Floats, Ints
 
 @dataclass
 class CvdTrainer(DQN):
-    """Double DQN on the sum of the machines' values after placing, among the candidates of the top-k filter.
+    """Double DQN on the sum of the servers' values after placing, among the candidates of the top-k filter.
 
     `filter`, `k`, `lookahead` and `decomposition` are as in the agent; more settings are in `agents.learned.dqn`.
     """
@@ -39,12 +39,12 @@ class CvdTrainer(DQN):
         self._how = np.array([*self._counts, self.lookahead, self.decomposition], np.float64)
 
     def make(self, rng: np.random.Generator) -> tuple[Callable[[], Any], Floats]:
-        """The network of one machine."""
+        """The network of one server."""
         kind = extra("agents.learned.cvd_rl.network").Values
         return partial(kind, self.lookahead, self.decomposition), untrained(sizes(self.lookahead), rng)
 
     def inputs(self, decisions: Decisions, codes: Ints) -> tuple[npt.NDArray[Any], ...]:
-        """Every machine as it is, those of the choices with the request there, and which machines these are."""
+        """Every server as it is, those of the choices with the request there, and which servers these are."""
         rows = codes.shape[1] + len(self.view.capacity) * self.decomposition
         seen = np.empty((len(codes), rows, sizes(self.lookahead)[0]), np.float32)
         look_all(

@@ -7,9 +7,9 @@ from agents.learned.value_es.agent import ValueAgent
 
 
 class Hindsight(ValueAgent):
-    """Imitates, without seeing any future, a planner that knew all of it, by what every machine is worth.
+    """Imitates, without seeing any future, a planner that knew all of it, by what every server is worth.
 
-    `weights` names shipped ones, `path` is a file that `binwright train` wrote. Any number of machines, each of two
+    `weights` names shipped ones, `path` is a file that `binwright train` wrote. Any number of servers, each of two
     NUMA nodes.
     """
 

@@ -12,7 +12,7 @@ from simcore.vocabulary import Compiled, Floats, Ints
 
 
 class Lesson(NamedTuple):
-    """Places [c] that lead to different clusters: free shares of the machine `before` and `after` float64 [c, INPUTS],
+    """Places [c] that lead to different clusters: free shares of the server `before` and `after` float64 [c, INPUTS],
     as `inputs_of` has them; `reached` float64 [c], how many requests the plan that begins there places.
     """
 
@@ -22,7 +22,7 @@ class Lesson(NamedTuple):
 
 
 def inputs_of(free: Ints, capacity: Ints) -> Floats:
-    """Free shares of machines [..., 2 nodes, 2 resources] as [..., INPUTS]: cpu and mem of the node with less of them,
+    """Free shares of servers [..., 2 nodes, 2 resources] as [..., INPUTS]: cpu and mem of the node with less of them,
     then of the other.
     """
     shares = free / capacity
@@ -46,9 +46,9 @@ def terms_of(inputs: Floats) -> Floats:
 
 
 def places_of(offer: Offer, capacity: Ints) -> tuple[list[int], Floats, Floats]:
-    """The places that fit: codes [c], and the machine's inputs before and after, [c, INPUTS] each.
+    """The places that fit: codes [c], and the server's inputs before and after, [c, INPUTS] each.
 
-    Of places that leave the same shares on a machine that had the same before, the first stands for all.
+    Of places that leave the same shares on a server that had the same before, the first stands for all.
     """
     half = offer.demand // 2
     taken = [[offer.demand - half, half]] if offer.spread else [[offer.demand, half * 0], [half * 0, offer.demand]]

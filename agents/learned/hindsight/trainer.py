@@ -28,7 +28,7 @@ class HindsightTrainer(NumaTrainer):
 
     An episode is the requests of a seed from a share of `warm` on, filled by Best-Fit; of the episodes of `pool` seeds
     only those are kept in which rules differ. The plan of an episode is that of `plans` rules (simple ones, and
-    random values of machines) which places most in it. In every iteration the policy plays `episodes` of them, and then
+    random values of servers) which places most in it. In every iteration the policy plays `episodes` of them, and then
     again to one of the requests that are still there at the end. There every place is tried with all that follows
     known: by the plan, and by the policy itself, whichever gets farther. The policy takes places with probability
     softmax(gain / `temperature`), and learns to place more: the mean over its choices of log(requests placed) rises by
@@ -110,7 +110,7 @@ class HindsightTrainer(NumaTrainer):
         return (torch.softmax(gain, 1) * torch.from_numpy(short)).sum(1).mean()
 
     def _worth(self, inputs: Floats) -> Any:
-        """Of machines [..., INPUTS], as `agents.learned.value_es.value.worth` says it."""
+        """Of servers [..., INPUTS], as `agents.learned.value_es.value.worth` says it."""
         torch = self._torch
         weights = self._weights * torch.from_numpy(self._scale)
         network = weights[TERMS:].reshape(INPUTS + 2, HIDDEN)

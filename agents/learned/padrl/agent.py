@@ -16,7 +16,7 @@ from simcore.vocabulary import Floats, View
 class PADRL(Ruled):
     """A policy that scores every place, told what an LSTM expects of the next requests from those seen so far.
 
-    `weights` names shipped ones, `path` is a file that `binwright train` wrote. Any number of machines, each of two
+    `weights` names shipped ones, `path` is a file that `binwright train` wrote. Any number of servers, each of two
     NUMA nodes.
     """
 

@@ -202,7 +202,7 @@ class PADRLTrainer(NumaTrainer):
         return [shared, places], batch, metrics
 
     def _imitate(self, seen: list[Any], batch: Any) -> dict[str, float]:
-        """Learn the choices of Best-Fit: the machine with the least free cpu, then the node with the least."""
+        """Learn the choices of Best-Fit: the server with the least free cpu, then the node with the least."""
         torch, (shared, places) = self._torch, seen
         for group in self._optimisers[1].param_groups:
             group["lr"] = self.learning

@@ -1,1 +1,1 @@
-"""SchedRL: a dueling double DQN that sees the whole cluster, for one number of machines."""
+"""SchedRL: a dueling double DQN that sees the whole cluster, for one number of servers."""

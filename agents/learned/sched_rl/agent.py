@@ -17,7 +17,7 @@ from simcore.vocabulary import Ints, Placement, Request, View
 class SchedRL(Ruled):
     """The place with the largest advantage, by one network that sees the whole cluster.
 
-    `weights` names shipped ones, `path` is a file that `binwright train` wrote. For the number of machines of the
+    `weights` names shipped ones, `path` is a file that `binwright train` wrote. For the number of servers of the
     training only.
     """
 

@@ -24,7 +24,7 @@ class SchedTrainer(DQN):
     agent = "sched-rl"
 
     def check(self, view: View) -> None:
-        """Machines that are all alike."""
+        """Servers that are all alike."""
         check_servers(view)
 
     def make(self, rng: np.random.Generator) -> tuple[Callable[[], Any], Floats]:

@@ -1,1 +1,1 @@
-"""Our learned placement on NUMA servers: a value of every machine, found by an evolution strategy."""
+"""Our learned placement on NUMA servers: a value of every server, found by an evolution strategy."""

@@ -1,4 +1,4 @@
-"""value-es in use: what every machine is worth, by trained weights."""
+"""value-es in use: what every server is worth, by trained weights."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NODES = 2
 
 
 class ValueAgent(Ruled):
-    """The place that costs its machine least of its worth, by the weights in a file; without one by the terms alone."""
+    """The place that costs its server least of its worth, by the weights in a file; without one by the terms alone."""
 
     name: ClassVar[str]
     rule = staticmethod(value_es)
@@ -38,10 +38,10 @@ class ValueAgent(Ruled):
 
 
 class ValueES(ValueAgent):
-    """The place that costs its machine least of its worth, a small function whose weights evolution found.
+    """The place that costs its server least of its worth, a small function whose weights evolution found.
 
     `weights` names shipped ones, `path` is a file that `binwright train` wrote; `terms` are the six terms alone, with
-    the weights known before. Any number of machines, each of two NUMA nodes.
+    the weights known before. Any number of servers, each of two NUMA nodes.
     """
 
     name = "value-es"

@@ -1,4 +1,4 @@
-"""What a machine of two NUMA nodes is worth, from what is free on it; requests go where they leave most worth."""
+"""What a server of two NUMA nodes is worth, from what is free on it; requests go where they leave most worth."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def beginning(rng: np.random.Generator) -> tuple[Floats, Floats]:
 
 @kernel
 def worth(cpu: float, mem: float, other_cpu: float, other_mem: float, weights: Floats) -> float:
-    """Of a machine with these shares free on its nodes; which node is which makes no difference.
+    """Of a server with these shares free on its nodes; which node is which makes no difference.
 
-    The terms: the square of the free share of the machine's cpu; the least share of all; the squares of the nodes'
+    The terms: the square of the free share of the server's cpu; the least share of all; the squares of the nodes'
     shares of cpu; and 1 for each of three sizes while both nodes have room for it.
     """
     if cpu > other_cpu or (cpu == other_cpu and mem > other_mem):
@@ -55,7 +55,7 @@ def worth(cpu: float, mem: float, other_cpu: float, other_mem: float, weights: F
 
 @kernel
 def value_es(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats) -> int:
-    """A `Scan`, for two nodes and two resources: the place that costs its machine least worth, the first of equals."""
+    """A `Scan`, for two nodes and two resources: the place that costs its server least worth, the first of equals."""
     best, best_gain = -1, -np.inf
     for server in range(len(free)):
         cpu, mem = free[server, 0, 0], free[server, 0, 1]
