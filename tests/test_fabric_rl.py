@@ -39,7 +39,7 @@ from simcore.engine import Simulation, play
 from simcore.errors import UserError
 from simcore.record import PLACED
 from simcore.rng import stream
-from simcore.vocabulary import Ints
+from simcore.vocabulary import Ints, Request
 from tests.test_episodes import SHAPES, UNIT
 from tests.test_train import TINY, interrupted, sound
 
@@ -267,6 +267,25 @@ def test_in_the_engine_it_places_as_in_training(tmp_path: Path, reject: bool, ro
         assert isinstance(view, NetworkView)
         assert np.array_equal(state.free[0], view.free)
         assert np.array_equal(state.link_free[0], view.link_free)
+
+
+def test_what_a_failure_interrupted_does_not_stay() -> None:
+    """On an empty network it is all the same whether requests placed before would have ended by now."""
+    ledger = build_ledger(load_scenario("nara/train-fabric-rl"))
+    rng, view, answers = np.random.default_rng(0), ledger.view, []
+    asked = [
+        Request(row, 0.0, 100.0, tuple(rng.integers(UNIT, 30 * UNIT, 2).tolist()), False, UNIT // 9)
+        for row in range(40)
+    ]
+    for began in (0.0, -100.0):
+        agent = AGENTS.load("fabric-rl")()
+        agent.start(view, stream(0, "agent"))
+        view.now = began
+        for request in asked[:20]:
+            agent.decide(view, request)
+        view.now = 50.0
+        answers.append([agent.decide(view, request) for request in asked[20:]])
+    assert answers[0] == answers[1]
 
 
 def test_it_says_why_it_rejects(tmp_path: Path) -> None:

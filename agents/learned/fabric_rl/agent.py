@@ -63,6 +63,8 @@ class FabricRL(Agent):
         assert isinstance(view, NetworkView)
         if self._random:
             self._sight.lots[:] = 1e9 * self._rng.random(self._sight.lots.shape)
+        # Nothing stays on an empty server: what a failure interrupted has not left at its end.
+        self._sight.ends[(view.free == view.capacity).all(axis=(1, 2))] = 0.0
         free, link_free, demand = self._seen
         free[:], link_free[:], demand[:] = view.free, view.link_free, request.demand
         status = self._place(
