@@ -69,7 +69,7 @@ def main() -> None:
             for name, numbers in weights.items():
                 found[name].append(errors(told(seen, numbers)[BEGIN:], wanted[BEGIN:]))
             found[USUAL].append(errors(np.zeros(1), wanted[BEGIN:]))
-            # What is wanted at a request is about the AHEAD after it: AHEAD + 1 earlier that is known.
+            # What is wanted AHEAD requests earlier is about those up to this one, and known by now.
             found[LAST].append(errors(wanted[BEGIN - AHEAD : -AHEAD], wanted[BEGIN:]))
         columns[f"{len(cluster.capacity)} servers"] = {
             name: beside(np.array(each), np.array(found[USUAL])) for name, each in found.items()

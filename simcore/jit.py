@@ -6,6 +6,7 @@ import hashlib
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -23,7 +24,7 @@ tuple_setitem: Any = unsafe.tuple_setitem
 """(tuple, place, number) -> tuple, in kernels: the only way to fill a tuple of any length."""
 
 _stamps: dict[int, str] = {}  # by id: kernels are never thrown away
-_ahead = True
+_ahead = ContextVar("ahead", default=True)
 
 
 def kernel(function: F) -> F:
@@ -46,12 +47,11 @@ def kernel(function: F) -> F:
 @contextmanager
 def postponed() -> Iterator[None]:
     """Within it `prepared` compiles nothing: agents are started to see whether they refuse to, and not used."""
-    global _ahead
-    before, _ahead = _ahead, False
+    token = _ahead.set(False)
     try:
         yield
     finally:
-        _ahead = before
+        _ahead.reset(token)
 
 
 def prepared(compiled: F, *arguments: object) -> F:
@@ -60,7 +60,7 @@ def prepared(compiled: F, *arguments: object) -> F:
     That look takes longer than most decisions: .27 us for two arrays and a tuple, 4.5 us for a network's tuples of
     arrays. Arguments of other types are not noticed: only for arrays that the ledger lays out.
     """
-    if not _ahead:
+    if not _ahead.get():
         return compiled
     dispatcher = cast(Any, compiled)
     return cast(F, dispatcher.compile(tuple(map(dispatcher.typeof_pyval, arguments))))

@@ -73,7 +73,7 @@ def test_what_is_postponed_is_not_compiled() -> None:
         ),
         (
             {"agents": [{"cvd-rl": {"weights": "huwei"}}]},
-            "Did you mean 'huawei-10'? Known: huawei-10, huawei-10-2, huawei-10-3, untrained.",
+            "huawei-50, untrained.",
         ),
         ({"agents": [{"value-es": {"weights": "none"}}]}, "huawei-10-3, terms."),
     ],
