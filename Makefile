@@ -11,6 +11,9 @@ ifneq ($(wildcard ../shared/traces),)
 export BINWRIGHT_TRACES ?= $(abspath ../shared/traces)
 endif
 
+# Where a clone is called binwright, Python in the folder above takes the clone for the package, unless pip writes a path.
+EDITABLE := --config-settings editable_mode=compat --editable
+
 .PHONY: run setup test bench docs clean
 
 run: .venv/light
@@ -38,9 +41,9 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/light: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt $(EDITABLE) .
 	touch $@
 
 .venv/full: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,learned,ray,rivals,serve,solver]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt $(EDITABLE) '.[dev,learned,ray,rivals,serve,solver]'
 	touch .venv/light $@
