@@ -17,10 +17,13 @@ def fitted(
     first: int,
     groups: Sequence[object],
     styles: Sequence[Sequence[str]],
+    foremost: int | None = None,
     title: str | None = None,
     caption: str = "",
+    otherwise: str = "",
 ) -> rich.table.Table:
-    """A table of `lines`. Columns from `first` on are numbers, and go when the width ends; the first of them stays.
+    """A table of `lines`. Columns from `first` on are numbers, and where the width ends the last of them go, `foremost`
+    (by default the first) never. `otherwise` says how else than in a wider terminal one sees them.
 
     Between lines of different `groups` is a gap; `styles` has the lines' shape.
     """
@@ -29,11 +32,16 @@ def fitted(
     from rich.text import Text
 
     widths = [max(map(len, column)) + 3 for column in zip(headings, *lines, strict=True)]
-    shown = first
-    while shown < len(widths) and (shown == first or sum(widths[: shown + 1]) <= width):
-        shown += 1
-    if shown < len(widths):
-        caption += f" Wider terminals show: {', '.join(headings[shown:])}."
+    shown, room = set(range(first)), width - sum(widths[:first])
+    for column in sorted(range(first, len(widths)), key=lambda column: column != foremost):
+        room -= widths[column]
+        if room < 0 and len(shown) > first:
+            break
+        shown.add(column)
+    hidden = [heading for column, heading in enumerate(headings) if column not in shown]
+    if hidden:
+        caption += f" Wider terminals show: {', '.join(hidden)}. To see all, set COLUMNS={max(200, sum(widths))}"
+        caption += f"{otherwise and f', or {otherwise}'}."
     table = Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
@@ -42,10 +50,11 @@ def fitted(
         caption=caption.strip() or None,
         caption_justify="left",
     )
-    for number, heading in enumerate(headings[:shown]):
-        table.add_column(heading, justify="right" if number >= first - 1 else "left", no_wrap=number >= first)
+    columns = sorted(shown)
+    for number in columns:
+        table.add_column(headings[number], justify="right" if number >= first - 1 else "left", no_wrap=number >= first)
     for number, line in enumerate(lines):
         if number and groups[number] != groups[number - 1]:
             table.add_section()
-        table.add_row(*map(Text, line[:shown], styles[number]))
+        table.add_row(*(Text(line[column], styles[number][column]) for column in columns))
     return table

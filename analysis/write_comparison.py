@@ -51,8 +51,10 @@ def terminal(comparison: Comparison, width: int) -> rich.console.Group:
             first=first,
             groups=[tuple(row[key] for key in comparison.keys) for row, _ in lines[:MOST]],
             styles=[_styles(row, line) for row, line in lines[:MOST]],
+            foremost=headings(comparison).index("verdict", len(comparison.keys)),
             title=title(metric),
             caption=f"{len(lines) - MOST:,} more rows: --format csv has all." if len(lines) > MOST else "",
+            otherwise="give --format markdown",
         )
         for metric, lines in blocks(comparison)
     ]

@@ -13,9 +13,11 @@ the lengths of clusters that grow.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from math import isfinite
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,7 @@ from scenarios.load import load_scenario
 from scenarios.plan import Run, plan
 from scenarios.schema import Scenario
 from simcore.cores import usable_cpus
+from simcore.errors import UserError, suggest
 from simcore.rng import stream
 from simcore.vocabulary import Compiled, Floats
 
@@ -70,8 +73,13 @@ def log_ratio(values: Floats, base: Floats) -> tuple[float, float]:
 
 
 def percent(value: float, half: float) -> str:
-    """+1.23 ± 0.45 %"""
-    return f"{100 * value:+.2f} ± {100 * half:.2f} %"
+    """+1.23 ± 0.45 %, or +1.23 % where one seed gives no interval."""
+    return f"{points(value, half)} %"
+
+
+def points(value: float, half: float) -> str:
+    """+1.23 ± 0.45, of percentage points."""
+    return f"{100 * value:+.2f}" + (f" ± {100 * half:.2f}" if isfinite(half) else "")
 
 
 def lengths(runs: pl.DataFrame) -> list[list[str]]:
@@ -111,7 +119,7 @@ def others(runs: pl.DataFrame) -> list[list[str]]:
                 name,
                 f"{100 * over[name].mean():.2f} %",
                 f"{100 * end[name].mean():.2f} %",
-                "" if own else f"{100 * less:+.2f} ± {100 * half:.2f}",
+                "" if own else points(less, half),
                 f"{income[name].mean():,.1f}",
                 "" if own else percent(*ratio(income[name].sum(axis=0), income[BASES[1]].sum(axis=0))),
             ]
@@ -173,8 +181,24 @@ def replays(scenario: Scenario, folder: Path, jobs: int | None, knowing: str | N
     return pl.DataFrame([row for rows in found for row in rows], infer_schema_length=None)
 
 
-def main() -> None:
-    """Replay and run, and print the tables."""
+def asked_of(name: str, options: argparse.Namespace) -> Scenario:
+    """The scenario, with those of its agents only that are asked for, and the bases."""
+    scenario = load_scenario(f"cvd/{name}")
+    known = [agent.label for agent in scenario.agents]
+    wanted = known if options.agents is None else options.agents.split(",")
+    asked = [("--agents", label) for label in wanted] + [("--knowing", label) for label in [options.knowing] if label]
+    for key, label in asked:
+        if label not in known:
+            raise UserError(f"cvd/{name} has no such agent", key=key, value=label, remedy=suggest(label, known))
+    for key, count, least in (("--seeds", options.seeds, 1), ("--runs", options.runs, 0)):
+        if count is not None and count < least:
+            raise UserError("is too few", key=key, value=count, remedy=f"Give {least} or more.")
+    agents = tuple(agent for agent in scenario.agents if agent.label in {*wanted, *BASES, options.knowing})
+    return scenario.model_copy(update={"agents": agents})
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Replay and run, and print the tables; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="+", help="protocol-10, protocol-20, table-2 to table-4, ablation, trainings")
     parser.add_argument("--seeds", type=int, help="for the lengths; the scenario's replications if not given")
@@ -183,27 +207,35 @@ def main() -> None:
     parser.add_argument("--knowing", metavar="AGENT", help="also this agent as if it knew what comes")
     parser.add_argument("--jobs", type=int, help="processes (default: one per CPU)")
     parser.add_argument("--out", type=Path, default=Path("results"))
-    options = parser.parse_args()
-    for name in options.names:
-        scenario = load_scenario(f"cvd/{name}")
-        if options.agents:
-            wanted = {*options.agents.split(","), *BASES}
-            agents = tuple(agent for agent in scenario.agents if agent.label in wanted)
-            scenario = scenario.model_copy(update={"agents": agents})
-        seeds, folder = options.seeds or scenario.replications, options.out / scenario.name
-        grows = scenario.overflow != "stop"
-        print(f"\n{name}: {scenario.description}")
-        if not grows:
-            lasting = replays(
-                scenario.model_copy(update={"replications": seeds}), folder, options.jobs, options.knowing
-            )
-            print(f"\n{seeds} seeds.\n\n{markdown(lengths(lasting))}", flush=True)
-        if count := seeds if grows else min(seeds, options.runs):
-            some = scenario.model_copy(update={"replications": count})
-            runs = Batch(some, folder).run(jobs=options.jobs).runs
-            print(f"\n{count} seeds.\n")
-            print(*([markdown(lengths(runs))] if grows else []), markdown(others(runs)), sep="\n\n", flush=True)
+    options = parser.parse_args(arguments)
+    try:
+        for name, scenario in [(name, asked_of(name, options)) for name in options.names]:
+            tables(name, scenario, options)
+    except UserError as error:
+        print(f"binwright: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def tables(name: str, scenario: Scenario, options: argparse.Namespace) -> None:
+    """Print the tables of a scenario."""
+    seeds, folder = options.seeds or scenario.replications, options.out / scenario.name
+    grows = scenario.overflow != "stop"
+    print(f"\n{name}: {scenario.description}", flush=True)
+    if not grows:
+        lasting = replays(scenario.model_copy(update={"replications": seeds}), folder, options.jobs, options.knowing)
+        print(f"\n{counted(seeds)}.\n\n{markdown(lengths(lasting))}", flush=True)
+    if count := seeds if grows else min(seeds, options.runs):
+        some = scenario.model_copy(update={"replications": count})
+        runs = Batch(some, folder).run(jobs=options.jobs).runs
+        print(f"\n{counted(count)}.\n")
+        print(*([markdown(lengths(runs))] if grows else []), markdown(others(runs)), sep="\n\n", flush=True)
+
+
+def counted(seeds: int) -> str:
+    """1 seed, 20 seeds."""
+    return "1 seed" if seeds == 1 else f"{seeds} seeds"
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

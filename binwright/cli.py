@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
+from types import FrameType
 
 from simcore.errors import UserError
 
-FAILED, MISTAKE, INTERRUPTED = 1, 2, 130
-"""Exit codes: some run failed; the user has to mend something; Ctrl-C."""
+FAILED, MISTAKE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+"""Exit codes: some run failed; the user has to mend something; Ctrl-C; SIGTERM, of a batch system for one."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: whatever knows to end in order at Ctrl-C does so."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -54,7 +62,12 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument("--out", metavar="FILE", help="the file to write (default: RESULTS/report.html)")
     report.add_argument("--open", action="store_true", help="open it in the browser")
 
-    train = commands.add_parser("train", help="teach an agent what a scenario's `train:` says")
+    train = commands.add_parser(
+        "train",
+        help="teach an agent what a scenario's `train:` says",
+        description="Teach an agent what a scenario's `train:` says. The same command goes on from its folder: after "
+        "an interruption, or with more iterations.",
+    )
     train.set_defaults(answer="training.train")
     train.add_argument("file", help="a scenario file, or the name of a shipped one (nara/train-alpha)")
     train.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value")
@@ -149,7 +162,8 @@ def parser() -> argparse.ArgumentParser:
 
     validate = commands.add_parser("validate", help="check scenario files")
     validate.set_defaults(answer="running.validate")
-    validate.add_argument("files", nargs="+", metavar="FILE")
+    validate.add_argument("files", nargs="+", metavar="FILE", help="a scenario file, or a shipped one's name")
+    validate.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value")
     schema = commands.add_parser("schema", help="print the JSON schema of scenario files, for editors")
     schema.set_defaults(answer="running.schema")
     agents = commands.add_parser("agents", help="list the agents")
@@ -197,17 +211,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return MISTAKE
     module, _, function = asked.answer.partition(".")
     try:
-        code: int = getattr(import_module(f"binwright.commands.{module}"), function)(asked)
+        with _terminable():
+            code: int = getattr(import_module(f"binwright.commands.{module}"), function)(asked)
     except UserError as error:
         print(f"binwright: {error}", file=sys.stderr)
         return MISTAKE
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as why:
         print("binwright: interrupted; the same command goes on from here", file=sys.stderr)
-        return INTERRUPTED
+        return TERMINATED if isinstance(why, Terminated) else INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away, `| head` for one
         return 0
     return code
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Within, SIGTERM is `Terminated`, once: more of it does not disturb the end of the process.
+
+    Only a main thread hears signals.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
+            signal.signal(signal.SIGTERM, before)
 
 
 if __name__ == "__main__":

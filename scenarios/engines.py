@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, TypeAlias, get_args
 
-from scenarios.build import build_agent, build_faults, build_overflow
+from scenarios.build import build_agent, build_faults
 from scenarios.plan import Run
 from scenarios.schema import Scenario
-from scenarios.schema_cluster import wait_of
+from scenarios.schema_cluster import expand_of, wait_of
 from simcore.errors import ScenarioError, UserError, suggest
 from simcore.vocabulary import Agent
 
@@ -43,6 +43,13 @@ def agents_of(run: Run) -> tuple[Agent, Agent | None]:
     return build_agent(run.agent), build_agent(warm.agent) if warm else None
 
 
+def grows_by(scenario: Scenario) -> str:
+    """The key that makes the cluster grow; empty when none does."""
+    if scenario.cluster.expansion:
+        return "cluster.expansion"
+    return "overflow.expand" if expand_of(scenario.overflow) else ""
+
+
 def not_compiled(scenario: Scenario, agent: Agent, warm: Agent | None) -> tuple[str, str] | None:
     """The key of a part of the scenario that is not compiled, and what is the matter; None when all of it is."""
     if scenario.cluster.network:
@@ -55,10 +62,9 @@ def not_compiled(scenario: Scenario, agent: Agent, warm: Agent | None) -> tuple[
         return "record", "single decisions are timed"
     if scenario.pacing:
         return "pacing", "requests are not offered as they arrive"
-    grows = scenario.cluster.expansion or build_overflow(scenario).mode == "expand"
     for key, each in (("agents", agent), ("warm_start.with", warm)):
         if each is not None and each.compiled is None:
             return key, f"{type(each).__name__} is not one kernel"
-        if each is not None and not each.any_size and grows:
+        if each is not None and not each.any_size and grows_by(scenario):
             return key, f"{type(each).__name__} is for one number of servers, and the cluster grows"
     return None

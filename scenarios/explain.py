@@ -1,4 +1,4 @@
-"""Pydantic's findings as the one message that a user needs."""
+"""Pydantic's findings as the one message that a user needs, and where in a scenario a mistake is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from scenarios.source import Keys, Source, dotted
-from simcore.errors import ScenarioError, suggest
+from simcore.errors import ScenarioError, UserError, suggest
 
 _SHOULD = {
     "int_type": "Write a whole number.",
@@ -29,6 +29,15 @@ def explain(error: ValidationError, source: Source) -> ScenarioError:
     return ScenarioError(
         problem, file=place.file, line=place.line, key=dotted(keys), value=_scalar(value, source, keys), remedy=remedy
     )
+
+
+def locate(error: UserError, source: Source | None, at: Keys) -> None:
+    """Have an error say where these keys were written; a file that it names already goes before the problem."""
+    place = source.place(at) if source else None
+    if place and place.file:
+        if error.file is not None:
+            error.problem = f"{error.file}{'' if error.line is None else f':{error.line}'}: {error.problem}"
+        error.file, error.line = place
 
 
 def _keys(detail: ErrorDetails) -> Keys:

@@ -11,11 +11,8 @@ from pydantic import ValidationError
 
 from scenarios.explain import explain
 from scenarios.schema import Scenario
-from scenarios.source import Source, read
+from scenarios.source import LIBRARY, Source, read
 from simcore.errors import ScenarioError, suggest
-
-LIBRARY = Path(__file__).parent
-"""The scenarios that are shipped: named by their path below here, without `.yaml`."""
 
 _HEADER = "# Every default written out. Amounts and times carry their unit; paths are absolute.\n"
 

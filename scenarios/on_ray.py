@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import current_thread, main_thread
 from time import monotonic, perf_counter
 from types import TracebackType
 from typing import Any, Self
@@ -73,12 +75,15 @@ class Cluster:
             raise UserError(f"Ray is not installed: {error}", key="on", remedy="pip install 'binwright[ray]'") from None
         if not ray.is_initialized():
             options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+            at_sigterm = signal.getsignal(signal.SIGTERM)
             if self._address:
                 ray.init(address=_answering(self._address), **options)
             else:
                 cpus = self._jobs or usable_cpus()
                 ray.init("local", num_cpus=cpus, include_dashboard=False, object_store_memory=STORE, **options)
             self._ours = True
+            if callable(at_sigterm) and current_thread() is main_thread():
+                signal.signal(signal.SIGTERM, at_sigterm)  # Ray put its own there, which ends the process silently
         try:
             self._await_a_worker()
         except BaseException:

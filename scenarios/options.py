@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from scenarios.fields import wrong
-from simcore.errors import suggest
+from simcore.errors import UserError, suggest
 
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
@@ -24,17 +24,22 @@ def check_options(kind: type, options: object, at: tuple[str | int, ...] = ()) -
         raise wrong("must be a mapping of options", f"Options: {', '.join(parameters) or 'none'}.", at)
     takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in signature(kind).parameters.values())
     # A dataclass's constructor names types of other modules, too: those of the fields of the classes above.
-    hints = get_type_hints(kind if is_dataclass(kind) else kind.__init__)  # type: ignore[misc]  # not a subclass's
+    constructor = kind if is_dataclass(kind) else kind.__init__  # type: ignore[misc]  # not a subclass's
+    hints = get_type_hints(constructor, include_extras=True)
     found = {}
     for name, value in options.items():
         if name not in parameters and not takes_any:
             raise wrong("unknown option", suggest(name, parameters), (*at, name))
         try:
             found[name] = TypeAdapter(hints.get(name, Any)).validate_python(value)
+        except UserError as error:
+            raise wrong(error.problem, error.remedy, (*at, name)) from None
         except ValidationError as error:
-            # A union has a finding for each of its members.
-            findings = [finding["msg"].replace("Input", "It") for finding in error.errors(include_url=False)]
-            raise wrong("is a wrong value", f"{', or: '.join(findings)}.", (*at, name)) from None
+            # A union has a finding for each of its members; one item of a list may be named.
+            findings = error.errors(include_url=False)
+            inner = findings[0]["loc"] if len(findings) == 1 else ()
+            said = [finding["msg"].replace("Input", "It").replace("tuple", "list") for finding in findings]
+            raise wrong("is a wrong value", f"{', or: '.join(said)}.", (*at, name, *inner)) from None
     for name, parameter in parameters.items():
         if parameter.default is Parameter.empty and name not in options:
             raise wrong("is missing", f"The option {name} has no default: give it.", (*at, name))

@@ -107,8 +107,9 @@ class _Worker:
         self.idle = self.began = False
         self.pipe, far = Pipe()
         command = [sys.executable, "-c", _START.format(path=sys.path, handle=far.fileno())]
-        # Ctrl-C reaches every process of the terminal. It is for us to answer: workers are born deaf to it.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        # Ctrl-C reaches every process of the terminal, and the SIGTERM of a batch system every process of the job. They
+        # are for us to answer: workers are born deaf to them.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
         try:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, pass_fds=[far.fileno()], env={**ONE_THREAD, **os.environ}

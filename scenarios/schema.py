@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 from scenarios.check_virtual import check_tenants
 from scenarios.fields import Count, Index, Model, Number, PositiveTime, ShareFromZero, Text, wrong
-from scenarios.schema_agent import AgentEntry
+from scenarios.schema_agent import AgentEntry, shortly
 from scenarios.schema_cluster import Cluster, Overflow, expand_of, known_resources, wait_of
 from scenarios.schema_multiserver import MultiServer
 from scenarios.schema_train import Train
@@ -87,8 +87,8 @@ class Scenario(Model):
     description: Text = Field(default="", description="What it is for, for people. Not inherited by `extends`.")
     extends: Text | None = Field(
         default=None,
-        description="Another scenario file, relative to this one, that this one is laid over: mappings key by key, "
-        "everything else (lists too) is replaced, and `key: null` takes a key back.",
+        description="Another scenario file, relative to this one, or a shipped one (`cvd/protocol-20`), that this one "
+        "is laid over: mappings key by key, everything else (lists too) is replaced, and `key: null` takes a key back.",
         examples=["base.yaml"],
     )
     cluster: Cluster = Field(description="The servers.", examples=["{servers: 10, node: {cpu: 40, mem: 90 GB}}"])
@@ -106,7 +106,7 @@ class Scenario(Model):
         "added (`expand`).",
         examples=["stop", "{expand: {by: 10, limit: 110}}", "{wait: {together: 32}}"],
     )
-    agents: tuple[AgentEntry, ...] = Field(
+    agents: Annotated[tuple[AgentEntry, ...], AfterValidator(shortly)] = Field(
         description="Who answers: each agent meets the same requests.",
         examples=["[first-fit, {best-fit: {node: loose}}, mine.py:Mine]"],
         min_length=1,

@@ -28,7 +28,7 @@ class AgentSpec(Model):
     label: Text = Field(
         default="",
         description="What tables and figures call it; by default the name and its options, as in "
-        "`best-fit(node=loose)`.",
+        "`best-fit(node=loose)`, a path by as much of its end as tells all agents apart.",
         examples=["loose"],
     )
 
@@ -68,6 +68,36 @@ def _load(name: str, at: tuple[str, ...]) -> type[Agent]:
 def _label(name: str, options: Mapping[str, Any]) -> str:
     short = Path(name).name
     return f"{short}({', '.join(f'{key}={value}' for key, value in options.items())})" if options else short
+
+
+def shortly(agents: tuple[AgentSpec, ...]) -> tuple[AgentSpec, ...]:
+    """The same agents. Of every path in a label that nobody gave, the end is left: its last two parts, or as many as
+    tell all labels apart.
+    """
+    labels = [agent.label for agent in agents]
+    ours = [bool(agent.options) and agent.label == _label(agent.name, agent.options) for agent in agents]
+    for parts in range(2, 2 + max((label.count("/") for label in labels), default=0)):
+        found = [
+            _label(agent.name, _ends(agent.options, parts)) if own else agent.label
+            for agent, own in zip(agents, ours, strict=True)
+        ]
+        if len(set(found)) == len(found):
+            labels = found
+            break
+    return tuple(agent.model_copy(update={"label": label}) for agent, label in zip(agents, labels, strict=True))
+
+
+def _ends(options: Mapping[str, Any], parts: int) -> dict[str, Any]:
+    """Options with the last parts of every `path` only, without the suffix that all weights have."""
+
+    def end(key: str, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return _ends(value, parts)
+        if key != "path" or not isinstance(value, str):
+            return value
+        return str(Path(*Path(value).parts[-parts:])).removesuffix(".safetensors")
+
+    return {key: end(key, value) for key, value in options.items()}
 
 
 AgentEntry: TypeAlias = Annotated[

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from agents.learned import TRAINERS
-from scenarios.fields import Count, Index, Model
+from scenarios.fields import Count, Index, Model, wrong
 from scenarios.registered import Registered
 from simcore.registry import Registry
+
+WHAT_TO_TRAIN = "Say what to train: `train: {agent: nara, iterations: 150}`."
 
 
 class Learner(Registered):
@@ -40,7 +43,8 @@ class Train(Model):
     iterations: Count = Field(description="How long.", examples=[150])
     episodes: dict[str, Any] = Field(
         default_factory=dict,
-        description="What is different in the episodes that it learns from, by dotted keys.",
+        description="What is different in the episodes that it learns from, by dotted keys; mappings are laid over "
+        "the scenario's key by key.",
         examples=["{workload.requests: 32}"],
     )
     validation: Validation = Field(default_factory=Validation, description="How it is judged.")
@@ -48,3 +52,10 @@ class Train(Model):
     seed: Index = Field(default=0, description="The first seed; the others follow it.")
     device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="`auto` is CUDA where there is any.")
     threads: Count = Field(default=1, description="CPU threads. Small networks gain nothing from more.")
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        """Without an agent, as a single --set leaves it, the whole of it is missing rather than that key."""
+        if isinstance(data, Mapping) and data.get("agent") is None and data.keys() <= cls.known().keys():
+            raise wrong("names no agent to train", WHAT_TO_TRAIN)
+        return data

@@ -15,6 +15,8 @@ from simcore.errors import ScenarioError
 Keys: TypeAlias = tuple[str | int, ...]
 """The way to a value: keys of mappings and indices of lists."""
 
+LIBRARY = Path(__file__).parent
+"""The scenarios that are shipped: named by their path below here, without `.yaml`."""
 NOT_INHERITED = ("name", "description", "extends")
 CHOICES = frozenset({"arrivals", "lifetimes", "overflow"})
 """Mappings of which one key is given: laid over one another, a different key replaces the whole mapping."""
@@ -122,6 +124,8 @@ def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:
         return source
     place = source.place(("extends",))
     path = (file.parent / str(other)).resolve()
+    if not path.is_file() and (LIBRARY / f"{other}.yaml").is_file():
+        path = (LIBRARY / f"{other}.yaml").resolve()
     problem = "extends itself" if path in (file, *_above) else "there is no such file"
     if problem == "extends itself" or not path.is_file():
         raise ScenarioError(
@@ -130,7 +134,8 @@ def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:
             line=place.line,
             key="extends",
             value=other,
-            remedy=f"Name another scenario file, relative to the one that extends it; this means {path}.",
+            remedy=f"Name another scenario file, relative to the one that extends it, or a shipped one (quickstart). "
+            f"This means {path}.",
         )
     below = read(path, (file, *_above))
     for key in NOT_INHERITED:

@@ -13,14 +13,14 @@ from pydantic import ValidationError
 from agents.learned.trainer import device_for
 from agents.learned.training import Course, Row, Training, forget, write_log
 from scenarios.build import build_workload
-from scenarios.explain import explain
+from scenarios.explain import explain, locate
 from scenarios.lock import lock
 from scenarios.options import check_options
 from scenarios.schema import FIXED, Scenario
-from scenarios.schema_train import Train
-from scenarios.source import Source, undotted
+from scenarios.schema_train import WHAT_TO_TRAIN, Train
+from scenarios.source import CHOICES, Keys, Source, undotted
 from scenarios.worlds import build_world
-from simcore.errors import ResultsError, ScenarioError
+from simcore.errors import ResultsError, ScenarioError, UserError, WorkloadError
 
 
 def train(
@@ -53,12 +53,25 @@ def train(
                 say(f"seed {seed}: {_standing(training.step, spec.iterations)}")
                 try:
                     training.run(watch)
+                except UserError as error:
+                    if error.key in (None, "agents") and error.file is None:
+                        error.key = "train.agent"
+                    if error.key:
+                        locate(error, scenario._source, undotted(error.key))
+                    raise
                 finally:
                     log = _gathered(folder)
     except OSError as error:
         remedy = "Name another folder with --out."
         raise ResultsError(f"cannot be written: {error.strerror}", file=error.filename, remedy=remedy) from None
     return log
+
+
+def check_training(scenario: Scenario) -> None:
+    """Refuse a scenario whose `train:`, if it has one, could not begin. Files of requests need not be here."""
+    if scenario.train:
+        for each in (_varied(scenario, scenario.train.episodes), scenario):
+            build_world(each)
 
 
 def course_of(scenario: Scenario) -> Course:
@@ -71,7 +84,11 @@ def course_of(scenario: Scenario) -> Course:
     held_out = range(spec.validation.seed, spec.validation.seed + spec.validation.episodes)
     shorter = _varied(scenario, spec.episodes)
     for each in (shorter, scenario):
-        build_workload(each, held_out[0])  # what cannot be drawn is found out before anything is written
+        try:
+            build_workload(each, held_out[0])  # what cannot be drawn is found out before anything is written
+        except WorkloadError as error:
+            locate(error, each._source, undotted(error.key or "workload"))
+            raise
     unnamed = ("iterations", "seeds", "seed", "device", "threads")
     return Course(
         lambda: kind(**settings),
@@ -96,22 +113,34 @@ def _standing(done: int, iterations: int) -> str:
 
 def _spec(scenario: Scenario) -> Train:
     if scenario.train is None:
-        remedy = "Say what to train: `train: {agent: nara, iterations: 150}`."
-        raise ScenarioError("is missing", file=scenario.file, key="train", remedy=remedy)
+        raise ScenarioError("is missing", file=scenario.file, key="train", remedy=WHAT_TO_TRAIN)
     return scenario.train
 
 
 def _varied(scenario: Scenario, changes: dict[str, Any]) -> Scenario:
     """The scenario with these dotted keys changed."""
-    source = Source(scenario.file, copy.deepcopy(scenario.dump()))
+    places = dict(scenario._source.places) if scenario._source else {}
+    source = Source(scenario.file, copy.deepcopy(scenario.dump()), places)
     for key, value in changes.items():
-        keys = undotted(key)
-        places = scenario._source.place(("train", "episodes", key)) if scenario._source else source.place(())
-        source.set(keys, value, {keys: places})
+        _lay(source, undotted(key), value, ("train", "episodes", key))
     try:
-        return Scenario.model_validate(source.data)
+        found = Scenario.model_validate(source.data)
     except ValidationError as error:
-        raise explain(error, source) from None
+        explained = explain(error, source)
+        explained.key = f"train.episodes.{explained.key}"
+        raise explained from None
+    found._source = source
+    return found
+
+
+def _lay(source: Source, keys: Keys, value: Any, at: Keys) -> None:
+    """Put a value there, mappings key by key as `extends` does; it is written at the keys `at`."""
+    old = source.value(keys)
+    if isinstance(old, dict) and isinstance(value, dict) and (keys[-1] not in CHOICES or old.keys() & value):
+        for key, inner in value.items():
+            _lay(source, (*keys, key), inner, (*at, key))
+    else:
+        source.set(keys, value, {keys: source.place(at)})
 
 
 def _gathered(folder: Path) -> pl.DataFrame:

@@ -120,6 +120,7 @@ class Server:
         """As `systemctl stop`."""
         self.process.send_signal(signal.SIGTERM)
         self._reaped()
+        assert self.process.returncode == 0
 
     def _reaped(self) -> None:
         self.process.wait(20)

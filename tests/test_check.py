@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from agents.learned.tensors import SHIPPED
 from binwright.cli import MISTAKE, main
 from scenarios.batch import Batch
 from scenarios.check import check_scenario
 from scenarios.load import load_scenario, scenario_from, shipped
+from scenarios.training import check_training
 from simcore.errors import UserError
 from simcore.jit import kernel, postponed, prepared
 
@@ -76,6 +78,27 @@ def test_what_is_postponed_is_not_compiled() -> None:
             "huawei-50, untrained.",
         ),
         ({"agents": [{"value-es": {"weights": "none"}}]}, "huawei-10-3, terms."),
+        (
+            {"agents": [{"cvd-rl": {"lookahead": False}}]},
+            "these weights were trained with lookahead, and this agent is to be without\n"
+            "  Shipped weights that fit: huawei-10-no-lookahead. Or train some",
+        ),
+        (
+            {"agents": [{"cvd-rl": {"path": f"{SHIPPED}/value-es-huawei-10.safetensors"}}]},
+            "value-es-huawei-10.safetensors: these are weights of value-es, not of cvd-rl\n  Shipped weights that fit",
+        ),
+        (
+            {"agents": ["best-fit", {"padrl": {"path": "/nowhere.safetensors"}}]},
+            ": /nowhere.safetensors: there is",
+        ),
+        (
+            {"agents": ["sched-rl"], "cluster": SERVERS["cluster"] | {"expansion": [{"at": 9, "by": 1}]}},
+            "agents.0 (sched-rl): is for one number of servers, and the cluster grows by cluster.expansion",
+        ),
+        (
+            {"agents": ["sched-rl"], "overflow": {"expand": {"by": 1, "limit": 12}}},
+            "grows by overflow.expand",
+        ),
     ],
 )
 def test_validate_says_what_a_run_would(
@@ -87,7 +110,7 @@ def test_validate_says_what_a_run_would(
     said = capsys.readouterr().out
     assert said.startswith("wrong  ")
     assert words in said
-    assert ".safetensors" in said or f"{file}:" in said
+    assert f"{file}:" in said
     assert main(["run", str(file), "--dry-run"]) == MISTAKE
     dry = capsys.readouterr()
     assert words in dry.err
@@ -127,6 +150,16 @@ def test_files_of_requests_need_not_be_here() -> None:
     assert check_scenario(scenario_from({**SERVERS, **trace})) == 3
 
 
+def test_other_resources_than_the_weights_are_told(tmp_path: Path) -> None:
+    node, flavours = {"cpu": 40, "disk": "90 GB"}, [{"cpu": 1, "disk": "1 GB"}]
+    changed = {"cluster": SERVERS["cluster"] | {"node": node}, "workload": SERVERS["workload"] | {"flavours": flavours}}
+    for agent in ("value-es", "padrl", "hindsight", "cvd-rl", "sched-rl"):
+        with pytest.raises(UserError, match="these weights were trained with resources cpu, mem, not with cpu, disk"):
+            check_scenario(scenario_from({**SERVERS, **changed, "agents": [agent]}))
+
+
 @pytest.mark.parametrize("name", [name for name in shipped() if not name.startswith("wrasse/")])
 def test_shipped_scenarios_are_valid(name: str) -> None:
-    assert check_scenario(load_scenario(name)) > 0
+    scenario = load_scenario(name)
+    assert check_scenario(scenario) > 0
+    check_training(scenario)

@@ -8,13 +8,15 @@ import signal
 import subprocess
 import sys
 import time
+from argparse import Namespace
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from agents import AGENTS
-from binwright.cli import FAILED, INTERRUPTED, MISTAKE, main
+from binwright.cli import FAILED, INTERRUPTED, MISTAKE, TERMINATED, main
 from simcore.vocabulary import Agent
 from workloads import TRACES, catalogue
 
@@ -230,7 +232,8 @@ def test_progress_is_no_part_of_the_output(binwright: Asker) -> None:
     assert "\x1b" not in said.out
 
 
-def test_interrupted_it_goes_on_where_it_stopped() -> None:
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, INTERRUPTED), (signal.SIGTERM, TERMINATED)])
+def test_interrupted_it_goes_on_where_it_stopped(sent: signal.Signals, code: int) -> None:
     Path("mine.py").write_text(AGENT.format("time.sleep(0 if 'QUICK' in os.environ else 0.02)"))
     asked = (
         "run",
@@ -250,9 +253,9 @@ def test_interrupted_it_goes_on_where_it_stopped() -> None:
         if journal.is_file() and len(journal.read_text().splitlines()) >= 2:
             break
         time.sleep(0.01)
-    running.send_signal(signal.SIGINT)
+    running.send_signal(sent)
     out, err = running.communicate(timeout=30)
-    assert running.returncode == INTERRUPTED == 130
+    assert running.returncode == code == 128 + sent
     assert "binwright: interrupted; the same command goes on from here" in err
     assert "Traceback" not in out + err
     done = [json.loads(line)["run"] for line in journal.read_text().splitlines()]
@@ -270,6 +273,34 @@ def test_interrupted_it_goes_on_where_it_stopped() -> None:
     journalled = [json.loads(line)["run"] for line in journal.read_text().splitlines()]
     assert journalled[: len(done)] == done
     assert sorted(journalled) == sorted(runs)
+
+
+def test_sigterm_is_heard_once_and_only_while_a_command_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended = []
+
+    def command(asked: Namespace) -> int:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(10)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+            ended.append("in order")
+        return 0
+
+    before = signal.getsignal(signal.SIGTERM)
+    assert main(["schema"]) == 0
+    assert signal.getsignal(signal.SIGTERM) is before
+    monkeypatch.setattr("binwright.commands.training.train", command)
+    try:
+        assert main(["train", "any"]) == TERMINATED
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert ended == ["in order"]
+    assert capsys.readouterr().err == "binwright: interrupted; the same command goes on from here\n"
+    with ThreadPoolExecutor(1) as pool:  # where no signal is heard
+        assert pool.submit(main, ["schema"]).result() == 0
 
 
 # -- mistakes ----------------------------------------------------------------------------------------------------------
@@ -381,6 +412,14 @@ def test_a_real_process_has_the_same_exit_codes() -> None:
         assert "Traceback" not in err
 
 
+def test_lines_of_a_training_show_gains_as_percent() -> None:
+    from binwright.commands.training import _said
+
+    row = {"step": 4, "seconds": 2.0, "cpu_seconds": 3.0, "split": "validation", "seed": 0}
+    said = _said({**row, "gain": 0.0361, "gain_50%": -0.004, "log_gain": 0.1, "loss": 2.0})
+    assert said == "seed 0, iteration 4, 2 s: gain +3.61%, gain from 50% -0.40%, log_gain 0.100, loss 2.000"
+
+
 # -- the other commands ------------------------------------------------------------------------------------------------
 
 
@@ -394,6 +433,8 @@ def test_validate_looks_at_every_file(binwright: Asker) -> None:
         "wrong", "valid", "wrong", "valid",
     ]  # fmt: skip
     assert f"wrong  {Path('bad.yaml').absolute()}:1: cluster.sevrers: unknown key" in said.out
+    assert binwright("validate", "s.yaml", "--set", "replications=3").out == "valid  s.yaml: 6 runs\n"
+    assert "sevrers: unknown key" in binwright("validate", "s.yaml", "--set", "cluster.sevrers=3").out
     assert binwright("validate", "missing.yaml").code == 0  # the trace is not part of the scenario
     assert files() >= {"bad.yaml"}
     assert not Path("results").exists()

@@ -468,6 +468,9 @@ def test_a_terminal_shows_what_fits_and_names_the_rest(small: Comparison, width:
     assert "accepted %, more is better" in text
     hidden = re.search(r"Wider terminals show: ([^.]*)\.", text)
     assert (hidden is None) == (width >= 300)
+    assert ("To see all, set COLUMNS=200, or give --format markdown." in text) == bool(hidden)
+    assert "verdict" in text.partition("─")[0], "which is the answer, and stays whatever goes"
+    assert not hidden or "verdict" not in hidden[1]
     if width >= 80:
         assert all(len(line) <= width for line in rendered(small, width).splitlines())
 

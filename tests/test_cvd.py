@@ -9,7 +9,20 @@ import polars as pl
 import pytest
 
 from agents.heuristics.internal import internal
-from benchmarks.cvd import BEST, BOUND, WARM, lengths, log_ratio, markdown, others, ratio, replayed, table_of
+from benchmarks.cvd import (
+    BEST,
+    BOUND,
+    WARM,
+    lengths,
+    log_ratio,
+    main,
+    markdown,
+    others,
+    percent,
+    ratio,
+    replayed,
+    table_of,
+)
 from fabric.numa_episodes import CompiledSimulation, Replay
 from scenarios.batch import Batch
 from scenarios.execute import warmed_up
@@ -110,6 +123,37 @@ def test_answers_one_by_one_are_a_run(tmp_path: Path) -> None:
             assert replay.tried([code], rule).tolist() == [wanted]
         offer, answers = replay.answer(code), answers + 1
     assert answers == wanted + 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (["nosuch"], "cvd/nosuch: there is no such file"),
+        (["protocol-10", "--agents", "best-fit,intenral"], "Did you mean 'internal'?"),
+        (["protocol-10", "--knowing", "nosuch"], "--knowing: cvd/protocol-10 has no such agent (got 'nosuch')"),
+        (["protocol-10", "--seeds", "0"], "--seeds: is too few"),
+        (["protocol-10", "--seeds", "1", "--jobs", "1", "--agents", "internal"], "this trace was not found"),
+    ],
+)
+def test_mistakes_are_answered_as_the_command_does(
+    asked: list[str],
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("BINWRIGHT_TRACES", str(tmp_path))
+    assert main([*asked, "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("binwright: ")
+    assert says in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_one_seed_has_no_interval() -> None:
+    base = np.array([1000.0])
+    assert percent(*ratio(base * 1.02, base)) == "+2.00 %"
+    assert "inf" not in markdown(others(runs().filter(seed=1)))
 
 
 def group(scenario: Scenario, seed: int, warm: float) -> list[Run]:

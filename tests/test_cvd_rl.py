@@ -183,11 +183,11 @@ def notes(**changed: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"resources": ["cpu", "gpu"]}, "another resources: cpu, gpu instead of cpu, mem"),
-        ({"agent": "value-es"}, "another agent: value-es instead of cvd-rl"),
-        ({"layers": [4, 64, 1]}, "another layers: 4, 64, 1 instead of"),
-        ({"lookahead": False}, "another lookahead: False instead of True"),
-        ({"decomposition": False}, "another decomposition"),
+        ({"resources": ["cpu", "gpu"]}, "trained with resources cpu, gpu, not with cpu, mem"),
+        ({"agent": "value-es"}, "these are weights of value-es, not of cvd-rl"),
+        ({"layers": [4, 64, 1]}, "trained with layers 4, 64, 1, not with"),
+        ({"lookahead": False}, "trained without lookahead, and this agent is to be with"),
+        ({"decomposition": False}, "trained without decomposition"),
         ({}, "not the weights of this network"),
     ],
 )

@@ -26,7 +26,7 @@ from scenarios.schema import Scenario
 from scenarios.training import course_of, train
 from simcore.errors import UserError
 from simcore.rng import stream
-from simcore.vocabulary import Compiled, Floats, Ints, View
+from simcore.vocabulary import Compiled, Floats, Ints, Request, View
 from tests.learning import going_on, in_use, shipped, trained
 from tests.reference_agents import feasible
 
@@ -239,7 +239,7 @@ def test_weights_that_are_no_numbers_are_not_kept(tmp_path: Path, monkeypatch: p
         ({}, {"overflow": "wait"}, "does not learn with it"),
         ({"reward": "two"}, {}, "train.agent.cvd-rl.reward: is a wrong value"),
         ({"filter": "worst"}, {}, "train.agent.cvd-rl.filter: is a wrong value"),
-        ({"k": 0}, {}, "there must be a candidate"),
+        ({"k": 0}, {}, "train.agent.cvd-rl.k: is a wrong value"),
     ],
 )
 def test_mistakes(options: dict[str, Any], changed: dict[str, Any], said: str, tmp_path: Path) -> None:
@@ -276,18 +276,20 @@ def test_a_cluster_of_another_size_is_told(tmp_path: Path) -> None:
         sched.SchedRL(path=str(file)).start(fixed(4), stream(0, "agent"))
     agent = {"sched-rl": {"path": str(file)}}
     more = {"expand": {"by": 1, "limit": 5}}
-    with pytest.raises(UserError, match="SchedRL is for one number of servers, and the cluster grows"):
-        Batch(small(agents=[agent], overflow=more), tmp_path / "compiled").run(engine="compiled")
-    failed = Batch(small(agents=[agent], overflow=more), tmp_path / "out").run().failed
-    assert "for 3 servers, and there are 4" in failed["error"][0]
+    with pytest.raises(UserError, match=r"agents\.0 .*the cluster grows by overflow\.expand"):
+        Batch(small(agents=[agent], overflow=more), tmp_path / "out").run()
+    started = sched.SchedRL(path=str(file))
+    started.start(view, stream(0, "agent"))
+    with pytest.raises(UserError, match="for 3 servers, and there are 4"):
+        started.decide(fixed(4), Request(0, 0.0, 1.0, (1, 1), False))
 
 
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"resources": ["cpu", "gpu"]}, "another resources: cpu, gpu"),
-        ({"agent": "cvd-rl"}, "another agent: cvd-rl instead of sched-rl"),
-        ({"layers": [15, 64, 6]}, "another layers"),
+        ({"resources": ["cpu", "gpu"]}, "trained with resources cpu, gpu, not with cpu, mem"),
+        ({"agent": "cvd-rl"}, "these are weights of cvd-rl, not of sched-rl"),
+        ({"layers": [15, 64, 6]}, "trained with layers"),
         ({}, "not the weights of this network"),
     ],
 )

@@ -75,11 +75,12 @@ OBSTACLES: list[tuple[list[str], str]] = [
     (["agents=[best-fit]", "cluster.failures={mtbf: 1 h, mttr: 1 h}"], "cluster.failures"),
     (["agents=[best-fit]", "pacing={step: 1 s}"], "pacing"),
     (["agents=[best-fit]", "warm_start={resource: cpu, until: 10 %, with: random}"], "warm_start.with"),
-    (["agents=[sched-rl]", "overflow={expand: {by: 1, limit: 20}}"], "agents"),
+    # At the first point of a sweep the agent itself is refused.
+    (["agents=[sched-rl]", "sweep={product: {overflow: [stop, {expand: {by: 1, limit: 20}}]}}"], "agents"),
     (
         [
             "agents=[best-fit]",
-            "cluster.expansion=[{at: 1 h, by: 2}]",
+            "sweep={product: {cluster.expansion: [[], [{at: 1 h, by: 2}]]}}",
             "warm_start={resource: cpu, until: 10 %, with: sched-rl}",
         ],
         "warm_start.with",

@@ -314,9 +314,9 @@ def test_weights_for_something_else_are_refused(tmp_path: Path) -> None:
     view = build_ledger(load_scenario("nara/train-fabric-rl")).view
     other = tmp_path / "other.safetensors"
     for name, wrong, match in (
-        ("resources", ["gpu"], "another resources"),
-        ("features", ["given"], "another features"),
-        ("agent", "nara", "another agent"),
+        ("resources", ["gpu"], "trained with resources "),
+        ("features", ["given"], "trained with features "),
+        ("agent", "nara", "these are weights of nara, not of fabric-rl"),
     ):
         write(other, tensors, {**notes, name: wrong})
         with pytest.raises(UserError, match=match):

@@ -349,6 +349,8 @@ def test_runtime_has_two_logarithmic_axes(found: dict[str, Results]) -> None:
 
 
 def test_the_summary_is_written_beside_the_results(found: dict[str, Results]) -> None:
+    axes = draw(found["servers"], "summary").axes
+    assert "servers used\n(less is better)" in [ax.get_xlabel() for ax in axes], "else neighbours overlap"
     path = summary(found["servers"])
     assert path == found["servers"].folder / "figures" / "summary.png"
     assert path.stat().st_size > 1000
@@ -449,9 +451,26 @@ def test_learning_curves_are_means_over_folders_and_seeds(tmp_path: Path) -> Non
         values = np.stack([each.filter(pl.col("split") == split)["acceptance"].to_numpy() for each in logs])
         assert line.get_ydata() == pytest.approx(values.mean(axis=0))
     assert "over 3 seeds" in title(figure)
+    assert title(figure).startswith("Learning: small mean")
+    assert not figure.legends
     assert "one seed" in title(KINDS["learning"].draw(folders[0]))
     one = KINDS["learning"].draw([*folders, log(tmp_path / "large", 7, ("loss",))], metrics=["loss"])
     assert [text.get_text() for text in one.legends[0].get_texts()] == ["small", "large"]
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_one_report_is_a_marker_and_time_is_no_metric(tmp_path: Path, seeds: int) -> None:
+    folders = [log(tmp_path / "huawei-10" / "training" / f"seed-{seed}", seed, steps=1) for seed in range(seeds)]
+    for folder in folders:
+        read = pl.read_parquet(folder / "log.parquet")
+        read.with_columns(cpu_seconds=2.0, acceptance=0.5).write_parquet(folder / "log.parquet")
+    figure = KINDS["learning"].draw(folders)
+    assert title(figure).startswith("Learning: huawei-10 ")
+    assert [ax.get_ylabel() for ax in figure.axes if ax.axison] == ["acceptance", "loss"]
+    for ax in figure.axes:
+        assert [line.get_marker() for line in ax.lines] == ["o"] * len(ax.lines) != []
+        assert len(ax.collections) == (0 if seeds == 1 else 2), "an interval of each split"
+    assert len(KINDS["learning"].draw(folders, metrics=["cpu_seconds"]).axes) == 1
 
 
 @pytest.mark.parametrize(

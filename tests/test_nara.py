@@ -174,14 +174,14 @@ def started(agent: Any, *overrides: str, name: str = "nara/table1") -> None:
 def test_weights_for_something_else_are_refused(weights: Path, tmp_path: Path) -> None:
     tensors, notes = read(weights)
     nara = AGENTS.load("nara")
-    with pytest.raises(UserError, match="another resources: cpu, mem instead of mem, cpu"):
+    with pytest.raises(UserError, match="trained with resources cpu, mem, not with mem, cpu"):
         started(nara(path=str(weights)), "cluster.node={mem: 10, cpu: 10}")
     other = tmp_path / "other.safetensors"
     write(other, tensors, {**notes, "features": ["free", *FEATURES]})
-    with pytest.raises(UserError, match="another features"):
+    with pytest.raises(UserError, match="trained with features "):
         started(nara(path=str(other)))
     write(other, tensors, {**notes, "agent": "fabric-rl"})
-    with pytest.raises(UserError, match="another agent: fabric-rl instead of nara"):
+    with pytest.raises(UserError, match="these are weights of fabric-rl, not of nara"):
         started(nara(path=str(other)))
     write(other, {name: tensors[name] for name in sorted(tensors)[1:]}, notes)
     with pytest.raises(UserError, match="not the weights of this network"):

@@ -243,20 +243,22 @@ def goes_on_to_the_same_end(tmp_path: Path) -> None:
     assert tree(tmp_path / "out" / "details") == tree(whole.folder / "details")
 
 
-@pytest.mark.parametrize("times", [1, 2])
-def test_ctrl_c_leaves_what_is_finished(tmp_path: Path, slow: tuple[list[str], Path], times: int) -> None:
+@pytest.mark.parametrize(("sent", "times"), [(signal.SIGINT, 1), (signal.SIGINT, 2), (signal.SIGTERM, 1)])
+def test_interrupts_leave_what_is_finished(
+    tmp_path: Path, slow: tuple[list[str], Path], sent: signal.Signals, times: int
+) -> None:
     command, _ = slow
-    # As a terminal does it: every process of the group gets the signal.
+    # As a terminal or a batch system does it: every process of the group gets the signal.
     running = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
     )
     journal = tmp_path / "out" / "journal.jsonl"
     until_lines(journal, 3)
     for _ in range(times):
-        os.killpg(running.pid, signal.SIGINT)
+        os.killpg(running.pid, sent)
     _, said = running.communicate(timeout=30)
     if times == 1:
-        assert running.returncode == 130
+        assert running.returncode == 128 + sent
         assert said.endswith("binwright: interrupted; the same command goes on from here\n")
         assert "Traceback" not in said
         finished = [json.loads(line)["run"] for line in journal.read_text().splitlines()]

@@ -291,6 +291,20 @@ def test_extends_merges_mappings_and_replaces_lists(tmp_path: Path) -> None:
     assert scenario.workload.path == str(tmp_path / "sub" / "t.csv")
 
 
+def test_extends_takes_shipped_names_where_no_such_file_is(tmp_path: Path) -> None:
+    last = tmp_path / "last.yaml"
+    last.write_text("extends: cvd/protocol-20\nreplications: 3\n")
+    below = load_scenario("cvd/protocol-20")
+    assert load_scenario(last).cluster == below.cluster
+    assert load_scenario(last).replications == 3 != below.replications
+    (tmp_path / "cvd").mkdir()
+    (tmp_path / "cvd" / "protocol-20").write_text(TRACE)
+    assert load_scenario(last).cluster == load_scenario(tmp_path / "cvd" / "protocol-20").cluster != below.cluster
+    last.write_text("extends: cvd/protocol-21\n")
+    with pytest.raises(ScenarioError, match="there is no such file"):
+        load_scenario(last)
+
+
 def test_a_mistake_in_an_extended_file_names_that_file(tmp_path: Path) -> None:
     base = tmp_path / "base.yaml"
     base.write_text(changed(TRACE, "mem: 90 GB", "mem: 90 s"))
@@ -344,6 +358,27 @@ def test_an_override_that_the_sweep_undoes_is_refused(file: Path, key: str) -> N
     with pytest.raises(ScenarioError, match=r"the sweep sets cluster\.servers at every point"):
         load_to_run(file, [key, "sweep.product.cluster.servers=[1, 2]"])
     assert load_to_run(file, ["cluster.servers=100", "sweep=null"]).cluster.servers == 100
+
+
+def labels_of(file: Path, *paths: str, more: str = "first-fit") -> list[str]:
+    """Of nara with these weights, and one more."""
+    entries = [f"{{nara: {{path: {path}}}}}" for path in paths]
+    file.write_text(changed(TRACE, "[first-fit", f"[{', '.join([*entries, more])}"))
+    return [agent.label for agent in load_scenario(file).agents][: len(entries) + 1]
+
+
+def test_labels_have_as_much_of_a_path_as_tells_agents_apart(file: Path) -> None:
+    weights = [f"results/{name}/training/seed-{seed}/best.safetensors" for name in "ab" for seed in (0, 1)]
+    assert labels_of(file, *weights[:2]) == ["nara(path=seed-0/best)", "nara(path=seed-1/best)", "first-fit"]
+    assert labels_of(file, *weights[::2])[:2] == [f"nara(path={name}/training/seed-0/best)" for name in "ab"]
+    assert labels_of(file, more="{nara: {path: /w/x.csv, mask: feasible}}") == ["nara(path=w/x.csv, mask=feasible)"]
+    given = "{name: nara, label: mine, options: {path: w.csv}}"
+    assert labels_of(file, weights[0], more=given) == ["nara(path=seed-0/best)", "mine"]
+    loaded = load_scenario(file)
+    assert scenario_from(yaml.safe_load(resolved(loaded))).agents == loaded.agents
+    assert scenario_from({**loaded.dump(), "name": "moved"}).agents == loaded.agents
+    with pytest.raises(ScenarioError, match="has the same label as agent 0"):
+        labels_of(file, weights[0], weights[0])
 
 
 def test_an_agent_of_ones_own(tmp_path: Path, file: Path) -> None:

@@ -9,11 +9,12 @@ import pytest
 import yaml
 
 from scenarios.batch import Batch
-from scenarios.load import LIBRARY, load_scenario, resolved, scenario_from, shipped
+from scenarios.load import load_scenario, resolved, scenario_from, shipped
 from scenarios.plan import plan
 from scenarios.schema import Scenario
 from scenarios.schema_virtual import Tenants
 from scenarios.schema_workload import Trace
+from scenarios.source import LIBRARY
 from simcore.errors import WorkloadError
 from workloads.traces.library import FOLDER, find
 

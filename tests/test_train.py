@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from agents.learned.trainer import TRAINING
 from agents.learned.training import forget
 from binwright.cli import main
 from scenarios.load import load_scenario, shipped
+from scenarios.options import check_options
 from scenarios.training import course_of
 from simcore.errors import ResultsError, ScenarioError, UserError
 
@@ -221,6 +223,8 @@ def test_cuda_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.Monk
         ({"agent": {"nara": {"rate": "fast"}}}, "train.agent.nara.rate: is a wrong value"),
         ({"agent": "nara", "episodes": {"workload.request": 6}}, "workload.request: unknown key"),
         ({"agent": "nara", "device": "gpu"}, "train.device: is a wrong value"),
+        ({"agent": "nara", "episodes": {"workload.requests": 0}}, "train.episodes.workload.requests: is a wrong value"),
+        ({"agent": "nara", "episodes": {"workload": {"requests": 0}}}, "train.episodes.workload.requests: is a wrong"),
     ],
 )
 def test_mistakes_are_explained(train: Any, match: str, tmp_path: Path) -> None:
@@ -228,6 +232,122 @@ def test_mistakes_are_explained(train: Any, match: str, tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=match):
         bw.train(bw.scenario(data), out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("setting", "problem", "remedy"),
+    [
+        ("cvd-rl.pool=0", "pool: is a wrong value (got 0)", "It should be greater than or equal to 1."),
+        ("cvd-rl.rate=-1", "rate: is a wrong value (got -1)", "It should be greater than 0."),
+        ("cvd-rl.rate=.nan", "rate: is a wrong value (got nan)", "It should be a finite number."),
+        ("cvd-rl.batch=0", "batch: is a wrong value (got 0)", "It should be greater than or equal to 1."),
+        ("cvd-rl.warm=[0, 1.5]", "warm.1: is a wrong value (got 1.5)", "It should be less than 1."),
+        ("cvd-rl.warm=[]", "warm: names no share (got [])", "Give one or more"),
+        ("cvd-rl.warm=0.5", "warm: is a wrong value (got 0.5)", "It should be a valid list."),
+        ("cvd-rl.against=best-fits", "against: unknown agent (got 'best-fits')", "Did you mean 'best-fit'?"),
+        ("cvd-rl.against=random", "against: is no agent for compiled episodes", "such as internal"),
+        ("value-es.pairs=0", "pairs: is a wrong value (got 0)", "It should be greater"),
+        ("padrl.lessons=-1", "lessons: is a wrong value (got -1)", "It should be greater than or equal to 0."),
+        ("fabric-rl.rejecting=2", "rejecting: is a wrong value (got 2)", "It should be less than or equal to 1."),
+        ("nara.minibatch=0", "minibatch: is a wrong value (got 0)", "It should be greater"),
+    ],
+)
+def test_settings_out_of_bounds_name_their_place(
+    setting: str, problem: str, remedy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agent, _, given = setting.partition(".")
+    key, _, value = given.partition("=")
+    file = tmp_path / "tiny.yaml"
+    lines = "train:", "  iterations: 1", "  agent:", f"    {agent}:", f"      {key}: {value}"
+    text = "\n".join([*lines, *(f"{key}: {json.dumps(TINY[key])}" for key in TINY if key != "train")])
+    file.write_text(text)
+    assert main(["validate", str(file)]) == 2
+    assert f"{file}:5: train.agent.{agent}.{problem}" in capsys.readouterr().out
+    assert main(["train", str(file), "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert f"{file}:5: train.agent.{agent}.{problem}" in said
+    assert remedy in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_defaults_of_every_trainer_are_within_bounds() -> None:
+    for name in TRAINERS:
+        kind = TRAINERS.load(name)
+        defaults = {field.name: field.default for field in dataclasses.fields(kind)}
+        assert check_options(kind, defaults) == defaults
+
+
+def test_validate_looks_at_the_episodes_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "tiny.yaml"
+    file.write_text(json.dumps(TINY, indent=1))
+    assert main(["validate", str(file)]) == 0
+    sets = ["--set", "train.episodes.workload.holding=-1"]
+    assert main(["validate", str(file), *sets]) == 2
+    assert f"{sets[1]}: train.episodes.workload.holding: " in capsys.readouterr().out.replace("--set ", "")
+
+
+def test_episodes_may_be_given_as_mappings() -> None:
+    """As --set writes them; what they say is laid over the scenario, and the last one counts."""
+    course = course_of(tiny(episodes={"workload.requests": 6, "workload": {"requests": 5}}))
+    assert len(course.training.draw(TRAINING)) == 5
+    assert len(course.validation.draw(TRAINING)) == 12
+
+
+def test_a_single_override_makes_no_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "bare.yaml"
+    file.write_text(json.dumps({key: value for key, value in TINY.items() if key != "train"}))
+    for sets in ([], ["--set", "train.seeds=1"]):
+        assert main(["train", str(file), *sets, "--out", str(tmp_path / "out")]) == 2
+        said = capsys.readouterr().err
+        assert f"{file}: train: " in said
+        assert "Say what to train: `train: {agent: nara, iterations: 150}`." in said
+    with pytest.raises(ScenarioError, match=r"train\.agentt: unknown key"):
+        bw.scenario({**TINY, "train": {"agentt": "nara", "iterations": 1}})
+
+
+SERVERS: dict[str, Any] = {
+    "cluster": {"servers": 2, "nodes": 2, "node": {"cpu": 4, "mem": 8}},
+    "overflow": "stop",
+    "agents": ["best-fit"],
+    "train": {"agent": {"value-es": {"pool": 1, "warm": [0.0]}}, "iterations": 1},
+}
+
+
+def test_a_split_without_requests_says_where_it_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pl.DataFrame({"vmid": [0], "cpu": [1], "mem": [1], "at": [0], "lt": [5]}).write_csv(tmp_path / "trace.csv")
+    workload = {"trace": "huawei-east-1", "path": "trace.csv", "start": {"random": [0, 0]}, "requests": 1}
+    file = tmp_path / "s.yaml"
+    file.write_text(json.dumps({**SERVERS, "workload": workload}, indent=1))
+    at = "train.episodes.workload.start.random=[20,30]"
+    assert main(["train", str(file), "--set", at]) == 2
+    said = capsys.readouterr().err
+    assert f"--set {at}: workload.start.random: {tmp_path / 'trace.csv'}: the window leaves the trace" in said
+    assert "(got [20, 30])" in said
+    assert main(["train", str(file), "--set", "workload.start.random=[20,30]"]) == 2
+    file.write_text(json.dumps({**SERVERS, "workload": workload | {"start": {"random": [20, 30]}}}, indent=1))
+    assert main(["train", str(file)]) == 2
+    [line] = [number for number, text in enumerate(file.read_text().splitlines(), 1) if "random" in text]
+    assert f"{file}:{line}: workload.start.random: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"cluster": {**SERVERS["cluster"], "nodes": 1}}, "train.agent: value-es is for servers of two NUMA nodes"),
+        ({"overflow": "wait"}, "overflow: value-es does not learn with it"),
+        (
+            {"train": {"agent": {"value-es": {"pool": 1, "against": "sched-rl"}}, "iterations": 1}},
+            "train.agent.value-es.against: ",
+        ),
+    ],
+)
+def test_what_a_trainer_refuses_is_found_in_the_file(changed: dict[str, Any], words: str, tmp_path: Path) -> None:
+    flavours, arrivals = [{"cpu": 1, "mem": 1}], {"poisson": {"every": 1}}
+    workload = {"requests": 5, "arrivals": arrivals, "flavours": flavours, "lifetimes": {"fixed": 3}}
+    file = tmp_path / "s.yaml"
+    file.write_text(json.dumps({**SERVERS, "workload": workload, **changed}, indent=1))
+    with pytest.raises(UserError, match=rf"s\.yaml:\d+: {words}"):
+        bw.train(str(file), out=tmp_path / "out")
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:

@@ -175,10 +175,13 @@ def _spans(arrival: Floats, window: Window, seed: int, file: Path | None) -> lis
 def _fits(first: int, length: int | None, rows: int, window: Window, file: Path | None) -> None:
     if first < 0 or first >= rows or first + (length or 0) > rows:
         wanted = f"{length} requests from row {first}" if length else f"row {first}"
+        start: object = window.start
+        if isinstance(window.start, RandomStart):
+            start = [window.start.low, window.start.high]
         raise WorkloadError(
             f"the window leaves the trace: it wants {wanted}",
             file=file,
-            key="workload.start",
-            value=window.start,
+            key="workload.start.random" if isinstance(start, list) else "workload.start",
+            value=start,
             remedy=f"The trace has {rows} requests, rows 0 to {rows - 1}.",
         )

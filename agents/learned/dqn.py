@@ -15,6 +15,7 @@ from agents.learned import tape
 from agents.learned.adam import averages, finite, put_averages
 from agents.learned.numa_trainer import NumaTrainer
 from agents.learned.rollouts import replays_of
+from agents.learned.settings import Count, Positive, Share
 from agents.learned.tape import Decisions
 from agents.learned.tensors import Tensors, extra
 from agents.world import World
@@ -41,16 +42,16 @@ class DQN(NumaTrainer):
     `target` updates; errors count by Huber's loss. What is validated is the greedy choice, paired with `against`.
     """
 
-    episodes: int = 5
-    updates: int = 16
-    batch: int = 128
-    memory: int = 50_000
-    rate: float = 5e-4
-    discount: float = 0.99
+    episodes: Count = 5
+    updates: Count = 16
+    batch: Count = 128
+    memory: Count = 50_000
+    rate: Positive = 5e-4
+    discount: Share = 0.99
     reward: Reward = "one"
-    explore: float = 0.05
-    annealed: int = 300
-    target: int = 100
+    explore: Share = 0.05
+    annealed: Count = 300
+    target: Count = 100
 
     def __post_init__(self) -> None:
         if self.reward not in get_args(Reward):

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from agents.learned.rollouts import HeldOut, check_worlds
+from agents.learned.settings import CompiledAgent, Count, WarmStarts
 from agents.learned.trainer import TRAINING, Trainer
 from agents.learned.value_es.agent import check_servers
 from agents.world import World
+from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.vocabulary import Compiled, View
 
@@ -25,9 +27,9 @@ class NumaTrainer(Trainer):
     agent: ClassVar[str]
     """What the agent is called."""
 
-    pool: int = 250
-    warm: tuple[float, ...] = (0.0, 0.3, 0.5)
-    against: str = "best-fit"
+    pool: Count = 250
+    warm: WarmStarts = (0.0, 0.3, 0.5)
+    against: CompiledAgent = "best-fit"
 
     @abstractmethod
     def used(self) -> Compiled:
@@ -44,7 +46,11 @@ class NumaTrainer(Trainer):
         check_worlds(self.agent, training, validation)
         for world in (training, validation):
             self.check(world.ledger().view)
-        self._held_out = HeldOut(validation, self.warm, self.against)
+        try:
+            self._held_out = HeldOut(validation, self.warm, self.against)
+        except UserError as error:
+            error.key = f"train.agent.{self.agent}.against"
+            raise
         self._seeds = TRAINING + stream(seed, "train", "episodes").integers(2**40, size=self.pool)
 
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:

@@ -101,15 +101,22 @@ def gains(placed: Floats, base: Floats, warm: Sequence[float]) -> dict[str, floa
     return {"gain": float(shares.mean() - 1), "log_gain": float(ratio.mean()), **each}
 
 
+def compiled_agent(name: str) -> Agent:
+    """The agent of that name, if it is for compiled episodes."""
+    agent: Agent = AGENTS.load(name)()
+    if agent.compiled is None:
+        remedy = "Name one that is, such as internal."
+        raise UserError("is no agent for compiled episodes", key="against", value=name, remedy=remedy)
+    return agent
+
+
 class HeldOut:
     """The episodes of validation, and how many requests the agent `against` places in them."""
 
     def __init__(self, world: World, warm: Sequence[float], against: str) -> None:
-        agent: Agent = AGENTS.load(against)()
+        agent = compiled_agent(against)
         agent.start(world.ledger().view, stream(0, "train", "against"))
-        if agent.compiled is None:
-            remedy = "Name one that is, such as internal."
-            raise UserError("is no agent for compiled episodes", key="against", value=against, remedy=remedy)
+        assert agent.compiled
         self._world, self._warm, self._other = world, warm, agent.compiled
         self._kept: tuple[list[int], list[Replay], Floats] | None = None
 

@@ -69,19 +69,37 @@ def find(agent: str, weights: str, path: str | None, controls: Iterable[str] = (
 
 
 def fitting(file: Path, shapes: Mapping[str, tuple[int, ...]], wanted: Mapping[str, Any]) -> Tensors:
-    """The weights of these `shapes` in a file; it is refused if its notes say something else than what is wanted."""
+    """The weights of these `shapes` in a file; it is refused if its notes say something else than what is `wanted`.
+
+    Of several differences the first one in the order of `wanted` is told.
+    """
     tensors, notes = read(file)
     for key, value in wanted.items():
         if notes.get(key) != value:
-            raise UserError(
-                f"these weights are for another {key}: {_said(notes.get(key))} instead of {_said(value)}",
-                file=file,
-                remedy="Take other weights, or train some on such a cluster: `binwright train`.",
-            )
+            raise UserError(_unlike(key, notes.get(key), value), file=file, remedy=_others(wanted))
     found = {name: tensors[name] for name in shapes if name in tensors}
     if {name: array.shape for name, array in found.items()} != shapes:
         raise UserError("not the weights of this network", file=file, remedy="Train some: `binwright train`.")
     return found
+
+
+def _others(wanted: Mapping[str, Any]) -> str:
+    """A remedy: shipped weights whose notes say what is wanted, if there are any."""
+    prefix = f"{wanted['agent']}-"
+    notes = {file.stem.removeprefix(prefix): json.loads(file.read_text()) for file in SHIPPED.glob(f"{prefix}*.json")}
+    fit = sorted(name for name, said in notes.items() if all(said.get(key) == value for key, value in wanted.items()))
+    first = f"Shipped weights that fit: {', '.join(fit)}. Or" if fit else "Take others, or"
+    return f"{first} train some: `binwright train`."
+
+
+def _unlike(key: str, was: object, now: object) -> str:
+    """How weights differ from what they are to be used for."""
+    if key == "agent":
+        return f"these are weights of {was}, not of {now}"
+    if isinstance(was, bool):
+        ways = ("with", "without") if was else ("without", "with")
+        return f"these weights were trained {ways[0]} {key}, and this agent is to be {ways[1]}"
+    return f"these weights were trained with {key} {_said(was)}, not with {_said(now)}"
 
 
 def _said(value: object) -> str:

@@ -2,7 +2,8 @@
 
 A training's folder has a `log.parquet` with a row per report: `step` (int), `seconds` (float), `split` (`train` or
 `validation`), `seed` (int), and a float column per metric, null where the report did not have it. Folders of the same
-name (without a number at the end) are seeds of one training, as are the seeds of one log.
+name (without a number at the end) are seeds of one training, as are the seeds of one log. `results/NAME/training` and
+its `seed-0` are called NAME.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ def draw(folders: str | Path | Iterable[str | Path], options: Options) -> Figure
         if name not in known:
             raise ResultsError("is in no log", key=f"--metric {name}", remedy=suggest(name, known))
     judged = _judged(logs)
-    metrics = list(options.metrics) or sorted(known, key=lambda name: name not in judged)[:MOST]
+    metrics = (
+        list(options.metrics)
+        or sorted((name for name in known if not name.endswith("seconds")), key=lambda name: name not in judged)[:MOST]
+    )
     width = options.width or ("column" if len(metrics) == 1 else "page")
     rows, columns = grid(len(metrics), 1 if width == "column" else 3)
     figure = new(width, 0.9 + 1.7 * rows)
@@ -54,11 +58,13 @@ def draw(folders: str | Path | Iterable[str | Path], options: Options) -> Figure
         ax.set_xlabel("step")
         ax.xaxis.set_major_formatter(EngFormatter(sep=""))
         ax.set_ylabel(metric.replace("_", " "))
-    legend(figure, logs, {name: (colour, "") for name, (colour, _) in look.items()})
+    if len(logs) > 1:
+        legend(figure, logs, {name: (colour, "") for name, (colour, _) in look.items()})
     counts = sorted({log["seed"].n_unique() for log in logs.values()})
     seeds = "one seed" if counts == [1] else f"mean and 95 % interval over {' to '.join(map(str, counts))} seeds"
     splits = {split for log in logs.values() for split in log["split"].unique()}
-    heading(figure, "Learning", seeds + ("; dashes: training, lines: validation" if len(splits) > 1 else ""))
+    subject = f"Learning: {next(iter(logs))}" if len(logs) == 1 else "Learning"
+    heading(figure, subject, seeds + ("; dashes: training, lines: validation" if len(splits) > 1 else ""))
     return figure
 
 
@@ -90,14 +96,23 @@ def _logs(folders: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
             )
         if not len(log):
             raise ResultsError("this log has no rows", file=path, remedy="Train for longer.")
-        name = re.sub(r"[-_.]?(seed)?[-_.]?\d+$", "", folder.resolve().name) or folder.resolve().name
         mine = pl.col("seed").cast(pl.String) + f" of {folder}"
-        found.setdefault(name, []).append(log.with_columns(mine))
+        found.setdefault(_name(folder), []).append(log.with_columns(mine))
     return {name: pl.concat(logs, how="diagonal_relaxed") for name, logs in found.items()}
 
 
+def _name(folder: Path) -> str:
+    """What the training in a folder is called."""
+    folder = folder.resolve()
+    name = re.sub(r"[-_.]?(seed)?[-_.]?\d+$", "", folder.name)
+    if name and name != "training":
+        return name
+    above = [part for part in folder.parts[1:-1] if part != "training"]
+    return above[-1] if above else folder.name
+
+
 def _curve(ax: Axes, log: pl.DataFrame, metric: str, colour: str, dashes: str) -> None:
-    """Between reports, seeds are taken to change evenly."""
+    """Between reports, seeds are taken to change evenly. One report is a marker."""
     seeds = [
         (group["step"].to_numpy(), group[metric].to_numpy())
         for _, group in log.drop_nulls(metric).sort("step").group_by("seed", maintain_order=True)
@@ -109,6 +124,9 @@ def _curve(ax: Axes, log: pl.DataFrame, metric: str, colour: str, dashes: str) -
     reported = reported[(reported >= start) & (reported <= end)]
     steps = reported if len(reported) <= STEPS else np.linspace(start, end, STEPS)
     mean, half = mean_interval(np.stack([np.interp(steps, *seed) for seed in seeds], axis=1))
+    if len(steps) == 1:
+        ax.errorbar(steps, mean, half if len(seeds) > 1 else None, fmt="o", color=colour, markersize=4, linewidth=1.0)
+        return
     ax.plot(steps, mean, dashes, color=colour, linewidth=1.0)
     if len(seeds) > 1:
         ax.fill_between(steps, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)

@@ -34,7 +34,7 @@ def draw(chosen: Chosen) -> Figure:
         )
     width = chosen.options.width or "page"
     lines, columns = grid(len(panels), 3 if width == "page" else 1)
-    height = 2.0 if numeric else 0.7 + 0.15 * len(table.rows)
+    height = 2.0 if numeric else 0.8 + 0.15 * len(table.rows)
     figure = new(width, 0.5 + height * lines)
     axes = figure.subplots(lines, columns, squeeze=False)
     for place, ax in enumerate(axes.flat):
@@ -44,7 +44,7 @@ def draw(chosen: Chosen) -> Figure:
         number, metric = panels[place]
         cells = [cell for row in table.rows if (cell := row.cells[number])]
         scale, unit = metric.scale(max(abs(cell.mean) for cell in cells))
-        words = metric.heading + (unit and f",{unit}") + (" (less is better)" if metric.better == "less" else "")
+        words = metric.heading + (unit and f",{unit}") + ("\n(less is better)" if metric.better == "less" else "")
         tidy(ax)
         if numeric:
             _lines(ax, number, scale, table, chosen.look)

@@ -158,12 +158,15 @@ def _say_where(results: Results) -> None:
 def validate(asked: Namespace) -> int:
     """`binwright validate FILE...`: every file is looked at, whatever is wrong with the others."""
     from scenarios.check import check_scenario
-    from scenarios.load import load_scenario
+    from scenarios.load import load_to_run
+    from scenarios.training import check_training
 
     wrong = 0
     for file in asked.files:
         try:
-            runs = check_scenario(load_scenario(file))
+            scenario = load_to_run(file, asked.sets)
+            runs = check_scenario(scenario)
+            check_training(scenario)
         except UserError as error:
             wrong += 1
             out.print(f"[red]wrong[/]  {escape(str(error))}", highlight=False, soft_wrap=True)

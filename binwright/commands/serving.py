@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from argparse import Namespace
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ def serve(asked: Namespace) -> int:
     def ready(url: str) -> None:
         out.print(f"Binwright serves {url} (jobs in {asked.data}); Ctrl-C ends it.", highlight=False, soft_wrap=True)
 
-    serve(asked.host, asked.port, asked.data, asked.workers, asked.token_file, asked.limits, ready)
+    with suppress(KeyboardInterrupt):  # so, or by SIGTERM, a service ends as it should
+        serve(asked.host, asked.port, asked.data, asked.workers, asked.token_file, asked.limits, ready)
     return 0
 
 

@@ -14,6 +14,8 @@ from binwright.commands.console import out
 if TYPE_CHECKING:
     import polars as pl
 
+    from scenarios.schema_train import Train
+
 
 def train(asked: Namespace) -> int:
     """`binwright train FILE`."""
@@ -43,15 +45,32 @@ def train(asked: Namespace) -> int:
         def say(text: str) -> None:
             progress.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
+        if spec and (against := _against(spec)):
+            say(f"Gains are how much more is placed than by {against}.")
         log = teach(scenario, out=folder, fresh=asked.fresh, watch=watch, say=say)
     _report(log, folder)
     return 0
 
 
+def _against(spec: Train) -> str | None:
+    """The agent that validations compare with, of trainers that do."""
+    name, options = spec.agent.chosen
+    found: str | None = (options or {}).get("against", getattr(spec.agent.registry.load(name), "against", None))
+    return found
+
+
 def _said(row: dict[str, Any]) -> str:
     left_out = ("step", "seconds", "cpu_seconds", "split", "seed")
-    numbers = ", ".join(f"{key} {value:.3f}" for key, value in row.items() if key not in left_out)
+    numbers = ", ".join(_number(key, value) for key, value in row.items() if key not in left_out)
     return f"seed {row['seed']}, iteration {row['step']}, {row['seconds']:.0f} s: {numbers}"
+
+
+def _number(key: str, value: float) -> str:
+    """Gains are shares of what another agent places; those from a warm start have its share in the name."""
+    name, _, warm = key.partition("_")
+    if name == "gain":
+        return f"gain{warm and f' from {warm}'} {value:+.2%}"
+    return f"{key} {value:.3f}"
 
 
 def _report(log: pl.DataFrame, folder: Path) -> None:

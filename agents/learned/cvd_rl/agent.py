@@ -60,7 +60,7 @@ def described(view: View, lookahead: bool, decomposition: bool) -> dict[str, Any
     return {
         "agent": "cvd-rl",
         "resources": list(view.resources),
-        "layers": list(sizes(lookahead)),
         "lookahead": lookahead,
         "decomposition": decomposition,
+        "layers": list(sizes(lookahead)),
     }

@@ -15,6 +15,7 @@ from agents.learned.cvd_rl.agent import described
 from agents.learned.cvd_rl.rule import NODES, cvd_rl, cvd_rl_exploring, look_all, sizes
 from agents.learned.dqn import DQN
 from agents.learned.mlp import put, taken, untrained
+from agents.learned.settings import Count
 from agents.learned.tape import Decisions
 from agents.learned.tensors import Tensors, extra
 from simcore.vocabulary import Compiled, Floats, Ints
@@ -29,7 +30,7 @@ class CvdTrainer(DQN):
 
     agent = "cvd-rl"
     filter: Filter = "both"
-    k: int = 5
+    k: Count = 5
     lookahead: bool = True
     decomposition: bool = True
 

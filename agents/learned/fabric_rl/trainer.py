@@ -14,6 +14,7 @@ from agents.learned.fabric_rl.agent import described
 from agents.learned.fabric_rl.network import Weights, beginning, weights_of
 from agents.learned.fabric_rl.search import play
 from agents.learned.fabric_rl.sight import sight
+from agents.learned.settings import Count, FromZero, Positive, Share
 from agents.learned.tensors import Tensors
 from agents.learned.trainer import TRAINING, Trainer
 from agents.world import World
@@ -36,14 +37,14 @@ class FabricTrainer(Trainer):
     """
 
     score = "fitness"
-    pairs: int = 16
-    episodes: int = 16
-    rejecting: float = 0.5
-    use: float = 0.5
-    sigma: float = 0.08
-    rate: float = 0.02
-    annealed: int = 130
-    memory: float = 0.9
+    pairs: Count = 16
+    episodes: Count = 16
+    rejecting: Share = 0.5
+    use: FromZero = 0.5
+    sigma: Positive = 0.08
+    rate: Positive = 0.02
+    annealed: Count = 130
+    memory: Share = 0.9
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Begin near best-home."""

@@ -12,6 +12,7 @@ from agents.learned.adam import averages, finite, put_averages
 from agents.learned.hindsight.lessons import Lesson, lesson_of, terms_of
 from agents.learned.numa_trainer import NumaTrainer
 from agents.learned.rollouts import rules_of, telling
+from agents.learned.settings import Count, Positive, Share
 from agents.learned.tensors import Tensors, extra
 from agents.learned.value_es.agent import described
 from agents.learned.value_es.value import HIDDEN, INPUTS, SIZE, TERMS, beginning, value_es
@@ -37,11 +38,11 @@ class HindsightTrainer(NumaTrainer):
     """
 
     agent = "hindsight"
-    episodes: int = 256
-    plans: int = 12
-    temperature: float = 0.3
-    rate: float = 0.02
-    memory: float = 0.95
+    episodes: Count = 256
+    plans: Count = 12
+    temperature: Positive = 0.3
+    rate: Positive = 0.02
+    memory: Share = 0.95
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Begin with the known terms, and a network that counts for nothing yet; make the plans."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from agents.learned.adam import averages, finite, put_averages
 from agents.learned.nara.agent import described, import_network
+from agents.learned.settings import Count, Finite, FromZero, Positive, Share
 from agents.learned.tensors import Tensors, extra
 from agents.learned.trainer import TRAINING, Trainer
 from agents.observation import Observer
@@ -24,17 +25,17 @@ class NaraTrainer(Trainer):
     `episodes` are played whole in every iteration: 16 of 32 requests are about the published 2,048 decisions.
     """
 
-    episodes: int = 16
-    minibatch: int = 256
-    epochs: int = 30
-    rate: float = 5e-3
-    discount: float = 0.99
-    clip: float = 0.3
-    value_clip: float = 10.0
-    kl_weight: float = 0.2
-    kl_target: float = 0.01
-    placed: float = 10.0
-    rejected: float = -10.0
+    episodes: Count = 16
+    minibatch: Count = 256
+    epochs: Count = 30
+    rate: Positive = 5e-3
+    discount: Share = 0.99
+    clip: Positive = 0.3
+    value_clip: Positive = 10.0
+    kl_weight: FromZero = 0.2
+    kl_target: Positive = 0.01
+    placed: Finite = 10.0
+    rejected: Finite = -10.0
     mask: Literal["any", "feasible"] = "any"
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:

@@ -23,6 +23,7 @@ from agents.learned.padrl.network import (
     rows_of,
 )
 from agents.learned.rollouts import rules_of, telling
+from agents.learned.settings import Count, CountFromZero, FromZero, Positive
 from agents.learned.tensors import Tensors, extra
 from agents.learned.trainer import TRAINING
 from agents.world import World
@@ -48,19 +49,19 @@ class PADRLTrainer(NumaTrainer):
     """
 
     agent = "padrl"
-    lessons: int = 15
-    sequences: int = 64
-    episodes: int = 16
-    plays: int = 8
-    decisions: int = 16384
-    minibatch: int = 512
-    epochs: int = 4
-    rate: float = 1e-2
-    learning: float = 1e-2
-    clip: float = 0.2
-    kl_weight: float = 0.2
-    kl_target: float = 0.01
-    pool: int = 200
+    lessons: CountFromZero = 15
+    sequences: Count = 64
+    episodes: Count = 16
+    plays: Count = 8
+    decisions: Count = 16384
+    minibatch: Count = 512
+    epochs: Count = 4
+    rate: Positive = 1e-2
+    learning: Positive = 1e-2
+    clip: Positive = 0.2
+    kl_weight: FromZero = 0.2
+    kl_target: Positive = 0.01
+    pool: Count = 200
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Make the networks, the optimisers and the episodes."""

@@ -10,6 +10,7 @@ import numpy as np
 from agents.learned.evolution import Evolution
 from agents.learned.numa_trainer import NumaTrainer
 from agents.learned.rollouts import play_all, rules_of, telling
+from agents.learned.settings import Count, Positive, Share
 from agents.learned.tensors import Tensors
 from agents.learned.value_es.agent import described
 from agents.learned.value_es.value import SIZE, beginning, value_es
@@ -33,12 +34,12 @@ class ValueTrainer(NumaTrainer):
     """
 
     agent = "value-es"
-    pairs: int = 16
-    episodes: int = 128
-    pool: int = 800
-    sigma: float = 0.3
-    rate: float = 0.05
-    memory: float = 0.9
+    pairs: Count = 16
+    episodes: Count = 128
+    pool: Count = 800
+    sigma: Positive = 0.3
+    rate: Positive = 0.05
+    memory: Share = 0.9
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Begin with the known terms, and a network that counts for nothing yet."""
