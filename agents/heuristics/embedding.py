@@ -7,21 +7,10 @@ import numpy as np
 from fabric.network import NetworkView
 from fabric.virtual import hosed, routed
 from fabric.virtual_paths import route_pairs
-from simcore.errors import UserError
 from simcore.jit import kernel, prepared
-from simcore.vocabulary import Agent, Embedding, Form, Ints, Refusal, View, VirtualNetwork
+from simcore.vocabulary import Embedding, Form, Ints, Refusal, VirtualNetwork
 
 NO_ROOM, NO_PATHS = Refusal("no servers have the room"), Refusal("no paths have the bandwidth")
-
-
-def network_of(agent: Agent, view: View) -> NetworkView:
-    """The view as that of a network, or a `UserError`."""
-    if not isinstance(view, NetworkView):
-        raise UserError(
-            f"{type(agent).__name__} places virtual networks in a network, and this cluster has none",
-            remedy="Give the cluster a network, or take another agent, such as best-fit.",
-        )
-    return view
 
 
 def warm(view: NetworkView, form: Form) -> None:

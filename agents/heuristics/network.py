@@ -7,11 +7,11 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
+from agents.networked import network_of
 from fabric.filling import Filling, choose, filling
 from fabric.network import FAILED, NetworkView, Provisioned
 from fabric.routing import Routes, find_route
 from fabric.topology import Indices, Small
-from simcore.errors import UserError
 from simcore.jit import kernel, prepared
 from simcore.vocabulary import Agent, Amounts, Ints, Refusal, Request, View
 
@@ -130,11 +130,7 @@ class NetworkAgent(Agent):
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Make room to work in."""
-        if not isinstance(view, NetworkView):
-            raise UserError(
-                f"{type(self).__name__} takes servers from a network, and this cluster has none",
-                remedy="Give the cluster a network, or take another agent, such as best-fit.",
-            )
+        view = network_of(self, view)
         shared = network(view)
         scratch = self.scratch(view, shared, rng)
         self._scratch, self._answer = scratch, shared.answer.data

@@ -6,7 +6,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from agents.heuristics.embedding import network_of, warm
+from agents.heuristics.embedding import warm
+from agents.networked import network_of
 from fabric.virtual import hosed
 from fabric.virtual_tree import Tree, grouped, needed, tree
 from simcore.jit import kernel, prepared

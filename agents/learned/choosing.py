@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from agents.networked import network_of
 from fabric.allowed import allow, homes, narrow
 from fabric.filling import Filling, begin, choose, filling
 from fabric.network import NetworkView, Provisioned, span
-from simcore.errors import UserError
 from simcore.jit import prepared
 from simcore.vocabulary import Agent, Refusal, Request, View
 
@@ -79,16 +79,6 @@ class Choosing(Agent):
         return self._choose(
             routes, view.link_free, tiers, view.free, self.room, server, request.bandwidth, view.weighted
         )
-
-
-def network_of(agent: Agent, view: View) -> NetworkView:
-    """The view as that of a network, or a `UserError`."""
-    if not isinstance(view, NetworkView):
-        raise UserError(
-            f"{type(agent).__name__} takes servers from a network, and this cluster has none",
-            remedy="Give the cluster a network, or take another agent, such as best-fit.",
-        )
-    return view
 
 
 def provisioned(view: NetworkView, room: Filling) -> Provisioned:

@@ -1,0 +1,17 @@
+"""What agents for networks begin with."""
+
+from __future__ import annotations
+
+from fabric.network import NetworkView
+from simcore.errors import UserError
+from simcore.vocabulary import Agent, View
+
+
+def network_of(agent: Agent, view: View) -> NetworkView:
+    """The view as that of a network, or a `UserError`."""
+    if not isinstance(view, NetworkView):
+        raise UserError(
+            f"{type(agent).__name__} takes servers from a network, and this cluster has none",
+            remedy="Give the cluster a network, or take another agent, such as best-fit.",
+        )
+    return view
