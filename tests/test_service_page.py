@@ -48,7 +48,7 @@ def window() -> Iterator[Browser]:
 
 @pytest.fixture
 def opened(window: Browser, server: Server) -> Browser:
-    window.open(f"{server.url}/")
+    window.open(f"{server.url}/page.css")  # of the same origin, and no script that keeps the text once more
     window.run("sessionStorage.clear()")
     window.open(f"{server.url}/")
     wait_for(window, "verdict", "Compiles")
