@@ -140,7 +140,7 @@ def foreseen(replay: Replay, rule: Compiled) -> int:
     reached, offer = replay.placed(rule), replay.follow(rule, 0)
     while offer is not None:
         own = rule.scan(offer.free, replay.capacity, tuple(offer.demand.tolist()), offer.spread, *rule.weights)
-        codes = [own, *places_of(offer, replay.capacity)[0]]
+        codes = [own, *(code for code in places_of(offer, replay.capacity)[0] if code != own)]
         led = replay.tried(codes, rule) if own >= 0 else np.zeros(1, np.int64)
         reached = max(reached, int(led.max()))
         offer = replay.answer(codes[int(led.argmax())])
@@ -190,6 +190,9 @@ def asked_of(name: str, options: argparse.Namespace) -> Scenario:
     for key, label in asked:
         if label not in known:
             raise UserError(f"cvd/{name} has no such agent", key=key, value=label, remedy=suggest(label, known))
+    if options.knowing and scenario.overflow != "stop":
+        remedy = "Name a scenario of a cluster that stays as it is."
+        raise UserError(f"cvd/{name} grows", key="--knowing", value=options.knowing, remedy=remedy)
     for key, count, least in (("--seeds", options.seeds, 1), ("--runs", options.runs, 0)):
         if count is not None and count < least:
             raise UserError("is too few", key=key, value=count, remedy=f"Give {least} or more.")
@@ -204,7 +207,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, help="for the lengths; the scenario's replications if not given")
     parser.add_argument("--runs", type=int, default=20, help="seeds for allocation and income; 0 leaves them out")
     parser.add_argument("--agents", help="only these of the scenario's, by label, with commas between")
-    parser.add_argument("--knowing", metavar="AGENT", help="also this agent as if it knew what comes")
+    parser.add_argument(
+        "--knowing", metavar="AGENT", help="also this agent, which remembers nothing, as if it knew what comes"
+    )
     parser.add_argument("--jobs", type=int, help="processes (default: one per CPU)")
     parser.add_argument("--out", type=Path, default=Path("results"))
     options = parser.parse_args(arguments)

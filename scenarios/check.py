@@ -25,7 +25,7 @@ from simcore.vocabulary import View, Workload
 def check_scenario(scenario: Scenario) -> int:
     """Refuse what could not run at some point of the sweep; returns how many runs there are.
 
-    Nothing is compiled or written, and files of requests need not be here.
+    Nothing is written, kernels are not compiled, and files of requests need not be here.
     """
     runs = plan(scenario)
     firsts: dict[int, Run] = {}

@@ -108,7 +108,7 @@ class Cluster:
 
         ref = ray.remote(num_cpus=1)(version).remote("binwright")
         if not ray.wait([ref], timeout=SLOW)[0]:
-            free = ray.available_resources().get("CPU", 0)  # type: ignore[no-untyped-call]
+            free = ray.available_resources().get("CPU", 0)
             LOG.warning(
                 f"binwright: no Ray worker has come up for {SLOW} s: of the cluster's {_cpus()} CPUs {free:g} are "
                 f"free. It is given up after {PATIENCE} s; Ctrl-C loses nothing."
@@ -162,7 +162,7 @@ def _cpus() -> int:
     """How many CPUs all nodes that are there have."""
     import ray
 
-    return int(ray.cluster_resources().get("CPU", 0))  # type: ignore[no-untyped-call]
+    return int(ray.cluster_resources().get("CPU", 0))
 
 
 def _answering(address: str) -> str:

@@ -42,7 +42,7 @@ def cluster() -> Iterator[Any]:
             yield started
         finally:
             ray.shutdown()
-            started.shutdown()  # type: ignore[no-untyped-call]
+            started.shutdown()
 
 
 def test_a_cluster_without_a_worker_is_given_up(

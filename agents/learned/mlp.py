@@ -53,7 +53,7 @@ def taken(layers: Sequence[Any]) -> Floats:
 def dense(inputs: Floats, count: int, weights: Floats, at: int, outputs: Floats, width: int, rectified: bool) -> int:
     """One layer, its numbers from `at` on: outputs[:width] change. Returns where the next layer's are.
 
-    Each output is added up in the order of the inputs, so that the last bits do not depend on the server.
+    Each output is added up in the order of the inputs, so that the last bits do not depend on the machine.
     """
     bias = at + count * width
     # Places are never negative, and the loops three times as fast when the compiler knows.

@@ -18,7 +18,7 @@ def guarded(limits: Limits) -> type[H11Protocol]:
     """
 
     class Guarded(H11Protocol):
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
             super().connection_made(transport)
             if len(self.connections) > limits.connections:
                 transport.abort()

@@ -1,1 +1,1 @@
-"""CVD-RL: the cluster's value as the sum of its servers' values, chosen by from a few candidates."""
+"""CVD-RL: the cluster's value as the sum of its servers' values, chosen from a few candidates."""

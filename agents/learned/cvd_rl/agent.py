@@ -24,7 +24,7 @@ class CvdRL(Ruled):
     weights were trained. Any number of servers, each of two NUMA nodes.
     """
 
-    reference = "Sheng et al. 2025, Scalable Reinforcement Learning for Virtual Server Scheduling, arXiv:2503.00537"
+    reference = "Sheng et al. 2025, Scalable Reinforcement Learning for Virtual Machine Scheduling, arXiv:2503.00537"
     rule = staticmethod(cvd_rl)
 
     def __init__(
