@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from shlex import quote
@@ -97,15 +96,10 @@ class Results:
         path = self.folder / "details" / f"{run}.{kind}.parquet"
         if not path.is_file():
             remedy = f"Write `record: [{kind}]` into the scenario and run it again."
-            if kind == "times" and self._offers_together():
-                remedy = "Requests that wait are offered together here, and such decisions are not timed one by one."
+            if kind == "times":
+                remedy += " Where requests that wait are offered together, their decisions are not timed one by one."
             raise ResultsError(f"the {kind} of run {run} were not recorded", file=path, remedy=remedy)
         return _read(path, lambda: "Delete it and run the scenario again: a run without its details is run again.")
-
-    def _offers_together(self) -> bool:
-        """Does the scenario say `overflow: {wait: ...}`?"""
-        text = self.scenario_file.read_text("utf-8") if self.scenario_file.is_file() else ""
-        return re.search(r"^overflow:\s+\{?wait:", text, re.MULTILINE) is not None
 
     def table(self) -> Table:
         """Agents as rows, metrics as columns, means with intervals over the seeds."""
