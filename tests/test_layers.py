@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.support import ROOT
+
 LADDER = ("simcore", "workloads fabric", "agents", "analysis", "scenarios", "binwright")
 """From the bottom; those of one rung do not know one another."""
 RUNG = {name: rung for rung, names in enumerate(LADDER) for name in names.split()}
@@ -113,7 +114,7 @@ def test_imports_point_down() -> None:
         ("scenarios.batch", "from matplotlib.figure import Figure"),
         ("scenarios.batch", "import ray"),
         ("agents.heuristics.mine", "import numba"),
-        ("fabric.ledger", "from tests.reference_engine import fits"),
+        ("fabric.ledger", "from tests.reference.engine import fits"),
     ],
 )
 def test_an_import_that_points_up_is_found(module: str, line: str) -> None:

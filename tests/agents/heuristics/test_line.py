@@ -1,0 +1,118 @@
+"""In-line and Two-Stage: who is asked when, and whose turn it is."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.heuristics.in_line import InLine
+from agents.heuristics.two_stage import Turns, TwoStage
+from simcore import rng
+from simcore.engine import play
+from simcore.errors import UserError
+from simcore.vocabulary import Agent, View
+from tests.agents.heuristics.test_servers import ask, view_of
+from tests.reference.engine import Case, Demand
+from tests.simcore.test_engine import simulate
+
+
+def case(capacity: list[int], *requests: tuple[float, float, int]) -> Case:
+    """Servers of one resource; requests are (arrival, duration, demand)."""
+    servers = [[[amount]] for amount in capacity]
+    asked: list[tuple[float, float, Demand]] = [(at, duration, (demand,)) for at, duration, demand in requests]
+    return Case(servers, [[1]], (99,), asked, "wait", together=9)
+
+
+def decided(todo: Case, agent: Agent) -> list[float | None]:
+    """When each request got its place."""
+    simulation = simulate(todo)
+    agent.start(simulation.view, rng.stream(0, "agent"))
+    play(simulation, agent)
+    return [
+        None if place < 0 else when
+        for when, place in zip(simulation.record.decided.tolist(), simulation.record.server, strict=False)
+    ]
+
+
+TIGHT = case([2], (0, 4, 1), (0, 4, 2), (0, 2, 1), (0, 9, 1))
+
+
+def test_in_line_stops_at_the_first_that_gets_nothing() -> None:
+    assert decided(TIGHT, InLine("first-fit")) == [0, 4, 8, 8]
+    assert decided(TIGHT, InLine("first-fit", passing=True)) == [0, 11, 0, 2]
+    assert decided(TIGHT, InLine("first-fit", order="longest")) == [0, 9, 13, 0]
+    assert decided(TIGHT, InLine("best-fit", "longest", True, {"node": "loose"})) == [0, 9, 4, 0]
+
+
+def test_a_random_order_is_the_streams() -> None:
+    todo = case([1], *[(0.0, 1.0, 1)] * 8)
+    orders = [decided(todo, InLine("first-fit", "random")) for _ in range(2)]
+    assert orders[0] == orders[1] != list(range(8))
+    assert sorted(when for when in orders[0] if when is not None) == list(range(8))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"order": "shortest"}, "order: is no order"),
+        ({"agent": "bestfit"}, "agent: unknown agent (got 'bestfit')\n  Did you mean 'best-fit'"),
+        ({"agent": "best-fit", "options": {"nod": 1}}, "Options: node"),
+    ],
+)
+def test_wrong_options(options: dict[str, object], said: str) -> None:
+    with pytest.raises(UserError) as error:
+        InLine(**options)  # type: ignore[arg-type]
+    assert said in str(error.value)
+
+
+# -- two stages --------------------------------------------------------------------------------------------------------
+
+
+def test_whose_turn_it_is_may_fit_nowhere() -> None:
+    """Two servers with 1 free each: the job of 2 has its turn and waits; the next one has none until it ran."""
+    todo = case([2, 2], (0, 4, 1), (0, 4, 2), (0, 6, 1), (1, 2, 2), (1, 9, 1))
+    # Best-fit: 1 and 1 on the first, 2 on the second. Then 2 at 4, where the total has room, and 1 beside it.
+    assert decided(todo, TwoStage()) == [0, 0, 0, 4, 4]
+    apart = case([2, 2], (0, 9, 2), (0, 4, 1), (0, 9, 1))
+    assert decided(apart, TwoStage()) == [0, 0, 0]
+    split = case([3, 3], (0, 8, 2), (0, 8, 2), (0, 3, 2), (0, 3, 1))
+    # In total 2 are free: the third has its turn, fits nowhere, and keeps the fourth from starting.
+    assert decided(split, TwoStage()) == [0, 0, 8, 8]
+    assert decided(split, InLine("best-fit", passing=True)) == [0, 0, 8, 0]
+
+
+def test_nobody_is_delayed_by_those_behind() -> None:
+    """A short job goes before its turn only where it is over in time."""
+    todo = case([4], (0, 4, 3), (0, 4, 4), (0, 4, 1), (0, 5, 1))
+    assert decided(todo, TwoStage()) == [0, 4, 0, 8]
+    assert decided(todo, TwoStage("longest")) == [0, 5, 9, 0]
+
+
+changes = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3), st.integers(1, 6)), max_size=6)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 6), changes, st.integers(1, 5), st.integers(0, 6))
+def test_turns_are_as_early_as_the_total_allows(
+    free: int, holds: list[tuple[int, int, int]], duration: int, demand: int
+) -> None:
+    turns = Turns(0.0, np.array([free]))
+    levels = [free] * 40
+    for start, amount, length in holds:
+        turns.change(start, (amount,), -1)
+        turns.change(start + length, (amount,), 1)
+        for time in range(start, start + length):
+            levels[time] -= amount
+    expected = next((t for t in range(30) if min(levels[t : t + duration]) >= demand), inf)
+    assert turns.earliest(duration, (demand,)) == expected
+
+
+def test_one_request_at_a_time() -> None:
+    view: View = view_of([[[3]], [[2]]], [[[4]], [[4]]])
+    assert ask(TwoStage(), view, (2,), False) == (1, 0)
+    assert ask(InLine("best-fit"), view, (3,), False) == (0, 0)
+    assert ask(TwoStage(), view, (4,), False) is None

@@ -1,0 +1,484 @@
+"""Every agent for networks against its reference, ties included, and the rules of the published experiments."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from heapq import heappop, heappush
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from agents import AGENTS
+from agents.heuristics.random_servers import DRAWS
+from agents.heuristics.tetris import EXACT, scales
+from fabric.cluster import NEVER, Cluster
+from fabric.graph import Graph, build
+from fabric.network import FAILED, NetworkLedger, NetworkView, Provisioned, connects, span
+from fabric.presets import topology
+from fabric.routing import Routing
+from fabric.shapes import fabric, tree
+from fabric.topology import Topology
+from simcore.errors import UserError
+from simcore.rng import stream
+from simcore.vocabulary import Agent, Refusal, Request, View
+from tests.reference.network_agents import (
+    Answer,
+    Case,
+    best_home,
+    billionths,
+    free_share,
+    from_every_rack,
+    nalb,
+    nulb,
+    random_servers,
+    tetris,
+)
+
+UNIT = 1_000_000
+NAMES = ("random", "tetris", "nulb", "nalb", "best-home")
+RULES = {"tetris": tetris, "nulb": nulb, "nalb": nalb, "best-home": best_home}
+
+
+def make(name: str, masked: bool = False, **options: Any) -> Agent:
+    """A fresh agent, or the one that is kept from choosing what it can't connect."""
+    agent: Agent = AGENTS.load("feasible")(name, options) if masked else AGENTS.load(name)(**options)
+    return agent
+
+
+def odd() -> Topology:
+    """Racks of unequal size, a server with two links, links of several widths, and paths of different lengths."""
+    graph = Graph(Path("odd"))
+    for server, homes in {"a": "p", "b": "p", "c": "pq", "d": "q", "e": "r", "f": "q"}.items():
+        graph.server(server)
+        for home in homes:
+            graph.link(server, home, 2 if server == "c" else 1, 0)
+    for number, ends in enumerate(("pm", "mq", "qr", "pr", "mr")):
+        graph.link(ends[0], ends[1], 1 + number % 2, 0)
+    return build(graph, "odd")
+
+
+SHAPES = [
+    Routing(found)
+    for found in (
+        fabric(4, 2, 2, 2, 1, (1, 1, 1)),
+        fabric(4, 3, 2, 1, 2, (1, 2, 1), "one plane"),
+        fabric(2, 3, 1, 2, 2, (1, 1, 2), "pods of one rack"),
+        tree((3, 2), (1, 2)),
+        tree((5,), (1,), "one rack"),
+        odd(),
+    )
+]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[NetworkView, Request, Case]:
+    """Small networks and small numbers, so that ties are common."""
+    routing = draw(st.sampled_from(SHAPES))
+    found, nodes, resources = routing.topology, draw(st.integers(1, 2)), draw(st.sampled_from([2, 2, 2, 1, 3]))
+    size = draw(st.lists(st.sampled_from([2, 3, 5, 10]), min_size=resources, max_size=resources))
+    alike = draw(st.booleans())
+    sizes = st.just(size) if alike else st.tuples(*(st.sampled_from([0, s]) for s in size)).map(list)
+    capacity = [[list(draw(sizes)) for _ in range(nodes)] for _ in range(found.servers)]
+    capacity[0] = [list(size) for _ in range(nodes)]
+    free = [[[draw(st.integers(0, most)) for most in node] for node in server] for server in capacity]
+    tight = draw(st.booleans())
+    quarters = st.sampled_from([0, 1, 2, 3, 4] if tight else [3, 4])
+    link_free = [draw(quarters) * most // 4 for most in found.link_capacity.tolist()]
+    for failed in draw(st.sets(st.integers(0, found.links - 1), max_size=draw(st.sampled_from([0, 0, 2])))):
+        link_free[failed] = FAILED
+    demand = tuple(draw(st.integers(0, 3 * most)) for most in size)
+    bandwidth = draw(st.sampled_from([0, 1, 2, 3, 4, 8])) * UNIT // 4
+    weighted, masked = draw(st.booleans()), draw(st.booleans())
+    view = view_of(routing, capacity, free, link_free, weighted)
+    case = Case(found, capacity, free, link_free, demand, bandwidth, weighted, masked)
+    return view, Request(0, 0.0, 1.0, demand, False, bandwidth), case
+
+
+def view_of(routing: Routing, capacity: Any, free: Any, link_free: Any, weighted: bool = False) -> NetworkView:
+    """Read-only, as agents get it."""
+    arrays = [np.array(values, np.int64) for values in (capacity, free, link_free)]
+    for array in arrays:
+        array.flags.writeable = False
+    found = routing.topology
+    return NetworkView(
+        tuple("abc"[: arrays[0].shape[2]]),
+        arrays[0],
+        arrays[1],
+        topology=found,
+        routing=routing,
+        link_capacity=found.link_capacity,
+        link_free=arrays[2],
+        weighted=weighted,
+    )
+
+
+def same(said: object, expected: Answer | None) -> None:
+    """Is what the agent says what the rule says?"""
+    if expected is None:
+        assert said is None
+    elif expected.tier:
+        assert said == Refusal(f"no path: {expected.tier}")
+    else:
+        assert isinstance(said, Provisioned)
+        assert list(said.shares) == expected.shares
+        assert sorted(said.links) == sorted(expected.links)
+        assert (said.servers, said.span) == (len(expected.servers), expected.span)
+
+
+@pytest.mark.parametrize("name", list(RULES))
+@given(drawn=cases())
+@settings(max_examples=300)
+def test_agrees_with_its_reference(name: str, drawn: tuple[NetworkView, Request, Case]) -> None:
+    view, request, case = drawn
+    agent = make(name, case.masked)
+    agent.start(view, stream(0, "agent"))
+    before = view.free.copy(), view.link_free.copy()
+    for _ in "first", "again":
+        same(agent.decide(view, request), RULES[name](case))
+    assert np.array_equal(view.free, before[0])
+    assert np.array_equal(view.link_free, before[1])
+
+
+@given(drawn=cases())
+@settings(max_examples=300)
+def test_random_agrees_with_its_reference(drawn: tuple[NetworkView, Request, Case]) -> None:
+    view, request, case = drawn
+    agent = make("random", case.masked)
+    agent.start(view, stream(3, "agent"))
+    draws = iter(stream(3, "agent").random(DRAWS))
+    for _ in range(3):
+        same(agent.decide(view, request), random_servers(case, draws))
+
+
+@given(drawn=cases(), penalty=st.sampled_from([0, 10, 50, 90, 100]))
+@settings(max_examples=60)
+def test_the_penalty_is_an_option(drawn: tuple[NetworkView, Request, Case], penalty: int) -> None:
+    view, request, case = drawn
+    expected = tetris(case, Fraction(penalty, 100))
+    for form in penalty / 100, f"{penalty} %":
+        agent = make("tetris", case.masked, penalty=form)
+        agent.start(view, stream(0, "agent"))
+        same(agent.decide(view, request), expected)
+
+
+WEIGHTS = st.fixed_dictionaries(
+    {name: st.sampled_from(["0", "0.5", "1", "0.125", "3"]) for name in ("links", "uplinks", "stranded")},
+    optional={name: st.sampled_from(["0.25", "1", "2.5"]) for name in ("cut_off", "leftover")},
+)
+
+
+@given(drawn=cases(), weights=WEIGHTS)
+@settings(max_examples=100)
+def test_the_weights_of_best_home_are_options(
+    drawn: tuple[NetworkView, Request, Case], weights: dict[str, str]
+) -> None:
+    view, request, case = drawn
+    options: dict[str, Any] = {name: float(weight) for name, weight in weights.items()}
+    agent = make("best-home", **options)
+    agent.start(view, stream(0, "agent"))
+    same(agent.decide(view, request), best_home(case, **{name: Fraction(weight) for name, weight in weights.items()}))
+
+
+@given(
+    drawn=cases(),
+    asked=st.lists(st.tuples(st.integers(1, 40), st.integers(1, 8)), min_size=1, max_size=4),
+    reject=st.sampled_from(["0.25", "1", "1.5"]),
+    effort=st.sampled_from(["0", "0.5", "2"]),
+    spare=st.sampled_from(["0", "0.5", "2"]),
+)
+@settings(max_examples=60)
+def test_best_home_declines_what_takes_too_much(
+    drawn: tuple[NetworkView, Request, Case], asked: list[tuple[int, int]], reject: str, effort: str, spare: str
+) -> None:
+    """Nothing is applied, so every request meets the same network."""
+    view, request, case = drawn
+    agent = make("best-home", cut_off=1.0, reject=float(reject), effort=float(effort), spare=float(spare))
+    agent.start(view, stream(0, "agent"))
+    taken: list[int] = []
+    bound = Fraction(reject) + Fraction(spare) * free_share(case)
+    for index, (part, seconds) in enumerate(asked):
+        case.demand = tuple(amount * part // 40 for amount in request.demand)
+        size = sum(billionths(amount, of) for amount, of in zip(case.demand, case.largest[0], strict=True))
+        taken.append(size * seconds)
+        every = from_every_rack(case, cut_off=Fraction(1))
+        placed = [(cost, answer) for cost, answer in every if answer and not answer.tier]
+        expected, judged = every[0][1], Fraction(0)
+        if placed:
+            cost, expected = min(placed, key=lambda pair: pair[0])
+            judged = (size + Fraction(effort) * len(case.demand) * cost) * seconds
+        said = agent.decide(view, Request(index, 0.0, float(seconds), case.demand, False, request.bandwidth))
+        if judged * len(taken) > bound * sum(taken):
+            assert said == Refusal("declined")
+        else:
+            same(said, expected)
+
+
+def test_what_never_ends_is_not_declined() -> None:
+    view = rack_of([[10, 10], [10, 10]], [1, 1])
+    agent = make("best-home", reject=0.0)
+    agent.start(view, stream(0, "agent"))
+    forever = Request(0, 0.0, float("inf"), (UNIT, UNIT), False, 0)
+    assert isinstance(agent.decide(view, forever), Provisioned)
+    assert agent.decide(view, Request(1, 0.0, 1.0, (UNIT, UNIT), False, 0)) == Refusal("declined")
+    again = Request(1, 0.0, 1.0, (UNIT, UNIT), False, 0)
+    assert agent.decide(view, again) == agent.decide(view, again)
+
+
+def test_capacity_behind_a_full_link_is_left_for_requests_that_need_no_link() -> None:
+    """Both servers could take all of it; `cut_off` counts what is of no use to requests for several servers."""
+    view = rack_of([[10, 10], [10, 10]], [1, 0.2])
+    for cut_off, server in ((0.0, 0), (1.0, 1)):
+        agent = make("best-home", cut_off=cut_off)
+        agent.start(view, stream(0, "agent"))
+        placement = agent.decide(view, Request(0, 0.0, 1.0, (5 * UNIT, 5 * UNIT), False, UNIT // 10))
+        assert isinstance(placement, Provisioned)
+        assert [share[0] for share in placement.shares] == [server]
+
+
+# -- the rules, by example ---------------------------------------------------------------------------------------------
+
+
+def rack_of(free: list[list[int]], link_free: list[float], size: int = 10) -> NetworkView:
+    """One rack of servers with one node; links have a capacity of 1."""
+    capacity = [[[size * UNIT, size * UNIT]] for _ in free]
+    routing = Routing(tree((len(free),), (1,)))
+    return view_of(routing, capacity, [[[a * UNIT, b * UNIT]] for a, b in free], [round(f * UNIT) for f in link_free])
+
+
+def ask(name: str, view: View, cpu: int, mem: int, bandwidth: float, masked: bool = False) -> Any:
+    agent = make(name, masked)
+    agent.start(view, stream(0, "agent"))
+    return agent.decide(view, Request(0, 0.0, 1.0, (cpu * UNIT, mem * UNIT), False, round(bandwidth * UNIT)))
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_one_server_alone_reserves_nothing(name: str, masked: bool) -> None:
+    placement = ask(name, rack_of([[0, 0], [10, 10]], [1, 0]), 10, 10, 0.9, masked)
+    assert placement == Provisioned(((1, 0, (10 * UNIT, 10 * UNIT)),), (), 1, 0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bandwidth_is_counted_as_of_before_the_request_and_reserved_once(name: str) -> None:
+    """Every server's link is on the routes to two others, and has room for the bandwidth once."""
+    view = rack_of([[10, 10], [10, 10], [10, 10]], [0.6, 0.6, 0.6])
+    placement = ask(name, view, 30, 30, 0.6)
+    assert sorted(placement.links) == [0, 1, 2]
+    assert (placement.servers, placement.span) == (3, 1)
+    assert ask(name, rack_of([[10, 10]] * 3, [0.6, 0.5, 0.6]), 30, 30, 0.6) == Refusal("no path: server-rack")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_when_capacity_runs_out(name: str) -> None:
+    assert ask(name, rack_of([[10, 0], [10, 10]], [1, 1]), 20, 11, 0.5) is None
+    assert ask(name, rack_of([[0, 0], [0, 0]], [1, 1]), 1, 1, 0.5) is None
+
+
+def test_a_server_with_anything_free_is_taken_though_it_has_nothing_that_is_needed() -> None:
+    """Its route is reserved all the same: the rule that reproduces the published numbers."""
+    view = rack_of([[0, 10], [1, 0], [9, 0], [9, 0]], [1, 1, 1, 1])
+    placement = ask("nulb", view, 9, 10, 0.1)
+    assert [share[0] for share in placement.shares] == [0, 1, 2]
+    view = rack_of([[0, 10], [0, 1], [9, 0]], [1, 1, 1])
+    placement = ask("nulb", view, 9, 10, 0.1)
+    assert [share[0] for share in placement.shares] == [0, 2]
+    assert (placement.servers, sorted(placement.links)) == (3, [0, 1, 2])
+
+
+@pytest.mark.parametrize("name", ["tetris", "nulb"])
+def test_feasible_passes_over_what_cannot_be_connected(name: str) -> None:
+    view = rack_of([[10, 10], [9, 9], [8, 8]], [1, 0.4, 1])
+    assert ask(name, view, 18, 18, 0.5) == Refusal("no path: server-rack")
+    assert [share[0] for share in ask(name, view, 18, 18, 0.5, masked=True).shares] == [0, 2]
+
+
+def test_tetris_prefers_the_rack_of_the_last_server() -> None:
+    routing = Routing(tree((2, 2), (1, 1)))
+    free = [[[10, 10]], [[9, 9]], [[9, 10]], [[0, 0]]]
+    view = view_of(routing, [[[10, 10]]] * 4, free, routing.topology.link_capacity)
+    request = Request(0, 0.0, 1.0, (15, 15), False, 1)
+    for penalty, second in ((0.9, 1), (1.0, 2)):
+        agent = make("tetris", penalty=penalty)
+        agent.start(view, stream(0, "agent"))
+        placement = agent.decide(view, request)
+        assert isinstance(placement, Provisioned)
+        assert [share[0] for share in placement.shares] == [0, second]
+
+
+@pytest.mark.parametrize(
+    ("most", "expected"),
+    [
+        ([10 * UNIT, 10 * UNIT, UNIT], [1, 1, 100]),
+        ([40 * UNIT, 90 * UNIT, 10 * UNIT], [81, 16, 1296]),
+        ([10, 0, 5], [1, 0, 4]),
+        ([10**15, 3, 7 * 10**14 + 1], [(7 * 10**14 + 1) ** 2 / 10**30, (7 * 10**14 + 1) ** 2 / 9, 1]),
+    ],
+)
+def test_scores_are_whole_numbers_where_they_can_be(most: list[int], expected: list[float]) -> None:
+    assert scales(most) == pytest.approx(expected, rel=1e-15)
+    assert max(expected) >= EXACT or scales(most) == expected
+
+
+# -- through the ledger ------------------------------------------------------------------------------------------------
+
+
+def ledger_of(routing: Routing, nodes: int = 1, weighted: bool = False) -> NetworkLedger:
+    """Servers of 10 and 10, split over the nodes."""
+    capacity = np.full((routing.topology.servers, nodes, 2), 10 * UNIT // nodes)
+    return NetworkLedger(Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0]), routing, weighted)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+@given(
+    shape=st.sampled_from(SHAPES),
+    nodes=st.integers(1, 2),
+    weighted=st.booleans(),
+    seed=st.integers(0, 2**32),
+)
+@settings(max_examples=15)
+@example(shape=SHAPES[0], nodes=2, weighted=True, seed=1)
+def test_all_or_nothing(name: str, masked: bool, shape: Routing, nodes: int, weighted: bool, seed: int) -> None:
+    """What is placed fits and is connected; what is not changes nothing; what is released leaves nothing behind."""
+    ledger = ledger_of(shape, nodes, weighted)
+    view, found = ledger.view, shape.topology
+    agent, rng = make(name, masked), np.random.default_rng(seed)
+    agent.start(view, stream(seed, "agent"))
+    held: list[int] = []
+    for index in range(40):
+        demand = tuple((rng.integers(1, 26, 2) * UNIT).tolist())
+        request = Request(index, 0.0, 1.0, demand, False, int(rng.integers(1, UNIT)))
+        before = view.free.copy(), view.link_free.copy()
+        placement = agent.decide(view, request)
+        if isinstance(placement, Provisioned):
+            servers = list(dict.fromkeys(server for server, _, _ in placement.shares))
+            assert connects(found, servers, placement.links)
+            assert placement.servers >= len(servers)
+            assert placement.span >= span(found, servers)
+            assert placement.links or placement.servers == 1
+            ledger.apply(request, placement)
+            held.append(index)
+        assert isinstance(placement, Provisioned) or (
+            np.array_equal(view.free, before[0]) and np.array_equal(view.link_free, before[1])
+        )
+        while held and rng.random() < 0.4:
+            ledger.release(held.pop(int(rng.integers(len(held)))))
+        ledger.check()
+    for index in held:
+        ledger.release(index)
+    assert np.array_equal(view.free, view.capacity)
+    assert np.array_equal(view.link_free, view.link_capacity)
+
+
+def accepted(name: str, network: str, seed: int, masked: bool = False) -> list[bool]:
+    """The published experiment: 128 requests, one per step, each when all servers together could hold it."""
+    ledger = ledger_of(Routing(topology(network)))
+    agent, rng = make(name, masked), np.random.default_rng(seed)
+    agent.start(ledger.view, stream(seed, "agent"))
+    demands = (rng.integers(1, 51, (128, 2)) * UNIT).tolist()
+    bandwidths = np.rint(rng.uniform(0.1, 1, 128) * UNIT).astype(int).tolist()
+    holding = rng.integers(1, 32, 128).tolist()
+    now, ends, answers = 0, list[tuple[int, int]](), []
+    for index in range(128):
+        request = Request(index, now, holding[index], tuple(demands[index]), False, bandwidths[index])
+        now += 1
+        while ends and (ends[0][0] <= now or not ledger.has_room(request)):
+            now = max(now, ends[0][0])
+            ledger.release(heappop(ends)[1])
+            while ends and ends[0][0] <= now:
+                ledger.release(heappop(ends)[1])
+        placement = agent.decide(ledger.view, request)
+        answers.append(isinstance(placement, Provisioned))
+        if isinstance(placement, Provisioned):
+            ledger.apply(request, placement)
+            heappush(ends, (now + holding[index], index))
+    return answers
+
+
+@pytest.mark.parametrize(
+    ("name", "network", "low", "high"),
+    [
+        ("random", "alpha", 0.32, 0.38),
+        ("random", "beta", 0.32, 0.42),
+        ("tetris", "alpha", 0.56, 0.66),
+        ("tetris", "beta", 0.55, 0.65),
+        ("nalb", "alpha", 0.48, 0.56),
+        ("nalb", "beta", 0.41, 0.49),
+        ("nulb", "alpha", 0.24, 0.36),
+        ("nulb", "beta", 0.37, 0.45),
+        ("best-home", "alpha", 0.75, 0.82),
+        ("best-home", "beta", 0.74, 0.81),
+    ],
+)
+def test_the_published_acceptance(name: str, network: str, low: float, high: float) -> None:
+    """Table 1 of arXiv 2106.02412 in a short form, with somewhat wider windows; best-home is ours."""
+    assert low <= np.mean([accepted(name, network, seed) for seed in range(40)]) <= high
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_feasible_accepts_more(name: str) -> None:
+    plain, kept = (np.mean([accepted(name, "alpha", seed, masked) for seed in range(6)]) for masked in (False, True))
+    assert kept == plain if name == "best-home" else kept > plain + 0.01
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_same_stream_same_answers(name: str, masked: bool) -> None:
+    assert accepted(name, "beta", 4, masked) == accepted(name, "beta", 4, masked)
+
+
+def test_random_is_uniform_over_what_has_anything_free() -> None:
+    view = rack_of([[10, 10], [0, 0], [0, 10], [10, 0], [10, 10]], [1] * 5)
+    agent = make("random")
+    agent.start(view, stream(1, "agent"))
+    request = Request(0, 0.0, 1.0, (0, 0), False, 0)
+    draws = [agent.decide(view, request) for _ in range(2 * DRAWS)]  # new numbers on the way
+    first = [draw.shares[0][0] for draw in draws if isinstance(draw, Provisioned)]
+    assert chisquare([first.count(server) for server in (0, 2, 3, 4)]).pvalue > 0.01
+    assert len(first) == len(draws)
+    assert 1 not in first
+
+
+# -- mistakes ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [*RULES, "feasible"])
+def test_needs_a_network(name: str) -> None:
+    view = View(("cpu",), np.ones((1, 1, 1), np.int64), np.ones((1, 1, 1), np.int64))
+    with pytest.raises(UserError, match="this cluster has none\n  Give the cluster a network"):
+        make(name).start(view, stream(0, "agent"))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("tetris", {"penalty": 1.5}, r"penalty: is more than 1.* \(got 1.5\)"),
+        ("tetris", {"penalty": "90 percent"}, "penalty: "),
+        ("best-home", {"stranded": -1}, "stranded: must be from 0"),
+        ("best-home", {"stranded": float("nan")}, "stranded: must be from 0"),
+        ("best-home", {"reject": -1.0}, "reject: must be from 0"),
+        ("feasible", {"agent": "best-fit"}, "agent: does not choose servers"),
+        ("feasible", {"agent": "feasible"}, "agent: does not choose servers"),
+        ("feasible", {"agent": "tetriz"}, "Did you mean 'tetris'"),
+        (
+            "feasible",
+            {"agent": "tetris", "options": {"penalti": 1}},
+            "options: tetris: .*penalti.*\n  Options: penalty",
+        ),
+    ],
+)
+def test_wrong_options(name: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=f"(?s){message}"):
+        AGENTS.load(name)(**options)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "feasible"])
+def test_says_what_it_does_and_where_it_comes_from(name: str) -> None:
+    agent = make(name)
+    assert (type(agent).__doc__ or "").splitlines()[0].endswith(".")
+    assert agent.reference

@@ -1,0 +1,138 @@
+"""Every heuristic against its reference, ties included."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from agents import AGENTS
+from agents.heuristics.best_fit import BestFit
+from simcore.errors import UnknownName
+from simcore.rng import stream
+from simcore.vocabulary import Agent, Ints, Placement, Request, View
+from tests.reference.agents import RULES, Demand, Room, Where, feasible
+from tests.support.kinds import ON_ANY_SERVERS
+
+
+def make(name: str) -> Agent:
+    """A fresh agent; `best-fit loose` is `best-fit` with that option."""
+    name, _, node = name.partition(" ")
+    agent: Agent = AGENTS.load(name)(**({"node": node} if node else {}))
+    return agent
+
+
+def ask(agent: Agent, view: View, demand: Demand, spread: bool) -> Where | None:
+    """Where the agent puts the request, after checking that it is whole."""
+    request = Request(0, 0.0, 1.0, demand, spread)
+    placement = agent.decide(view, request)
+    if placement is None:
+        return None
+    assert isinstance(placement, Placement)
+    server, node, _ = placement.shares[0]
+    assert placement == (request.across(server, view.free.shape[1]) if spread else request.on(server, node))
+    return server, node
+
+
+def view_of(free: Room, capacity: Room) -> View:
+    """Read-only, as agents get it."""
+    arrays = [np.array(room, np.int64) for room in (free, capacity)]
+    for array in arrays:
+        array.flags.writeable = False
+    return View(tuple("abc"[: arrays[0].shape[2]]), arrays[1], arrays[0])
+
+
+Case = tuple[Room, Room, Demand, bool]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Small clusters with small numbers, so that ties are common; a resource may be absent from a node."""
+    servers, nodes, resources = draw(st.integers(1, 6)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    alike = draw(st.booleans())
+    size = draw(st.lists(st.sampled_from([0, 2, 3, 5, 10]), min_size=resources, max_size=resources))
+    free: Room = []
+    capacity: Room = []
+    for _ in range(servers):
+        there = [size if alike else [draw(st.sampled_from([0, 2, 3, 5, 10])) for _ in size] for _ in range(nodes)]
+        capacity.append([list(node) for node in there])
+        free.append([[draw(st.integers(0, c)) for c in node] for node in there])
+    demand = tuple(draw(st.integers(0, 6)) for _ in range(resources))
+    return free, capacity, demand, draw(st.booleans())
+
+
+@pytest.mark.parametrize("name", list(RULES))
+@given(case=cases())
+@settings(max_examples=400, deadline=None)
+def test_agrees_with_its_reference(name: str, case: Case) -> None:
+    free, capacity, demand, spread = case
+    assert ask(make(name), view_of(free, capacity), demand, spread) == RULES[name](free, capacity, demand, spread)
+
+
+@pytest.mark.parametrize(
+    ("name", "free", "demand"),
+    [("balance-fit", [[[3], [1]], [[4], [2]]], (1,)), ("dot-product", [[[3, 5]], [[4, 4]]], (2, 2))],
+)
+def test_the_last_bits_of_a_float_decide_no_tie(name: str, free: Room, demand: Demand) -> None:
+    """As floats, .3 - .1 < .4 - .2 and .2 * .3 + .2 * .5 < .2 * .4 + .2 * .4."""
+    capacity = [[[10 for _ in node] for node in server] for server in free]
+    assert ask(make(name), view_of(free, capacity), demand, False) == (0, 0)
+
+
+@pytest.mark.parametrize("name", ON_ANY_SERVERS)
+@given(case=cases())
+@settings(max_examples=200, deadline=None)
+def test_answers_what_fits_and_rejects_only_what_does_not(name: str, case: Case) -> None:
+    free, capacity, demand, spread = case
+    agent, view = make(name), view_of(free, capacity)
+    agent.start(view, stream(0, "agent"))
+    places = feasible(free, demand, spread)
+    where = ask(agent, view, demand, spread)
+    assert where in places if places else where is None
+    assert view.free.tolist() == free
+    assert view.capacity.tolist() == capacity
+
+
+@pytest.mark.parametrize("name", ON_ANY_SERVERS)
+def test_same_stream_same_answers(name: str) -> None:
+    view, demands = busy(5)
+    answers = []
+    for _ in range(2):
+        agent = make(name)
+        agent.start(view, stream(7, "agent"))
+        answers.append([ask(agent, view, demand, bool(i % 3)) for i, demand in enumerate(demands)])
+    assert answers[0] == answers[1]
+
+
+def busy(servers: int) -> tuple[View, list[Demand]]:
+    """Partly used servers of two nodes, and 200 demands."""
+    rng = np.random.default_rng(0)
+    capacity: Ints = np.full((servers, 2, 2), 10)
+    free: Ints = rng.integers(0, 11, capacity.shape)
+    return view_of(free.tolist(), capacity.tolist()), [tuple(row) for row in rng.integers(0, 8, (200, 2)).tolist()]
+
+
+@pytest.mark.parametrize("spread", [False, True])
+def test_random_is_uniform_over_what_fits(spread: bool) -> None:
+    view, _ = busy(8)
+    places = feasible(view.free.tolist(), (2, 3), spread)
+    agent = make("random")
+    agent.start(view, stream(1, "agent"))
+    draws = [ask(agent, view, (2, 3), spread) for _ in range(4000)]
+    assert 2 < len(places) == len(set(draws))
+    assert chisquare([draws.count(place) for place in places]).pvalue > 0.01
+
+
+@pytest.mark.parametrize("name", ON_ANY_SERVERS)
+def test_says_what_it_does_and_where_it_comes_from(name: str) -> None:
+    agent = make(name)
+    assert (type(agent).__doc__ or "").splitlines()[0].endswith(".")
+    assert agent.reference
+    assert name in RULES or name in ("random", "random-top", "solver")
+
+
+def test_best_fit_refuses_an_unknown_option() -> None:
+    with pytest.raises(UnknownName, match="tight"):
+        BestFit(node="upside-down")  # type: ignore[arg-type]

@@ -1,0 +1,219 @@
+"""cvd-rl, its filter and its controls: against plain Python, and its weights and their mistakes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.candidates import candidates, counts
+from agents.heuristics.random_top import RandomTop
+from agents.learned.cvd_rl.agent import CvdRL
+from agents.learned.cvd_rl.rule import cvd_rl, sizes
+from agents.learned.mlp import size_of, untrained
+from agents.learned.tensors import write
+from agents.ruled import drawn
+from fabric.ledger import Ledger
+from fabric.numa_episodes import CompiledSimulation
+from simcore.engine import Simulation, play
+from simcore.errors import UserError
+from simcore.rng import stream
+from simcore.vocabulary import Agent, Floats, Ints, View
+from tests.reference.agents import Demand, Room, Where, after, feasible, remaining, sizes_lost
+from tests.support.learning import busy, shipped
+
+pytest.importorskip("safetensors")
+
+
+def named(free: Room, capacity: Room, demand: Demand, spread: bool, best: int, internal: int) -> list[Where]:
+    """The candidates in order, as docs/numa-learning.md says it."""
+    places = feasible(free, demand, spread)
+    if not best and not internal:
+        return places
+
+    def by_best_fit(where: Where) -> Any:
+        server, node = where
+        return remaining(free, server), server, free[server][node][0], node
+
+    def by_internal(where: Where) -> Any:
+        server, node = where
+        lost = sizes_lost(free, capacity, demand, spread, where)
+        return lost, remaining(free, server), server, -free[server][node][0], node
+
+    found = sorted(places, key=by_best_fit)[:best]
+    return found + [where for where in sorted(places, key=by_internal)[:internal] if where not in found]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Room, Room, Demand, bool]:
+    """Two nodes and two resources, small numbers, so that ties are common."""
+    size = [draw(st.sampled_from([5, 10])), draw(st.sampled_from([5, 10]))]
+    capacity: Room = [[list(size), list(size)] for _ in range(draw(st.integers(1, 6)))]
+    free: Room = [[[draw(st.integers(0, c)) for c in node] for node in server] for server in capacity]
+    return free, capacity, (draw(st.integers(0, 6)), draw(st.integers(0, 6))), draw(st.booleans())
+
+
+@given(cases(), st.sampled_from(["none", "best-fit", "internal", "both"]), st.sampled_from([1, 3, 5, 10]))
+@settings(max_examples=400, deadline=None)
+def test_the_filter_is_its_reference(case: Any, name: str, k: int) -> None:
+    free, capacity, demand, spread = case
+    found = candidates(np.array(free), np.array(capacity), demand, spread, *counts(name, k)).tolist()
+    named_here = named(free, capacity, demand, spread, *counts(name, k))
+    assert found == [server * 2 + node for server, node in named_here]
+
+
+def test_who_names_how_many() -> None:
+    assert [counts("both", k) for k in (1, 3, 5, 7, 10)] == [(1, 0), (1, 2), (2, 3), (2, 5), (4, 6)]
+    assert [counts(name, 5) for name in ("best-fit", "internal", "none")] == [(5, 0), (0, 5), (0, 0)]
+
+
+def network(numbers: Floats, widths: tuple[int, ...], seen: list[float]) -> float:
+    values = np.array(seen)
+    at = 0
+    for inputs, outputs in pairwise(widths):
+        weights = numbers[at : at + inputs * outputs].reshape(inputs, outputs)
+        values = values @ weights + numbers[at + inputs * outputs : at + (inputs + 1) * outputs]
+        at += (inputs + 1) * outputs
+        if outputs > 1:
+            values = np.maximum(values, 0)
+    return float(values[0])
+
+
+def said(
+    free: Room, capacity: Room, demand: Demand, spread: bool, where: Where, weights: Floats, ahead: bool, whole: bool
+) -> float:
+    """What cvd-rl says of a choice: the cluster's value after it, machine by machine."""
+    total = 0.0
+    for server in range(len(free)):
+        chosen = server == where[0]
+        left = after(free, demand, spread, where) if chosen else free[server]
+        nodes = []
+        for n in range(2):
+            of, room = np.array(capacity[server][n]), np.array(free[server][n])
+            if ahead:
+                nodes.append((np.array(left[n]) / of).tolist())
+            else:
+                nodes.append([*(room / of).tolist(), *((room - left[n]) / of).tolist()])
+        if chosen or whole:
+            total += network(weights, sizes(ahead), np.ravel(sorted(nodes)).tolist())
+    return total
+
+
+@given(cases(), st.integers(0, 2**32), st.booleans(), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_it_leaves_the_cluster_most_worth(case: Any, seed: int, ahead: bool, whole: bool) -> None:
+    free, capacity, demand, spread = case
+    weights = untrained(sizes(ahead), np.random.default_rng(seed))
+    how = np.array([2, 3, ahead, whole], np.float64)
+    code = cvd_rl(np.array(free), np.array(capacity), demand, spread, weights, how)
+    among = named(free, capacity, demand, spread, 2, 3)
+    if not among:
+        assert code == -1
+        return
+    value = {where: said(free, capacity, demand, spread, where, weights, ahead, whole) for where in among}
+    assert value[code // 2, code % 2] >= max(value.values()) - 1e-12
+
+
+@given(cases())
+@settings(max_examples=100, deadline=None)
+def test_of_equal_candidates_it_is_the_first(case: Any) -> None:
+    free, capacity, demand, spread = case
+    for whole in (False, True):
+        how = np.array([2, 3, True, whole], np.float64)
+        weights = np.zeros(size_of(sizes(True)))
+        code = cvd_rl(np.array(free), np.array(capacity), demand, spread, weights, how)
+        among = named(free, capacity, demand, spread, 2, 3)
+        assert code == (among[0][0] * 2 + among[0][1] if among else -1)
+
+
+def test_draws_are_even_and_start_anew_with_a_seed() -> None:
+    state = np.array([12345.0, 0.0])
+    first = [drawn(state) for _ in range(4000)]
+    assert state.tolist() == [12345, 4000]
+    assert abs(np.mean(first) - 0.5) < 0.02
+    assert np.histogram(first, 10, (0, 1))[0].min() > 330
+    assert [drawn(state) for state in [np.array([12345.0, 0.0])] for _ in range(3)] == first[:3]
+    assert drawn(np.array([12346.0, 0.0])) != first[0]
+
+
+def placements(agent: Agent, engine: bool) -> Ints:
+    """Server and node of every request."""
+    workload, cluster = busy(400)
+    simulation = (Simulation if engine else CompiledSimulation)(workload, Ledger(cluster))
+    agent.start(simulation.view, stream(0, "agent"))
+    if isinstance(simulation, CompiledSimulation):
+        assert agent.compiled
+        simulation.go(agent.compiled)
+    else:
+        play(simulation, agent)
+    return np.stack([simulation.record.server, simulation.record.node]).astype(np.int64)
+
+
+MADE: dict[str, Agent] = {
+    "top": RandomTop(),
+    "top best-fit": RandomTop("best-fit"),
+    "top internal": RandomTop("internal"),
+    "untrained": CvdRL("untrained"),
+    "another seed": CvdRL("untrained", seed=1),
+    "another filter": CvdRL("untrained", filter="best-fit"),
+    "another k": CvdRL("untrained", k=10),
+    "no filter": CvdRL("untrained", filter="none"),
+    "no look-ahead": CvdRL("untrained", lookahead=False),
+    "no decomposition": CvdRL("untrained", decomposition=False),
+}
+
+
+def test_every_switch_makes_a_difference_and_compiling_none() -> None:
+    found = {name: placements(agent, engine=True) for name, agent in MADE.items()}
+    for name, agent in MADE.items():
+        np.testing.assert_array_equal(found[name], placements(agent, engine=False))
+    assert len({array.tobytes() for array in found.values()}) == len(MADE)
+
+
+def notes(**changed: Any) -> dict[str, Any]:
+    kept = {"agent": "cvd-rl", "resources": ["cpu", "mem"], "layers": list(sizes(True))}
+    return kept | {"lookahead": True, "decomposition": True} | changed
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"resources": ["cpu", "gpu"]}, "trained with resources cpu, gpu, not with cpu, mem"),
+        ({"agent": "value-es"}, "these are weights of value-es, not of cvd-rl"),
+        ({"layers": [4, 64, 1]}, "trained with layers 4, 64, 1, not with"),
+        ({"lookahead": False}, "trained without lookahead, and this agent is to be with"),
+        ({"decomposition": False}, "trained without decomposition"),
+        ({}, "not the weights of this network"),
+    ],
+)
+def test_weights_of_something_else_are_refused(changed: dict[str, Any], said: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.safetensors"
+    write(file, {"weights": np.zeros(size_of(sizes(True)) if changed else 7)}, notes(**changed))
+    view: View = Ledger(busy(1)[1]).view
+    with pytest.raises(UserError, match=said):
+        CvdRL(path=str(file)).start(view, stream(0, "agent"))
+
+
+@pytest.mark.parametrize(("names", "nodes"), [(("cpu", "mem"), 1), (("cpu",), 2)])
+def test_other_servers_are_refused(names: tuple[str, ...], nodes: int) -> None:
+    with pytest.raises(UserError, match="cvd-rl is for servers of two NUMA nodes"):
+        CvdRL("untrained").start(Ledger(busy(1, names, nodes)[1]).view, stream(0, "agent"))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"filter": "bestfit"}, "no such filter"), ({"k": 0}, "must be a candidate"), ({"weights": "w"}, "no weights of")],
+)
+def test_mistakes_in_options(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        CvdRL(**{"weights": "untrained", **options})
+
+
+@pytest.mark.parametrize("weights", ["huawei-10", "huawei-10-2", "huawei-10-3"])
+def test_the_shipped_weights_on_any_number_of_machines(weights: str, tmp_path: Path) -> None:
+    shipped("cvd-rl", tmp_path, weights)

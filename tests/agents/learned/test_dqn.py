@@ -1,0 +1,316 @@
+"""Double DQN: what is written down, what is wanted of a value, training of cvd-rl and sched-rl, and their mistakes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from agents.candidates import counts
+from agents.learned import tape
+from agents.learned.cvd_rl.rule import cvd_rl, cvd_rl_exploring, sizes
+from agents.learned.dqn import DQN
+from agents.learned.mlp import put, size_of, taken, untrained
+from agents.learned.rollouts import replays_of
+from agents.learned.sched_rl import agent as sched
+from agents.learned.sched_rl.rule import sched_rl, trunk
+from agents.learned.tensors import read, write
+from fabric.cluster import NEVER, Cluster
+from fabric.ledger import Ledger
+from scenarios.batch import Batch
+from scenarios.load import load_scenario, scenario_from
+from scenarios.schema import Scenario
+from scenarios.training import course_of, train
+from simcore.errors import UserError
+from simcore.rng import stream
+from simcore.vocabulary import Compiled, Floats, Ints, Request, View
+from tests.reference.agents import feasible
+from tests.support.learning import going_on, in_use, shipped, trained
+
+torch = pytest.importorskip("torch")
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "cvd-rl": {
+        "episodes": 2,
+        "pool": 6,
+        "updates": 3,
+        "batch": 8,
+        "memory": 150,
+        "annealed": 3,
+        "target": 4,
+        "warm": [0.0, 0.2],
+    },
+    "sched-rl": {
+        "episodes": 2,
+        "pool": 6,
+        "updates": 3,
+        "batch": 8,
+        "memory": 150,
+        "annealed": 3,
+        "target": 4,
+        "warm": [0.0],
+    },
+}
+
+
+def small(agent: str = "cvd-rl", options: dict[str, Any] | None = None, **changed: Any) -> Scenario:
+    return scenario_from(trained({agent: SETTINGS[agent] | (options or {})}) | changed)
+
+
+def begun(agent: str = "cvd-rl", options: dict[str, Any] | None = None, **changed: Any) -> DQN:
+    """A trainer, with nothing learned."""
+    course = course_of(small(agent, options, **changed))
+    trainer = course.trainer()
+    trainer.begin(course.training, course.validation, 0, "cpu")
+    assert isinstance(trainer, DQN)
+    return trainer
+
+
+def recorded(overflow: str, epsilon: float, rows: int = 400) -> tuple[tape.Decisions, int, Floats, Any]:
+    """An episode of cvd-rl on tape, how many requests it placed, its numbers, and the world."""
+    world = course_of(small(overflow=overflow)).training
+    weights = untrained(sizes(True), np.random.default_rng(1))
+    how = np.array([*counts("both", 5), 1, 1], np.float64)
+    capacity = world.ledger().view.capacity
+    written = tape.blank(rows, 5, capacity)
+    tape.wind(written, epsilon, 5, overflow == "stop", 7)
+    placed = replays_of(world, [5], [0.0])[0].placed(Compiled(cvd_rl_exploring, (weights, how, written)))
+    return tape.read(written, capacity), placed, weights, world
+
+
+@pytest.mark.parametrize("overflow", ["drop", "stop"])
+def test_what_is_on_tape_is_what_happened(overflow: str) -> None:
+    decisions, placed, weights, world = recorded(overflow, 0.5)
+    assert 3 < placed == len(decisions.code)
+    ends = tape.ENDS if overflow == "stop" else tape.CUT
+    assert decisions.fate.tolist() == [tape.GOES_ON] * (placed - 1) + [ends]
+    capacity, how = world.ledger().view.capacity, np.array([2, 3, 1, 1], np.float64)
+    explored = 0 if overflow == "drop" else 1  # a stopped episode is short
+    for fate, code, spread, demand, listed, room in zip(*decisions, strict=True):
+        free = room.astype(np.int64)
+        wanted = tuple(int(amount) for amount in demand)
+        fitting = {2 * s + n for s, n in feasible(free.tolist(), wanted, bool(spread))}
+        assert code in listed
+        assert set(listed[listed >= 0]) <= fitting
+        assert min(2, len(fitting)) <= sum(listed >= 0) <= 5
+        assert fate in (tape.GOES_ON, ends)
+        explored += code != cvd_rl(free, capacity, wanted, bool(spread), weights, how)
+    assert explored > 0
+    greedy = recorded(overflow, 0.0)
+    placed_by_rule = replays_of(world, [5], [0.0])[0].placed(Compiled(cvd_rl, (weights, how)))
+    assert placed_by_rule == greedy[1]
+
+
+def test_a_tape_that_is_full_ends_without_a_verdict() -> None:
+    whole, part = recorded("stop", 0.5)[0], recorded("stop", 0.5, rows=4)[0]
+    assert part.code.tolist() == whole.code[:4].tolist()
+    assert part.fate.tolist() == [tape.GOES_ON] * 3 + [tape.CUT]
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_network_says_what_the_kernel_does(ahead: bool, whole: bool) -> None:
+    trainer = begun(options={"lookahead": ahead, "decomposition": whole})
+    trainer.iterate(1)
+    memory, capacity = trainer._remembered, trainer.view.capacity
+    numbers, how = trainer.rule(trainer._network, None).weights
+    agreed = 0
+    with torch.no_grad():
+        listed = memory.candidates.astype(np.int64)
+        values = trainer._network(*trainer._seen(np.arange(len(listed)), np.maximum(listed, 0))).numpy()
+    for i, room in enumerate(memory.free):
+        free = room.astype(np.int64)
+        wanted = tuple(int(amount) for amount in memory.demand[i])
+        code = cvd_rl(free, capacity, wanted, bool(memory.spread[i]), numbers, how)
+        of = dict(zip(memory.candidates[i].tolist(), values[i].tolist(), strict=True))
+        best = max(value for place, value in of.items() if place >= 0)
+        assert of[code] >= best - 1e-6
+        agreed += len(of) > 2
+    assert agreed > 5
+
+
+def test_the_dueling_network_says_what_the_kernel_does() -> None:
+    trainer = begun("sched-rl")
+    trainer.iterate(1)
+    memory, capacity = trainer._remembered, trainer.view.capacity
+    (numbers,) = trainer.rule(trainer._network, None).weights
+    assert numbers.shape == (size_of(sched.sizes(capacity)),)
+    with torch.no_grad():
+        listed = memory.candidates.astype(np.int64)
+        values = trainer._network(*trainer._seen(np.arange(len(listed)), np.maximum(listed, 0))).numpy()
+    for i, room in enumerate(memory.free):
+        free = room.astype(np.int64)
+        wanted = tuple(int(amount) for amount in memory.demand[i])
+        code = sched_rl(free, capacity, wanted, bool(memory.spread[i]), numbers)
+        of = dict(zip(memory.candidates[i].tolist(), values[i].tolist(), strict=True))
+        assert of[code] >= max(value for place, value in of.items() if place >= 0) - 1e-6
+        assert {2 * s + n for s, n in feasible(free.tolist(), wanted, bool(memory.spread[i]))} == set(of) - {-1}
+
+
+def test_dueling_streams() -> None:
+    from agents.learned.sched_rl.network import Dueling
+
+    network = Dueling(trunk(np.ones((2, 2, 2), np.int64)), 4)
+    state = torch.rand(3, 11)
+    values = network(state, torch.arange(4).expand(3, 4))
+    for layer in network.trunk:
+        state = torch.relu(layer(state))
+    torch.testing.assert_close(values.mean(1), network.value(state)[:, 0])
+
+
+@pytest.mark.parametrize("reward", ["one", "delta"])
+def test_what_is_wanted_is_the_reward_and_what_the_target_says_of_the_next_choice(reward: str) -> None:
+    """Double DQN, decision by decision."""
+    trainer = begun(options={"reward": reward, "discount": 0.9})
+    for iteration in range(1, 4):
+        trainer.iterate(iteration)
+    memory = trainer._remembered
+    rows = np.flatnonzero(memory.fate != tape.CUT)
+    assert {tape.GOES_ON, tape.ENDS} == set(memory.fate[rows].tolist())
+    rows = rows[-40:]
+    wanted = trainer._wanted(rows).numpy()
+    for row, found in zip(rows.tolist(), wanted.tolist(), strict=True):
+        earned = memory.demand[row, 0] / (60e6 / 3) if reward == "delta" else 1.0
+        later = 0.0
+        if memory.fate[row] == tape.GOES_ON:
+            places = [place for place in memory.candidates[row + 1].tolist() if place >= 0]
+            seen = trainer._seen(np.array([row + 1]), np.array([places]))
+            with torch.no_grad():
+                own, other = (net(*seen)[0] for net in (trainer._network, trainer._copy))
+            later = float(other[int(own.argmax())])
+        assert found == pytest.approx(0.1 * earned + 0.9 * later, abs=1e-6)
+
+
+def test_networks_go_into_numbers_and_back() -> None:
+    layers = [torch.nn.Linear(3, 5), torch.nn.Linear(5, 2)]
+    numbers = untrained((3, 5, 2), np.random.default_rng(0))
+    put(layers, numbers)
+    np.testing.assert_array_equal(taken(layers), numbers)
+    assert numbers[1 * 5 + 2] == layers[0].weight[2, 1].item()
+
+
+@pytest.mark.parametrize("agent", SETTINGS)
+def test_training_goes_on_exactly_and_its_weights_are_used(agent: str, tmp_path: Path) -> None:
+    log = going_on(trained({agent: SETTINGS[agent]}), tmp_path)
+    assert log.filter(pl.col("split") == "train")["loss"].is_finite().all()
+    in_use(agent, tmp_path, servers=3)
+
+
+def test_a_loss_that_is_no_number_keeps_the_last_good_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learn, now = DQN._learn, [0]
+
+    def astray(self: DQN, rng: np.random.Generator) -> tuple[float, float]:
+        now[0] += 1
+        with torch.no_grad():
+            self._network.layers[0].weight *= float("nan") if now[0] == 3 else 1.0
+        return learn(self, rng)
+
+    monkeypatch.setattr(DQN, "_learn", astray)
+    with pytest.raises(UserError, match=r"loss, value of iteration 3 .*; state\.safetensors has iteration 2"):
+        train(small(), tmp_path)
+    state, _ = read(tmp_path / "seed-0" / "state.safetensors")
+    assert all(np.isfinite(array).all() for name, array in state.items() if array.dtype.kind == "f")
+
+
+def test_weights_that_are_no_numbers_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though the losses were."""
+    learn = DQN._learn
+
+    def astray(self: DQN, rng: np.random.Generator) -> tuple[float, float]:
+        said = learn(self, rng)
+        with torch.no_grad():
+            self._network.layers[0].weight *= float("nan")
+        return said
+
+    monkeypatch.setattr(DQN, "_learn", astray)
+    with pytest.raises(UserError, match="loss of iteration 1 is no finite number"):
+        train(small(), tmp_path)
+    assert not list(tmp_path.rglob("*.safetensors"))
+
+
+@pytest.mark.parametrize(
+    ("options", "changed", "said"),
+    [
+        ({}, {"overflow": "wait"}, "does not learn with it"),
+        ({"reward": "two"}, {}, "train.agent.cvd-rl.reward: is a wrong value"),
+        ({"filter": "worst"}, {}, "train.agent.cvd-rl.filter: is a wrong value"),
+        ({"k": 0}, {}, "train.agent.cvd-rl.k: is a wrong value"),
+    ],
+)
+def test_mistakes(options: dict[str, Any], changed: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=said):
+        train(small(options=options, **changed), tmp_path / "out")
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").rglob("*.safetensors"))
+
+
+def test_there_is_nothing_to_learn_from_requests_that_fit_nowhere(tmp_path: Path) -> None:
+    workload = small().workload.dump() | {"flavours": [{"cpu": 30, "mem": 1}]}
+    with pytest.raises(UserError, match="there is nothing to learn"):
+        train(small(options={"warm": [0.0]}, workload=workload), tmp_path)
+
+
+def test_an_empty_training_split_is_told(tmp_path: Path) -> None:
+    pl.DataFrame({"vmid": [0], "cpu": [1], "mem": [1], "at": [0], "lt": [5]}).write_csv(tmp_path / "trace.csv")
+    sets = [f"workload.path={tmp_path / 'trace.csv'}"]
+    with pytest.raises(UserError, match="workload"):
+        train(load_scenario("cvd/train-cvd-rl", sets), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def fixed(servers: int) -> View:
+    capacity: Ints = np.full((servers, 2, 2), 10_000_000)
+    view: View = Ledger(Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])).view
+    return view
+
+
+def test_a_cluster_of_another_size_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "three.safetensors"
+    view = fixed(3)
+    write(file, {"weights": np.zeros(size_of(sched.sizes(view.capacity)))}, sched.described(view))
+    with pytest.raises(UserError, match="these weights are for 3 servers, and there are 4"):
+        sched.SchedRL(path=str(file)).start(fixed(4), stream(0, "agent"))
+    agent = {"sched-rl": {"path": str(file)}}
+    more = {"expand": {"by": 1, "limit": 5}}
+    with pytest.raises(UserError, match=r"agents\.0 .*the cluster grows by overflow\.expand"):
+        Batch(small(agents=[agent], overflow=more), tmp_path / "out").run()
+    started = sched.SchedRL(path=str(file))
+    started.start(view, stream(0, "agent"))
+    with pytest.raises(UserError, match="for 3 servers, and there are 4"):
+        started.decide(fixed(4), Request(0, 0.0, 1.0, (1, 1), False))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"resources": ["cpu", "gpu"]}, "trained with resources cpu, gpu, not with cpu, mem"),
+        ({"agent": "cvd-rl"}, "these are weights of cvd-rl, not of sched-rl"),
+        ({"layers": [15, 64, 6]}, "trained with layers"),
+        ({}, "not the weights of this network"),
+    ],
+)
+def test_weights_of_something_else_are_refused(changed: dict[str, Any], said: str, tmp_path: Path) -> None:
+    file, view = tmp_path / "mine.safetensors", fixed(3)
+    numbers = np.zeros(size_of(sched.sizes(view.capacity)) if changed else 7)
+    write(file, {"weights": numbers}, sched.described(view) | changed)
+    with pytest.raises(UserError, match=said):
+        sched.SchedRL(path=str(file)).start(view, stream(0, "agent"))
+
+
+def test_servers_that_are_not_alike_are_refused() -> None:
+    view = fixed(2)
+    capacity = view.capacity.copy()
+    capacity[1] *= 2
+    with pytest.raises(UserError, match="servers that are all alike"):
+        sched.check_servers(View(view.resources, capacity, capacity))
+
+
+@pytest.mark.parametrize("weights", ["huawei-10", "huawei-10-2", "huawei-10-3"])
+def test_the_shipped_weights_of_sched_rl_on_ten_machines(weights: str, tmp_path: Path) -> None:
+    shipped("sched-rl", tmp_path, weights, servers=10)
+    with pytest.raises(UserError, match="for 10 servers, and there are 11"):
+        shipped("sched-rl", tmp_path / "more", weights, servers=11)

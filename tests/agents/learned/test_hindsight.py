@@ -1,0 +1,134 @@
+"""hindsight: trying every place with all that follows known, the loss against plain Python, and training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from agents.heuristics.best_fit import best_fit
+from agents.heuristics.internal import internal
+from agents.learned.hindsight.agent import Hindsight
+from agents.learned.hindsight.lessons import Lesson, inputs_of, lesson_of, places_of, terms_of
+from agents.learned.hindsight.trainer import HindsightTrainer
+from agents.learned.value_es.value import SIZE, TERMS, worth
+from fabric.ledger import Ledger
+from fabric.numa_episodes import CompiledSimulation, Offer, Replay
+from scenarios.load import scenario_from
+from scenarios.training import course_of, train
+from simcore.engine import Simulation
+from simcore.errors import UserError
+from simcore.rng import stream
+from simcore.rules import Overflow
+from simcore.vocabulary import Compiled, Floats
+from tests.agents.learned.test_value_es import gains
+from tests.support import ROOT
+from tests.support.learning import busy, going_on, in_use, shipped, trained
+
+pytest.importorskip("safetensors")
+
+LITTLE: dict[str, Any] = {"episodes": 20, "pool": 40, "plans": 6, "warm": [0.0, 0.2]}
+
+
+def valued(inputs: Floats, weights: Floats) -> float:
+    cpu, mem, other_cpu, other_mem = inputs.tolist()
+    return worth(cpu, mem, other_cpu, other_mem, weights)
+
+
+def test_every_place_is_tried_with_what_really_follows() -> None:
+    """As the engine does it: the first answers by one rule, one answer given, the others by another."""
+    workload, cluster = busy(500)
+    replay = Replay(CompiledSimulation(workload, Ledger(cluster), Overflow("stop")))
+    student, plan = Compiled(best_fit), Compiled(internal)
+    for answers in (0, 7, 30):
+        offer = replay.follow(student, answers)
+        assert offer is not None
+        codes = places_of(offer, cluster.capacity)[0]
+        found = replay.tried(codes, plan)
+        assert found.tolist() == replay.tried(codes, plan).tolist()
+        expected = []
+        for code in codes:
+            engine, count, placed = Simulation(workload, Ledger(cluster), Overflow("stop")), 0, 0
+            while (request := engine.advance()) is not None:
+                view = engine.view
+                rule = best_fit if count < answers else internal
+                said = code if count == answers else rule(view.free, view.capacity, request.demand, request.spread)
+                there = said >= 0
+                if not there:
+                    engine.answer(None)
+                elif request.spread:
+                    engine.answer(request.across(said // 2, 2))
+                else:
+                    engine.answer(request.on(said // 2, said % 2))
+                placed += there
+                count += 1
+            expected.append(placed)
+        assert found.tolist() == expected
+    assert len(set(expected)) > 1
+    placed = replay.placed(student)
+    staying = replay.staying()
+    assert 0 < len(staying) < placed
+    assert replay.follow(student, placed + 1) is None
+    assert lesson_of(replay, student, placed + 1, [plan]) is None
+
+
+def test_places_are_those_of_the_rule() -> None:
+    """Each kind of place once, with the gains that plain Python finds."""
+    rng = np.random.default_rng(4)
+    weights = rng.normal(size=SIZE)
+    for spread in (False, True):
+        capacity = np.tile(np.array([40, 90]), (6, 2, 1))
+        free = rng.integers(0, capacity + 1)
+        free[3] = free[1]
+        demand = np.array([5, 9])
+        codes, before, after = places_of(Offer(free, demand, spread), capacity)
+        possible = gains(free, capacity, (5, 9), spread, weights)
+        mine = [valued(b, weights) - valued(a, weights) for a, b in zip(before, after, strict=True)]
+        np.testing.assert_allclose(mine, [possible[code] for code in codes])
+        assert {round(gain, 9) for gain in possible.values()} == {round(gain, 9) for gain in mine}
+        assert not {6, 7} & set(codes), "server 3 is as server 1"
+
+
+def test_the_loss_is_what_the_choices_lose() -> None:
+    pytest.importorskip("torch")
+    course = course_of(scenario_from(trained({"hindsight": LITTLE})))
+    trainer = HindsightTrainer(pool=40, plans=2, warm=(0.0, 0.2), temperature=0.5)
+    trainer.begin(course.training, course.validation, 0, "cpu")
+    rng = np.random.default_rng(0)
+    capacity = np.full((9, 2, 2), 10)
+    lessons, expected = [], []
+    weights = trainer.weights()[0]["weights"]
+    for places in (2, 5):
+        before, after = (inputs_of(rng.integers(0, 11, (places, 2, 2)), capacity[:places]) for _ in range(2))
+        reached = rng.integers(50, 60, places).astype(float)
+        lessons.append(Lesson(before, after, reached))
+        gain = [valued(b, weights) - valued(a, weights) for a, b in zip(before, after, strict=True)]
+        chance = np.exp(np.array(gain) / 0.5)
+        expected.append(100 * (chance / chance.sum()) @ np.log(reached.max() / reached))
+    np.testing.assert_allclose(float(trainer._loss(lessons).detach()), np.mean(expected))
+    assert terms_of(before).shape == (5, TERMS)
+
+
+def test_training_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
+    log = going_on(trained({"hindsight": LITTLE}, seed=1), tmp_path)
+    assert log["planned"].drop_nulls().ge(log["placed"].drop_nulls()).all()
+    assert log.filter(step=2)["lessons"][0] > 0, "Adam has something to remember when it is interrupted"
+    in_use("hindsight", tmp_path)
+
+
+def test_losses_that_are_no_numbers_end_it(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    with pytest.raises(UserError, match="went astray"):
+        train(scenario_from(trained({"hindsight": LITTLE | {"rate": 1e308}}, seed=1)), tmp_path / "out")
+
+
+def test_weights_of_another_agent_are_refused() -> None:
+    file = ROOT / "agents" / "learned" / "weights" / "value-es-huawei-10.safetensors"
+    with pytest.raises(UserError, match="these are weights of value-es, not of hindsight"):
+        Hindsight(path=str(file)).start(Ledger(busy(1)[1]).view, stream(0, "agent"))
+
+
+def test_the_shipped_weights_on_any_number_of_machines(tmp_path: Path) -> None:
+    shipped("hindsight", tmp_path)

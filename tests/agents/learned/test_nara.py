@@ -1,0 +1,302 @@
+"""Nara: its network against message passing written out, its use in the engine, its loss."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents import AGENTS
+from agents.learned import ppo
+from agents.learned.nara.agent import FEATURES
+from agents.learned.nara.inference import WIDTH, infer, layers, shapes, wiring
+from agents.learned.nara.network import Graph, Policy
+from agents.learned.nara.trainer import NaraTrainer
+from agents.learned.tensors import SHIPPED, read, write
+from agents.observation import edge_index
+from fabric.presets import topology
+from fabric.topology import Topology
+from scenarios.build import build_agent, build_ledger, build_pacing, build_workload
+from scenarios.load import load_scenario
+from scenarios.schema_agent import AgentSpec
+from scenarios.worlds import build_world
+from simcore.engine import Simulation, play
+from simcore.errors import UserError
+from simcore.record import PLACED
+from simcore.rng import stream
+from tests.fabric.test_episodes import SHAPES, lone
+
+CPU = torch.device("cpu")
+
+
+def relu(x: Any) -> Any:
+    return np.maximum(x, 0)
+
+
+def slow(policy: Policy, net: Topology, nodes: Any, edges: Any, cluster: Any) -> tuple[list[float], float]:
+    """The logits of all servers and the value, for one observation: every message written out."""
+    w = {name: tensor.detach().double().numpy() for name, tensor in policy.state_dict().items()}
+    ends = edge_index(net).tolist()
+    states = [np.array(row, float) for row in nodes]
+    for stage in range(3):
+        weight = np.hstack([w[f"stages.{stage}.state.weight"], w[f"stages.{stage}.link"][:, None]])
+        bias = w[f"stages.{stage}.state.bias"]
+        after = []
+        for vertex, own in enumerate(states):
+            messages = [np.append(own, 0.0)]
+            for edge, (one, other) in enumerate(ends):
+                if vertex in (one, other):
+                    messages.append(np.append(states[other if vertex == one else one], edges[edge]))
+            after.append(np.mean([relu(weight @ message + bias) for message in messages], axis=0))
+        states = after
+    servers = states[net.switches :]
+    chosen = [state for state, row in zip(servers, nodes[net.switches :], strict=True) if row[-1]]
+    taken = np.mean(chosen, axis=0) if chosen else np.zeros(16)
+    hidden = relu(w["cluster.0.weight"] @ cluster + w["cluster.0.bias"])
+    context = np.concatenate([taken, relu(w["cluster.2.weight"] @ hidden + w["cluster.2.bias"])])
+    logits = []
+    for state in servers:
+        both = relu(w["server.weight"] @ state + w["server.bias"] + w["context.weight"] @ context)
+        logits.append(float(w["logit.weight"][0] @ both + w["logit.bias"][0]))
+    seen = np.concatenate([np.mean(servers, axis=0), context])
+    value = w["value.2.weight"] @ relu(w["value.0.weight"] @ seen + w["value.0.bias"]) + w["value.2.bias"]
+    return logits, float(value[0])
+
+
+@pytest.mark.parametrize("net", [*(shape.topology for shape in SHAPES[:3]), lone(), topology("alpha")], ids=repr)
+def test_the_network_passes_these_messages(net: Topology) -> None:
+    torch.manual_seed(1)
+    policy, graph = Policy(), Graph(net, CPU)
+    rng = np.random.default_rng(2)
+    nodes = rng.random((3, net.switches + net.servers, 3)).astype(np.float32)
+    nodes[:, : net.switches] = 0
+    nodes[:, net.switches :, 2] = rng.random((3, net.servers)) < [[0], [0.3], [0.8]]
+    edges = rng.random((3, len(edge_index(net)))).astype(np.float32)
+    cluster = rng.random((3, 3)).astype(np.float32)
+    with torch.no_grad():
+        logits, values = policy(graph, *map(torch.from_numpy, (nodes, edges, cluster)))
+    for i in range(3):
+        expected, value = slow(policy, net, nodes[i], edges[i], cluster[i])
+        np.testing.assert_allclose(logits[i], expected, rtol=2e-5, atol=2e-6)
+        np.testing.assert_allclose(values[i], value, rtol=2e-5, atol=2e-6)
+    tensors = {name: weight.numpy() for name, weight in policy.state_dict().items()}
+    assert shapes(2) == {name: array.shape for name, array in tensors.items() if not name.startswith("value.")}
+    scratch, found = np.zeros((2, net.switches + net.servers, WIDTH), np.float32), np.zeros(net.servers, np.float32)
+    for i in range(3):  # as in use
+        infer(wiring(net), layers(tensors), nodes[i], edges[i], cluster[i], scratch[0], scratch[1], found)
+        np.testing.assert_allclose(found, logits[i], rtol=2e-5, atol=2e-6)
+
+
+def test_no_parameter_depends_on_the_topology() -> None:
+    policy = Policy()
+    assert sum(weight.numel() for weight in policy.parameters()) == 2778
+    for name in ("beta", "gamma"):
+        net = topology(name)
+        graph = Graph(net, CPU)
+        seen = torch.rand(2, net.switches + net.servers, 3), torch.rand(2, net.links), torch.rand(2, 3)
+        assert policy.logits(graph, *seen).shape == (2, net.servers)
+
+
+def test_logits_depend_on_what_is_chosen_and_on_the_cluster() -> None:
+    """Were they linear in it, it would be the same for all servers, and change no choice."""
+    torch.manual_seed(0)
+    net = topology("alpha")
+    policy, graph = Policy(), Graph(net, CPU)
+    seen = [torch.rand(1, net.switches + 40, 3), torch.rand(1, net.links), torch.zeros(1, 3)]
+    before = torch.log_softmax(policy.logits(graph, *seen), 1)
+    seen[2] = torch.ones(1, 3)
+    assert not torch.allclose(before, torch.log_softmax(policy.logits(graph, *seen), 1), atol=1e-4)
+
+
+# -- in use ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trainer() -> NaraTrainer:
+    """Untrained, on alpha."""
+    made = NaraTrainer()
+    world = build_world(load_scenario("nara/table1", ["workload.requests=40"]))
+    made.begin(world, world, 0, "cpu")
+    return made
+
+
+@pytest.fixture
+def weights(trainer: NaraTrainer, tmp_path: Path) -> Path:
+    tensors, notes = trainer.weights()
+    write(tmp_path / "mine.safetensors", tensors, notes)
+    return tmp_path / "mine.safetensors"
+
+
+@pytest.mark.parametrize("mask", ["any", "feasible"])
+@pytest.mark.parametrize("routes", ["hops", "weighted"])
+def test_in_the_engine_it_chooses_as_in_compiled_episodes(
+    weights: Path, trainer: NaraTrainer, mask: Any, routes: str
+) -> None:
+    scenario = load_scenario("nara/table1", ["workload.requests=40", f"cluster.network.routes={routes}"])
+    placed = []
+    for seed in (3, 4):
+        agent = AGENTS.load("nara")(path=str(weights), mask=mask)
+        simulation = Simulation(build_workload(scenario, seed), build_ledger(scenario), pacing=build_pacing(scenario))
+        agent.start(simulation.view, stream(seed, "agent"))
+        play(simulation, agent)
+        placed.append(int((simulation.record.outcome == PLACED).sum()))
+    same = NaraTrainer(mask=mask)
+    world = build_world(scenario)
+    same.begin(world, world, 0, "cpu")
+    assert same.validate([3, 4])["acceptance"] == sum(placed) / 80
+
+
+def test_it_places_requests_that_ask_for_nothing_and_rejects_what_it_cannot_reach(weights: Path) -> None:
+    scenario = load_scenario("nara/table1", ["workload.requests=60", "workload.bandwidth=[0.9, 1.0]"])
+    workload = build_workload(scenario, 0)
+    workload.demand[:5] = 0
+    simulation = Simulation(workload, build_ledger(scenario), pacing=build_pacing(scenario))
+    agent = build_agent(AgentSpec(name="nara", options={"path": str(weights), "mask": "feasible"}))
+    agent.start(simulation.view, stream(0, "agent"))
+    play(simulation, agent)
+    record = simulation.record
+    assert (record.outcome[:5] == PLACED).all()
+    reasons = {record.reasons[code] for code in record.reason[record.outcome[:60] != PLACED].tolist()}
+    assert reasons <= {f"no path: {tier}" for tier in topology("alpha").tiers}
+    assert reasons
+
+
+def started(agent: Any, *overrides: str, name: str = "nara/table1") -> None:
+    agent.start(build_ledger(load_scenario(name, overrides)).view, stream(0, "agent"))
+
+
+def test_weights_for_something_else_are_refused(weights: Path, tmp_path: Path) -> None:
+    tensors, notes = read(weights)
+    nara = AGENTS.load("nara")
+    with pytest.raises(UserError, match="trained with resources cpu, mem, not with mem, cpu"):
+        started(nara(path=str(weights)), "cluster.node={mem: 10, cpu: 10}")
+    other = tmp_path / "other.safetensors"
+    write(other, tensors, {**notes, "features": ["free", *FEATURES]})
+    with pytest.raises(UserError, match="trained with features "):
+        started(nara(path=str(other)))
+    write(other, tensors, {**notes, "agent": "fabric-rl"})
+    with pytest.raises(UserError, match="these are weights of fabric-rl, not of nara"):
+        started(nara(path=str(other)))
+    write(other, {name: tensors[name] for name in sorted(tensors)[1:]}, notes)
+    with pytest.raises(UserError, match="not the weights of this network"):
+        started(nara(path=str(other)))
+    other.write_bytes(b"nothing of the kind")
+    with pytest.raises(UserError, match="has no weights"):
+        started(nara(path=str(other)))
+    with pytest.raises(UserError, match="there is no such file"):
+        started(nara(path=str(tmp_path / "none.safetensors")))
+    with pytest.raises(UserError, match="no weights of that name"):
+        nara(weights="alpha-unifrom")
+    with pytest.raises(UserError, match="this cluster has none"):
+        started(nara(path=str(weights)), name="quickstart")
+
+
+@pytest.mark.parametrize("module", ["torch", "safetensors"])
+def test_without_the_extra_the_error_names_it(weights: Path, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = AGENTS.load("nara")(path=str(weights))
+    for name in list(sys.modules):
+        if name.partition(".")[0] == module:
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)
+    if module == "torch":  # only training needs it
+        started(agent)
+        world = build_world(load_scenario("nara/table1"))
+    with pytest.raises(UserError, match=r"not installed\n.*binwright\[learned\]"):
+        started(agent) if module == "safetensors" else NaraTrainer().begin(world, world, 0, "cpu")
+
+
+def test_shipped_weights_are_small_and_say_what_they_are() -> None:
+    files = sorted(SHIPPED.glob("*.safetensors"))
+    assert SHIPPED / "nara-alpha-uniform.safetensors" in files
+    for file in files:
+        assert file.stat().st_size < 1_000_000
+        _, notes = read(file)
+        assert file.name.startswith(f"{notes['agent']}-")
+        assert notes["trained"]["split"] == "validation"
+
+
+def test_the_shipped_weights_beat_the_published_heuristics() -> None:
+    scenario = load_scenario("nara/table1")
+    found: dict[str, int] = {}
+    for name in ("nara", "tetris"):
+        for seed in range(500, 504):
+            ledger = build_ledger(scenario)
+            simulation = Simulation(build_workload(scenario, seed), ledger, pacing=build_pacing(scenario))
+            agent = AGENTS.load(name)()
+            agent.start(simulation.view, stream(seed, "agent"))
+            play(simulation, agent)
+            found[name] = found.get(name, 0) + int((simulation.record.outcome == PLACED).sum())
+    assert found["nara"] > found["tetris"]
+
+
+# -- PPO -------------------------------------------------------------------------------------------------------------
+
+
+@given(
+    rewards=st.lists(st.sampled_from([-10.0, 0.0, 0.0, 10.0]), min_size=1, max_size=20),
+    discount=st.sampled_from([0.0, 0.5, 0.99, 1.0]),
+)
+def test_returns(rewards: list[float], discount: float) -> None:
+    found = ppo.returns_of(np.array(rewards), discount)
+    for t in range(len(rewards)):
+        expected = sum(discount ** (k - t) * rewards[k] for k in range(t, len(rewards)))
+        assert found[t] == pytest.approx(expected)
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=50, deadline=None)
+def test_the_loss_is_rllibs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, actions = 7, 4
+    mask = rng.random((n, actions)) < 0.7
+    mask[:, 0] = True
+    old, new = (rng.normal(size=(n, actions)) * 2 for _ in range(2))
+    chosen = np.array([rng.choice(np.flatnonzero(row)) for row in mask])
+    before, values, returns, advantages = (rng.normal(size=n) * 10 for _ in range(4))
+    weight, chosen_settings = float(rng.random()), ppo.Settings()
+    policy, value, kl, entropy = [], [], [], []
+    for i in range(n):
+        p, q = (np.where(mask[i], np.exp(logits[i]), 0) for logits in (old, new))
+        p, q = p / p.sum(), q / q.sum()
+        ratio = q[chosen[i]] / p[chosen[i]]
+        policy.append(-min(ratio * advantages[i], min(max(ratio, 0.7), 1.3) * advantages[i]))
+        near = before[i] + min(max(values[i] - before[i], -10), 10)
+        value.append(max((values[i] - returns[i]) ** 2, (near - returns[i]) ** 2))
+        kl.append(sum(a * np.log(a / b) for a, b in zip(p, q, strict=True) if a > 0))
+        entropy.append(-sum(b * np.log(b) for b in q if b > 0))
+    parts = [float(np.mean(part)) for part in (policy, value, kl, entropy)]
+    t = torch.from_numpy
+    batch = ppo.Batch(t(chosen), t(mask), ppo.masked(t(old), t(mask)), t(before), t(returns), t(advantages))
+    loss, found = ppo.loss_of(t(new), t(values), batch, torch.arange(n), weight, chosen_settings)
+    np.testing.assert_allclose(found, parts, rtol=1e-9, atol=1e-12)
+    assert loss.item() == pytest.approx(parts[0] + weight * parts[2] + parts[1])
+
+
+def test_what_is_forbidden_is_never_drawn_and_gives_no_gradient() -> None:
+    logits = torch.tensor([[100.0, 0.0, 1.0]], requires_grad=True)
+    log = torch.log_softmax(ppo.masked(logits, torch.tensor([[False, True, True]])), 1)
+    assert log.exp()[0, 0] == 0
+    log[0, 1].backward()
+    assert logits.grad is not None
+    assert logits.grad[0, 0] == 0
+    assert logits.grad.isfinite().all()
+
+
+def test_the_weight_of_the_kl_penalty_follows_the_target() -> None:
+    assert ppo.next_kl_weight(0.2, 0.021, 0.01) == pytest.approx(0.3)
+    assert ppo.next_kl_weight(0.2, 0.02, 0.01) == 0.2
+    assert ppo.next_kl_weight(0.2, 0.005, 0.01) == 0.2
+    assert ppo.next_kl_weight(0.2, 0.004, 0.01) == 0.1
+
+
+def test_advantages_are_standardised() -> None:
+    found = ppo.standardised(torch.tensor([1.0, 2.0, 6.0]))
+    assert found.mean() == pytest.approx(0, abs=1e-6)
+    assert found.std(correction=0) == pytest.approx(1)
+    assert ppo.standardised(torch.tensor([3.0, 3.0])).tolist() == [0, 0]

@@ -1,0 +1,220 @@
+"""padrl: the kernels against plain Python, what it remembers, weights and their mistakes, and training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.learned.padrl.agent import PADRL, joined
+from agents.learned.padrl.forecast import AHEAD, sequence
+from agents.learned.padrl.network import (
+    ASKED,
+    CELLS,
+    FORECAST,
+    HIDDEN,
+    MEMORY,
+    SHAPES,
+    begin_diary,
+    diary_of,
+    padrl,
+    padrl_sampled,
+    rows_of,
+)
+from agents.learned.tensors import Tensors, write
+from fabric.ledger import Ledger
+from fabric.numa_episodes import CompiledSimulation, Replay
+from scenarios.load import scenario_from
+from scenarios.training import train
+from simcore.engine import Simulation, play
+from simcore.errors import UserError
+from simcore.rng import stream
+from simcore.rules import Overflow
+from simcore.vocabulary import Compiled, Floats, Ints
+from tests.support.learning import busy, going_on, in_use, shipped, trained
+
+pytest.importorskip("safetensors")
+
+
+def tensors_of(seed: int) -> Tensors:
+    rng = np.random.default_rng(seed)
+    return {name: rng.normal(size=shape) for name, shape in SHAPES.items()}
+
+
+class Slow:
+    """The networks as docs/numa-learning.md says them."""
+
+    def __init__(self, tensors: Tensors) -> None:
+        self.of = tensors
+        self.hidden, self.cell = np.zeros(CELLS), np.zeros(CELLS)
+
+    def forecast(self, seen: Floats) -> Floats:
+        of = self.of
+        gates = of["lstm.weight_ih"] @ seen + of["lstm.weight_hh"] @ self.hidden + of["lstm.bias"]
+        enter, keep, new, out = gates.reshape(4, CELLS)
+        self.cell = self.cell / (1 + np.exp(-keep)) + np.tanh(new) / (1 + np.exp(-enter))
+        self.hidden = np.tanh(self.cell) / (1 + np.exp(-out))
+        said: Floats = of["forecast.weight"] @ self.hidden + of["forecast.bias"]
+        return said
+
+    def scores(self, free: Ints, capacity: Ints, demand: tuple[int, int], spread: bool) -> dict[int, float]:
+        """By code, of every place that fits."""
+        of, found = self.of, {}
+        seen = np.array([*np.sqrt(np.array(demand) / capacity[0, 0]), spread])
+        total = free.sum(axis=(0, 1)) / capacity.sum(axis=(0, 1))
+        shared = of["shared.weight"] @ np.concatenate([seen, total, self.forecast(seen)]) + of["shared.bias"]
+        for server in range(len(free)):
+            for node in range(1 if spread else 2):
+                left = free[server].copy()
+                for r, amount in enumerate(demand):
+                    left[node, r] -= amount - amount // 2 if spread else amount
+                    left[1 - node, r] -= amount // 2 if spread else 0
+                if (left >= 0).all():
+                    shares = [now[n] / capacity[server, n] for now in (free[server], left) for n in (node, 1 - node)]
+                    hidden = np.maximum(shared + of["place.weight"] @ np.concatenate(shares), 0)
+                    found[server * 2 + node] = float(of["score.weight"] @ hidden)
+        return found
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=100, deadline=None)
+def test_it_is_the_place_with_the_highest_score(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    capacity = np.tile(np.array([40, 90]), (4, 2, 1)) + rng.integers(0, 2, (4, 1, 1)) * 10
+    tensors = tensors_of(seed)
+    slow, memory = Slow(tensors), np.zeros(MEMORY)
+    for _ in range(3):
+        free = rng.integers(0, capacity + 1)
+        asked = int(rng.integers(1, 30)), int(rng.integers(1, 30))
+        spread = bool(rng.integers(2))
+        code = padrl(free, capacity, asked, spread, joined(tensors), memory)
+        possible = slow.scores(free, capacity, asked, spread)
+        if not possible:
+            assert code == -1
+        else:
+            assert possible[code] >= max(possible.values()) - 1e-9
+    np.testing.assert_allclose(memory[: 2 * CELLS], np.concatenate([slow.hidden, slow.cell]), atol=1e-12)
+
+
+def test_of_equal_places_it_is_the_first() -> None:
+    free = np.full((3, 2, 2), 40)
+    assert (
+        padrl(free, free.copy(), (2, 2), False, joined({n: np.zeros(s) for n, s in SHAPES.items()}), np.zeros(MEMORY))
+        == 0
+    )
+
+
+def test_the_diary_says_what_was_chosen_and_from_what() -> None:
+    workload, cluster = busy(300)
+    simulation = CompiledSimulation(workload, Ledger(cluster), Overflow("stop"))
+    replay, tensors = Replay(simulation), tensors_of(3)
+    diary = diary_of(replay.requests, len(cluster.capacity))
+    chosen = []
+    for _ in range(2):
+        begin_diary(diary, len(cluster.capacity), np.random.default_rng(1))
+        placed = replay.placed(Compiled(padrl_sampled, (joined(tensors), np.zeros(MEMORY), diary)))
+        actions, shared, mask, places = rows_of(diary, len(cluster.capacity))
+        chosen.append(actions)
+        assert len(actions) == placed > 10
+    np.testing.assert_array_equal(chosen[0], chosen[1])
+    assert mask[np.arange(len(actions)), actions].all()
+    capacity = cluster.capacity
+    np.testing.assert_array_equal(shared[0, ASKED : ASKED + 2], 1.0)  # an empty cluster
+    first = workload.demand[0] / capacity[0, 0]
+    np.testing.assert_allclose(shared[0, :2] ** 2, first)
+    if not workload.demand[0, 1] > 10:
+        np.testing.assert_allclose(places[0, 0, 4:6], 1 - first)
+    assert len(np.unique(actions)) > 3, "it is drawn"
+
+
+def test_the_forecast_is_about_the_next_requests_only() -> None:
+    workload, cluster = busy(AHEAD + 5)
+    seen, wanted = sequence(workload, cluster)
+    assert seen.shape == (5, ASKED)
+    assert wanted.shape == (5, FORECAST)
+    after = workload.demand[3 : 3 + AHEAD] / 40
+    np.testing.assert_allclose(wanted[2, :2], after.mean(axis=0))
+    np.testing.assert_allclose(wanted[2, 2], (after[:, 1] > 0.25).mean())
+    np.testing.assert_allclose(wanted[2, 3:], [(after[:, 0] >= large).mean() for large in (0.2, 0.4, 0.8)])
+
+
+def notes(**changed: Any) -> dict[str, Any]:
+    sizes = [CELLS, FORECAST, HIDDEN]
+    return {"agent": "padrl", "resources": ["cpu", "mem"], "nodes": 2, "sizes": sizes} | changed
+
+
+def test_compiled_and_step_by_step_it_is_the_same(tmp_path: Path) -> None:
+    """Also the second time: it forgets what it saw in another run."""
+    workload, cluster = busy(400)
+    write(tmp_path / "mine.safetensors", tensors_of(2), notes())
+    agent = PADRL(path=str(tmp_path / "mine.safetensors"))
+    for _ in range(2):
+        engine = Simulation(workload, Ledger(cluster))
+        agent.start(engine.view, stream(0, "agent"))
+        play(engine, agent)
+        compiled = CompiledSimulation(workload, Ledger(cluster))
+        agent.start(compiled.view, stream(0, "agent"))
+        compiled.go(agent.compiled)
+        np.testing.assert_array_equal(engine.record.server, compiled.record.server)
+        np.testing.assert_array_equal(engine.record.node, compiled.record.node)
+    assert (engine.record.outcome == 2).any()
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"resources": ["cpu", "gpu"]}, "trained with resources cpu, gpu, not with cpu, mem"),
+        ({"agent": "nara"}, "these are weights of nara, not of padrl"),
+        ({"sizes": [8, 6, 32]}, "trained with sizes "),
+        ({}, "not the weights of this network"),
+    ],
+)
+def test_weights_of_something_else_are_refused(changed: dict[str, Any], said: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.safetensors"
+    write(file, tensors_of(0) if changed else {"weights": np.zeros(3)}, notes(**changed))
+    with pytest.raises(UserError, match=said):
+        PADRL(path=str(file)).start(Ledger(busy(1)[1]).view, stream(0, "agent"))
+
+
+def test_other_servers_are_refused() -> None:
+    with pytest.raises(UserError, match="padrl is for servers of two NUMA nodes"):
+        PADRL().start(Ledger(busy(1, ("cpu",), 2)[1]).view, stream(0, "agent"))
+
+
+LITTLE: dict[str, Any] = {
+    "lessons": 2,
+    "sequences": 2,
+    "episodes": 2,
+    "plays": 2,
+    "decisions": 64,
+    "minibatch": 32,
+    "pool": 40,
+    "warm": [0.0, 0.2],
+}
+
+
+def test_training_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
+    log = going_on(trained({"padrl": LITTLE}), tmp_path, rows=4)
+    assert log.filter(step=3)["kl"].is_finite().all(), "the third iteration, after which it is interrupted, is of PPO"
+    in_use("padrl", tmp_path)
+
+
+def test_losses_that_are_no_numbers_end_it(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    with pytest.raises(UserError, match="went astray"):
+        train(scenario_from(trained({"padrl": LITTLE | {"learning": 1e300}})), tmp_path / "out")
+
+
+def test_too_few_requests_to_forecast(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    short = trained({"padrl": LITTLE}, episodes={"workload.requests": AHEAD})
+    with pytest.raises(UserError, match="nothing to forecast"):
+        train(scenario_from(short), tmp_path / "out")
+
+
+def test_the_shipped_weights_on_any_number_of_machines(tmp_path: Path) -> None:
+    shipped("padrl", tmp_path)

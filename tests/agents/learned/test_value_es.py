@@ -1,0 +1,163 @@
+"""value-es: the rule against plain Python, weights and their mistakes, and training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.learned.tensors import write
+from agents.learned.value_es.agent import ValueES
+from agents.learned.value_es.value import HIDDEN, KNOWN, SIZE, TERMS, value_es
+from fabric.ledger import Ledger
+from fabric.numa_episodes import CompiledSimulation, Replay
+from scenarios.load import scenario_from
+from scenarios.training import train
+from simcore.engine import Simulation, play
+from simcore.errors import UserError
+from simcore.rng import stream
+from simcore.rules import Overflow
+from simcore.vocabulary import Compiled, Floats, Ints, View
+from tests.support.learning import busy, going_on, in_use, shipped, trained
+
+pytest.importorskip("safetensors")
+
+
+def worth_of(nodes: list[list[float]], weights: Floats) -> float:
+    """The value, as docs/numa-learning.md says it."""
+    (a, am), (b, bm) = sorted(nodes)
+    terms = [((a + b) / 2) ** 2, min(a, b, am, bm), a * a + b * b]
+    for cpu, mem in ((0.8, 0.71), (0.4, 0.355), (0.2, 0.177)):
+        terms.append(float(min(a, b) >= cpu and min(am, bm) >= mem))
+    network = weights[TERMS:].reshape(6, HIDDEN)
+    hidden = np.maximum(np.array([a, am, b, bm]) @ network[:4] + network[4], 0)
+    return float(np.dot(terms, weights[:TERMS]) + hidden @ network[5])
+
+
+def gains(free: Ints, capacity: Ints, demand: tuple[int, int], spread: bool, weights: Floats) -> dict[int, float]:
+    """By code, the gain of every place that fits."""
+    found = {}
+    for server in range(len(free)):
+        for node in range(1 if spread else 2):
+            left = free[server].copy()
+            for r in range(2):
+                if spread:
+                    left[0, r] -= demand[r] - demand[r] // 2
+                    left[1, r] -= demand[r] // 2
+                else:
+                    left[node, r] -= demand[r]
+            if (left >= 0).all():
+                before, after = (worth_of((now / capacity[server]).tolist(), weights) for now in (free[server], left))
+                found[server * 2 + node] = after - before
+    return found
+
+
+@given(st.integers(0, 2**32), st.booleans(), st.booleans())
+@settings(max_examples=150)
+def test_it_is_where_the_machine_keeps_most_worth(seed: int, spread: bool, network: bool) -> None:
+    rng = np.random.default_rng(seed)
+    capacity = np.tile(np.array([40, 90]), (4, 2, 1)) + rng.integers(0, 2, (4, 1, 1)) * 10
+    free = rng.integers(0, capacity + 1)
+    demand = int(rng.integers(1, 30)), int(rng.integers(1, 30))
+    weights = rng.normal(size=SIZE)
+    if not network:
+        weights[:] = 0
+        weights[:TERMS] = KNOWN
+    code = value_es(free, capacity, demand, spread, weights)
+    possible = gains(free, capacity, demand, spread, weights)
+    if not possible:
+        assert code == -1
+    else:
+        assert possible[code] >= max(possible.values()) - 1e-9
+
+
+def test_of_equal_places_it_is_the_first() -> None:
+    free = np.full((3, 2, 2), 40)
+    assert value_es(free, free.copy(), (2, 2), False, np.zeros(SIZE)) == 0
+
+
+def test_a_replay_is_the_run_again_and_again() -> None:
+    workload, cluster = busy(600)
+    rules = [Compiled(value_es, (np.random.default_rng(seed).normal(size=SIZE),)) for seed in (1, 2)]
+    for mode in ("drop", "stop"):
+        expected = []
+        for rule in rules:
+            simulation = CompiledSimulation(workload, Ledger(cluster), Overflow(mode))
+            simulation.go(rules[0], 20)
+            before = int((simulation.record.outcome == 1).sum())
+            simulation.go(rule)
+            expected.append(int((simulation.record.outcome == 1).sum()) - before)
+        simulation = CompiledSimulation(workload, Ledger(cluster), Overflow(mode))
+        simulation.go(rules[0], 20)
+        replay = Replay(simulation)
+        assert [replay.placed(rules[i]) for i in (0, 1, 1, 0)] == [expected[i] for i in (0, 1, 1, 0)]
+        assert expected[0] != expected[1]
+
+
+def test_compiled_and_step_by_step_it_is_the_same() -> None:
+    workload, cluster = busy(400)
+    engine = Simulation(workload, Ledger(cluster))
+    agent = ValueES("terms")
+    agent.start(engine.view, stream(0, "agent"))
+    play(engine, agent)
+    compiled = CompiledSimulation(workload, Ledger(cluster))
+    compiled.go(agent.compiled)
+    np.testing.assert_array_equal(engine.record.server, compiled.record.server)
+    np.testing.assert_array_equal(engine.record.node, compiled.record.node)
+    assert (engine.record.outcome == 2).any()
+
+
+def notes(**changed: Any) -> dict[str, Any]:
+    return {"agent": "value-es", "resources": ["cpu", "mem"], "nodes": 2, "hidden": HIDDEN} | changed
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"resources": ["cpu", "gpu"]}, "trained with resources cpu, gpu, not with cpu, mem"),
+        ({"agent": "nara"}, "these are weights of nara, not of value-es"),
+        ({"hidden": 4}, "trained with hidden "),
+        ({}, "not the weights of this network"),
+    ],
+)
+def test_weights_of_something_else_are_refused(changed: dict[str, Any], said: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.safetensors"
+    write(file, {"weights": np.zeros(SIZE if changed else 7)}, notes(**changed))
+    view: View = Ledger(busy(1)[1]).view
+    with pytest.raises(UserError, match=said):
+        ValueES(path=str(file)).start(view, stream(0, "agent"))
+
+
+@pytest.mark.parametrize(("names", "nodes"), [(("cpu", "mem"), 1), (("cpu",), 2), (("cpu", "mem", "disk"), 2)])
+def test_other_servers_are_refused(names: tuple[str, ...], nodes: int) -> None:
+    view = Ledger(busy(1, names, nodes)[1]).view
+    with pytest.raises(UserError, match="servers of two NUMA nodes"):
+        ValueES("terms").start(view, stream(0, "agent"))
+
+
+def test_unknown_weights() -> None:
+    with pytest.raises(UserError, match="no weights of that name"):
+        ValueES("huawei-11")
+
+
+LITTLE = {"value-es": {"pairs": 2, "episodes": 2, "warm": [0.0, 0.2]}}
+
+
+def test_training_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
+    going_on(trained(LITTLE), tmp_path)
+    in_use("value-es", tmp_path)
+
+
+@pytest.mark.parametrize("changed", [{"overflow": "wait"}, {"pacing": {"step": "1 s"}}])
+def test_what_it_does_not_learn_with(changed: dict[str, Any], tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    with pytest.raises(UserError, match="does not learn with it"):
+        train(scenario_from(trained(LITTLE) | changed), tmp_path / "out")
+
+
+def test_the_shipped_weights_on_any_number_of_machines(tmp_path: Path) -> None:
+    shipped("value-es", tmp_path)

@@ -1,0 +1,225 @@
+"""The Gymnasium environment: the contract, and that it is the engine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.env import FabricEnv, FabricVector
+from agents.observation import edge_index
+from binwright.environments import fabric, fabric_vector
+from fabric.episodes import Episodes
+from fabric.graph import Graph, build
+from fabric.network import NetworkView
+from scenarios.build import build_ledger, build_pacing, build_workload
+from scenarios.load import load_scenario
+from scenarios.worlds import build_world
+from simcore.engine import Simulation, play
+from simcore.errors import ScenarioError, UserError
+from simcore.vocabulary import Request
+from tests.fabric.test_episodes import Recorder
+
+SHORT = ("workload.requests=12",)
+
+
+def test_it_keeps_gymnasiums_contract() -> None:
+    numa = ("workload={demand: uniform, requests: 6, holding: 4}", "pacing={step: 1 s}", "cluster.failures=null")
+    for scenario, overrides, mask in (("nara/table1", SHORT, "any"), ("nara/numa-fabric", numa, "feasible")):
+        env = gymnasium.make("binwright/Fabric-v0", scenario=scenario, overrides=overrides, mask=mask)
+        check_env(env.unwrapped)
+
+
+def test_it_is_made_by_name() -> None:
+    env = gymnasium.make("binwright/Fabric-v0", scenario="nara/table1", overrides=SHORT)
+    assert isinstance(env.unwrapped, FabricEnv)
+    many = gymnasium.make_vec("binwright/Fabric-v0", 3, scenario="nara/table1", overrides=SHORT)
+    assert isinstance(many, FabricVector)
+    assert many.num_envs == 3
+    observation, _ = many.reset(seed=0)
+    assert many.observation_space.contains(observation)
+
+
+def test_the_name_needs_no_other_import() -> None:
+    code = (
+        "import gymnasium\n"
+        "env = gymnasium.make('binwright.environments:binwright/Fabric-v0', scenario='nara/table1')\n"
+        "env.reset(seed=1)"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_a_random_rollout_is_the_engines() -> None:
+    scenario = load_scenario("nara/table1", ["workload.requests=60"])
+    simulation = Simulation(build_workload(scenario, 4), build_ledger(scenario), pacing=build_pacing(scenario))
+    recorder = Recorder(np.random.default_rng(0), False)
+    play(simulation, recorder)
+    env = FabricEnv(build_world(scenario))
+    observation, info = env.reset(seed=4)
+    over, total, counts = False, 0.0, np.zeros(2)
+    rng = np.random.default_rng(0)
+    for choice in recorder.choices:
+        assert not over
+        assert observation["mask"].astype(bool).tolist() == choice.mask
+        server = rng.choice(np.flatnonzero(observation["mask"]))
+        assert server == choice.server
+        observation, reward, over, truncated, info = env.step(server)
+        assert not truncated
+        total += reward
+        counts += info["placed"], info["rejected"]
+    assert over
+    placed = int((simulation.record.outcome == 1).sum())
+    assert counts.tolist() == [placed, 60 - placed]
+    assert total == 10 * placed - 10 * (60 - placed)
+
+
+def enough(free: float, wanted: float) -> float:
+    return 1.0 if wanted == 0 else 1 / (1 + np.exp(1 - free / wanted))
+
+
+def reference(view: NetworkView, request: Request, need: list[int], chosen: list[int]) -> dict[str, Any]:
+    """An observation, vertex by vertex."""
+    topology = view.topology
+    nodes = []
+    for vertex in range(topology.switches + topology.servers):
+        server = vertex - topology.switches
+        if server < 0:
+            nodes.append([0.0] * (len(need) + 1))
+        else:
+            there = view.free[server].sum(axis=0).tolist()
+            nodes.append([enough(f, n) for f, n in zip(there, need, strict=True)] + [float(server in chosen)])
+    alone = [(int(topology.rack_of[s]), topology.switches + s) for s in np.flatnonzero(topology.server_link < 0)]
+    links = [enough(free, request.bandwidth) for free in view.link_free.tolist()] + [1.0] * len(alone)
+    used = 1 - view.free.sum(axis=(0, 1)) / view.capacity.sum(axis=(0, 1))
+    held = 1.0 if request.duration == np.inf else request.duration / (request.duration + 32)
+    ends = [*map(tuple, topology.link_ends.tolist()), *alone]
+    return {"nodes": nodes, "links": links, "cluster": [*used, held], "edges": ends}
+
+
+@given(seed=st.integers(0, 1000), steps=st.integers(0, 60))
+@settings(max_examples=25, deadline=None)
+def test_what_is_observed(seed: int, steps: int) -> None:
+    env = fabric("nara/table1", ("workload.requests=40",), mask="feasible")
+    observation, _ = env.reset(seed=seed)
+    rng, over = np.random.default_rng(seed), False
+    episodes = env._face.episodes
+    assert isinstance(episodes, Episodes)
+    for _ in range(steps):
+        observation, _, over, _, _ = env.step(rng.choice(np.flatnonzero(observation["mask"])))
+        if over:
+            break
+    assert env.observation_space.contains(observation)
+    if over:
+        assert not observation["mask"].any()
+        return
+    state, room, row = episodes.state, episodes.filling, int(episodes.state.at[0, 0])
+    chosen = room.servers[0, : room.counts[0, 0]].tolist()
+    demand, bandwidth = tuple(state.demand[0, row].tolist()), int(state.bandwidth[0, row])
+    request = Request(row, 0.0, float(state.duration[0, row]), demand, False, bandwidth)
+    view = episodes.view
+    view.free, view.link_free = state.free[0], state.link_free[0]
+    expected = reference(view, request, room.need[0].tolist(), chosen)
+    np.testing.assert_allclose(observation["nodes"], expected["nodes"], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(observation["links"][:, 0], expected["links"], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(observation["cluster"], expected["cluster"], rtol=1e-6, atol=1e-6)
+    assert observation["edges"].T.tolist() == [list(ends) for ends in expected["edges"]]
+    assert np.flatnonzero(observation["chosen"]).tolist() == sorted(chosen)
+
+
+def test_a_server_of_several_links_has_an_edge_to_its_rack() -> None:
+    graph = Graph(Path("two"))
+    for server, homes in {"a": "p", "b": "pq"}.items():
+        graph.server(server)
+        for home in homes:
+            graph.link(server, home, 1, 0)
+    graph.link("p", "q", 1, 0)
+    topology = build(graph, "two")
+    ends = edge_index(topology)
+    assert len(ends) == topology.links + 1
+    assert ends[-1].tolist() == [topology.rack_of[1], topology.switches + 1]
+    seen = {vertex for pair in ends.tolist() for vertex in pair}
+    assert seen == set(range(topology.switches + topology.servers))
+
+
+def test_many_are_as_one() -> None:
+    many = fabric_vector("nara/table1", SHORT, 3)
+    alone = [fabric("nara/table1", SHORT) for _ in range(3)]
+    observation, _ = many.reset(seed=[5, 9, 2])
+    firsts = [env.reset(seed=seed)[0] for env, seed in zip(alone, (5, 9, 2), strict=True)]
+    rng = np.random.default_rng(0)
+    over = [False] * 3
+    while not all(over):
+        for name, array in observation.items():
+            for i in range(3):
+                if not over[i]:
+                    assert np.array_equal(array[i], firsts[i][name])
+        actions = np.array([rng.choice(np.flatnonzero(mask)) if mask.any() else 0 for mask in observation["mask"]])
+        observation, rewards, ended, _, info = many.step(actions)
+        for i in range(3):
+            if not over[i]:
+                firsts[i], reward, over[i], _, counts = alone[i].step(actions[i])
+                assert (rewards[i], bool(ended[i])) == (reward, over[i])
+                assert (info["placed"][i], info["rejected"][i]) == (counts["placed"], counts["rejected"])
+
+
+def test_one_that_is_over_begins_anew_in_the_next_step() -> None:
+    many = fabric_vector("nara/table1", ("workload.requests=1",), 2)
+    observation, _ = many.reset(seed=3)
+    rewards, ended = np.zeros(2), np.zeros(2, bool)
+    for _ in range(40):
+        observation, rewards, ended, _, _ = many.step(observation["mask"].argmax(axis=1))
+        if ended.any():
+            break
+    again = np.flatnonzero(ended)
+    assert not observation["mask"][again].any()
+    observation, rewards, ended, _, _ = many.step(observation["mask"].argmax(axis=1))
+    assert rewards[again].tolist() == [0.0] * len(again)
+    assert observation["mask"][again].any()
+    assert not ended[again].any()
+
+
+def test_rewards_are_options() -> None:
+    env = fabric("nara/table1", SHORT, rewards={"placed": 1.0, "choice": -0.25})
+    observation, _ = env.reset(seed=0)
+    found = set()
+    over = False
+    while not over:
+        observation, reward, over, _, _ = env.step(np.int64(observation["mask"].argmax()))
+        found.add(reward)
+    assert found <= {-0.25, 0.75, -10.25}
+    assert -0.25 in found
+
+
+def test_stepping_before_a_reset_and_after_the_end_is_refused() -> None:
+    env = fabric("nara/table1", SHORT)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(np.int64(0))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "options", "match"),
+    [
+        ((), {"mask": "none"}, "no such mask"),
+        ((), {"rewards": {"win": 1.0}}, "no such reward"),
+        (("overflow=wait",), {}, "must be dropped"),
+        (("cluster.failures={mtbf: 1 d, mttr: 1 h}",), {}, "nothing is learned with it"),
+    ],
+)
+def test_mistakes_are_explained(overrides: tuple[str, ...], options: dict[str, Any], match: str) -> None:
+    with pytest.raises(UserError, match=match):
+        fabric("nara/table1", overrides, **options)
+
+
+def test_a_cluster_without_a_network_is_refused() -> None:
+    with pytest.raises(UserError, match="this cluster has none"):
+        fabric("quickstart", ("overflow=drop",))
+    with pytest.raises(ScenarioError, match="no such file"):
+        fabric("nara/table0")

@@ -1,0 +1,91 @@
+"""What agents that count on the ends of jobs see of failures."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.heuristics.first_fit import FirstFit
+from agents.heuristics.two_stage import TwoStage
+from agents.running import Job, Running
+from agents.solver.agent import Solver
+from agents.solver.jobs import Jobs
+from simcore.engine import play
+from simcore.vocabulary import Placement, Request, View
+from tests.agents.heuristics.test_line import decided
+from tests.agents.solver.test_agent import started
+from tests.reference.engine import Case, Demand
+from tests.simcore.test_engine import WatchedLedger, simulate
+
+
+class Looking(FirstFit):
+    """First-fit that holds what it sees to what the ledger holds."""
+
+    def __init__(self, ledger: WatchedLedger) -> None:
+        self.ledger, self.running = ledger, Running()
+        self.jobs: dict[int, Job] = {}
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        """All that runs is seen; nothing else is, unless a server is down, which may look like a full one."""
+        seen = Counter(self.running.look(view))
+        there = Counter(job for row in self.ledger._held if (job := self.jobs[row]).end > view.now)
+        assert not there - seen
+        assert {job.server for job in seen - there} <= self.ledger._down
+        placement = super().decide(view, request)
+        if placement is not None:
+            server = placement.shares[0][0]
+            self.running.start(request, server, view.now)
+            self.jobs[request.index] = Job(view.now + request.duration, server, request.demand)
+        return placement
+
+
+asked = st.lists(
+    st.tuples(st.integers(0, 9).map(float), st.sampled_from([0.0, 1.0, 3.0, 8.0]), st.integers(1, 3)), max_size=16
+)
+failures = st.lists(
+    st.tuples(st.integers(0, 12).map(float), st.integers(0, 2), st.sampled_from([0.0, 1.0, 3.0, 20.0])), max_size=5
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(asked, failures, st.booleans(), st.sampled_from([0, 4]), st.integers(0, 2))
+def test_what_runs_is_seen(
+    jobs: list[tuple[float, float, int]],
+    failures: list[tuple[float, int, float]],
+    requeue: bool,
+    together: int,
+    added: int,
+) -> None:
+    requests: list[tuple[float, float, Demand]] = [(at, length, (need,)) for at, length, need in sorted(jobs)]
+    growth = [(4.0, added)] if added else []
+    servers = [[[3]], [[3]]]
+    todo = Case(servers, [[3]], (99,), requests, "wait", 1, 0, "stop", growth, failures, requeue, together)
+    simulation = simulate(todo)
+    ledger = simulation.ledger
+    assert isinstance(ledger, WatchedLedger)
+    agent = Looking(ledger)
+    agent.start(simulation.view, np.random.default_rng(0))
+    play(simulation, agent)
+
+
+LOST: list[tuple[float, float, Demand]] = [(0, 10, (1,)), (3, 20, (2,)), (4, 5, (2,)), (5, 9, (1,))]
+"""The first is interrupted by a failure from 1 to 2."""
+
+
+def test_who_was_interrupted_gives_nothing_back_later() -> None:
+    """The third has its turn at 23 and not at 10, so that the fourth need not wait for it."""
+    todo = Case([[[3]]], [[3]], (99,), LOST, "wait", failures=[(1.0, 0, 1.0)], together=9)
+    assert decided(todo, TwoStage()) == [0, 3, 23, 5]
+
+
+def test_a_plan_counts_on_what_runs_only() -> None:
+    todo = Case([[[3]]], [[3]], (99,), LOST[:2], "wait", failures=[(1.0, 0, 1.0)], together=9)
+    simulation = simulate(todo)
+    agent = started(simulation.view, slot=1, slots=24)
+    assert isinstance(agent, Solver)
+    play(simulation, agent)
+    assert isinstance(agent._model, Jobs)
+    assert agent._model._free(simulation.view)[0, :, 0].tolist() == [1] * 20 + [3] * 4

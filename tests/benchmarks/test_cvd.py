@@ -1,0 +1,160 @@
+"""The tables of docs/cvd.md, from made-up runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from agents.heuristics.internal import internal
+from benchmarks.cvd import (
+    BEST,
+    BOUND,
+    WARM,
+    lengths,
+    log_ratio,
+    main,
+    markdown,
+    others,
+    percent,
+    ratio,
+    replayed,
+    table_of,
+)
+from fabric.numa_episodes import CompiledSimulation, Replay
+from scenarios.batch import Batch
+from scenarios.execute import warmed_up
+from scenarios.load import scenario_from
+from scenarios.plan import Run, plan
+from scenarios.schema import Scenario
+from simcore.vocabulary import Compiled
+from tests.support.learning import small
+
+
+def runs() -> pl.DataFrame:
+    """Two warm starts and three seeds of three agents; one run of the last seed failed."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for warm in (0.5, 0.0):
+        for agent in ("best-fit", "internal", "mine"):
+            for seed in (1, 0, 2):
+                failed = (warm, agent, seed) == (0.5, "mine", 2)
+                made = {"scheduled": int(rng.integers(900, 1100)), "scheduled_bound": 1200 + seed, "income": 3.0}
+                made |= {"allocation_cpu": 0.7, "allocation_cpu_end": 0.8 + rng.random() / 10}
+                known: dict[str, object] = {"agent": agent, "seed": seed, "warm_start.until": warm}
+                rows.append(known | {"status": "failed" if failed else "done"} | ({} if failed else made))
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def test_rows_are_agents_and_bounds_over_the_seeds_that_all_have() -> None:
+    frame = runs()
+    found = table_of(frame, "scheduled")
+    assert {agent: values.shape for agent, values in found.items()} == dict.fromkeys(found, (2, 2))
+    cell = frame.filter(agent="mine", seed=1).filter(pl.col("warm_start.until") == 0.5)["scheduled"][0]
+    assert found["mine"][1, 1] == cell
+    rows = lengths(frame)
+    assert rows[0][1:3] == ["warm start 0%", "warm start 50%"]
+    assert [row[0] for row in rows[1:]] == ["best-fit", "internal", "mine", BEST, BOUND]
+    assert {len(row) for row in rows} == {6}
+    assert rows[1][1] == f"{found['best-fit'][0].mean():,.0f}"
+    most = np.max(list(found.values()), axis=0)
+    assert rows[4][3].startswith(f"{100 * (most.sum() / found['best-fit'].sum() - 1):+.2f} ± ")
+    assert [row[0] for row in others(frame)[1:]] == ["best-fit", "internal", "mine"]
+    assert markdown(rows).splitlines()[1] == f"|{' --- |' * 6}"
+
+
+def test_intervals_are_those_of_paired_seeds() -> None:
+    rng = np.random.default_rng(1)
+    base = rng.uniform(500, 2000, 40)
+    assert ratio(base * 1.02, base) == pytest.approx((0.02, 0.0))
+    assert log_ratio(base[None] * 1.02, base[None]) == pytest.approx((np.log(1.02), 0.0))
+    found, half = ratio(base + rng.normal(0, 20, 40), base)
+    assert abs(found) < 2 * half < 0.03
+
+
+def test_intervals_of_few_seeds_are_wide_enough() -> None:
+    """Nineteen of twenty of 8 seeds hold what is true; with quantiles of the normal distribution it is 91 %."""
+    rng = np.random.default_rng(2)
+    base = rng.normal(1000, 10, (2000, 8))
+    off = [ratio(one + error, one) for one, error in zip(base, rng.normal(0, 20, base.shape), strict=True)]
+    assert np.mean([abs(found) <= half for found, half in off]) == pytest.approx(0.95, abs=0.015)
+
+
+def test_replays_are_the_runs(tmp_path: Path) -> None:
+    """Agents that remember or draw numbers included."""
+    pytest.importorskip("safetensors")
+    agents = ["best-fit", "internal", "random-top", "padrl", "value-es"]
+    warm = {"until": "10 %", "with": "best-fit"}
+    scenario = scenario_from(
+        small(agents=agents, replications=3, warm_start=warm, sweep={"product": {WARM: [0, 0.2, 0.4]}})
+    )
+    results = Batch(scenario, tmp_path / "out").run().runs
+    groups = [group(scenario, seed, point) for seed in range(3) for point in (0, 0.2, 0.4)]
+    rows = [row for some in groups for row in replayed(some, tmp_path)]
+    keys = ["agent", "seed", WARM]
+    wanted = results.select(*keys, "scheduled", "scheduled_bound").sort(keys)
+    assert pl.DataFrame(rows).select(wanted.columns).cast(wanted.schema).sort(keys).equals(wanted)
+    assert wanted["scheduled"].n_unique() > 5
+
+
+def test_knowing_what_comes_leads_as_far_and_sometimes_farther(tmp_path: Path) -> None:
+    scenario = scenario_from(small(agents=["first-fit", "worst-fit"], replications=6))
+    gained = 0
+    for run in plan(scenario):
+        rows = {row["agent"]: row["scheduled"] for row in replayed([run], tmp_path, run.agent.label)}
+        own, better = rows[run.agent.label], rows[f"{run.agent.label}, knowing what comes"]
+        assert better >= own
+        gained += better > own
+    assert gained
+
+
+def test_answers_one_by_one_are_a_run(tmp_path: Path) -> None:
+    """What is reached while knowing what comes is the length of a run with those answers."""
+    [run] = plan(scenario_from(small(agents=["internal"], replications=1)))
+    simulation = warmed_up(run, tmp_path, None, True)[0]
+    assert isinstance(simulation, CompiledSimulation)
+    replay, rule = Replay(simulation), Compiled(internal)
+    wanted, offer, answers = replay.placed(rule), replay.follow(rule, 0), 0
+    while offer is not None:
+        code = rule.scan(offer.free, replay.capacity, tuple(offer.demand.tolist()), offer.spread)
+        if answers % 7 == 0:
+            assert replay.tried([code], rule).tolist() == [wanted]
+        offer, answers = replay.answer(code), answers + 1
+    assert answers == wanted + 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (["nosuch"], "cvd/nosuch: there is no such file"),
+        (["protocol-10", "--agents", "best-fit,intenral"], "Did you mean 'internal'?"),
+        (["protocol-10", "--knowing", "nosuch"], "--knowing: cvd/protocol-10 has no such agent (got 'nosuch')"),
+        (["protocol-10", "--seeds", "0"], "--seeds: is too few"),
+        (["protocol-10", "--seeds", "1", "--jobs", "1", "--agents", "internal"], "this trace was not found"),
+    ],
+)
+def test_mistakes_are_answered_as_the_command_does(
+    asked: list[str],
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("BINWRIGHT_TRACES", str(tmp_path))
+    assert main([*asked, "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("binwright: ")
+    assert says in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_one_seed_has_no_interval() -> None:
+    base = np.array([1000.0])
+    assert percent(*ratio(base * 1.02, base)) == "+2.00 %"
+    assert "inf" not in markdown(others(runs().filter(seed=1)))
+
+
+def group(scenario: Scenario, seed: int, warm: float) -> list[Run]:
+    return [run for run in plan(scenario) if run.seed == seed and run.point[WARM] == warm]

@@ -1,0 +1,377 @@
+"""The service, over real HTTP with a real process: jobs, limits, and what hostile clients try."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+from agents.solver import examples, problem
+from agents.solver.verify import faults
+from tests.support.service import ENDLESS, SMALL, Server, gone, serving
+
+LIMITS = ("time=20", "spare=20", "memory=6e8", "check=2", "body=300000", "patience=1.5", "queue=250", "streams=4")
+TOKENS = ("first-token-0123456789", "second-token-0123456789")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("service")
+    with serving(folder / "data", "--workers", "2", *[part for one in LIMITS for part in ("--limit", one)]) as found:
+        found.warm()
+        yield found
+
+
+def test_every_example_is_solved(server: Server) -> None:
+    texts = examples()
+    names = {name: server.submit(text, time=15, attempts=500, seed=1) for name, text in texts.items()}
+    for name, job in names.items():
+        done = server.wait(job)
+        result = done["result"]
+        assert result, (name, done)
+        assert result["status"] in ("optimal", "solved"), (name, done)
+        assert result["placed"] == result["balls"]
+        again = problem(texts[name])
+        again = again.with_bins(result["bins"]) if result["searched"] else again
+        assert not faults(again, result["alloc"])
+        for family in result["resources"]:
+            assert len(family["used"]) == len(family["capacity"])
+        assert done["error"] is None
+        assert done["submitted"] <= done["started"] <= done["finished"]
+
+
+def test_text_with_options_in_the_query_is_the_same_submission(server: Server) -> None:
+    got = server.ask("POST", "/v1/problems?seed=41&time=2", SMALL)
+    assert got.status == 202
+    assert got.headers["location"] == f"/v1/problems/{got.json['id']}"
+    body = {"time": 2, "seed": 41, "text": SMALL, "params": {}}
+    again = server.ask("POST", "/v1/problems", body)
+    assert again.status == 200
+    assert again.json["id"] == got.json["id"]
+    assert server.wait(got.json["id"])["state"] == "done"
+    third = server.ask("POST", "/v1/problems", body)
+    assert (third.status, third.json["state"]) == (200, "done")
+    assert third.json["result"]["alloc"]
+    assert server.submit(SMALL, time=2, seed=42) != got.json["id"]
+
+
+def test_tables_and_parameters_take_the_place_of_the_texts(server: Server) -> None:
+    text = "PARAM n = 1 BALLS len(D) BINS n RESOURCES C[b in BINS] => 10\n"
+    text += "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end"
+    done = server.wait(server.submit(text, tables={"D": [5, 5, 2.5]}, params={"n": 2}))
+    assert done["result"]["bins"] == 2
+    assert sum(done["result"]["resources"][0]["used"]) == 12.5
+
+
+def test_check_says_where(server: Server) -> None:
+    good = server.ask("POST", "/v1/check", SMALL).json
+    assert (good["ok"], good["properties"]["balls"]) == (True, 4)
+    bad = server.ask("POST", "/v1/check", SMALL.replace("DEMAND[BALL, 1]", "nothing")).json
+    assert not bad["ok"]
+    assert bad["errors"][0]["message"] == "unknown name nothing"
+    assert (bad["errors"][0]["line"], bad["errors"][0]["column"]) == (8, 25)
+    name = server.submit("BALLS 1")
+    assert server.wait(name)["state"] == "refused"
+    assert server.submit("BALLS 1") == name
+
+
+def test_events_tell_progress_and_end_with_the_job(server: Server) -> None:
+    name = server.submit(ENDLESS, time=1.5)
+    got = server.ask("GET", f"/v1/problems/{name}/events")
+    assert got.headers["content-type"].startswith("text/event-stream")
+    events = [json.loads(line[6:]) for line in got.body.decode().splitlines() if line.startswith("data: ")]
+    assert events[-1]["state"] == "done"
+    assert events[-1]["result"]["status"] == "partial"
+    progress = [one["progress"] for one in events if one["progress"]]
+    assert progress
+    assert progress[-1]["checked"] > progress[0]["checked"]
+    assert all(one["units"] == 10 for one in progress)
+
+
+def searching(server: Server, name: str) -> None:
+    """Wait until the job tells its progress."""
+    until = monotonic() + 20
+    while not server.ask("GET", f"/v1/problems/{name}").json["progress"]:
+        assert monotonic() < until
+        sleep(0.02)
+
+
+def test_a_cancelled_job_gives_its_best(server: Server) -> None:
+    name = server.submit(ENDLESS, time=20)
+    searching(server, name)
+    assert server.ask("DELETE", f"/v1/problems/{name}").status == 200
+    done = server.wait(name, seconds=5)
+    assert done["state"] == "cancelled"
+    assert done["result"]["interrupted"]
+    assert done["result"]["placed"] >= 8
+    assert server.ask("DELETE", f"/v1/problems/{name}").json == done
+    assert server.submit(ENDLESS, time=20) != name  # it was no answer
+    server.ask("DELETE", f"/v1/problems/{server.submit(ENDLESS, time=20)}")
+
+
+def test_a_queued_job_is_cancelled_at_once(server: Server) -> None:
+    first = [server.submit(ENDLESS, time=20, seed=seed) for seed in range(2)]
+    for name in first:
+        server.wait(name, "running")
+    third = server.submit(ENDLESS, time=20, seed=2)
+    assert server.ask("DELETE", f"/v1/problems/{third}").json["state"] == "cancelled"
+    for name in first:
+        server.ask("DELETE", f"/v1/problems/{name}")
+        assert server.wait(name, seconds=5)["state"] == "cancelled"
+
+
+def test_a_job_that_dies_takes_nothing_with_it(server: Server) -> None:
+    other = server.submit(ENDLESS, time=3, seed=20)
+    searching(server, other)
+    before = set(server.family())
+    name = server.submit(ENDLESS, time=20, seed=21)
+    server.wait(name, "running")
+    until = monotonic() + 10
+    while not (new := set(server.family()) - before):
+        assert monotonic() < until
+    for pid in new:
+        os.kill(pid, signal.SIGKILL)
+    done = server.wait(name)
+    assert done["error"], done
+    assert (done["state"], done["error"]["message"]) == ("failed", "the worker process died")
+    assert server.wait(other)["state"] == "done"
+    server.ask("DELETE", f"/v1/problems/{server.submit(ENDLESS, time=20, seed=21)}")  # tried again
+
+
+def test_workers_go_on_when_the_process_that_forks_them_dies(server: Server) -> None:
+    name = server.submit(ENDLESS, time=20, seed=40)
+    searching(server, name)
+    for pid in server.family()[1:]:  # and with it all workers
+        if b"forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            os.kill(pid, signal.SIGKILL)
+    assert server.wait(name)["state"] == "failed"
+    server.warm_again()
+    assert server.wait(server.submit(SMALL, seed=41))["state"] == "done"
+
+
+def row(item: str, count: int) -> str:
+    return "[" + ",".join([item] * count) + "]"
+
+
+HEAD = "BALLS 4 BINS 2 RESOURCES C[b in BINS] => 9\n"
+BODY = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end"
+HOSTILE = {
+    "many steps": HEAD + "procedure UTILFN(BALL, BIN, ALLOC) for i in 1000 for j in 1000 UTIL.C[BIN] += 1 end end end",
+    "many steps in constants": HEAD + "PARAM x = sum(i in 1000: sum(j in 999: 1))" + BODY,
+    "a huge table": "TABLE T[i in 4000, j in 4000] = i" + HEAD + BODY,
+    "huge dimensions": "BALLS 4 BINS 2 RESOURCES C[a in 1000, b in 1000, c in 4] => 1\n"
+    + BODY.replace("[BIN]", "[0,0,0]"),
+    "many balls": "BALLS 300000 BINS 300000 RESOURCES C[b in BINS] => 9\n" + BODY,
+    "many members": "BALLS 99999 BINS 2 RESOURCES C[b in BINS] => 9 FRIENDS 0 .. 99999 FOES 0 .. 99999\n" + BODY,
+    "deep nesting": HEAD + "PARAM x = " + "(" * 20000 + "1" + ")" * 20000 + BODY,
+    "a long text": HEAD + "# " + "x" * 150_000 + "\n" + BODY,
+    "a long name": HEAD + "PARAM " + "x" * 90_000 + " = y" + BODY,
+    "a path": 'TABLE T FROM "/etc/passwd" ' + HEAD + BODY,
+    "a path upward": 'TABLE T FROM "../../../../etc/passwd.csv" ' + HEAD + BODY,
+    "a path beside": 'TABLE T FROM "jobs.csv" COLUMNS "id" ' + HEAD + BODY,
+    "letters": HEAD + "é\u202e\x00\U0001f600" + BODY,
+    "a large literal": "TABLE T = " + row("1", 40_000) + HEAD + BODY,
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_hostile_specifications_are_answered(server: Server, what: str) -> None:
+    began = monotonic()
+    got = server.ask("POST", "/v1/check", {"text": HOSTILE[what]})
+    assert got.status == 200, got
+    assert monotonic() - began < 2 + 5  # the limit, and a busy machine
+    for secret in (b"/tmp", b"/work", b"root:", b"Traceback", b".py"):
+        assert secret not in got.body.replace(what.encode(), b"")
+    name = server.submit(HOSTILE[what], time=0.5)
+    job = server.wait(name)
+    assert job["state"] in ("done", "refused", "failed")
+    assert b"Traceback" not in json.dumps(job).encode()
+    if "path" in what:
+        assert job["error"]["message"] == "there is no folder to find files in"
+    assert server.ask("POST", "/v1/check", SMALL).json["ok"]
+
+
+BODIES: list[tuple[bytes, str, int]] = [
+    (b"\xff\xfe\xc3(", "text/plain", 422),
+    (b"\xff\xfe\xc3(", "application/json", 422),
+    (b"[" * 200_000, "application/json", 422),
+    (b'{"text": "x", "tables": {"T": ' + b"[" * 90 + b"1" + b"]" * 90 + b"}}", "application/json", 422),
+    (b'{"text": "x", "tables": {"T": [' + b"9" * 100_000 + b"]}}", "application/json", 422),
+    (b'{"text": "x", "tables": {"T": [NaN]}}', "application/json", 422),
+    (b'{"text": "x", "tables": {"T": [1e999]}}', "application/json", 422),
+    (b'{"text": "x", "tables": {"T": ["1"]}}', "application/json", 422),
+    (b'{"text": "x", "tables": {"../T": [1]}}', "application/json", 422),
+    (b'{"text": "x", "tables": {"\\ud800": [1]}}', "application/json", 422),
+    (b'{"text": "\\ud800"}', "application/json", 422),
+    (b'{"text": "x", "time": "soon"}', "application/json", 422),
+    (b'{"text": "x", "time": 21}', "application/json", 422),
+    (b'{"text": "x", "time": -1}', "application/json", 422),
+    (b'{"text": "x", "seed": 1.5}', "application/json", 422),
+    (b'{"text": "x", "unknown": 1}', "application/json", 422),
+    (b'{"tables": {}}', "application/json", 422),
+    (b"", "application/json", 422),
+    (b"x" * 300_001, "text/plain", 413),
+]
+
+
+@pytest.mark.parametrize(("body", "kind", "status"), BODIES)
+def test_malformed_requests_are_refused(server: Server, body: bytes, kind: str, status: int) -> None:
+    got = server.ask("POST", "/v1/problems", body, Content_Type=kind)
+    assert got.status == status, got
+    assert got.json["error"]["message"]
+    assert len(got.body) < 1000
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/nothing", "/../jobs.sqlite", "/..%2f..%2fetc/passwd", "/v1/problems/", "/v1/problems/..%2f1",
+        "/v1/problems/1", "/v1/problems/%00", "/v1/problems/'%20or%201=1", "/page.py", "/docs", "/v1/problems/x/events",
+    ],
+)  # fmt: skip
+def test_there_is_nothing_elsewhere(server: Server, path: str) -> None:
+    got = server.ask("GET", path)
+    assert got.status == 404
+    assert got.json["error"]["message"] in ("not found", "no such job")
+    assert server.ask("PUT", "/v1/problems").status == 405
+
+
+def test_bodies_are_bounded_while_they_stream_in(server: Server) -> None:
+    with server.raw() as raw:
+        raw.sendall(b"POST /v1/check HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for _ in range(40):
+            raw.sendall(b"2710\r\n" + b"x" * 10_000 + b"\r\n")
+        assert raw.recv(100).startswith(b"HTTP/1.1 413")
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "])
+def test_who_is_slow_with_the_head_is_cut_off(server: Server, sent: bytes) -> None:
+    with server.raw() as raw:
+        raw.sendall(sent)
+        began = monotonic()
+        with suppress(ConnectionResetError):
+            assert raw.recv(1) == b""
+        assert monotonic() - began < 8
+
+
+def test_who_is_slow_with_the_body_is_refused(server: Server) -> None:
+    with server.raw() as raw:
+        raw.sendall(b"POST /v1/check HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\nBALLS")
+        assert raw.recv(100).startswith(b"HTTP/1.1 408")
+
+
+def test_nonsense_is_refused(server: Server) -> None:
+    for nonsense in (b"\x00\xff\r\n\r\n", b"X" * 100_000, b"GET /\xff HTTP/1.1\r\n\r\n"):
+        with server.raw() as raw:
+            raw.sendall(nonsense)
+            assert raw.recv(100).startswith(b"HTTP/1.1 400")
+    assert server.ask("GET", "/v1/examples").status == 200
+
+
+def test_other_sites_may_not_ask(server: Server) -> None:
+    assert server.ask("POST", "/v1/check", SMALL, Origin="https://example.org").status == 403
+    assert server.ask("POST", "/v1/check", SMALL, Origin="null").status == 403
+    assert server.ask("GET", "/v1/examples", Host="example.org").status == 421
+    assert server.ask("POST", "/v1/check", SMALL, Origin=server.url).status == 200
+
+
+def test_streams_are_bounded(server: Server) -> None:
+    name = server.submit(ENDLESS, time=20, seed=30)
+    path = f"GET /v1/problems/{name}/events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    open_ = [server.raw() for _ in range(4)]
+    for raw in open_:
+        raw.sendall(path)
+        assert raw.recv(100).startswith(b"HTTP/1.1 200")
+    got = server.ask("GET", f"/v1/problems/{name}/events")
+    assert got.status == 429
+    assert int(got.headers["retry-after"]) >= 1
+    for raw in open_:
+        raw.close()
+    server.ask("DELETE", f"/v1/problems/{name}")
+    assert server.wait(name)["state"] == "cancelled"
+
+
+def test_two_hundred_at_once_are_all_answered(server: Server) -> None:
+    with ThreadPoolExecutor(50) as pool:
+        names = list(pool.map(lambda seed: server.submit(SMALL, time=1, seed=1000 + seed), range(200)))
+    assert len(set(names)) == 200
+    for name in names:
+        assert server.wait(name)["result"]["status"] == "optimal"
+
+
+def test_what_is_accepted_survives_kill_9(tmp_path: Path) -> None:
+    with serving(tmp_path / "data", "--workers", "1") as server:
+        server.warm()
+        done = server.wait(server.submit(SMALL))
+        running = server.submit(ENDLESS, time=1)
+        waiting = [server.submit(SMALL, seed=seed) for seed in range(1, 4)]
+        server.wait(running, "running")
+        until = monotonic() + 10
+        while len(server.family()) < 5:  # itself, the two helpers of forking, a checker, the job
+            assert monotonic() < until
+            sleep(0.01)
+        family = server.family()
+        server.kill()
+        gone(family)
+        server.start()
+        assert server.ask("GET", f"/v1/problems/{done['id']}").json == done
+        assert server.submit(SMALL) == done["id"]
+        for name in waiting:
+            assert server.wait(name)["result"]["status"] == "optimal"
+        assert server.wait(running)["result"]["status"] == "partial"
+        last = server.submit(ENDLESS, time=5, seed=1)
+        server.wait(last, "running")
+        server.stop()
+        server.start()
+        assert server.wait(last)["state"] == "done"
+        command = [sys.executable, "-m", "binwright", "serve", "--port", "0", "--data", str(server.data)]
+        second = subprocess.run(command, check=False, capture_output=True, text=True)
+        assert (second.returncode, second.stdout) == (2, "")
+        assert "another server uses this folder" in second.stderr
+
+
+def test_without_a_token_there_is_nothing_but_401(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_text("\n".join(TOKENS))
+    limits = ("--limit", "burst=3", "--limit", "submissions=0.5", "--limit", "queue=2", "--limit", "time=30")
+    with serving(tmp_path / "data", "--workers", "1", "--token-file", str(file), *limits) as server:
+        for method, path in (("GET", "/"), ("GET", "/v1/openapi.json"), ("POST", "/v1/check"), ("GET", "/nothing")):
+            for given in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic !"}):
+                got = server.ask(method, path, **given)
+                assert got.status == 401
+                assert "www-authenticate" in got.headers
+        first, second = ({"Authorization": f"Bearer {token}"} for token in TOKENS)
+        basic = base64.b64encode(f"me:{TOKENS[0]}".encode()).decode()
+        assert server.ask("GET", "/", Authorization=f"Basic {basic}").status == 200
+
+        mine = server.ask("POST", "/v1/problems", ENDLESS, **first)
+        assert mine.status == 202
+        path = f"/v1/problems/{mine.json['id']}"
+        for method, other in (("GET", path), ("DELETE", path), ("GET", f"{path}/events")):
+            got = server.ask(method, other, **second)
+            assert (got.status, got.json["error"]["message"]) == (404, "no such job")
+        theirs = server.ask("POST", "/v1/problems", ENDLESS, **second)  # the same problem, a job of their own
+        assert theirs.status == 202
+        assert theirs.json["id"] != mine.json["id"]
+
+        full = server.ask("POST", "/v1/problems", SMALL, **second)
+        assert (full.status, full.json["error"]["message"]) == (429, "the queue is full")
+        assert int(full.headers["retry-after"]) >= 1
+        server.ask("POST", "/v1/problems", SMALL, **second)
+        fast = server.ask("POST", "/v1/problems", SMALL, **second)
+        assert (fast.status, fast.json["error"]["message"]) == (429, "too many submissions")
+        assert int(fast.headers["retry-after"]) >= 1
+        assert server.ask("POST", "/v1/problems", ENDLESS, **first).status == 200  # others go on
+        assert server.ask("DELETE", f"/v1/problems/{theirs.json['id']}", **second).status == 200
+        assert server.ask("DELETE", path, **first).status == 200
+        assert server.wait(mine.json["id"], headers=first)["state"] == "cancelled"

@@ -1,0 +1,243 @@
+"""The service's parts on their own, and its client."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from agents.solver import examples
+from binwright.cli import main
+from binwright.client import Client, Mistaken
+from binwright.service import gate
+from binwright.service.gate import Pace, read_tokens
+from binwright.service.jobs import TRIES, Full, Jobs
+from binwright.service.limits import Limits, changed
+from binwright.service.models import Submission
+from binwright.service.server import serve
+from simcore.errors import UserError
+from tests.support.service import ENDLESS, SMALL, Server, serving
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("client")
+    (folder / "tokens").write_text("a-token-of-the-client\n")
+    limits = ("--limit", "submissions=2", "--limit", "burst=6")
+    with serving(folder / "data", "--token-file", str(folder / "tokens"), *limits) as found:
+        yield found
+
+
+def token_file(server: Server) -> str:
+    return str(server.data.parent / "tokens")
+
+
+def test_the_client_solves_and_tells_progress(server: Server) -> None:
+    client = Client(server.url, "a-token-of-the-client")
+    text = "PARAM m = 1 BALLS len(D) BINS 2 RESOURCES C[b in BINS] => m\n"
+    text += "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end"
+    how: dict[str, Any] = {"tables": {"D": np.array([5.5, 5, 4.5])}, "params": {"m": 10}}
+    assert client.check(text, **how)["balls"] == 3
+    assert client.solve(text, **how)["status"] == "optimal"
+    told: list[int] = []
+    result = client.solve(ENDLESS, time=1.2, progress=lambda now: told.append(now["checked"]))
+    assert result["status"] == "partial"
+    assert told == sorted(told)
+    assert told
+    with pytest.raises(Mistaken, match="there is no BALLS"):
+        client.solve("BINS 1 RESOURCES C => 1 procedure UTILFN(BALL, BIN, ALLOC) end")
+
+
+def test_the_client_waits_when_it_asks_too_often(server: Server) -> None:
+    client = Client(server.url, "a-token-of-the-client")
+    jobs = [client.submit(SMALL, seed=seed) for seed in range(9)]  # more than the burst
+    assert len({job["id"] for job in jobs}) == 9
+    assert client.wait(jobs[0]["id"])["state"] == "done"
+    hasty = Client(server.url, "a-token-of-the-client", patience=0.1)
+    with pytest.raises(UserError, match="too many submissions"):
+        [hasty.submit(SMALL, seed=seed) for seed in range(9, 99)]
+
+
+def test_the_clients_user_errs(server: Server) -> None:
+    with pytest.raises(UserError, match="no request without a token"):
+        Client(server.url).check(SMALL)
+    with pytest.raises(UserError, match="no such job"):
+        Client(server.url, "a-token-of-the-client").look("x")
+    with pytest.raises(UserError, match=r"no answer: .*refused"):
+        Client("http://127.0.0.1:9", patience=0.2).check(SMALL)
+    with pytest.raises(UserError, match="is no address"):
+        Client("127.0.0.1:8000")
+
+
+def test_solve_by_a_server_prints_what_solve_prints(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = ["--server", server.url, "--token-file", token_file(server)]
+    (tmp_path / "vms.csv").write_text("cpu,mem\n0.3,4\n0.3,4\n0.4,8\n0.8,12\n")
+    file = tmp_path / "vms.alloc"
+    lines = SMALL.split("\n")
+    file.write_text("\n".join(['TABLE DEMAND FROM "vms.csv"' if line.startswith("TABLE") else line for line in lines]))
+    assert main(["solve", str(file), "--csv"]) == 0
+    here = capsys.readouterr().out
+    assert main(["solve", str(file), "--csv", *there]) == 0
+    assert capsys.readouterr().out == here
+    assert main(["solve", "path-length", "--json", "--set", "SERVERS=7", *there]) == 0
+    assert json.loads(capsys.readouterr().out)["bins"] == 7
+    assert main(["solve", "vm-placement", "--check", *there]) == 0
+    assert "4 balls, 2 bins" in capsys.readouterr().out
+    assert main(["solve", "vm-placement", *there]) == 0
+    assert "optimal: 4 of 4 balls in 2 bins" in capsys.readouterr().out
+    file.write_text(examples()["oktopus"].replace("SIZE[c]", "SIZES[c]"))
+    assert main(["solve", str(file)]) == 2
+    here = capsys.readouterr().err
+    assert main(["solve", str(file), *there]) == 2
+    assert capsys.readouterr().err == here
+    assert "SIZES" in here
+    for wrong, says in (
+        (["solve", "nothing", *there], "no such file or example"),
+        (["solve", "oktopus", "--set", "RACKS=x", *there], "is no number"),
+        (["solve", "oktopus", "--server", server.url], "no request without a token"),
+        (["solve", "oktopus", "--server", server.url, "--token-file", str(tmp_path / "none")], "cannot be read"),
+    ):
+        assert main(wrong) == 2
+        assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--host", "0.0.0.0"], "other machines may not use this without a token"),
+        (["--host", "nowhere.invalid", "--token-file", "TOKENS"], "cannot listen"),
+        (["--port", "99999"], "cannot listen"),
+        (["--token-file", "none"], "cannot be read"),
+        (["--token-file", "SHORT"], "one that is too short"),
+        (["--limit", "memroy=1"], "Did you mean 'memory'?"),
+        (["--limit", "memory=much"], "is no number above zero"),
+        (["--limit", "queue=0.5"], "is no number above zero"),
+        (["--limit", "time=inf"], "is no number above zero"),
+        (["--workers", "0"], "workers"),
+        (["--data", "SHORT"], "cannot keep jobs here"),
+    ],
+)
+def test_mistakes_in_starting_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], says: str
+) -> None:
+    (tmp_path / "SHORT").write_text("short")
+    (tmp_path / "TOKENS").write_text("long-enough-for-a-token")
+    given = [str(tmp_path / one) if one.isupper() else one for one in options]
+    assert main(["serve", "--port", "0", "--data", str(tmp_path / "data"), *given]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_without_its_packages_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "uvicorn", None)
+    with pytest.raises(UserError, match=r"(?s)needs uvicorn.*binwright\[serve,solver\]") as found:
+        serve()
+    assert "pip install" in found.value.remedy
+
+
+def test_the_key_is_of_the_content() -> None:
+    one = Submission(text="x", tables={"A": [1], "B": [2]}, seed=1)
+    assert one.key == Submission.model_validate_json('{"seed":1,"tables":{"B":[2],"A":[1]},"text":"x"}').key
+    others: list[dict[str, Any]] = [
+        {"text": "y"},
+        {"tables": {"A": [1.0], "B": [2]}},
+        {"seed": 2},
+        {"time": 9},
+        {"search": "published"},
+    ]
+    assert len({one.key, *(one.model_copy(update=other).key for other in others)}) == 6
+
+
+def jobs_in(folder: Path, **limits: float) -> Jobs:
+    return Jobs(folder, changed(f"{name}={value}" for name, value in limits.items()))
+
+
+def test_the_queue_is_bounded_and_jobs_come_in_order(tmp_path: Path) -> None:
+    jobs = jobs_in(tmp_path, queue=2)
+    names = [jobs.add("", key, "{}")[0].id for key in "ab"]
+    with pytest.raises(Full):
+        jobs.add("", "c", "{}")
+    assert jobs.add("", "a", "{}")[1] is False
+    first = jobs.start_next()
+    assert first is not None
+    assert first.id == names[0]
+    assert not jobs.cancel_queued(names[0])
+    assert jobs.cancel_queued(names[1])
+    assert jobs.start_next() is None
+    assert jobs.add("", "b", "{}")[1] is True  # the cancelled one is no answer
+    assert jobs.get("other", names[0]) is None
+    jobs.close()
+
+
+def test_the_oldest_answers_make_room(tmp_path: Path) -> None:
+    jobs = jobs_in(tmp_path, store=1000)
+    names = []
+    for key in "abcd":
+        row, new = jobs.add("", key, "x" * 300)
+        assert new
+        assert jobs.start_next() is not None
+        jobs.finish(row.id, "done", result="{}")
+        names.append(row.id)
+    assert [jobs.get("", name) is not None for name in names] == [False, True, True, True]
+    with pytest.raises(Full):
+        jobs.add("", "e", "x" * 2000)
+    jobs.close()
+
+
+def test_who_was_running_whenever_the_server_died_is_given_up(tmp_path: Path) -> None:
+    for last in range(TRIES + 1):
+        jobs = jobs_in(tmp_path)
+        jobs.add("", "a", "{}")
+        found = jobs.start_next()
+        jobs.close()
+        assert found is not None or last == TRIES
+    jobs = jobs_in(tmp_path)
+    (earlier,) = jobs._base.execute("select error from jobs where state = 'failed'").fetchone()
+    assert "the server stopped every time" in earlier
+    jobs.close()
+
+
+def test_stopping_the_server_is_no_try(tmp_path: Path) -> None:
+    jobs = jobs_in(tmp_path)
+    row, _ = jobs.add("", "a", "{}")
+    for _ in range(2 * TRIES):
+        assert jobs.start_next() is not None
+        jobs.put_back(row.id)
+    jobs.close()
+    jobs = jobs_in(tmp_path)
+    assert jobs.start_next() is not None
+    jobs.close()
+
+
+def test_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("binwright.service.gate.time.monotonic", lambda: now)
+    pace = Pace(2, 3)
+    assert [pace.wait("a") for _ in range(4)] == [0, 0, 0, 0.5]
+    assert pace.wait("b") == 0
+    now = 0.5
+    assert [pace.wait("a") for _ in range(2)] == [0, 0.5]
+    now = 100
+    assert [pace.wait("a") > 0 for _ in range(4)] == [False, False, False, True]
+    for number in range(2 * gate.CLIENTS):
+        pace.wait(str(number))
+    assert len(pace._clients) == gate.CLIENTS
+
+
+def test_tokens_are_compared_whole(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_text("one-token-of-length\nanother-token-of-length\n")
+    assert len(read_tokens(file)) == 2
+    assert gate._token("Bearer  x ") == "x"
+    assert gate._token("Basic OnB3") == "pw"
+    assert gate._token("Basic \xff") == gate._token("") == gate._token("Digest x") == ""
+
+
+def test_limits() -> None:
+    assert changed([]) == Limits()
+    assert changed(["memory=2e9", "time=0.5"]) == Limits(memory=2_000_000_000, time=0.5)

@@ -1,0 +1,26 @@
+"""What the OpenAPI document promises, schemathesis tries: no answer is a 500, or differs from its description."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.service import serving
+
+LIMITS = ("time=1", "burst=5000", "queue=5000")
+EXCEPT = "positive_data_acceptance,unsupported_method"
+"""A schema cannot say all of what makes tables right; and one path has GET and DELETE as routes of their own."""
+
+
+def test_the_service_is_as_it_is_described(tmp_path: Path) -> None:
+    with serving(tmp_path / "data", *[part for one in LIMITS for part in ("--limit", one)]) as server:
+        server.warm()
+        command = [
+            str(Path(sys.executable).with_name("st")), "run", f"{server.url}/v1/openapi.json", "--no-color",
+            "--phases", "examples,coverage,fuzzing", "--max-examples", "5", "--seed", "1", "--exclude-checks", EXCEPT,
+            "--request-timeout", "20", "--suppress-health-check", "all",
+        ]  # fmt: skip
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+        assert "Tested: 6" in done.stdout

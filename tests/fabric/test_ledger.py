@@ -1,0 +1,335 @@
+"""The ledger against a slow model, and what fits where against obvious rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fabric.cluster import NEVER, Cluster
+from fabric.ledger import Ledger
+from fabric.servers import stranded, why_not
+from simcore.errors import InfeasiblePlacement, LedgerError
+from simcore.vocabulary import Amounts, Placement, Request, Share
+from tests.reference import engine as reference
+from tests.reference.engine import SPREAD, Demand, Room, feasible, fits, shares, spreads
+
+
+@dataclass
+class Model:
+    """What the ledger should be: `free` is never kept, always worked out from what is held."""
+
+    capacity: Room
+    growth: list[list[int]]
+    held: dict[int, tuple[Share, ...]] = field(default_factory=dict)
+    evicted: set[int] = field(default_factory=set)
+    down: set[int] = field(default_factory=set)
+
+    def free(self) -> Room:
+        free = [
+            [[0 if s in self.down else amount for amount in node] for node in server]
+            for s, server in enumerate(self.capacity)
+        ]
+        for taken in self.held.values():
+            for server, node, amounts in taken:
+                free[server][node] = [has - amount for has, amount in zip(free[server][node], amounts, strict=True)]
+        return free
+
+    def used(self) -> list[int]:
+        used = [0] * len(self.growth[0])
+        for taken in self.held.values():
+            for _, _, amounts in taken:
+                used = [total + amount for total, amount in zip(used, amounts, strict=True)]
+        return used
+
+    def accepts(self, request: Request, taken: tuple[Share, ...]) -> bool:
+        where = (taken[0][0], SPREAD if request.spread else taken[0][1]) if taken else (-1, -1)
+        if not 0 <= where[0] < len(self.capacity) or not SPREAD <= where[1] < len(self.growth):
+            return False
+        if not request.spread and where[1] == SPREAD:
+            return False
+        right = shares(request.demand, request.spread, where, len(self.growth))
+        return list(taken) == right and fits(self.free(), request.demand, request.spread, where)
+
+    def fail(self, server: int) -> list[int]:
+        hit = sorted(i for i, taken in self.held.items() if taken[0][0] == server)
+        for i in hit:
+            del self.held[i]
+        self.evicted |= set(hit)
+        self.down.add(server)
+        return hit
+
+
+small = st.integers(0, 4)
+roomy = st.sampled_from([0, 2, 4, 9])
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> Cluster:
+    """Up to three servers of up to three nodes and two resources."""
+    nodes, resources = draw(st.integers(1, 3)), draw(st.integers(1, 2))
+    server = st.lists(
+        st.lists(roomy, min_size=resources, max_size=resources),
+        min_size=nodes,
+        max_size=nodes,
+    )
+    capacity = draw(st.lists(server, min_size=1, max_size=3))
+    above = draw(st.lists(st.sampled_from([0, 2, 4, NEVER]), min_size=resources, max_size=resources))
+    return Cluster(
+        tuple("ab"[:resources]), np.array(capacity, np.int64), tuple(above), np.array(draw(server), np.int64)
+    )
+
+
+Step = tuple[str, int, int, int, tuple[int, int], int]
+step = st.tuples(
+    st.sampled_from(["apply"] * 6 + ["release"] * 3 + ["fail", "repair", "grow"]),
+    st.integers(0, 7),  # request
+    st.integers(-1, 3),  # server
+    st.integers(-1, 2),  # node
+    st.tuples(small, small),  # demand
+    st.integers(0, 12),  # how to get it wrong
+)
+steps = st.integers(1, 40).flatmap(lambda length: st.lists(step, min_size=length, max_size=length))
+
+
+def answer(request: Request, server: int, node: int, nodes: int, mistake: int) -> Placement:
+    """Mostly right in form, sometimes not."""
+    right = request.across(server, nodes) if request.spread else request.on(server, node)
+    match mistake:
+        case 0:
+            return request.on(server, node)
+        case 1:
+            return request.across(server, nodes)
+        case 2:
+            return Placement(right.shares[:-1])
+        case 3:
+            return Placement(tuple((s, n, tuple(amount - 1 for amount in amounts)) for s, n, amounts in right.shares))
+        case 4:
+            return Placement((*right.shares[::-1], (server, node, (0,) * len(request.demand))))
+    return right
+
+
+def snapshot(ledger: Ledger) -> tuple[Any, ...]:
+    """All that can be seen of a ledger."""
+    view = ledger.view
+    return view.free.tobytes(), view.capacity.tobytes(), view.free.shape, ledger.used().tolist(), ledger.down
+
+
+@settings(max_examples=400)
+@given(clusters(), steps)
+def test_the_ledger_is_its_model(cluster: Cluster, script: list[Step]) -> None:
+    ledger = Ledger(cluster)
+    model = Model(cluster.capacity.tolist(), cluster.growth.tolist())
+    nodes, resources = cluster.growth.shape
+    for what, index, server, node, amounts, mistake in script:
+        before = snapshot(ledger)
+        if what == "apply":
+            demand = amounts[:resources]
+            request = Request(index, 0.0, 1.0, demand, spreads(demand, nodes, cluster.spread_above))
+            placement = answer(request, server, node, nodes, mistake)
+            if index in model.held:
+                with pytest.raises(LedgerError, match=f"request {index} is placed already"):
+                    ledger.apply(request, placement)
+                assert snapshot(ledger) == before
+            elif model.accepts(request, placement.shares):
+                ledger.apply(request, placement)
+                model.held[index] = placement.shares
+            else:
+                with pytest.raises(InfeasiblePlacement):
+                    ledger.apply(request, placement)
+                assert snapshot(ledger) == before
+        elif what == "release":
+            if index in model.held:
+                ledger.release(index)
+                del model.held[index]
+            elif index in model.evicted:
+                ledger.release(index)
+                model.evicted.remove(index)
+                assert snapshot(ledger) == before
+            else:
+                with pytest.raises(LedgerError, match=f"request {index} holds nothing"):
+                    ledger.release(index)
+                assert snapshot(ledger) == before
+        elif what == "grow":
+            ledger.grow(mistake % 3)
+            model.capacity += [model.growth] * (mistake % 3)
+        elif 0 <= server < len(model.capacity):
+            if what == "fail":
+                assert ledger.fail(server) == ([] if server in model.down else model.fail(server))
+            else:
+                ledger.repair(server)
+                model.down.discard(server)
+        assert ledger.view.free.tolist() == model.free()
+        assert ledger.view.capacity.tolist() == model.capacity
+        assert ledger.used().tolist() == model.used()
+        assert ledger.down == len(model.down)
+        ledger.check()
+
+
+def two_nodes() -> tuple[Ledger, Request]:
+    """One server of two nodes of 4, and a whole request of 3."""
+    capacity = np.full((1, 2, 1), 4, np.int64)
+    ledger = Ledger(Cluster(("cpu",), capacity, (9,), capacity[0]))
+    return ledger, Request(5, 0.0, 1.0, (3,), False)
+
+
+def test_a_release_counts_once() -> None:
+    ledger, request = two_nodes()
+    ledger.apply(request, request.on(0, 1))
+    with pytest.raises(LedgerError, match="request 5 is placed already"):
+        ledger.apply(request, request.on(0, 0))
+    assert ledger.view.free.tolist() == [[[4], [1]]]
+    ledger.release(5)
+    for index in (5, 6):
+        with pytest.raises(LedgerError, match=f"request {index} holds nothing"):
+            ledger.release(index)
+    assert ledger.view.free.tolist() == [[[4], [4]]]
+
+
+def test_a_release_after_an_eviction_counts_once() -> None:
+    """The clock still has the release of a request that a failure took away."""
+    ledger, request = two_nodes()
+    ledger.apply(request, request.on(0, 1))
+    assert ledger.fail(0) == [5]
+    assert ledger.fail(0) == []
+    ledger.repair(0)
+    ledger.release(5)
+    with pytest.raises(LedgerError, match="request 5 holds nothing"):
+        ledger.release(5)
+    assert ledger.view.free.tolist() == [[[4], [4]]]
+
+
+def test_the_messages_say_what_is_wrong() -> None:
+    ledger, request = two_nodes()
+    ledger.apply(request, request.on(0, 1))
+    more = Request(6, 0.0, 1.0, (3,), False)
+    spread = Request(7, 0.0, 1.0, (4,), True)
+    for asked, placement, message in (
+        (more, more.on(0, 1), r"does not fit on node 1 of server 0, which has \[1\] free"),
+        (more, more.on(0, 2), "no node 2 of server 0"),
+        (more, more.on(1, 0), "no node 0 of server 1"),
+        (more, more.across(0, 2), r"answer request.on\(server, node\)"),
+        (spread, spread.on(0, 0), r"answer request.across\(server, 2\)"),
+        (spread, spread.across(0, 2), r"does not fit on node 1 of server 0, which has \[1\] free"),
+        (more, Placement(()), "nothing at all"),
+        (more, (0, 0), "neither a Placement nor None"),
+    ):
+        with pytest.raises(InfeasiblePlacement, match=message):
+            ledger.apply(asked, placement)  # type: ignore[arg-type]
+        assert ledger.view.free.tolist() == [[[4], [1]]]
+    ledger.fail(0)
+    with pytest.raises(InfeasiblePlacement, match="server 0 has failed"):
+        ledger.apply(more, more.on(0, 0))
+
+
+def test_check_notices_a_lost_quantum() -> None:
+    ledger, request = two_nodes()
+    ledger.apply(request, request.on(0, 1))
+    ledger.check()
+    ledger._free[0, 0, 0] -= 1
+    with pytest.raises(LedgerError, match="what is free"):
+        ledger.check()
+
+
+def test_what_agents_see_is_read_only() -> None:
+    ledger, request = two_nodes()
+    for change in (lambda: None, lambda: ledger.grow(1), lambda: ledger.fail(0), lambda: ledger.repair(0)):
+        change()
+        for array in (ledger.view.free, ledger.view.capacity):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0, 0, 0] = 9
+            with pytest.raises(ValueError, match="read-only"):
+                array.reshape(-1)[0] = 9
+    ledger.apply(request, request.on(1, 0))
+    assert ledger.view.free.tolist() == [[[4], [4]], [[1], [4]]]
+
+
+def test_the_cluster_that_was_given_stays_as_it_is() -> None:
+    capacity = np.full((1, 1, 1), 4, np.int64)
+    ledger = Ledger(Cluster(("cpu",), capacity, (NEVER,), capacity[0]))
+    request = Request(0, 0.0, 1.0, (3,), False)
+    ledger.apply(request, request.on(0, 0))
+    ledger.fail(0)
+    assert capacity.tolist() == ledger.view.capacity.tolist() == [[[4]]]
+
+
+# -- what fits where -----------------------------------------------------------------------------------------------
+
+demands = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=6)
+
+
+def cut(found: list[tuple[int, int]], resources: int) -> list[Amounts]:
+    return [amounts[:resources] for amounts in found]
+
+
+@given(clusters(), demands)
+def test_what_is_spread_and_what_is_possible(cluster: Cluster, found: list[tuple[int, int]]) -> None:
+    nodes, resources = cluster.growth.shape
+    asked = cut(found, resources)
+    array = np.array(asked, np.int64).reshape(len(asked), resources)
+    ledger = Ledger(cluster)
+    spread = [spreads(demand, nodes, cluster.spread_above) for demand in asked]
+    assert ledger.spreads(array).tolist() == spread
+    case = reference.Case(cluster.capacity.tolist(), cluster.growth.tolist(), cluster.spread_above, [])
+    assert ledger.possible(array).tolist() == [reference.possible(case, demand) for demand in asked]
+
+
+@settings(max_examples=300)
+@given(clusters(), st.tuples(small, small), st.booleans(), st.booleans())
+def test_why_not(cluster: Cluster, amounts: tuple[int, int], spread: bool, failed: bool) -> None:
+    ledger = Ledger(cluster)
+    if failed:
+        ledger.fail(0)
+    free: Room = ledger.view.free.tolist()
+    demand: Demand = amounts[: len(cluster.resources)]
+    code = ledger.why_not(Request(0, 0.0, 1.0, demand, spread))
+    assert code == reference.why_not(free, demand, spread)
+    assert 0 <= code < len(ledger.reasons)
+
+
+def test_the_reasons_in_words() -> None:
+    """One server with a lot of a, one with a lot of b; the second has its a in two halves."""
+    capacity = np.array([[[9, 1], [0, 0]], [[2, 9], [2, 0]]], np.int64)
+    ledger = Ledger(Cluster(("a", "b"), capacity, (NEVER, NEVER), capacity[0]))
+    for demand, reason in (
+        ((9, 1), "agent declined"),
+        ((3, 5), "fits no single node"),
+        ((5, 5), "no server has enough of everything at once"),
+        ((10, 1), "no server has enough a"),
+        ((10, 10), "no server has enough a"),
+        ((1, 10), "no server has enough b"),
+    ):
+        assert ledger.reasons[ledger.why_not(Request(0, 0.0, 1.0, demand, False))] == reason
+    whole, even = (Request(0, 0.0, 1.0, (4, 1), spread) for spread in (False, True))
+    ledger.fail(0)
+    assert ledger.reasons[ledger.why_not(whole)] == "fits no single node"
+    assert why_not(ledger.view.free, whole.demand, False) == 1
+    assert feasible(ledger.view.free.tolist(), even.demand, True) == [(1, SPREAD)]
+    assert ledger.reasons[ledger.why_not(even)] == "agent declined"
+
+
+def unusable(free: Room, flavours: list[tuple[Demand, bool]]) -> list[int]:
+    """Free on nodes where neither some whole flavour fits, nor some spread one on their server."""
+    lost = [0] * len(free[0][0])
+    for s, server in enumerate(free):
+        for n, node in enumerate(server):
+            useful = [fits(free, demand, spread, (s, SPREAD if spread else n)) for demand, spread in flavours]
+            if not any(useful):
+                lost = [total + amount for total, amount in zip(lost, node, strict=True)]
+    return lost
+
+
+@given(clusters(), st.lists(st.tuples(st.tuples(small, small), st.booleans()), max_size=3))
+def test_stranded(cluster: Cluster, found: list[tuple[tuple[int, int], bool]]) -> None:
+    free = cluster.capacity
+    resources = free.shape[2]
+    flavours = [(demand[:resources], spread) for demand, spread in found]
+    array = np.array([demand for demand, _ in flavours], np.int64).reshape(len(flavours), resources)
+    spread = np.array([spread for _, spread in flavours], np.int64)
+    before = free.copy()
+    assert stranded(free, array, spread).tolist() == unusable(free.tolist(), flavours)
+    assert np.array_equal(free, before)

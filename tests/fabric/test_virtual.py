@@ -1,0 +1,447 @@
+"""Virtual networks: what links need, what the ledger refuses, and the heuristics against slow references."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import maximum_flow
+
+from agents import AGENTS
+from agents.heuristics.secondnet import Matching, matched
+from fabric.cluster import NEVER, Cluster
+from fabric.ledger import Ledger
+from fabric.network import FAILED, NetworkLedger
+from fabric.presets import topology
+from fabric.routing import Routing
+from fabric.topology import TopologyError
+from fabric.virtual import hosed, routed
+from fabric.virtual_paths import route_pairs
+from fabric.virtual_tree import grouped, needed, reserve, tree
+from simcore.engine import Simulation
+from simcore.errors import InfeasiblePlacement, UserError, WorkloadError
+from simcore.rng import stream
+from simcore.vocabulary import Agent, Embedding, Ints, Placement, Request, VirtualNetwork, Workload
+from tests.reference.virtual import Oktopus, cut, matchings, reservation, shortest_widest
+from tests.support.kinds import ANYWHERE, EMBEDDING
+
+NAMES = sorted(EMBEDDING - ANYWHERE)
+ONE_SLOT = np.array([1, 0])
+TREES: dict[str, list[int]] = {"flat": [3], "two": [2, 3], "three": [2, 2, 2], "odd": [3, 1, 2]}
+
+
+def ledger_of(name: str, nodes: int = 1, slots: int = 3, wide: float = 1.0) -> NetworkLedger:
+    if name in TREES:
+        network = topology("tree", fanouts=TREES[name], capacities=[wide] * len(TREES[name]))
+    else:
+        network = topology("fat-tree", k=4, capacities=[wide] * 3) if name == "fat-tree" else topology(name)
+    capacity = np.full((network.servers, nodes, 2), (slots, 8), np.int64)
+    return NetworkLedger(Cluster(("slots", "mem"), capacity, (NEVER, NEVER), capacity[0]), Routing(network))
+
+
+def asked(row: int, network: VirtualNetwork) -> Request:
+    return Request(row, 0.0, 1.0, tuple(network.machines.sum(axis=0).tolist()), False, 0, network)
+
+
+def started(name: str, ledger: NetworkLedger, form: str) -> Agent:
+    agent: Agent = AGENTS.load(name)()
+    ledger.view.virtual = form  # type: ignore[assignment]
+    agent.start(ledger.view, stream(0, "agent"))
+    return agent
+
+
+@st.composite
+def hoses(draw: st.DrawFn, most: int = 7, alike: bool = True) -> VirtualNetwork:
+    n = draw(st.integers(1, most))
+    machines = np.ones((n, 2), np.int64)
+    if not alike:
+        machines[:, 1] = draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
+    hose = draw(st.sampled_from([100_000, 250_000, 400_000]))
+    if draw(st.booleans()):
+        return VirtualNetwork(machines, hose=hose)
+    groups = sorted(draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)))
+    dense = np.unique(groups, return_inverse=True)[1].astype(np.int64)
+    return VirtualNetwork(machines, hose=hose, groups=dense, trunk=draw(st.sampled_from([0, 150_000, 500_000])))
+
+
+@st.composite
+def matrices(draw: st.DrawFn, most: int = 6) -> VirtualNetwork:
+    n = draw(st.integers(1, most))
+    machines = np.array(draw(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 3)), min_size=n, max_size=n)))
+    every = [(a, b) for a in range(n) for b in range(a + 1, n)]
+    pairs = sorted(draw(st.sets(st.sampled_from(every), max_size=8))) if every else []
+    rates = draw(st.lists(st.sampled_from([100_000, 250_000, 600_000]), min_size=len(pairs), max_size=len(pairs)))
+    return VirtualNetwork(
+        machines.astype(np.int64), np.array(pairs, np.int64).reshape(-1, 2), np.array(rates, np.int64).reshape(-1)
+    )
+
+
+def networks(form: str) -> Any:
+    return matrices() if form == "pairs" else hoses(alike=False)
+
+
+# -- what links need -----------------------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=4),
+    st.integers(1, 9),
+    st.integers(0, 30),
+)
+def test_a_link_needs_the_largest_traffic_that_the_virtual_tree_lets_across(
+    groups: list[tuple[int, int]], hose: int, trunk: int
+) -> None:
+    below, sizes = [here for here, _ in groups], [here + there for here, there in groups]
+    found = needed(np.array(below), np.array(sizes), hose, trunk)
+    assert found == cut(below, sizes, hose, trunk)
+    # The same as a flow from all machines below the link to all others: vertices source, sink, root, groups, machines.
+    count = len(sizes)
+    edges: dict[tuple[int, int], int] = {}
+    vertex = 3 + count
+    for group, (here, there) in enumerate(groups):
+        edges[3 + group, 2] = edges[2, 3 + group] = trunk
+        for machine in range(here + there):
+            edges[vertex, 3 + group] = edges[3 + group, vertex] = hose
+            edges[(0, vertex) if machine < here else (vertex, 1)] = 10**6
+            vertex += 1
+    ends = np.array(list(edges), np.int32).reshape(-1, 2).T
+    graph = csr_matrix((np.array(list(edges.values()), np.int32), (ends[0], ends[1])), shape=(vertex, vertex))
+    assert found == maximum_flow(graph, 0, 1).flow_value
+
+
+@given(st.integers(1, 400), st.data(), st.integers(1, 10**6))
+def test_with_one_group_that_is_the_published_rule(n: int, data: st.DataObject, hose: int) -> None:
+    m = data.draw(st.integers(0, n))
+    assert needed(np.array([m]), np.array([n]), hose, 0) == min(m, n - m) * hose
+
+
+@given(st.sampled_from(sorted(TREES)), hoses(), st.data())
+def test_reservations_agree_with_cutting_every_link(name: str, network: VirtualNetwork, data: st.DataObject) -> None:
+    net = ledger_of(name).topology
+    servers = data.draw(st.lists(st.integers(0, net.servers - 1), min_size=len(network), max_size=len(network)))
+    links, amounts = reserve(tree(net), network, np.array(servers))
+    assert dict(zip(links, amounts, strict=True)) == reservation(net, network, servers)
+
+
+def test_a_network_that_is_no_tree_is_refused() -> None:
+    for name in ("fat-tree", "alpha"):
+        with pytest.raises(TopologyError, match="need a tree"):
+            tree(ledger_of(name).topology)
+
+
+# -- paths ---------------------------------------------------------------------------------------------------------
+
+
+@given(st.sampled_from(["fat-tree", "alpha", "three"]), st.integers(0, 2**32), st.sampled_from([0, 1, 2, 3]))
+@settings(max_examples=60)
+def test_paths_are_the_widest_of_the_shortest(name: str, seed: int, rate: int) -> None:
+    ledger = ledger_of(name)
+    net, rng = ledger.topology, np.random.default_rng(seed)
+    free = rng.integers(-1, 5, net.links)
+    one, other = rng.integers(0, net.servers, 2)
+    pairs, order = np.array([[0, 1]]), np.array([0])
+    left = free.copy()
+    lacking, first, links = route_pairs(
+        ledger.view.routing.routes, left, np.array([one, other]), pairs, np.array([rate]), order, True
+    )
+    expected = shortest_widest(net, free, net.switches + one, net.switches + other, rate)
+    if expected is None:
+        assert lacking == 0
+        return
+    assert lacking == -1
+    assert first.tolist() == [0, len(links)]
+    assert (len(links), min(free[links].tolist(), default=10**18)) == expected
+    assert (free - left).tolist() == [rate * (link in links) for link in range(net.links)]
+
+
+# -- the ledger ----------------------------------------------------------------------------------------------------
+
+
+def pairs_embedding(ledger: NetworkLedger) -> tuple[Request, Embedding]:
+    """Three machines on servers 0, 0 and 4 of a fat-tree."""
+    network = VirtualNetwork(np.ones((3, 2), np.int64), np.array([[0, 1], [0, 2], [1, 2]]), np.array([5, 7, 9]))
+    hosts = np.array([0, 0, 4])
+    assert network.pairs is not None
+    assert network.rates is not None
+    routes, left = ledger.view.routing.routes, ledger.view.link_free.copy()
+    _, first, links = route_pairs(routes, left, hosts, network.pairs, network.rates, np.arange(3), True)
+    return asked(0, network), routed(network, hosts, 1, first, links)
+
+
+WRONG_PAIRS: list[tuple[str, Any]] = [
+    ("answer an Embedding", lambda e: Placement(e.shares, e.links)),
+    ("hosts are not", lambda e: replace(e, hosts=e.hosts[:2])),
+    ("hosts are not", lambda e: replace(e, hosts=np.array([0, 0, 99]))),
+    ("hosts are no array", lambda e: replace(e, hosts=[0, 0, 4])),
+    ("shares are not", lambda e: replace(e, shares=e.shares[:1])),
+    ("shares are not", lambda e: replace(e, hosts=np.array([0, 4, 4]))),
+    ("equally long", lambda e: replace(e, amounts=e.amounts[:-1])),
+    ("a link twice", lambda e: replace(e, links=(e.links[0],) * len(e.links))),
+    ("a link twice", lambda e: replace(e, links=(10**6, *e.links[1:]))),
+    ("less than nothing", lambda e: replace(e, amounts=(-1, *e.amounts[1:]))),
+    ("no path", lambda e: replace(e, route_first=None)),
+    ("path of each pair begins", lambda e: replace(e, route_first=e.route_first[:-1])),
+    ("path of each pair begins", lambda e: replace(e, route_first=np.array([0, 9, 5, len(e.route_links)]))),
+    ("a link that there is not", lambda e: replace(e, route_links=e.route_links + 10**4)),
+    (
+        "does not lead from server 0 to server 4",
+        lambda e: replace(e, route_links=e.route_links[::-1].copy()[[1, 0, *range(2, len(e.route_links))]]),
+    ),
+    ("not the sum", lambda e: replace(e, amounts=(e.amounts[0] + 1, *e.amounts[1:]))),
+    ("not the sum", lambda e: replace(e, links=e.links[1:], amounts=e.amounts[1:])),
+]
+
+
+@pytest.mark.parametrize(("problem", "change"), WRONG_PAIRS)
+def test_what_carries_no_matrix_is_refused_and_changes_nothing(problem: str, change: Any) -> None:
+    ledger = ledger_of("fat-tree")
+    request, answer = pairs_embedding(ledger)
+    with pytest.raises(InfeasiblePlacement, match=problem):
+        ledger.apply(request, change(answer))
+    ledger.check()
+    assert (ledger.view.link_free == ledger.view.link_capacity).all()
+    assert (ledger.view.free == ledger.view.capacity).all()
+    ledger.apply(request, answer)
+    ledger.check()
+    assert ledger.topology.link_capacity.sum() - ledger.view.link_free.sum() == sum(answer.amounts) > 0
+
+
+def test_a_cluster_reserves_at_least_what_every_link_needs() -> None:
+    ledger = ledger_of("two")
+    network = VirtualNetwork(np.ones((3, 2), np.int64), hose=10)
+    answer = hosed(ledger.topology, network, np.array([0, 0, 3]), 1)
+    request = asked(0, network)
+    for place in range(len(answer.links)):
+        less = [amount - (number == place) for number, amount in enumerate(answer.amounts)]
+        with pytest.raises(InfeasiblePlacement, match=f"link {answer.links[place]} needs {answer.amounts[place]}"):
+            ledger.apply(request, replace(answer, amounts=tuple(less)))
+    more = tuple(amount + 1 for amount in answer.amounts)
+    ledger.apply(request, replace(answer, amounts=more))
+    ledger.check()
+    ledger.release(0)
+    assert (ledger.view.link_free == ledger.view.link_capacity).all()
+
+
+def test_what_is_not_free_is_refused() -> None:
+    ledger = ledger_of("two", slots=1)
+    network = VirtualNetwork(np.ones((2, 2), np.int64), hose=600_000)
+    for row, hosts, problem in (
+        (0, [0, 0], "does not fit on node 0"),
+        (1, [0, 1], ""),
+        (2, [1, 2], "link 1 has 400000 free"),
+    ):
+        answer = hosed(ledger.topology, network, np.array(hosts), 1)
+        if problem:
+            with pytest.raises(InfeasiblePlacement, match=problem):
+                ledger.apply(asked(row, network), answer)
+        else:
+            ledger.apply(asked(row, network), answer)
+        ledger.check()
+
+
+CASES = [
+    (name, form, where)
+    for name in NAMES
+    for form in AGENTS.load(name).embeds
+    for where in (("three",) if form == "hose" else ("fat-tree", "three"))
+]
+
+
+@pytest.mark.parametrize(("name", "form", "where"), CASES)
+@given(data=st.data())
+@settings(max_examples=15)
+def test_what_is_free_returns_exactly(name: str, form: str, where: str, data: st.DataObject) -> None:
+    """Random sequences of place, release, fail and repair, against sums kept by hand."""
+    ledger = ledger_of(where, nodes=data.draw(st.integers(1, 2)), wide=1.5)
+    agent, view, net = started(name, ledger, form), ledger.view, ledger.topology
+    held: dict[int, tuple[VirtualNetwork, Embedding]] = {}
+    down: list[tuple[Any, int]] = []
+    for row in range(data.draw(st.integers(1, 8))):
+        what: Any = data.draw(
+            st.sampled_from(["place", "place", "place", "release", "server", "link", "switch", "repair"])
+        )
+        if what == "place":
+            network = data.draw(networks(form))
+            answer = agent.decide(view, asked(row, network))
+            if isinstance(answer, Embedding):
+                ledger.apply(asked(row, network), answer)
+                held[row] = network, answer
+        elif what == "release" and held:
+            gone = data.draw(st.sampled_from(sorted(held)))
+            ledger.release(gone)
+            del held[gone]
+        elif what == "repair" and down:
+            kind, part = down.pop()
+            ledger.repair(part, kind)
+        elif what in ("server", "link", "switch"):
+            part = data.draw(st.integers(0, ledger.parts(what) - 1))
+            if (what, part) not in down:
+                down.append((what, part))
+                for gone in ledger.fail(part, what):
+                    del held[gone]
+        ledger.check()
+    cut_off = {part for kind, part in down if kind == "link"}
+    switches = {part for kind, part in down if kind == "switch"}
+    off = {part for kind, part in down if kind == "server"}
+    taken: Ints = np.zeros_like(view.capacity)
+    wired: Ints = np.zeros(net.links, np.int64)
+    for network, answer in held.values():
+        for machine, host in zip(network.machines, answer.hosts, strict=True):
+            taken[divmod(int(host), view.capacity.shape[1])] += machine
+        for link, amount in zip(answer.links, answer.amounts, strict=True):
+            wired[link] += amount
+    for server in range(net.servers):
+        there = 0 if server in off else view.capacity[server]
+        assert (view.free[server] == there - taken[server]).all()
+    for link, ends in enumerate(net.link_ends.tolist()):
+        broken = link in cut_off or switches & set(ends)
+        assert view.link_free[link] == (FAILED if broken else net.link_capacity[link] - wired[link])
+    assert ledger.reserved(np.array(sorted(held), np.int64)).sum() == wired.sum()
+
+
+# -- the heuristics ------------------------------------------------------------------------------------------------
+
+
+@given(st.sampled_from(sorted(TREES)), hoses(), st.integers(1, 2), st.integers(0, 2**32))
+@settings(max_examples=150)
+def test_oktopus_agrees_with_its_reference(name: str, network: VirtualNetwork, nodes: int, seed: int) -> None:
+    ledger, rng = ledger_of(name, nodes), np.random.default_rng(seed)
+    ledger._free[:, :, 0] = rng.integers(0, 4, ledger._free.shape[:2])
+    ledger._link_free[:] = rng.choice([FAILED, 100_000, 250_000, 400_000, 800_000, 10**6], len(ledger._link_free))
+    agent = started("oktopus", ledger, "hose")
+    answer = agent.decide(ledger.view, asked(0, network))
+    expected = Oktopus(ledger.topology, ledger.view.free, ledger.view.link_free, network).decide()
+    assert isinstance(answer, Embedding) == (expected is not None)
+    if isinstance(answer, Embedding) and expected is not None:
+        groups = grouped(network)[0].tolist()
+        there = sorted(zip((answer.hosts // nodes).tolist(), groups, strict=True))
+        assert there == sorted(expected)
+        ledger.apply(asked(0, network), answer)
+
+
+def test_oktopus_minds_the_holes() -> None:
+    """Ten machines; a link with 300 lets 3 through, or 7, but not 5: rack 0 has room for 5, and takes 3."""
+    ledger = ledger_of("two", slots=10)
+    ledger._free[:, 0, 0] = [3, 2, 3, 2, 2, 2]
+    ledger._link_free[:] = 1_000_000
+    ledger._link_free[6:] = 300_000, 300_000, 400_000
+    agent = started("oktopus", ledger, "hose")
+    network = VirtualNetwork(np.tile(ONE_SLOT, (10, 1)), hose=100_000)
+    answer = agent.decide(ledger.view, asked(0, network))
+    assert isinstance(answer, Embedding)
+    assert np.bincount(answer.hosts // 2, minlength=3).tolist() == [3, 3, 4]
+    ledger.apply(asked(0, network), answer)
+
+
+@given(st.integers(1, 4), st.integers(1, 4), st.data())
+def test_a_matching_has_the_most_rows_at_the_least_cost(rows: int, columns: int, data: st.DataObject) -> None:
+    fits = data.draw(
+        st.lists(st.lists(st.booleans(), min_size=columns, max_size=columns), min_size=rows, max_size=rows)
+    )
+    cost = data.draw(st.lists(st.integers(0, 5), min_size=columns, max_size=columns))
+    taken, where = matched(np.array(fits), np.array(cost))
+    assert all(fits[row][column] for row, column in zip(taken, where, strict=True))
+    assert len(set(where.tolist())) == len(where)
+    assert (len(taken), sum(cost[column] for column in where)) == matchings(fits, cost)
+
+
+@given(matrices(), st.integers(0, 2**32))
+def test_a_round_needs_only_the_servers_with_the_least_used_links(network: VirtualNetwork, seed: int) -> None:
+    ledger, rng = ledger_of("three"), np.random.default_rng(seed)
+    view, net = ledger.view, ledger.topology
+    ledger._free[:, 0] = rng.integers(0, 4, (net.servers, 2))
+    ledger._link_free[:] = rng.integers(0, 10**6, net.links)
+    matching = Matching(network, view.free, net.server_link, view.link_capacity, view.link_free)
+    every = np.arange(net.servers)
+    few = matching._enough(every, len(network))
+    found = []
+    for servers in (every, few):
+        fits = (view.free[servers, 0] >= network.machines[:, None]).all(axis=2)
+        fits &= matching._sends[:, None] <= matching._spare[servers]
+        rows, columns = matched(fits, matching._used[servers])
+        found.append((len(rows), matching._used[servers][columns].sum()))
+    assert found[0] == found[1]
+
+
+def test_secondnet_takes_the_smallest_cluster_and_goes_on_when_it_fails() -> None:
+    ledger = ledger_of("fat-tree", slots=2)  # two servers a rack, four a pod
+    agent = started("secondnet", ledger, "pairs")
+    spread = []
+    for row, n in enumerate((3, 5, 12)):
+        pairs = np.array([(a, b) for a in range(n) for b in range(a + 1, n)])
+        network = VirtualNetwork(np.tile(ONE_SLOT, (n, 1)), pairs, np.full(len(pairs), 1000))
+        answer = agent.decide(ledger.view, asked(row, network))
+        assert isinstance(answer, Embedding)
+        ledger.apply(asked(row, network), answer)
+        spread.append(int(ledger.spans(np.array([row]))[0, 1]))
+    assert spread == [1, 2, 3]
+    # A rack has the slots for these two, and one of its servers' links does not: they go on to the next.
+    ledger = ledger_of("fat-tree", slots=1)
+    ledger._link_free[0] = 0
+    agent = started("secondnet", ledger, "pairs")
+    network = VirtualNetwork(np.tile(ONE_SLOT, (2, 1)), np.array([[0, 1]]), np.array([1000]))
+    answer = agent.decide(ledger.view, asked(0, network))
+    assert isinstance(answer, Embedding)
+    assert sorted(answer.hosts.tolist()) == [2, 3]
+
+
+def test_secondnet_puts_one_machine_on_a_server_at_a_time() -> None:
+    ledger = ledger_of("fat-tree", slots=3)
+    agent = started("secondnet", ledger, "pairs")
+    network = VirtualNetwork(np.tile(ONE_SLOT, (5, 1)), np.array([[0, 1]]), np.array([1]))
+    answer = agent.decide(ledger.view, asked(0, network))
+    assert isinstance(answer, Embedding)
+    assert sorted(np.bincount(answer.hosts).tolist()) == [2, 3]
+
+
+def servers_only() -> Ledger:
+    capacity = np.ones((2, 1, 1), np.int64)
+    return Ledger(Cluster(("slots",), capacity, (NEVER,), capacity[0]))
+
+
+def test_servers_without_a_network_take_none() -> None:
+    networks = [VirtualNetwork(np.ones((1, 1), np.int64), hose=1)]
+    workload = Workload(("slots",), np.zeros(1), np.ones(1), np.ones((1, 1), np.int64), np.arange(1), None, networks)
+    with pytest.raises(WorkloadError, match="need a network"):
+        Simulation(workload, servers_only())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_a_network_it_says_so(name: str) -> None:
+    view = servers_only().view
+    view.virtual = AGENTS.load(name).embeds[0]
+    with pytest.raises(UserError, match="network"):
+        AGENTS.load(name)().start(view, stream(0, "agent"))
+
+
+@pytest.mark.parametrize(("name", "form", "where"), CASES)
+def test_the_same_stream_gives_the_same_answers(name: str, form: str, where: str) -> None:
+    rng = np.random.default_rng(0)
+    asking = []
+    for row in range(8):
+        n = int(rng.integers(2, 6))
+        pairs = np.array([(a, b) for a in range(n) for b in range(a + 1, n)])
+        machines = np.ones((n, 2), np.int64)
+        network = (
+            VirtualNetwork(machines, pairs, rng.integers(1, 50_000, len(pairs)))
+            if form == "pairs"
+            else VirtualNetwork(machines, hose=50_000)
+        )
+        asking.append(asked(row, network))
+    answers: list[list[Any]] = []
+    for _ in range(2):
+        ledger = ledger_of(where)
+        agent = started(name, ledger, form)
+        answers.append([])
+        for request in asking:
+            answer = agent.decide(ledger.view, request)
+            if isinstance(answer, Embedding):
+                ledger.apply(request, answer)
+                answers[-1].append((answer.hosts.tolist(), answer.links, answer.amounts))
+    assert answers[0] == answers[1]
+    assert answers[0]

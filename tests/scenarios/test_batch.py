@@ -1,0 +1,795 @@
+"""Batches: resuming, failures, what is written, and that every run is determined by its scenario, agent and seed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import yaml
+
+import scenarios.attempt
+import scenarios.batch
+from analysis.results import Results
+from scenarios.batch import Batch
+from scenarios.engines import Engine
+from scenarios.execute import execute
+from scenarios.load import load_scenario, scenario_from, shipped
+from scenarios.plan import Run
+from scenarios.schema import Scenario
+from simcore.errors import ResultsError, UserError, WorkloadError
+from simcore.record import OUTCOMES
+from tests.support.kinds import ON_SERVERS
+
+TIMES = ("seconds", "decision_us")
+MODES: list[Any] = ["drop", "wait", "stop", {"expand": {"by": 1, "limit": 4}}]
+
+
+def data(**changes: Any) -> dict[str, Any]:
+    """A small scenario with all that a scenario can have."""
+    return {
+        "name": "small",
+        "cluster": {"servers": 2, "nodes": 2, "node": {"cpu": 4, "mem": "8 GB"}, "spread_above": {"mem": "4 GB"}},
+        "workload": {
+            "arrivals": {"poisson": {"every": "20 s"}},
+            "flavours": [{"cpu": 1, "mem": "2 GB", "weight": 3}, {"cpu": 2, "mem": "6 GB"}, {"cpu": 3, "mem": "1 GB"}],
+            "lifetimes": {"exponential": {"mean": "2 min"}},
+            "requests": 60,
+        },
+        "agents": ["first-fit", "worst-fit"],
+        "replications": 3,
+        "prices": {"cpu_hour": 0.5},
+        **changes,
+    }
+
+
+def scenario(**changes: Any) -> Scenario:
+    return scenario_from(data(**changes))
+
+
+def numbers(results: Results | pl.DataFrame) -> pl.DataFrame:
+    """Everything but times."""
+    runs = results.runs if isinstance(results, Results) else results
+    return runs.drop(TIMES)
+
+
+def same(left: Results, right: Results) -> bool:
+    return numbers(left).equals(numbers(right)) and numbers(left).schema == numbers(right).schema
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the runs that are really computed."""
+    names: list[str] = []
+
+    def counted(run: Run, folder: Path, engine: Engine) -> dict[str, Any]:
+        names.append(run.name)
+        return execute(run, folder, engine)
+
+    monkeypatch.setattr(scenarios.attempt, "execute", counted)
+    return names
+
+
+class CtrlC:
+    """A `finished` that interrupts after some rows."""
+
+    def __init__(self, after: int) -> None:
+        self.after = after
+        self.rows: list[dict[str, Any]] = []
+
+    def __call__(self, row: dict[str, Any]) -> None:
+        self.rows.append(row)
+        if len(self.rows) == self.after:
+            raise KeyboardInterrupt
+
+
+def interrupted(batch: Batch, after: int) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        batch.run(finished=CtrlC(after))
+
+
+# -- resuming ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("after", [1, 4, 5, 6])
+def test_interrupted_and_resumed_is_the_same_as_uninterrupted(tmp_path: Path, executed: list[str], after: int) -> None:
+    whole = Batch(scenario(), tmp_path / "whole").run()
+    assert len(executed) == 6
+    executed.clear()
+    batch = Batch(scenario(), tmp_path / "broken")
+    interrupted(batch, after)
+    assert executed == [run.name for run in batch.runs[:after]]
+    assert Results(tmp_path / "broken").runs["run"].to_list() == executed
+    executed.clear()
+    rows: list[dict[str, Any]] = []
+    resumed = Batch(scenario(), tmp_path / "broken").run(finished=rows.append)
+    assert executed == [run.name for run in batch.runs[after:]]
+    assert same(resumed, whole)
+    assert [row["run"] for row in rows] == [run.name for run in batch.runs]
+    executed.clear()
+    Batch(scenario(), tmp_path / "broken").run()
+    assert executed == []
+
+
+def test_interrupted_while_a_run_goes_on(tmp_path: Path, executed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Batch(scenario(), tmp_path / "whole").run()
+    executed.clear()
+
+    def third_is_interrupted(run: Run, folder: Path, engine: Engine) -> dict[str, Any]:
+        if len(executed) == 2:
+            raise KeyboardInterrupt
+        executed.append(run.name)
+        return execute(run, folder, engine)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scenarios.attempt, "execute", third_is_interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            Batch(scenario(), tmp_path / "broken").run()
+    assert len(Results(tmp_path / "broken").runs) == 2
+    assert same(Batch(scenario(), tmp_path / "broken").run(), whole)
+    assert len(executed) == 6
+
+
+@pytest.mark.parametrize("cut", [1, 20, -1])
+def test_a_journal_line_cut_short_is_run_again_once(tmp_path: Path, executed: list[str], cut: int) -> None:
+    whole = Batch(scenario(), tmp_path).run()
+    journal = tmp_path / "journal.jsonl"
+    lines = journal.read_text().splitlines()
+    assert len(lines) == 6
+    journal.write_text("\n".join([*lines[:3], lines[3][:cut]]))
+    executed.clear()
+    resumed = Batch(scenario(), tmp_path).run()
+    assert executed == [run.name for run in Batch(scenario(), tmp_path).runs[3:]]
+    assert same(resumed, whole)
+    executed.clear()
+    assert same(Batch(scenario(), tmp_path).run(), whole)
+    assert executed == [], "what was complete after the first resumption is complete"
+
+
+def test_a_journal_is_a_line_per_run_and_believed(tmp_path: Path, executed: list[str]) -> None:
+    results = Batch(scenario(), tmp_path).run()
+    rows = [json.loads(line) for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
+    assert [row["run"] for row in rows] == results.runs["run"].to_list() == executed
+    assert rows == results.runs.to_dicts()
+    (tmp_path / "runs.parquet").unlink()
+    executed.clear()
+    assert Batch(scenario(), tmp_path).run().runs.equals(results.runs)
+    assert executed == []
+
+
+@pytest.mark.parametrize("line", ["", "null", "[]", "7", '"text"', "{}", '{"run": "x"}', "\x00\x00\x00", "\ufffd{"])
+def test_a_journal_with_a_strange_line_is_no_crash(tmp_path: Path, executed: list[str], line: str) -> None:
+    whole = Batch(scenario(replications=1), tmp_path).run()
+    journal = tmp_path / "journal.jsonl"
+    journal.write_text(f"{line}\n{journal.read_text()}")
+    executed.clear()
+    assert same(Batch(scenario(replications=1), tmp_path).run(), whole)
+    assert executed == []
+
+
+def test_a_finished_run_is_in_the_journal_whatever_happens_next(tmp_path: Path) -> None:
+    """Not in a buffer: power may fail, and nobody gets to close files then."""
+    found: list[int] = []
+
+    def look(row: dict[str, Any]) -> None:
+        lines = (tmp_path / "journal.jsonl").read_text().splitlines()
+        assert json.loads(lines[-1]) == row
+        found.append(len(lines))
+
+    Batch(scenario(), tmp_path).run(finished=look)
+    assert found == [1, 2, 3, 4, 5, 6]
+
+
+def test_fresh_runs_everything_again(tmp_path: Path, executed: list[str]) -> None:
+    first = Batch(scenario(), tmp_path).run()
+    again = Batch(scenario(), tmp_path).run(fresh=True)
+    assert len(executed) == 12
+    assert same(again, first)
+    executed.clear()
+    assert len(Batch(scenario(), tmp_path).run().runs) == 6
+    assert executed == []
+
+
+def test_what_is_wanted_more_is_all_that_is_run(tmp_path: Path, executed: list[str]) -> None:
+    Batch(scenario(replications=2), tmp_path).run()
+    executed.clear()
+    results = Batch(scenario(replications=3, agents=["best-fit", "first-fit", "worst-fit"]), tmp_path).run()
+    assert len(executed) == 2 + 3
+    assert len(results.runs) == 9
+    executed.clear()
+    # Fewer again: nothing runs, and the results are those that were asked for.
+    results = Batch(scenario(replications=1, agents=["worst-fit"]), tmp_path).run()
+    assert executed == []
+    assert results.runs.select("agent", "seed").rows() == [("worst-fit", 0)]
+
+
+CHANGES: list[dict[str, Any]] = [
+    {"cluster": {"servers": 3, "nodes": 2, "node": {"cpu": 4, "mem": "8 GB"}, "spread_above": {"mem": "4 GB"}}},
+    {"cluster": {"servers": 2, "nodes": 2, "node": {"cpu": 4, "mem": "8 GB"}}},
+    {"overflow": "wait"},
+    {"prices": {"cpu_hour": 0.25}},
+    {"seed": 100},
+    {"record": ["requests"]},
+    {"warm_start": {"until": "50 %", "with": "best-fit"}},
+    {"workload": {**data()["workload"], "requests": 61}},
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=[next(iter(change)) for change in CHANGES])
+def test_a_changed_scenario_reuses_nothing(tmp_path: Path, executed: list[str], change: dict[str, Any]) -> None:
+    first = Batch(scenario(), tmp_path).run()
+    executed.clear()
+    changed = Batch(scenario(**change), tmp_path)
+    assert changed.known().keys() == {run.name for run in Batch(scenario(), tmp_path).runs}
+    results = changed.run()
+    assert executed == [run.name for run in changed.runs]
+    assert set(results.runs["run"]).isdisjoint(first.runs["run"])
+    assert yaml.safe_load(results.scenario_file.read_text()) == scenario(**change).dump()
+    executed.clear()
+    assert same(Batch(scenario(), tmp_path).run(), first)  # the old ones are still there
+    assert executed == []
+
+
+def test_what_does_not_change_results_is_reused(tmp_path: Path, executed: list[str]) -> None:
+    Batch(scenario(), tmp_path).run()
+    executed.clear()
+    Batch(scenario(name="other", description="words"), tmp_path).run()
+    assert executed == []
+
+
+def test_another_version_reuses_nothing(tmp_path: Path, executed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    Batch(scenario(), tmp_path).run()
+    executed.clear()
+    monkeypatch.setattr(scenarios.batch, "version", lambda name: "99.0")
+    results = Batch(scenario(), tmp_path).run()
+    assert len(executed) == 6
+    assert set(results.runs["version"]) == {"99.0"}
+
+
+# -- code of the user's own --------------------------------------------------------------------------------------------
+
+FIRST = """\
+from simcore.vocabulary import Agent
+
+
+class Mine(Agent):
+    def decide(self, view, request):
+        {}
+        for server in range(len(view.free)):
+            for node in range(view.free.shape[1]):
+                if (view.free[server, node] >= request.demand).all():
+                    return request.on(server, node)
+        return None
+"""
+
+
+def plain(**changes: Any) -> Scenario:
+    """Nothing is spread, so that simple agents are right."""
+    return scenario(cluster={"servers": 2, "node": {"cpu": 8, "mem": "16 GB"}}, **changes)
+
+
+def agent_file(folder: Path, line: str) -> str:
+    path = folder / "mine.py"
+    path.write_text(FIRST.format(line))
+    # Python would take a file of the same length and second for the same one.
+    shutil.rmtree(folder / "__pycache__", ignore_errors=True)
+    return f"{path}:Mine"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("if request.index == 7: raise ValueError('cannot think')", ["Mine", "ValueError('cannot think')"]),
+        ("if request.index == 7: return request.on(0, 5)", ["no node 5 of server 0"]),
+        ("if request.index == 7: return request.on(-1, 0)", ["no node 0 of server -1"]),
+        ("if request.index == 7: return (0, 0)", ["(0, 0)", "neither a Placement nor None"]),
+        ("if request.index == 7: return type(request.on(0, 0))(())", ["nothing at all"]),
+        ("if request.index == 7: return request.across(0, 2)", ["whole to one node"]),
+        ("if request.index == 7: view.free[0, 0, 0] = 0", ["read-only"]),
+        ("if request.index >= 7: return request.on(0, 0)", ["does not fit on node 0 of server 0"]),
+    ],
+)
+def test_an_agent_that_errs_fails_alone(tmp_path: Path, line: str, words: list[str]) -> None:
+    name = agent_file(tmp_path, line)
+    results = Batch(plain(agents=["first-fit", name, "worst-fit"]), tmp_path / "out").run()
+    assert results.runs["status"].to_list() == ["done", "failed", "done"] * 3
+    assert set(results.failed["agent"]) == {"mine.py:Mine"}
+    for error in results.failed["error"]:
+        assert "Request(7, at" in error or (">= 7" in line and "Request(" in error)
+        assert "Traceback" not in error
+        for word in words:
+            assert word in error
+    alone = Batch(plain(agents=["first-fit", "worst-fit"]), tmp_path / "alone").run()
+    assert numbers(results.done).equals(numbers(alone))
+    assert results.failed["acceptance"].null_count() == 3
+
+
+def test_a_failed_run_is_tried_again_and_a_finished_one_is_not(tmp_path: Path, executed: list[str]) -> None:
+    name = agent_file(tmp_path, "raise ValueError")
+    Batch(plain(agents=["first-fit", name]), tmp_path / "out").run()
+    executed.clear()
+    results = Batch(plain(agents=["first-fit", name]), tmp_path / "out").run()
+    assert len(executed) == 3
+    assert len(results.failed) == 3
+    assert len(results.runs) == 6
+
+
+def test_a_failed_first_run_does_not_spoil_the_columns(tmp_path: Path) -> None:
+    name = agent_file(tmp_path, "if request.index == 0: raise ValueError")
+    results = Batch(plain(agents=[name, "first-fit"], replications=1), tmp_path / "out").run()
+    alone = Batch(plain(agents=["first-fit"], replications=1), tmp_path / "alone").run()
+    assert results.runs["status"].to_list() == ["failed", "done"]
+    assert results.runs.schema == alone.runs.schema
+
+
+def test_an_agent_that_is_right_is_first_fit(tmp_path: Path) -> None:
+    name = agent_file(tmp_path, "")
+    results = Batch(plain(agents=["first-fit", name]), tmp_path / "out").run()
+    rows = numbers(results.runs).drop("run", "agent", "engine").rows()
+    assert rows[::2] == rows[1::2]
+
+
+def test_changed_code_is_run_again_and_is_what_runs(tmp_path: Path, executed: list[str]) -> None:
+    """In one Python session, too: runs are named by what is in the agent's file."""
+    name = agent_file(tmp_path, "")
+    first = Batch(plain(agents=[name]), tmp_path / "out").run()
+    assert (first.done["scheduled"] > 0).all()
+    executed.clear()
+    name = agent_file(tmp_path, "return None")
+    second = Batch(plain(agents=[name]), tmp_path / "out").run()
+    assert len(executed) == 3
+    assert second.done["scheduled"].to_list() == [0, 0, 0]
+
+
+def test_changed_code_of_a_workload_is_run_again(tmp_path: Path, executed: list[str]) -> None:
+    file = tmp_path / "mine.py"
+    text = "import numpy as np\n\nclass Every:\n    def draw(self, n, rng):\n        return np.arange(n) * {}\n"
+    workload = data()["workload"] | {"arrivals": {f"{file}:Every": {}}}
+    file.write_text(text.format("1.0"))
+    Batch(plain(workload=workload, replications=1), tmp_path / "out").run()
+    executed.clear()
+    file.write_text(text.format("2.0"))
+    Batch(plain(workload=workload, replications=1), tmp_path / "out").run()
+    assert len(executed) == 2
+
+
+def test_an_agent_that_cannot_start_is_recorded(tmp_path: Path) -> None:
+    name = agent_file(tmp_path, "")
+    (tmp_path / "mine.py").write_text(
+        FIRST.format("") + "\n    def start(self, view, rng):\n        raise OSError('no GPU here')\n"
+    )
+    results = Batch(plain(agents=[name, "first-fit"], replications=1), tmp_path / "out").run()
+    assert results.runs["status"].to_list() == ["failed", "done"]
+    assert "no GPU here" in results.runs["error"][0]
+
+
+# -- the resolved scenario ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"record": ["samples", "requests"], "sweep": {"product": {"cluster.servers": [2, 3]}}},
+        {
+            "warm_start": {"until": "30 %", "with": {"best-fit": {"node": "loose"}}},
+            "overflow": {"expand": {"by": 1, "limit": 4, "then": "drop"}},
+            "agents": ["random", {"best-fit": {"node": "loose"}}, {"name": "best-fit", "label": "ours"}],
+            "seed": 5,
+        },
+        {
+            "cluster": {
+                "groups": [{"count": 2, "node": {"cpu": 4, "mem": "8 GiB"}}, {"count": 1, "node": {"cpu": "8500 m"}}],
+                "expansion": [{"at": "3 min", "by": 1}],
+                "failures": {"mtbf": "10 min", "mttr": "1 min", "scheduled": [{"at": 100, "server": 1}],
+                             "on_failure": "requeue"},
+            },
+            "overflow": "wait",
+        },
+    ],
+    ids=["details", "warm", "failures"],
+)  # fmt: skip
+def test_the_saved_scenario_runs_again_to_the_same_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
+) -> None:
+    first = Batch(scenario(**changes), tmp_path / "first").run()
+    assert not len(first.failed), first.failed["error"][0]
+    monkeypatch.chdir(tmp_path)
+    second = Batch(load_scenario(first.scenario_file), tmp_path / "second").run()
+    assert same(second, first)
+    assert tree(tmp_path / "first" / "details") == tree(tmp_path / "second" / "details")
+    assert second.scenario_file.read_text() == first.scenario_file.read_text()
+
+
+def test_the_saved_scenario_of_files_runs_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    agent_file(here, "")
+    (here / "trace.csv").write_text("vmid,cpu,mem,at,lt\n" + "".join(f"{n},2,4,{n},9\n" for n in range(30)))
+    (here / "nodes.csv").write_text("cores,gb\n8,16\n4,8\n")
+    (here / "s.yaml").write_text(
+        "cluster: {csv: {path: nodes.csv, columns: {cpu: cores, mem: gb}}}\n"
+        "workload: {trace: huawei-east-1, path: trace.csv}\n"
+        "agents: [first-fit, 'mine.py:Mine']\n"
+    )
+    monkeypatch.chdir(here)
+    first = Batch(load_scenario("s.yaml"), "out").run()
+    assert not len(first.failed), first.failed["error"][0]
+    saved = here.absolute() / "out" / "scenario.yaml"
+    runs = first.runs
+    monkeypatch.chdir(tmp_path)
+    assert numbers(Batch(load_scenario(saved), tmp_path / "again").run()).equals(numbers(runs))
+
+
+# -- details -----------------------------------------------------------------------------------------------------------
+
+REQUESTS = {
+    "row": pl.Int64, "id": pl.Int64, "arrival": pl.Float64, "duration": pl.Float64, "cpu": pl.Float64,
+    "mem": pl.Float64, "outcome": pl.Enum, "decided": pl.Float64, "wait": pl.Float64, "end": pl.Float64,
+    "server": pl.Int32, "node": pl.Int8, "reason": pl.Enum, "origin": pl.Int32, "warm": pl.Boolean,
+}  # fmt: skip
+SAMPLES = [
+    "time", "decisions", "servers", "in_use", "waiting", "failures", "used_cpu", "used_mem", "free_cpu", "free_mem",
+    "stranded_cpu", "stranded_mem", "capacity_cpu", "capacity_mem",
+]  # fmt: skip
+
+
+def test_details_are_written_when_asked_for_only(tmp_path: Path) -> None:
+    assert not (Batch(scenario(), tmp_path / "none").run().folder / "details").exists()
+    for kind in ("requests", "samples"):
+        results = Batch(scenario(record=[kind]), tmp_path / kind).run()
+        files = {path.name for path in (results.folder / "details").iterdir()}
+        assert files == {f"{run}.{kind}.parquet" for run in results.runs["run"]}
+
+
+def test_requests_agree_with_the_metrics(tmp_path: Path) -> None:
+    results = Batch(scenario(record=["requests", "samples"], replications=2), tmp_path).run()
+    for metrics in results.runs.to_dicts():
+        rows = results.requests(metrics["run"])
+        assert {name: kind.base_type() for name, kind in rows.schema.items()} == REQUESTS
+        assert rows["outcome"].dtype == pl.Enum(OUTCOMES)
+        assert rows["row"].to_list() == list(range(60))
+        assert (rows["outcome"] == "placed").sum() == metrics["scheduled"] > 0
+        assert (rows["outcome"] == "rejected").sum() == metrics["rejected"] > 0
+        placed = rows.filter(pl.col("outcome") == "placed")
+        rejected = rows.filter(pl.col("outcome") == "rejected")
+        assert (placed["server"] >= 0).all()
+        assert placed["reason"].null_count() == len(placed)
+        assert (placed["end"] == placed["decided"] + placed["duration"]).all()
+        assert (placed["wait"] == placed["decided"] - placed["arrival"]).all()
+        assert (rejected["server"] == -1).all()
+        assert rejected["wait"].is_nan().all()
+        assert rejected["end"].is_nan().all()
+        assert rejected["reason"].null_count() == 0
+        assert set(rejected["reason"]) <= {
+            "fits no single node", "no server has enough cpu", "no server has enough mem",
+            "no server has enough of everything at once",
+        }  # fmt: skip
+        # 6 GB is more than 4 GB: on both nodes.
+        assert ((placed["node"] == -1) == (placed["mem"] > 4)).all()
+        assert set(rows.select("cpu", "mem").unique().rows()) == {(1.0, 2.0), (2.0, 6.0), (3.0, 1.0)}
+
+
+def test_nothing_is_held_twice(tmp_path: Path) -> None:
+    """What the requests say was held, added up at every decision, is within every node."""
+    results = Batch(scenario(record=["requests"], agents=["best-fit"], overflow="wait"), tmp_path).run()
+    for run in results.runs["run"]:
+        placed = results.requests(run).filter(pl.col("outcome") == "placed").to_dicts()
+        for at in placed:
+            held = [row for row in placed if row["decided"] <= at["decided"] < row["end"]]
+            for server in (0, 1):
+                for node in (0, 1):
+                    there = [row for row in held if row["server"] == server and row["node"] in (node, -1)]
+                    for name, most in (("cpu", 4), ("mem", 8)):
+                        assert sum(row[name] / (2 if row["node"] == -1 else 1) for row in there) <= most
+
+
+def test_samples_agree_with_the_metrics(tmp_path: Path) -> None:
+    results = Batch(scenario(record=["samples"], overflow={"expand": {"by": 1, "limit": 4}}), tmp_path).run()
+    for metrics in results.runs.to_dicts():
+        rows = results.samples(metrics["run"])
+        assert rows.columns == SAMPLES
+        assert rows["in_use"].mean() == pytest.approx(metrics["servers_used"])
+        assert rows["servers"][0] == 2
+        assert rows["servers"].max() == metrics["servers"]
+        assert ((rows["used_cpu"] + rows["free_cpu"]) == 8 * rows["servers"]).all()
+        assert ((rows["used_mem"] + rows["free_mem"]) == 16 * rows["servers"]).all()
+        assert (rows["stranded_cpu"] <= rows["free_cpu"]).all()
+
+
+def test_a_failure_sent_back_is_a_row_of_its_own(tmp_path: Path) -> None:
+    failures = {"scheduled": [{"at": "5 min", "server": 0, "repair_after": "1 min"}], "on_failure": "requeue"}
+    cluster = data()["cluster"] | {"failures": failures}
+    results = Batch(scenario(cluster=cluster, record=["requests"], overflow="wait"), tmp_path).run()
+    assert not len(results.failed)
+    for metrics in results.runs.to_dicts():
+        rows = results.requests(metrics["run"])
+        cut = rows.filter(pl.col("outcome") == "interrupted")
+        back = rows.filter(pl.col("origin") >= 0)
+        assert len(cut) == len(back) == metrics["interrupted"] > 0
+        assert back["origin"].to_list() == cut["row"].to_list()
+        assert (cut["end"] == 300).all()
+        assert (back["arrival"] == 300).all()
+        assert back["id"].to_list() == cut["id"].to_list()
+        left = cut["duration"] - (300 - cut["decided"])
+        assert back["duration"].to_list() == pytest.approx(left.to_list())
+
+
+# -- determinism -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES, ids=["drop", "wait", "stop", "expand"])
+@pytest.mark.parametrize("agent", ON_SERVERS)
+def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, agent: str, mode: Any) -> None:
+    """For everything registered, with failures and a warm start; another seed gives others."""
+    cluster = data()["cluster"] | {"failures": {"mtbf": "10 min", "mttr": "1 min", "on_failure": "requeue"}}
+    asked = {
+        "cluster": cluster,
+        "agents": [agent],
+        "overflow": mode,
+        "record": ["requests", "samples"],
+        "warm_start": {"until": "25 %", "with": "random"},
+    }
+    first = Batch(scenario(**asked, replications=2), tmp_path / "first").run()
+    # Alone, after others and as the first of its seeds: neither matters.
+    second = Batch(scenario(**asked, replications=1, seed=1), tmp_path / "second").run()
+    third = Batch(scenario(**asked, replications=2), tmp_path / "third").run()
+    assert not len(first.failed), first.failed["error"][0]
+    assert tree(first.folder / "details") == tree(third.folder / "details")
+    assert tree(second.folder / "details").items() < tree(first.folder / "details").items()
+    assert same(first, third)
+    one, other = (first.requests(run) for run in first.runs["run"])
+    assert not one.equals(other)
+
+
+def test_another_process_gives_the_same_bytes(tmp_path: Path) -> None:
+    """Neither a hash seed nor what ran before is in the results."""
+    import subprocess
+    import sys
+
+    text = yaml.safe_dump(data(agents=["random", "internal"], record=["requests"], replications=1))
+    (tmp_path / "s.yaml").write_text(text)
+    here = Batch(load_scenario(tmp_path / "s.yaml"), tmp_path / "here").run()
+    command = [sys.executable, "-m", "binwright", "run", "s.yaml", "--out", "there"]
+    environment = os.environ | {"PYTHONHASHSEED": "77"}
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    assert same(Results(tmp_path / "there"), here)
+    assert tree(tmp_path / "there" / "details") == tree(tmp_path / "here" / "details")
+
+
+# -- comparison --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES, ids=["drop", "wait", "stop", "expand"])
+def test_all_agents_meet_the_same_requests_and_the_same_start(tmp_path: Path, mode: Any) -> None:
+    asked: dict[str, Any] = {
+        "agents": ON_SERVERS,
+        "overflow": mode,
+        "record": ["requests", "samples"],
+        "warm_start": {"until": "40 %", "with": "random"},
+        "replications": 2,
+    }
+    results = Batch(scenario(**asked), tmp_path).run()
+    assert not len(results.failed)
+    differs = False
+    for seed in (0, 1):
+        names = results.runs.filter(pl.col("seed") == seed)["run"].to_list()
+        frames = [results.requests(name) for name in names]
+        looks = [results.samples(name) for name in names]
+        shortest = min(map(len, frames))
+        asked_for = [frame.head(shortest).select("row", "id", "arrival", "duration", "cpu", "mem") for frame in frames]
+        warm = [frame.filter("warm") for frame in frames]
+        assert 0 < len(warm[0]) < shortest
+        for k in range(1, len(frames)):
+            assert asked_for[k].equals(asked_for[0])
+            assert warm[k].equals(warm[0])
+            assert looks[k].head(1).equals(looks[0].head(1))
+            differs |= not frames[k].equals(frames[0])
+        used = looks[0]["used_cpu"][0] / (4 * 2 * 2)
+        assert used >= 0.4
+        last = warm[0].filter(pl.col("outcome") == "placed").tail(1)
+        assert used - last["cpu"][0] / 16 < 0.4, "it stops as soon as it is reached"
+    assert differs
+
+
+def test_another_start_is_another_start(tmp_path: Path) -> None:
+    def servers(agent: str) -> list[int]:
+        warm_start = {"until": "50 %", "with": agent}
+        chosen = scenario(warm_start=warm_start, agents=["first-fit"], replications=1, record=["requests"])
+        results = Batch(chosen, tmp_path / agent).run()
+        return results.requests(results.runs["run"][0]).filter("warm")["server"].to_list()
+
+    assert servers("first-fit") != servers("worst-fit")
+
+
+def test_a_start_that_is_never_reached_is_a_failed_run_that_says_so(tmp_path: Path) -> None:
+    results = Batch(scenario(warm_start={"until": "100 %", "with": "first-fit"}), tmp_path).run()
+    assert len(results.failed) == 6
+    for error in results.failed["error"]:
+        assert "never reached 100% of cpu" in error
+        assert "60 requests were offered" in error
+        assert "Traceback" not in error
+
+
+def test_a_start_that_takes_every_request_is_a_failed_run_that_says_so(tmp_path: Path) -> None:
+    workload = data()["workload"] | {"flavours": [{"cpu": 4}], "lifetimes": {"fixed": "never"}, "requests": 2}
+    warm_start = {"until": "50 %", "with": "first-fit"}
+    results = Batch(scenario(workload=workload, warm_start=warm_start, replications=1), tmp_path).run()
+    for error in results.runs["error"]:
+        assert "no request was offered to the agent" in error
+        assert "Traceback" not in error
+
+
+# -- what the user must mend -------------------------------------------------------------------------------------------
+
+
+def nothing_is_written(tmp_path: Path, build: Callable[[], Batch], problem: str) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(UserError, match=problem):
+        build().run()
+    shutil.rmtree(tmp_path / ".traces", ignore_errors=True)  # a whole copy of what was read
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_nothing_is_written_when_the_trace_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BINWRIGHT_TRACES", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    out = tmp_path / "out"
+    workload = {"trace": "huawei-east-1", "requests": 10}
+    nothing_is_written(tmp_path, lambda: Batch(scenario(workload=workload), out), "was not found")
+    workload["path"] = str(tmp_path / "no.csv")
+    nothing_is_written(tmp_path, lambda: Batch(scenario(workload=workload), out), "there is no such file")
+
+
+@pytest.mark.parametrize(
+    ("text", "window", "problem"),
+    [
+        ("vmid,cpu,mem,at,lt\n1,1,1,0,1\n", {"requests": 5}, "the window leaves the trace"),
+        ("vmid,cpu,mem,at,lt\n", {}, "."),
+        ("vmid,cpu,at,lt\n1,1,0,1\n", {}, "."),
+        ("vmid,cpu,mem,at,lt\n1,-1,1,0,1\n", {}, "."),
+        ("vmid,cpu,mem,at,lt\n1,1,1,0,-1\n", {}, "."),
+    ],
+)
+def test_nothing_is_written_when_the_trace_is_wrong(
+    tmp_path: Path, text: str, window: dict[str, Any], problem: str
+) -> None:
+    (tmp_path / "t.csv").write_text(text)
+    workload = {"trace": "huawei-east-1", "path": str(tmp_path / "t.csv"), **window}
+    nothing_is_written(tmp_path, lambda: Batch(scenario(workload=workload), tmp_path / "out"), problem)
+
+
+def test_nothing_is_written_when_the_servers_file_is_missing(tmp_path: Path) -> None:
+    cluster = {"csv": {"path": str(tmp_path / "no.csv"), "columns": {"cpu": "c", "mem": "m"}}}
+    nothing_is_written(tmp_path, lambda: Batch(scenario(cluster=cluster), tmp_path / "out"), "cannot be read")
+
+
+def test_nothing_is_computed_when_results_cannot_be_written(tmp_path: Path, executed: list[str]) -> None:
+    (tmp_path / "file").write_text("in the way")
+    for out in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(ResultsError, match=r"cannot write results: .*\n  Name another folder with --out") as found:
+            Batch(scenario(), out).run()
+        assert str(out) in str(found.value)
+    assert executed == []
+    assert tree(tmp_path) == {"file": b"in the way"}
+
+
+def test_a_point_of_a_sweep_that_cannot_be_stops_no_other(tmp_path: Path) -> None:
+    """Only the first point's workload is read before the runs begin."""
+    (tmp_path / "t.csv").write_text("vmid,cpu,mem,at,lt\n" + "".join(f"{n},1,1,{n},5\n" for n in range(9)))
+    workload = {"trace": "huawei-east-1", "path": str(tmp_path / "t.csv"), "requests": 5}
+    sweep = {"product": {"workload.start": [0, 7, 4]}}
+    results = Batch(scenario(workload=workload, sweep=sweep, replications=1), tmp_path / "out").run()
+    assert results.runs["status"].to_list() == ["done", "done", "failed", "failed", "done", "done"]
+    assert "the window leaves the trace" in results.failed["error"][0]
+    assert "Traceback" not in results.failed["error"][0]
+
+
+# -- sweeps ------------------------------------------------------------------------------------------------------------
+
+
+def swept_values(found: Results, key: str) -> Iterable[Any]:
+    return dict.fromkeys(found.runs[key].to_list())
+
+
+def test_every_swept_key_is_a_column(tmp_path: Path) -> None:
+    sweep = {
+        "product": {"overflow": ["drop", {"expand": {"by": 1, "limit": 3}}], "cluster.servers": [2, 3]},
+        "zip": {"workload.arrivals.poisson.every": ["10 s", 20], "prices.cpu_hour": [1, 0.5]},
+    }
+    results = Batch(scenario(sweep=sweep, replications=1), tmp_path).run()
+    assert not len(results.failed)
+    assert len(results.runs) == 16
+    assert swept_values(results, "cluster.servers") == {2: None, 3: None}
+    assert swept_values(results, "workload.arrivals.poisson.every") == {"10 s": None, "20": None}
+    assert list(swept_values(results, "overflow")) == ["drop", '{"expand": {"by": 1, "limit": 3}}']
+    assert set(results.swept) == {*sweep["product"], *sweep["zip"]}
+    assert len(results.table().rows) == 16
+    assert all(row.runs == 1 for row in results.table().rows)
+
+
+def test_half_a_file_is_never_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk fills up while runs.parquet is written again: the old one is still whole."""
+    first = Batch(scenario(replications=1), tmp_path).run()
+
+    def full(self: pl.DataFrame, file: Path) -> None:
+        Path(file).write_bytes(b"PAR1")
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pl.DataFrame, "write_parquet", full)
+        with pytest.raises(OSError, match="disk full"):
+            Batch(scenario(replications=2), tmp_path).run()
+    assert Results(tmp_path).runs.equals(first.runs)
+    assert len(Batch(scenario(replications=2), tmp_path).run().runs) == 4
+
+
+def test_a_missing_trace_is_a_mistake_in_the_workload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BINWRIGHT_TRACES", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(WorkloadError, match=r"Get it from github\.com.*Licence: CC BY-NC 4\.0"):
+        Batch(scenario(workload={"trace": "huawei-east-1"}), tmp_path / "out")
+
+
+# -- folders that are in use -------------------------------------------------------------------------------------------
+
+
+def test_two_commands_do_not_write_into_one_folder(tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    results = Batch(scenario(replications=1), tmp_path).run()
+    before = tree(tmp_path)
+    with (tmp_path / "journal.jsonl").open("a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(ResultsError, match="another run is writing here"):
+            Batch(scenario(replications=2), tmp_path).run()
+    assert tree(tmp_path) == before
+    assert len(Batch(scenario(replications=2), tmp_path).run().runs) == 2 * len(results.runs)
+
+
+def test_a_scenario_of_the_users_own_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "scenario.yaml").write_text("# mine\n", "utf-8")
+    with pytest.raises(ResultsError, match="it would be overwritten"):
+        Batch(scenario(), tmp_path).run()
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"scenario.yaml": "# mine\n"}
+
+
+def test_details_that_are_gone_are_made_again(tmp_path: Path, executed: list[str]) -> None:
+    asked = scenario(record=["requests"], replications=2)
+    first = Batch(asked, tmp_path).run()
+    before = tree(tmp_path / "details")
+    gone = first.runs["run"][1]
+    (tmp_path / "details" / f"{gone}.requests.parquet").unlink()
+    executed.clear()
+    Batch(asked, tmp_path).run()
+    assert executed == [gone]
+    assert tree(tmp_path / "details") == before
+
+
+@pytest.mark.parametrize(
+    "agents",
+    [["first-fit", "tetris"], [{"nara": {"weights": "foo"}}], [{"feasible": {"agent": "nope"}}], ["first-fit", "nulb"]],
+)
+def test_an_agent_that_cannot_answer_here_is_refused_before_anything_is_written(tmp_path: Path, agents: Any) -> None:
+    with pytest.raises(UserError):
+        Batch(scenario(agents=agents), tmp_path / "r").run()
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_mistake_in_an_agents_options_says_where_that_agent_is(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    agents = "agents:\n  - best-fit\n  - {value-es: {weights: huawei}}\n"
+    file.write_text(f"extends: {shipped()['quickstart']}\n{agents}", "utf-8")
+    with pytest.raises(
+        UserError, match=r"(?s)mine.yaml:4: agents\.1 \(value-es\(weights=huawei\)\): weights: no weights"
+    ):
+        Batch(load_scenario(file), tmp_path / "out").run()
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,600 @@
+# ruff: noqa: E501 (tables read better in rows)
+"""Scenario files: loading, mistakes, sweeps and plans."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scenarios.build import build_agent, build_cluster, build_expansion, build_faults, build_overflow, build_workload
+from scenarios.load import load_scenario, load_to_run, resolved, scenario_from, shipped
+from scenarios.plan import plan, points
+from scenarios.reference import json_schema, reference
+from scenarios.schema_workload import Generated, Trace
+from simcore.errors import ScenarioError
+from simcore.rules import Overflow
+from simcore.vocabulary import part
+from tests.support import ROOT
+
+TRACE = """\
+name: small
+cluster:
+  servers: 10
+  nodes: 2
+  node: {cpu: 40, mem: 90 GB}
+  spread_above: {mem: 10 GB}
+workload:
+  trace: huawei-east-1
+  start: {random: [50000, 100000]}
+warm_start: {resource: cpu, until: 50 %, with: best-fit}
+overflow: stop
+agents: [first-fit, best-fit, {best-fit: {node: loose}}]
+replications: 3
+prices: {cpu_hour: 0.04, mem_gib_hour: 0.005}
+"""
+
+GENERATED = """\
+cluster:
+  groups:
+  - {count: 2, node: {cpu: 4, mem: 8 GB}}
+  - {count: 1, node: {mem: 16 GB, gpu: 1}, name: large}
+  expansion: [{at: 1 h, by: 2}]
+  failures: {mtbf: 30 d, mttr: 4 h, scheduled: [{at: 1 h, server: 2}], on_failure: requeue}
+workload:
+  arrivals: {bursty: {every: 10 min, size: 8}}
+  flavours:
+  - {cpu: 1, mem: 2 GB, weight: 3}
+  - {cpu: 500 m, gpu: 1, lifetimes: {fixed: never}}
+  lifetimes: {lognormal: {median: 10 min, sigma: 1.5}}
+  requests: 20
+overflow: {expand: {by: 2, limit: 9}}
+agents: [first-fit]
+record: [requests]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "scenario.yaml"
+
+
+def changed(text: str, old: str, new: str) -> str:
+    assert old in text
+    return text.replace(old, new)
+
+
+# -- mistakes ----------------------------------------------------------------------------------------------------------
+
+MISTAKES = [
+    # The file itself
+    (TRACE, "servers: 10", "servers: [10", 4, "", "this is no YAML", "Check colons"),
+    (TRACE, "  servers: 10", "\tservers: 10", 3, "", "this is no YAML", "Indent with spaces"),
+    (TRACE, TRACE, "", 1, "", "a scenario is a mapping", "Write `cluster:`"),
+    (TRACE, "  nodes: 2", "  servers: 20", 4, "cluster.servers", "is written twice", "on line 3"),
+    (TRACE, "  nodes: 2", "  on: 2", 4, "cluster", "the key on is not text", "quotes"),
+    (TRACE, "  nodes: 2", "  <<: {nodes: 2}", 4, "cluster", "merge keys are not taken", "extends"),
+    (TRACE, "  nodes: 2", "  nodes: &a [*a]", 4, "cluster.nodes.0", "an alias contains itself", "Write the value out"),
+    (TRACE, "name: small", "extends: no.yaml", 1, "extends", "there is no such file", "relative to the one"),
+    (TRACE, "name: small", "extends: scenario.yaml", 1, "extends", "extends itself", "Name another"),
+    # Unknown keys, at every level
+    (TRACE, "overflow: stop", "overflo: stop", 11, "overflo", "unknown key", "Did you mean 'overflow'?"),
+    (TRACE, "  servers: 10", "  sevrers: 10", 3, "cluster.sevrers", "unknown key", "Did you mean 'servers'?"),
+    (TRACE, "start: {random:", "start: {randm:", 9, "workload.start.randm", "unknown key", "mean 'random'?"),
+    (TRACE, "trace: h", "trcae: h", 8, "workload.trcae", "unknown key", "Did you mean 'trace'?"),
+    (TRACE, "  trace", "  machine: 3\n  trace", 8, "workload.machine", "unknown key", "Known:"),
+    (TRACE, "until: 50 %", "untill: 1", 10, "warm_start.untill", "unknown key", "Did you mean 'until'?"),
+    (TRACE, "overflow: stop", "overflow: {expnd: {}}", 11, "overflow.expnd", "unknown key", "mean 'expand'?"),
+    (TRACE, "replications", "sweep: {prodct: {}}\nreplications", 13, "sweep.prodct", "unknown key", "'product'?"),
+    (GENERATED, "count: 1", "cuont: 1", 4, "cluster.groups.1.cuont", "unknown key", "Did you mean 'count'?"),
+    (GENERATED, "{at: 1 h, by", "{att: 1 h, by", 5, "cluster.expansion.0.att", "unknown key", "mean 'at'?"),
+    (GENERATED, "mttr: 4 h", "mtrr: 4 h", 6, "cluster.failures.mtrr", "unknown key", "Did you mean 'mttr'?"),
+    (GENERATED, "server: 2", "sever: 2", 6, "cluster.failures.scheduled.0.sever", "unknown key", "'server'?"),
+    (GENERATED, "bursty:", "burst:", 8, "workload.arrivals.burst", "unknown key", "Did you mean 'bursty'?"),
+    (GENERATED, "size: 8", "sise: 8", 8, "workload.arrivals.bursty.sise", "unknown key", "mean 'size'?"),
+    (GENERATED, "sigma", "sgima", 12, "workload.lifetimes.lognormal.sgima", "unknown key", "mean 'sigma'?"),
+    (GENERATED, "lifetimes: {fixed", "lifetime: {fixed", 11, "workload.flavours.1.lifetime", "unknown key", "'lifetimes'?"),
+    (GENERATED, "limit: 9", "limt: 9", 14, "overflow.expand.limt", "unknown key", "Did you mean 'limit'?"),
+    (GENERATED, "  requests: 20", "  reqests: 20", 13, "workload.reqests", "unknown key", "mean 'requests'?"),
+    # Missing keys
+    (TRACE, "agents: [first-fit, best-fit, {best-fit: {node: loose}}]\n", "", None, "agents", "is missing", "Add `agents:`"),
+    (TRACE, "  servers: 10\n", "", 2, "cluster.servers", "is missing", "`servers: 10` and `node:"),
+    (TRACE, "  node: {cpu: 40, mem: 90 GB}\n", "", 2, "cluster.node", "is missing", "`servers: 10` and `node:"),
+    (TRACE, "until: 50 %, ", "", 10, "warm_start.until", "is missing", "Add `until:`"),
+    (GENERATED, "  requests: 20\n", "", 7, "workload.requests", "is missing", "Add `requests:` How many"),
+    (GENERATED, ", mttr: 4 h", "", 6, "cluster.failures.mttr", "is missing", "give both or neither"),
+    (TRACE, "start: {random: [50000, 100000]}", "superpose: 2", 7, "workload.requests", "is missing", "need a length"),
+    # Wrong types and values
+    (TRACE, "servers: 10", "servers: ten", 3, "cluster.servers", "'ten'", "Write a whole number."),
+    (TRACE, "servers: 10", "servers: 0", 3, "cluster.servers", "(got 0)", "greater than or equal to 1"),
+    (TRACE, "servers: 10", "servers: true", 3, "cluster.servers", "(got True)", "Write a whole number."),
+    (TRACE, "name: small", "name: ../up", 1, "name", "'../up'", "match"),
+    (TRACE, "name: small", "name: 2020-01-01", 1, "name", "is a wrong value", "Write text, in quotes"),
+    (TRACE, "overflow: stop", "overflow: dorp", 11, "overflow", "'dorp'", "Did you mean 'drop'?"),
+    (TRACE, "  node: {cpu: 40, mem: 90 GB}", "  node: 40", 5, "cluster.node", "must be a mapping", "{cpu: 40, mem"),
+    (TRACE, "replications: 3", "record: [request]", 13, "record.0", "'request'", "Did you mean 'requests'?"),
+    (GENERATED, "{expand: {by: 2, limit: 9}}", "{expand: 3}", 14, "overflow.expand", "must be a mapping", "Its keys: by, limit"),
+    (GENERATED, "size: 8", "size: 0.5", 8, "workload.arrivals.bursty.size", "0.5", "greater than or equal to 1"),
+    (GENERATED, "weight: 3", "weight: .nan", 10, "workload.flavours.0.weight", "nan", "It should be"),
+    # Units and amounts
+    (TRACE, "mem: 90 GB", "mem: 90 min", 5, "cluster.node.mem", "'min' is no unit of data", "GiB"),
+    (TRACE, "mem: 90 GB", "mem: 90 gib", 5, "cluster.node.mem", "'gib' is no unit", "Did you mean 'GiB'?"),
+    (TRACE, "cpu: 40", "cpu: -40", 5, "cluster.node.cpu", "must not be negative (got -40)", "cores"),
+    (TRACE, "cpu: 40, mem: 90 GB", "cpu: 0", 5, "cluster.node", "has nothing on it", "Give at least one"),
+    (TRACE, "50 %", "50", 10, "warm_start.until", "is more than 1 (got 50)", "%"),
+    (TRACE, "50 %", "-1", 10, "warm_start.until", "must not be negative", "%"),
+    (TRACE, "{random: [50000, 100000]}", "3 days", 9, "workload.start", "'days' is no unit of time", "d, w"),
+    (GENERATED, "cpu: 1,", "cpu: .nan,", 10, "workload.flavours.0.cpu", "must be finite", "cores"),
+    (GENERATED, "cpu: 1,", "cpu: -1,", 10, "workload.flavours.0.cpu", "must not be negative", "cores"),
+    (GENERATED, "{fixed: never}", "{fixed: -5 s}", 11, "workload.flavours.1.lifetimes.fixed", "negative", "min"),
+    (GENERATED, "every: 10 min", "every: 0", 8, "workload.arrivals.bursty.every", "more than zero", "min"),
+    # Alternatives
+    (TRACE, "  nodes: 2", "  groups: [{count: 1, node: {cpu: 1}}]", 2, "cluster", "in 2 ways: node, groups", "Give one"),
+    (TRACE, "  servers: 10\n  nodes: 2\n  node: {cpu: 40, mem: 90 GB}\n", "", 2, "cluster", "has no servers", "`csv`"),
+    (TRACE, "  trace", "  arrivals: {}\n  trace", 8, "workload.arrivals", "does not go with a trace", "`key: null`"),
+    (GENERATED, "{bursty:", "{fixed: {every: 1}, bursty:", 8, "workload.arrivals", "more than one", "exactly one of"),
+    (GENERATED, "{bursty: {every: 10 min, size: 8}}", "{}", 8, "workload.arrivals", "needs one way", "exactly one of"),
+    (GENERATED, "{fixed: never}", "{empirical: {}}", 11, "workload.flavours.1.lifetimes.empirical", "either", "Give exactly"),
+    # Things that do not go together
+    (TRACE, "[50000, 100000]", "[9, 3]", 9, "workload.start.random", "empty range (got [9, 3])", "lower row first"),
+    (TRACE, "[50000, 100000]", "[9]", 9, "workload.start.random", "[9]", "at least 2 items"),
+    (TRACE, "{mem: 10 GB}", "{men: 10}", 6, "cluster.spread_above.men", "no such resource", "Did you mean 'mem'?"),
+    (TRACE, "resource: cpu", "resource: gpu", 10, "warm_start.resource", "'gpu'", "Did you mean 'cpu'?"),
+    (TRACE, "cpu_hour", "gpu_hour", 14, "prices.gpu_hour", "is no price", "Did you mean 'cpu_hour'?"),
+    (TRACE, "mem_gib_hour", "mem_hour", 14, "prices.mem_hour", "is no price", "Did you mean 'mem_gb_hour'?"),
+    (GENERATED, "weight: 3", "wieght: 3", 10, "workload.flavours.0.wieght", "no such resource", "mean 'weight'?"),
+    (GENERATED, "cpu: 1, mem: 2 GB, ", "", 10, "workload.flavours.0", "asks for nothing", "like cpu: 1"),
+    (GENERATED, "  lifetimes: {lognormal: {median: 10 min, sigma: 1.5}}\n", "", 10, "workload.flavours.0", "has no lifetimes", "Give"),
+    (GENERATED, "limit: 9", "limit: 2", 14, "overflow.expand.limit", "below the servers there are (got 2)", "3 servers"),
+    (TRACE, "  nodes: 2", "  failures: {scheduled: [{at: 1, server: 10}]}", 4, "cluster.failures.scheduled.0.server", "no such server", "0 to 9"),
+    # Agents and other names
+    (TRACE, "[first-fit,", "[frist-fit,", 12, "agents.0", "unknown agent (got 'frist-fit')", "Did you mean 'first-fit'?"),
+    (TRACE, "{node: loose}", "{nod: loose}", 12, "agents.2.best-fit.nod", "unknown option", "Did you mean 'node'?"),
+    (TRACE, "{node: loose}", "{node: lose}", 12, "agents.2.best-fit.node", "wrong value (got 'lose')", "'tight' or 'loose'"),
+    (TRACE, "{node: loose}", "loose", 12, "agents.2.best-fit", "must be a mapping of options", "Options: node."),
+    (TRACE, "[first-fit,", "[best-fit,", 12, "agents.1", "has the same label as agent 0 (got 'best-fit')", "give a label"),
+    (TRACE, "[first-fit,", "[7,", 12, "agents.0", "is no agent (got 7)", "Write a name"),
+    (TRACE, "[first-fit,", "['mine.py:Mine',", 12, "agents.0", "cannot import", "relative to the scenario"),
+    (TRACE, "[first-fit,", "['pathlib:Path',", 12, "agents.0", "is no agent", "subclass"),
+    (TRACE, "with: best-fit", "with: best", 10, "warm_start.with", "unknown agent", "Did you mean"),
+    (TRACE, "[first-fit, best-fit, {best-fit: {node: loose}}]", "[]", 12, "agents", "wrong value", "at least 1"),
+    (TRACE, "huawei-east-1", "huawei-east", 8, "workload.trace", "unknown trace", "Did you mean 'huawei-east-1'?"),
+    (TRACE, "trace: huawei-east-1", "trace: azure-packing-2020\n  machine: tiny", 9, "workload.machine", "wrong value", "'best'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("base", "old", "new", "line", "key", "problem", "remedy"), MISTAKES, ids=[f"{m[4]}: {m[5]}" for m in MISTAKES]
+)
+def test_a_mistake_is_one_message(
+    file: Path, base: str, old: str, new: str, line: int | None, key: str, problem: str, remedy: str
+) -> None:
+    file.write_text(changed(base, old, new))
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(file)
+    error = caught.value
+    assert (str(error.file), error.line, error.key or "") == (str(file), line, key)
+    first, _, rest = str(error).partition("\n")
+    assert problem in first
+    assert remedy in rest
+    assert "\n" not in rest
+
+
+SWEEPS = [
+    ("product: {cluster.servers: []}", 3, "sweep.product.cluster.servers", "(got [])", "at least 1"),
+    ("zip:\n    cluster.servers: [1, 2]\n    seed: [1]", 5, "sweep.zip.seed", "cannot be swept", "agents"),
+    ("zip:\n    cluster.servers: [1, 2]\n    cluster.nodes: [1]", 5, "sweep.zip.cluster.nodes",
+     "has 1 values, but cluster.servers has 2", "equally long"),
+    ("product: {overflow: [drop]}\n  zip: {overflow: [wait]}", 4, "sweep.zip.overflow", "is swept twice", "Keep it"),
+    ("product: {cluster.sevrers: [1]}", 3, "cluster.sevrers", "unknown key", "Did you mean 'servers'?"),
+    ("product:\n    cluster.servers:\n    - 1\n    - 0", 6, "cluster.servers", "(got 0)", "greater than or equal"),
+    ("product: {workload.start.random: [[1, 2], [2, 1]]}", 3, "workload.start.random", "empty range", "lower row"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sweep", "line", "key", "problem", "remedy"), SWEEPS, ids=[s[2] for s in SWEEPS])
+def test_a_mistake_in_a_sweep_names_the_line_in_the_sweep(
+    file: Path, sweep: str, line: int, key: str, problem: str, remedy: str
+) -> None:
+    file.write_text(changed(TRACE, "name: small\n", f"name: small\nsweep:\n  {sweep}\n"))
+    with pytest.raises(ScenarioError) as caught:
+        points(load_scenario(file))
+    error = caught.value
+    assert (str(error.file), error.line, error.key) == (str(file), line, key)
+    assert problem in str(error)
+    assert remedy in error.remedy
+
+
+@pytest.mark.parametrize(
+    ("override", "file_named", "problem"),
+    [
+        ("cluster.servers=0", "--set cluster.servers=0", "cluster.servers: is a wrong value (got 0)"),
+        ("cluster.servrs=3", "--set cluster.servrs=3", "cluster.servrs: unknown key"),
+        ("workload.0=3", "--set workload.0=3", "workload.0: unknown key"),
+        ("cluster.servers", "--set cluster.servers", "is no override"),
+        ("agents.7=best-fit", "--set agents.7=best-fit", "agents.7: the list agents has no item 7"),
+        ("agents.first=best-fit", "--set agents.first=best-fit", "agents.first: the list agents has no item first"),
+        ("cluster.servers=[", "--set cluster.servers=[", "cluster.servers: this is no YAML"),
+    ],
+)
+def test_a_wrong_override_names_itself(file: Path, override: str, file_named: str, problem: str) -> None:
+    file.write_text(TRACE)
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(file, [override])
+    assert str(caught.value).startswith(f"{file_named}: {problem}")
+
+
+def test_shipped_scenarios_are_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scenarios.load.LIBRARY", tmp_path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "first.yaml").write_text(changed(TRACE, "name: small\n", ""))
+    assert list(shipped()) == ["sub/first"]
+    assert load_scenario("sub/first").name == "first"
+    with pytest.raises(ScenarioError, match=r"frist: there is no such file\n.*Did you mean 'sub/first'\?"):
+        load_scenario("sub/frist")
+
+
+def test_a_file_that_is_no_text(file: Path) -> None:
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ScenarioError, match="cannot be read"):
+        load_scenario(file)
+    file.write_bytes(b"name: \x01")
+    with pytest.raises(ScenarioError, match="this is no YAML"):
+        load_scenario(file)
+
+
+# -- loading -----------------------------------------------------------------------------------------------------------
+
+
+def test_values_are_in_base_units(file: Path) -> None:
+    file.write_text(TRACE)
+    scenario = load_scenario(file)
+    assert scenario.file == file
+    assert scenario.resources == ("cpu", "mem")
+    assert scenario.cluster.node == {"cpu": 40, "mem": 90}
+    assert scenario.warm_start is not None
+    assert scenario.warm_start.until == 0.5
+    assert [agent.label for agent in scenario.agents] == ["first-fit", "best-fit", "best-fit(node=loose)"]
+    assert scenario.hourly == {"cpu": 0.04, "mem": 0.005 / 1.073741824}
+
+
+def test_null_says_the_same_as_nothing(file: Path) -> None:
+    file.write_text(
+        changed(TRACE, "name: small", "name: null\noverflow: ~\ndescription: null").replace("overflow: stop", "")
+    )
+    scenario = load_scenario(file)
+    assert (scenario.name, scenario.overflow, scenario.description) == ("scenario", "drop", "")
+
+
+def test_extends_merges_mappings_and_replaces_lists(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "base.yaml").write_text(TRACE + "description: the base\n")
+    (tmp_path / "sub" / "middle.yaml").write_text(
+        "extends: ../base.yaml\ncluster: {servers: 20}\nagents: [worst-fit]\nworkload: {path: t.csv}\n"
+    )
+    last = tmp_path / "last.yaml"
+    last.write_text("extends: sub/middle.yaml\nwarm_start: null\noverflow: {expand: {by: 1, limit: 30}}\n")
+    scenario = load_scenario(last)
+    assert (scenario.name, scenario.description, scenario.extends) == ("last", "", None)
+    assert (scenario.cluster.servers, scenario.cluster.nodes) == (20, 2)
+    assert [agent.name for agent in scenario.agents] == ["worst-fit"]
+    assert scenario.warm_start is None
+    assert isinstance(scenario.workload, Trace)
+    assert scenario.workload.path == str(tmp_path / "sub" / "t.csv")
+
+
+def test_extends_takes_shipped_names_where_no_such_file_is(tmp_path: Path) -> None:
+    last = tmp_path / "last.yaml"
+    last.write_text("extends: cvd/protocol-20\nreplications: 3\n")
+    below = load_scenario("cvd/protocol-20")
+    assert load_scenario(last).cluster == below.cluster
+    assert load_scenario(last).replications == 3 != below.replications
+    (tmp_path / "cvd").mkdir()
+    (tmp_path / "cvd" / "protocol-20").write_text(TRACE)
+    assert load_scenario(last).cluster == load_scenario(tmp_path / "cvd" / "protocol-20").cluster != below.cluster
+    last.write_text("extends: cvd/protocol-21\n")
+    with pytest.raises(ScenarioError, match="there is no such file"):
+        load_scenario(last)
+
+
+def test_a_mistake_in_an_extended_file_names_that_file(tmp_path: Path) -> None:
+    base = tmp_path / "base.yaml"
+    base.write_text(changed(TRACE, "mem: 90 GB", "mem: 90 s"))
+    (tmp_path / "last.yaml").write_text("extends: base.yaml\ncluster: {servers: 20}\n")
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(tmp_path / "last.yaml")
+    assert (caught.value.file, caught.value.line) == (str(base), 5)
+
+
+def test_extending_in_a_circle_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("extends: b.yaml\n")
+    (tmp_path / "b.yaml").write_text("extends: a.yaml\n")
+    with pytest.raises(ScenarioError, match="extends itself"):
+        load_scenario(tmp_path / "a.yaml")
+
+
+def test_one_choice_replaces_another(tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text(GENERATED)
+    last = tmp_path / "last.yaml"
+    last.write_text("extends: base.yaml\nworkload: {arrivals: {poisson: {every: 10 s}}, lifetimes: {fixed: 5 min}}\n")
+    workload = load_scenario(last).workload
+    assert isinstance(workload, Generated)
+    assert workload.arrivals.chosen[0] == "poisson"
+    assert workload.lifetimes is not None
+    assert workload.lifetimes.chosen == ("fixed", 300)
+
+
+def test_overrides(file: Path) -> None:
+    file.write_text(TRACE)
+    scenario = load_scenario(
+        file,
+        [
+            "cluster.node.cpu=100",
+            "agents.0=worst-fit",
+            "overflow.expand={by: 2, limit: 200}",
+            "workload.path=x.csv",
+            "sweep.product.cluster.servers=[1, 2]",
+        ],
+    )
+    assert scenario.cluster.node == {"cpu": 100, "mem": 90}
+    assert scenario.agents[0].label == "worst-fit"
+    assert build_overflow(scenario) == Overflow("expand", 2, 200, "stop")
+    assert isinstance(scenario.workload, Trace)
+    assert scenario.workload.path == str(Path.cwd() / "x.csv")
+    assert scenario.sweep.product == {"cluster.servers": (1, 2)}
+
+
+@pytest.mark.parametrize("key", ["cluster.servers=100", "cluster={servers: 3, node: {cpu: 4, mem: 8 GB}}"])
+def test_an_override_that_the_sweep_undoes_is_refused(file: Path, key: str) -> None:
+    file.write_text(TRACE)
+    with pytest.raises(ScenarioError, match=r"the sweep sets cluster\.servers at every point"):
+        load_to_run(file, [key, "sweep.product.cluster.servers=[1, 2]"])
+    assert load_to_run(file, ["cluster.servers=100", "sweep=null"]).cluster.servers == 100
+
+
+def labels_of(file: Path, *paths: str, more: str = "first-fit") -> list[str]:
+    """Of nara with these weights, and one more."""
+    entries = [f"{{nara: {{path: {path}}}}}" for path in paths]
+    file.write_text(changed(TRACE, "[first-fit", f"[{', '.join([*entries, more])}"))
+    return [agent.label for agent in load_scenario(file).agents][: len(entries) + 1]
+
+
+def test_labels_have_as_much_of_a_path_as_tells_agents_apart(file: Path) -> None:
+    weights = [f"results/{name}/training/seed-{seed}/best.safetensors" for name in "ab" for seed in (0, 1)]
+    assert labels_of(file, *weights[:2]) == ["nara(path=seed-0/best)", "nara(path=seed-1/best)", "first-fit"]
+    assert labels_of(file, *weights[::2])[:2] == [f"nara(path={name}/training/seed-0/best)" for name in "ab"]
+    assert labels_of(file, more="{nara: {path: /w/x.csv, mask: feasible}}") == ["nara(path=w/x.csv, mask=feasible)"]
+    given = "{name: nara, label: mine, options: {path: w.csv}}"
+    assert labels_of(file, weights[0], more=given) == ["nara(path=seed-0/best)", "mine"]
+    loaded = load_scenario(file)
+    assert scenario_from(yaml.safe_load(resolved(loaded))).agents == loaded.agents
+    assert scenario_from({**loaded.dump(), "name": "moved"}).agents == loaded.agents
+    with pytest.raises(ScenarioError, match="has the same label as agent 0"):
+        labels_of(file, weights[0], weights[0])
+
+
+def test_an_agent_of_ones_own(tmp_path: Path, file: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from simcore.vocabulary import Agent\n\n\n"
+        "class Mine(Agent):\n    def __init__(self, k: int, deep: dict | None = None) -> None:\n        self.k = k\n"
+    )
+    file.write_text(
+        changed(
+            TRACE,
+            "[first-fit,",
+            "[{mine.py:Mine: {k: 3, deep: {a: null}}}, {name: 'mine.py:Mine', options: {k: 4}, label: four},",
+        )
+    )
+    scenario = load_scenario(file)
+    assert [agent.label for agent in scenario.agents[:2]] == ["mine.py:Mine(k=3, deep={'a': None})", "four"]
+    assert vars(build_agent(scenario.agents[1])) == {"k": 4}
+    assert scenario.agents[0].options == {"k": 3, "deep": {"a": None}}
+    file.write_text(resolved(scenario))
+    assert load_scenario(file) == scenario
+    before = {run.name for run in plan(scenario)}
+    (tmp_path / "mine.py").write_text((tmp_path / "mine.py").read_text() + "# changed\n")
+    # Runs of the changed agent are other runs, those of the two others are not.
+    assert len(before & {run.name for run in plan(scenario)}) == 2 * 3
+    file.write_text(changed(TRACE, "[first-fit,", "['mine.py:Mine',"))
+    with pytest.raises(ScenarioError, match=r"agents\.0.*: is missing"):
+        load_scenario(file)
+
+
+# -- the resolved scenario ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TRACE,
+        GENERATED,
+        TRACE + "sweep: {zip: {cluster.servers: [1, 2], overflow: [stop, {expand: {by: 1, limit: 9}}]}}\n",
+    ],
+)
+def test_the_resolved_scenario_loads_to_an_equal_one_from_anywhere(tmp_path: Path, file: Path, text: str) -> None:
+    file.write_text(text)
+    scenario = load_scenario(file, ["seed=7", "replications=2"])
+    elsewhere = tmp_path / "else" / "where.yaml"
+    elsewhere.parent.mkdir()
+    elsewhere.write_text(resolved(scenario))
+    again = load_scenario(elsewhere)
+    assert again == scenario
+    assert resolved(again) == resolved(scenario)
+    assert [run.name for run in plan(again)] == [run.name for run in plan(scenario)]
+    assert scenario_from(yaml.safe_load(resolved(scenario))) == scenario
+
+
+def test_validating_leaves_the_data_as_it_was() -> None:
+    data = yaml.safe_load(GENERATED)
+    before = copy.deepcopy(data)
+    scenario_from(data)
+    assert data == before
+
+
+def test_plain_names_are_checked_without_importing_agents(file: Path) -> None:
+    file.write_text(changed(TRACE, ", {best-fit: {node: loose}}", ""))
+    code = (
+        "import sys, scenarios; assert 'pydantic' not in sys.modules\n"
+        f"from scenarios.load import load_scenario; load_scenario({str(file)!r})\n"
+        "print({'numba', 'polars', 'scipy', 'torch'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("set()\n", "")
+
+
+# -- plans -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_is_points_by_seeds_by_agents(file: Path) -> None:
+    file.write_text(
+        TRACE
+        + "seed: 5\nsweep: {product: {cluster.servers: [10, 50], overflow: [drop, wait]}, zip: {workload.superpose: [1, 2], workload.time_scale: [1, 0.5]}}\n"
+    )
+    runs = plan(load_scenario(file))
+    assert len(runs) == len({run.name for run in runs}) == 2 * 2 * 2 * 3 * 3
+    assert runs[0].point == {
+        "cluster.servers": 10,
+        "overflow": "drop",
+        "workload.superpose": 1,
+        "workload.time_scale": 1,
+    }
+    assert [run.agent.label for run in runs[:3]] == ["first-fit", "best-fit", "best-fit(node=loose)"]
+    assert {run.seed for run in runs} == {5, 6, 7}
+    assert all(len(run.name) == 16 and not run.scenario.sweep.product for run in runs)
+    assert runs[-1].scenario.cluster.servers == 50
+
+
+def test_names_are_stable_and_depend_on_what_matters(file: Path) -> None:
+    def names(text: str, **options: Any) -> list[str]:
+        file.write_text(text)
+        return [run.name for run in plan(load_scenario(file), **options)]
+
+    same = names(TRACE)
+    assert names(TRACE) == same
+    assert names(TRACE.replace("small", "other") + "description: words\n") == same
+    assert names(changed(TRACE, "40, mem: 90 GB", "40.0, mem: 90000 MB")) == same
+    assert names(changed(TRACE, "replications: 3", "replications: 4"))[: len(same)] == same
+    assert names(changed(TRACE, "[first-fit, ", "["))[:2] == same[1:3]
+    assert names(TRACE + "sweep: {product: {cluster.servers: [10]}}\n") == same
+    for old, new in [
+        ("servers: 10", "servers: 11"),
+        ("cpu: 40, mem: 90 GB", "mem: 90 GB, cpu: 40"),
+        ("cpu_hour: 0.04", "cpu_hour: 0.05"),
+        ("replications", "record: [requests]\nreplications"),
+    ]:
+        assert not set(names(changed(TRACE, old, new))) & set(same)
+    assert not set(names(TRACE, versions={"binwright": "2"})) & set(same)
+    assert not set(names(TRACE, content=lambda trace: f"content of {trace.trace}")) & set(same)
+
+
+def test_the_same_point_twice_is_run_once(file: Path) -> None:
+    file.write_text(TRACE + "sweep: {zip: {cluster.servers: [10, 10, 20]}}\n")
+    assert len(plan(load_scenario(file))) == 2 * 3 * 3
+
+
+def test_a_thousand_pairs(file: Path) -> None:
+    pairs = f"{{cluster.servers: {list(range(10, 1010))}, workload.start: {list(range(1000))}}}"
+    file.write_text(changed(TRACE, "replications: 3", f"sweep: {{zip: {pairs}}}"))
+    runs = plan(load_scenario(file))
+    assert len(runs) == 3000
+    assert runs[-1].point == {"cluster.servers": 1009, "workload.start": 999}
+
+
+# -- building ----------------------------------------------------------------------------------------------------------
+
+
+def test_building_a_generated_scenario(file: Path) -> None:
+    file.write_text(GENERATED)
+    scenario = load_scenario(file)
+    cluster = build_cluster(scenario)
+    million = 10**6
+    assert cluster.resources == ("cpu", "mem", "gpu")
+    assert cluster.capacity.tolist() == [[[4 * million, 8 * million, 0]]] * 2 + [[[0, 16 * million, million]]]
+    assert cluster.growth.tolist() == cluster.capacity[-1].tolist()
+    assert build_expansion(scenario) == [(3600, 2)]
+    [faults] = build_faults(scenario, 3)
+    assert (faults.mtbf, faults.mttr, faults.requeue, faults.seed) == (30 * 86400, 4 * 3600, True, 3)
+    workload = build_workload(scenario, 0)
+    assert len(workload) == 20
+    assert set(map(tuple, workload.demand.tolist())) <= {(million, 2 * million, 0), (million // 2, 0, million)}
+    assert (workload.demand == build_workload(scenario, 0).demand).all()
+
+
+def test_registered_parts_of_others_take_their_own_options(file: Path) -> None:
+    theirs = changed(GENERATED, "{bursty: {every: 10 min, size: 8}}", "{'workloads.arrivals:Fixed': {every: 3}}")
+    file.write_text(theirs)
+    scenario = load_scenario(file)
+    assert build_workload(scenario, 0).arrival.tolist() == [3.0 * n for n in range(20)]
+    assert scenario_from(yaml.safe_load(resolved(scenario))) == scenario
+    file.write_text(changed(theirs, "every: 3", "evry: 3"))
+    with pytest.raises(ScenarioError, match=r"Fixed\.evry: unknown option .*\n  Did you mean 'every'"):
+        load_scenario(file)
+
+
+def test_building_a_cluster_from_a_csv(tmp_path: Path, file: Path) -> None:
+    servers = tmp_path / "servers.csv"
+    servers.write_text("sn,milli,mib\na,32000,1001\nb,500,0\n")
+    csv = "csv: {path: servers.csv, columns: {cpu: milli, mem: mib}, scale: {cpu: 1 millicores, mem: 1 MiB}}"
+    file.write_text(changed(TRACE, "  servers: 10\n", f"  {csv}\n").replace("  node: {cpu: 40, mem: 90 GB}\n", ""))
+    scenario = load_scenario(file)
+    mem = round(1001 * 1.048576 * 1000)
+    assert build_cluster(scenario).capacity.tolist() == [
+        [list(part((32_000_000, mem), node, 2)) for node in range(2)],
+        [[250_000, 0], [250_000, 0]],
+    ]
+    for text, line, key in [
+        ("sn,cores,mib\na,1,2\n", 1, "cluster.csv.columns.cpu"),
+        ("sn,milli,mib\na,1,2\nb,many,2\n", 3, "milli"),
+        ("sn,milli,mib\na,1\n", 2, "mib"),
+        ("sn,milli,mib\na,-1,2\n", 2, "milli"),
+        ("sn,milli,mib\n", None, "cluster.csv.path"),
+    ]:
+        servers.write_text(text)
+        with pytest.raises(ScenarioError) as caught:
+            build_cluster(scenario)
+        assert (str(caught.value.file), caught.value.line, caught.value.key) == (str(servers), line, key)
+    servers.unlink()
+    with pytest.raises(ScenarioError, match="cannot be read"):
+        build_cluster(scenario)
+
+
+def test_building_from_a_trace(tmp_path: Path, file: Path) -> None:
+    (tmp_path / "t.csv").write_text("vmid,cpu,mem,at,lt\n" + "".join(f"{n},1,2,{n},5\n" for n in range(10)))
+    file.write_text(changed(TRACE, "start: {random: [50000, 100000]}", "path: t.csv\n  start: 4 s\n  requests: 3"))
+    scenario = load_scenario(file)
+    assert build_workload(scenario, 0).id.tolist() == [4, 5, 6]
+    random = load_scenario(file, ["workload.start={random: [0, 7]}"])
+    assert len({tuple(build_workload(random, seed).id.tolist()) for seed in range(20)}) > 1
+    assert build_workload(load_scenario(file, ["workload.start=2"]), 0).id.tolist() == [2, 3, 4]
+
+
+# -- the reference -----------------------------------------------------------------------------------------------------
+
+
+def test_the_reference_is_current() -> None:
+    written = (ROOT / "docs" / "scenario-reference.md").read_text()
+    assert written == reference(), "run: python -m scenarios.reference > docs/scenario-reference.md"
+
+
+def _properties(schema: object) -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(schema, dict):
+        yield from schema.get("properties", {}).items()
+    for below in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from _properties(below)
+
+
+def test_the_json_schema_describes_every_key() -> None:
+    schema = json_schema()
+    json.dumps(schema)
+    properties = list(_properties(schema))
+    assert len(properties) > 50
+    assert [name for name, one in properties if not one.get("description")] == []
+    assert "best-fit" in json.dumps(schema["properties"]["agents"])
+    assert schema["additionalProperties"] is False

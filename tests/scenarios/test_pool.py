@@ -1,0 +1,392 @@
+"""Batches in worker processes: the same results, whatever happens to a process on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.results import Results
+from binwright.commands import progress
+from binwright.commands.progress import Live, duration
+from scenarios import backends, batch, estimate
+from scenarios.attempt import Row, Task
+from scenarios.batch import Batch, run_batches
+from scenarios.handout import PORTION, Handout
+from scenarios.load import scenario_from
+from scenarios.pool import ending
+from simcore.errors import UserError
+from tests.scenarios.test_batch import FIRST, data, numbers, plain, same, scenario, tree
+
+ASKED: dict[str, Any] = {"record": ["requests", "samples"], "agents": ["first-fit", "random", "best-fit"]}
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers start for the smallest batch."""
+    monkeypatch.setattr(backends, "WORTH", 0.0)
+
+
+def agent(folder: Path, line: str, name: str = "mine") -> str:
+    """First-fit, with a line before every decision."""
+    path = folder / f"{name}.py"
+    path.write_text("import os, signal, time\nfrom pathlib import Path\n\n" + FIRST.format(line))
+    return f"{path}:Mine"
+
+
+# -- what is handed out ------------------------------------------------------------------------------------------------
+
+
+def tasks(agents: int = 1, seeds: int = 1) -> list[Task]:
+    chosen = scenario(agents=["first-fit", "worst-fit", "best-fit"][:agents], replications=seeds)
+    return [Task(0, run, Path("nowhere"), "1") for run in Batch(chosen, "nowhere").runs]
+
+
+def row(seconds: float) -> Row:
+    return {"seconds": seconds}
+
+
+@given(st.integers(0, 10**6))
+def test_everything_is_handed_out_once(seed: int) -> None:
+    """Whatever is given back, lost, quick or slow."""
+    chance = random.Random(seed)
+    every = tasks(2, 12)
+    handout = Handout(every, 2)
+    answered: list[Task] = []
+    held: list[list[Task]] = []
+    while handout or held:
+        if handout and (not held or chance.random() < 0.5):
+            portion = handout.take(2)
+            assert 0 < len(portion) <= max(1, len(every) // 4)
+            held.append(portion)
+            continue
+        portion = held.pop(chance.randrange(len(held)))
+        done = chance.randint(0, len(portion))
+        for task in portion[:done]:
+            handout.done(row(chance.choice([0.0, 0.001, 0.1, 10.0])))
+            answered.append(task)
+        rest = portion[done:]
+        if rest and chance.random() < 0.5:
+            handout.back(rest[1:])
+            if given_up := handout.lost(rest[0], "it died"):
+                assert given_up["status"] == "failed"
+                assert given_up["error"] == "it died (it was tried 2 times)"
+                answered.append(rest[0])
+        else:
+            handout.back(rest)
+    assert sorted(task.run.name for task in answered) == sorted(task.run.name for task in every)
+
+
+def test_short_runs_come_in_portions_of_whole_seeds_and_long_ones_alone() -> None:
+    handout = Handout(tasks(3, 100), 2)
+    assert len(handout.take(2)) == 1, "nothing is known yet"
+    for _ in range(30):
+        handout.done(row(PORTION / 10))
+    handout.back(handout.take(2)[1:])
+    portion = handout.take(2)
+    assert portion[-1].run.agent.label == "best-fit"
+    assert 3 <= len(portion) <= 10
+    for _ in range(10):
+        handout.done(row(60))
+    assert len(handout.take(2)) == 1
+
+
+def test_the_last_runs_are_handed_out_one_by_one() -> None:
+    handout = Handout(tasks(1, 16), 2)
+    for _ in range(30):
+        handout.done(row(0.001))
+    sizes = []
+    while handout:
+        sizes.append(len(handout.take(2)))
+    assert sizes == [4, 3, 2, 1, 1, 1, 1, 1, 1, 1]
+
+
+# -- the same results --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("at_once")
+def test_workers_give_the_same_bytes_of_several_batches_as_one(tmp_path: Path) -> None:
+    scenarios = [scenario(**ASKED, sweep={"product": {"overflow": ["drop", "wait"]}}), scenario(name="b", seed=1)]
+    rows: list[Row] = []
+    pooled = run_batches([Batch(one, tmp_path / one.name) for one in scenarios], jobs=2, finished=rows.append)
+    for one, found in zip(scenarios, pooled, strict=True):
+        alone = Batch(one, tmp_path / "alone" / one.name).run()
+        assert same(found, alone)
+        assert tree(found.folder / "details") == tree(alone.folder / "details")
+        journal = [json.loads(line) for line in (found.folder / "journal.jsonl").read_text().splitlines()]
+        assert journal == [row for row in rows if row in journal]
+        assert len(journal) == len(alone.runs)
+    assert len(rows) == 18 + 6
+
+
+def test_few_short_runs_start_no_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "Popen", None)
+    assert len(Batch(scenario(), tmp_path).run(jobs=8).done) == 6
+
+
+def test_workers_are_called_in_when_runs_turn_out_to_be_long(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    pids.mkdir()
+    name = agent(tmp_path, f"time.sleep(.008); Path({str(pids)!r}, str(os.getpid())).touch()")
+    asked = plain(agents=[name, "first-fit"], replications=7)
+    results = Batch(asked, tmp_path / "out").run(jobs=2)
+    assert len(results.done) == 14
+    assert len(list(pids.iterdir())) >= 2, "this process and a worker at least"
+    shown = numbers(results.runs).drop("run", "agent", "engine").rows()
+    assert shown[::2] == shown[1::2]
+
+
+def test_a_script_needs_no_guard(tmp_path: Path) -> None:
+    """Workers do not import the user's script, as those of `multiprocessing` would."""
+    (tmp_path / "s.yaml").write_text(yaml.safe_dump(data()))
+    script = (
+        "import binwright as bw, scenarios.backends\nscenarios.backends.WORTH = 0\nprint(bw.run('s.yaml', jobs=2))\n"
+    )
+    (tmp_path / "script.py").write_text(script)
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "Results('results/small': 6 runs, 0 failed)\n"
+    assert done.stderr == ""
+
+
+# -- workers that die --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_worker_that_dies_loses_its_run_only_which_is_tried_again(tmp_path: Path) -> None:
+    """One agent kills the process at request 7 of one seed, unless it did so before; another one always."""
+    fuse = tmp_path / "fuse"
+    once = agent(
+        tmp_path,
+        f"if request.index == 7 and not Path({str(fuse)!r}).exists(): "
+        f"Path({str(fuse)!r}).touch(); os.kill(os.getpid(), signal.SIGKILL)",
+        "once",
+    )
+    always = agent(tmp_path, "if request.index == 7: os._exit(7)", "always")
+    results = Batch(plain(agents=["first-fit", once, always], replications=2), tmp_path / "out").run(jobs=2)
+    assert fuse.exists()
+    assert results.runs["status"].to_list() == ["done", "done", "failed"] * 2
+    shown = numbers(results.done).drop("run", "agent", "engine").rows()
+    assert shown[::2] == shown[1::2]
+    said = "the worker process that ran it ended with exit code 7 (it was tried 2 times)"
+    assert results.failed["error"].to_list() == [said] * 2
+    assert ending(-9) == "was killed by SIGKILL, perhaps for want of memory"
+    assert ending(-15) == "was killed by SIGTERM"
+
+
+# -- interrupted and killed --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Iterator[tuple[list[str], Path]]:
+    """A command that takes a second with workers, and the folder where each process leaves its number.
+
+    In this process the same runs take no time.
+    """
+    pids = tmp_path / "pids"
+    pids.mkdir()
+    line = f"'SLOW' in os.environ and (time.sleep(.004), Path({str(pids)!r}, str(os.getpid())).touch())"
+    name = agent(tmp_path, line)
+    (tmp_path / "s.yaml").write_text(yaml.safe_dump(plain(**ASKED | {"agents": [name]}, replications=12).dump()))
+    start = (
+        "import os, scenarios.backends, sys; scenarios.backends.WORTH = 0; os.environ['SLOW'] = 'yes'; "
+        "from binwright.cli import main; sys.exit(main())"
+    )
+    yield [sys.executable, "-c", start, "run", "s.yaml", "--out", "out", "--jobs", "2"], pids
+    for pid in pids.iterdir():
+        until = time.monotonic() + 5
+        while alive(pid.name) and time.monotonic() < until:
+            time.sleep(0.02)
+        assert not alive(pid.name), "a worker outlived its parent"
+
+
+def alive(pid: str) -> bool:
+    try:
+        return Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def lines(journal: Path) -> int:
+    return journal.read_text().count("\n") if journal.exists() else 0
+
+
+def until_lines(journal: Path, count: int) -> None:
+    until = time.monotonic() + 60
+    while lines(journal) < count and time.monotonic() < until:
+        time.sleep(0.005)
+
+
+def goes_on_to_the_same_end(tmp_path: Path) -> None:
+    """What is there is not computed again, and in the end it is what an uninterrupted batch leaves."""
+    asked = scenario_from(yaml.safe_load((tmp_path / "s.yaml").read_text()))
+    whole = Batch(asked, tmp_path / "whole").run()
+    assert len(whole.done) == 12
+    before = lines(tmp_path / "out" / "journal.jsonl")
+    known = len(Batch(asked, tmp_path / "out").done())
+    assert known > 0
+    results = Batch(asked, tmp_path / "out").run()
+    assert lines(tmp_path / "out" / "journal.jsonl") in (before + 12 - known, before + 13 - known)
+    assert same(results, whole)
+    assert tree(tmp_path / "out" / "details") == tree(whole.folder / "details")
+
+
+@pytest.mark.parametrize(("sent", "times"), [(signal.SIGINT, 1), (signal.SIGINT, 2), (signal.SIGTERM, 1)])
+def test_interrupts_leave_what_is_finished(
+    tmp_path: Path, slow: tuple[list[str], Path], sent: signal.Signals, times: int
+) -> None:
+    command, _ = slow
+    # As a terminal or a batch system does it: every process of the group gets the signal.
+    running = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
+    )
+    journal = tmp_path / "out" / "journal.jsonl"
+    until_lines(journal, 3)
+    for _ in range(times):
+        os.killpg(running.pid, sent)
+    _, said = running.communicate(timeout=30)
+    if times == 1:
+        assert running.returncode == 128 + sent
+        assert said.endswith("binwright: interrupted; the same command goes on from here\n")
+        assert "Traceback" not in said
+        finished = [json.loads(line)["run"] for line in journal.read_text().splitlines()]
+        assert 3 <= len(finished) < 12
+        assert sorted(Results(tmp_path / "out").runs["run"]) == sorted(finished)
+    goes_on_to_the_same_end(tmp_path)
+
+
+def test_kill_9_at_any_moment_loses_the_runs_in_flight_at_most(tmp_path: Path, slow: tuple[list[str], Path]) -> None:
+    command, _ = slow
+    chance = random.Random(4)
+    journal = tmp_path / "out" / "journal.jsonl"
+    for _ in range(2):
+        running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        before = lines(journal)
+        if chance.random() < 0.7:  # else while it starts
+            until_lines(journal, min(12, before + 1))
+        time.sleep(chance.random() * 0.4)
+        running.kill()
+        running.communicate()
+        assert lines(journal) >= before
+        # A line that was being written is cut short.
+        if lines(journal) > before + 1 and chance.random() < 0.5:
+            journal.write_text(journal.read_text()[: -chance.randrange(2, 300)])
+    (tmp_path / "out" / "runs.parquet").write_bytes(b"PAR1 and no more")
+    left = tmp_path / "out" / "details" / ".0123456789abcdef.requests.parquet.7"
+    left.write_bytes(b"PAR1")
+    goes_on_to_the_same_end(tmp_path)
+
+
+def test_another_process_may_look_while_a_batch_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch, "EVERY", 0.0)
+    seen: list[int] = []
+    Batch(scenario(), tmp_path).run(finished=lambda row: seen.append(len(Results(tmp_path).runs)))
+    assert seen == [1, 2, 3, 4, 5, 6]
+
+
+# -- several at once ---------------------------------------------------------------------------------------------------
+
+
+def test_nothing_runs_when_one_of_several_is_wrong(tmp_path: Path) -> None:
+    wrong = scenario(workload={"trace": "huawei-east-1", "path": str(tmp_path / "t.csv")})
+    (tmp_path / "t.csv").write_text("vmid,cpu,mem,at,lt\n1,-1,1,0,1\n")
+    batches = [Batch(scenario(), tmp_path / "right"), Batch(wrong, tmp_path / "wrong")]
+    with pytest.raises(UserError, match="negative demand"):
+        run_batches(batches)
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"), [({"on": "spark"}, "Give local, ray, or ray://"), ({"jobs": 0}, "Give 1 or more")]
+)
+def test_nowhere_to_run(tmp_path: Path, asked: dict[str, Any], words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        Batch(scenario(), tmp_path / "out").run(**asked)
+    assert not list(tmp_path.iterdir())
+
+
+# -- how long ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_estimate_goes_by_what_is_done_and_tries_the_others(tmp_path: Path) -> None:
+    name = agent(tmp_path, "time.sleep(.002)")
+    asked = Batch(plain(agents=[name, "first-fit"], replications=100), tmp_path / "out")
+    before = tree(tmp_path)
+    done = {run.name: {"agent": "first-fit", "seconds": 3.0} for run in asked.runs[1:6:2]}
+    found = estimate.estimate(asked, done, 2)
+    assert found.probes == 1
+    assert not found.more
+    assert 97 * 3 + 100 * 60 * 0.002 < found.seconds < 97 * 3 + 100
+    assert tree(tmp_path) == before
+
+
+def test_an_estimate_does_not_wait_for_long_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimate, "PATIENCE", 0.5)
+    asked = Batch(plain(agents=[agent(tmp_path, "time.sleep(9)")]), tmp_path / "out")
+    assert estimate.estimate(asked, {}, 2) == (1.5, 0, True)
+
+
+def test_progress_says_done_failed_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(progress, "monotonic", lambda: clock[0])
+    with Live(1000, 200, 4) as live:
+        for number in range(304):
+            if number == 200:
+                clock[0] = (
+                    60.0  # what is new is compiled, workers start: the first run of each says nothing of the rate
+                )
+                assert live.text() == "200 of 1000, 2 failed"
+            live({"status": "done" if number % 100 else "failed"})
+            if number < 204:
+                assert "left" not in live.text()
+        clock[0] = 80.0
+        text = live.text()
+    assert text == "304 of 1000, 4 failed, 5 runs/s, 2 min left"
+    assert [duration(seconds) for seconds in (7.4, 700, 20_000)] == ["7 s", "12 min", "5.6 h"]
+
+
+def test_without_a_terminal_progress_is_a_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Live(3, 0, 1) as live:
+        live({"status": "done"})
+        assert capsys.readouterr().err == ""
+        live._said -= 11
+        live({"status": "done"})
+        assert capsys.readouterr().err.startswith("2 of 3, ")
+
+
+def test_long_silence_at_the_start_is_explained(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "EVERY", 0.05)
+    with Live(3, 1, 1) as live:
+        live({"status": "done"})  # was done before
+        live._silence.join(10)
+    assert capsys.readouterr().err == f"{progress.STARTING}\n"
+
+
+def test_ten_thousand_runs_are_read_and_written_fast(tmp_path: Path) -> None:
+    asked = Batch(scenario(agents=["first-fit"], replications=10_000, record=["requests"]), tmp_path)
+    first = Batch(scenario(agents=["first-fit"], replications=1), tmp_path / "one").run().runs.to_dicts()[0]
+    rows = [first | {"run": run.name, "seed": run.seed} for run in asked.runs]
+    (tmp_path / "journal.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "details").mkdir()
+    for row in rows:
+        (tmp_path / "details" / f"{row['run']}.requests.parquet").touch()
+    began = time.process_time()
+    assert len(asked.run().runs) == 10_000
+    assert time.process_time() - began < 5
+    assert pl.read_parquet(tmp_path / "runs.parquet")["seed"].to_list() == list(range(10_000))

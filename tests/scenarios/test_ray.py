@@ -1,0 +1,130 @@
+"""Batches on a Ray cluster: two nodes on this machine, one of which dies midway."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scenarios import on_ray
+from scenarios.batch import Batch
+from scenarios.load import scenario_from
+from scenarios.on_ray import QUIET
+from simcore.errors import UserError
+from tests.scenarios.test_batch import data, numbers, plain, same, scenario, tree
+from tests.scenarios.test_pool import agent
+
+os.environ.update(QUIET)
+ray = pytest.importorskip("ray")
+# Ray leaves sockets and processes to the garbage collector.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A head that does no runs itself."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from ray.cluster_utils import Cluster
+
+        started = Cluster(initialize_head=True, head_node_args=NODE | {"num_cpus": 0, "include_dashboard": False})
+        try:
+            yield started
+        finally:
+            ray.shutdown()
+            started.shutdown()
+
+
+def test_a_cluster_without_a_worker_is_given_up(
+    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(on_ray, "SLOW", 0.2)
+    monkeypatch.setattr(on_ray, "PATIENCE", 0.5)
+    with pytest.raises(UserError, match=r"no worker of the Ray cluster came up within 0\.5 s"):
+        Batch(scenario(), tmp_path / "out").run(on=f"ray://{cluster.address}")
+    assert "of the cluster's 0 CPUs 0 are free. It is given up after 0.5 s" in caplog.text
+    assert not list(tmp_path.iterdir())
+
+
+def test_two_nodes_one_of_which_dies_give_the_same_bytes(
+    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A trace, an agent that kills its own process once, and a node that goes. Then every node seems to be gone."""
+    nodes = [cluster.add_node(**NODE) for _ in range(2)]
+    trace, fuse = tmp_path / "t.csv", tmp_path / "fuse"
+    trace.write_text("vmid,cpu,mem,at,lt\n" + "".join(f"{n},{1 + n % 3},{2 + n % 5},{n},{n % 7}\n" for n in range(400)))
+    here = os.getpid()
+    line = (
+        f"if request.index == 7 and os.getpid() != {here} and not Path({str(fuse)!r}).exists(): "
+        f"Path({str(fuse)!r}).touch(); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    asked = plain(
+        agents=["best-fit", agent(tmp_path, line), "random"],
+        workload={"trace": "huawei-east-1", "path": str(trace), "requests": 200, "start": {"random": [0, 200]}},
+        record=["requests", "samples"],
+        replications=20,
+    )
+    alone = Batch(asked, tmp_path / "alone").run()
+    finished: list[str] = []
+
+    def midway(row: dict[str, Any]) -> None:
+        finished.append(row["run"])
+        if len(finished) == 15:
+            cluster.remove_node(nodes.pop(), allow_graceful=False)
+
+    there = Batch(asked, tmp_path / "there").run(on=f"ray://{cluster.address}", finished=midway)
+    assert not len(there.failed), there.failed["error"][0]
+    assert len(finished) == len(set(finished)) == 60
+    assert same(there, alone)
+    assert tree(tmp_path / "there" / "details") == tree(tmp_path / "alone" / "details")
+    assert numbers(there).columns == numbers(alone).columns
+    assert fuse.exists(), "the agent's process never died"
+    monkeypatch.setattr(on_ray, "PATIENCE", 0)
+    monkeypatch.setattr(on_ray, "_cpus", lambda: 0)
+    with pytest.raises(UserError, match="no worker of the Ray cluster came up within 0 s"):
+        Batch(asked, tmp_path / "there").run(on=f"ray://{cluster.address}", fresh=True)
+    assert same(Batch(asked, tmp_path / "there").run(), alone)
+    assert "Raylet is terminated" not in capfd.readouterr().out, "a page of log"
+
+
+def nothing_answers(address: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=words) as found:
+        Batch(scenario(), tmp_path / "out").run(on=address)
+    assert "ray start --head" in str(found.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_address_that_does_not_answer(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    nothing_answers(f"ray://127.0.0.1:{port}", "does not answer: .*refused", tmp_path)
+    nothing_answers("ray://127.0.0.1:port", "does not answer", tmp_path)
+
+
+def test_an_address_that_is_not_rays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scenarios.on_ray.ANSWER", 1.5)
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        address = f"ray://127.0.0.1:{mute.getsockname()[1]}"
+        nothing_answers(address, "nothing at this address answered as Ray within 1.5 s", tmp_path)
+
+
+def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UserError, match=r"pip install 'binwright\[ray\]'"):
+        Batch(scenario_from(data()), tmp_path / "out").run(on="ray")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_done_needs_no_cluster(tmp_path: Path) -> None:
+    first = Batch(scenario(), tmp_path / "out").run()
+    assert same(Batch(scenario(), tmp_path / "out").run(on="ray://127.0.0.1:1"), first)

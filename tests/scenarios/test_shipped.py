@@ -1,0 +1,74 @@
+"""Every scenario that is shipped validates, and runs in a short form."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from scenarios.batch import Batch
+from scenarios.load import load_scenario, resolved, scenario_from, shipped
+from scenarios.plan import plan
+from scenarios.schema import Scenario
+from scenarios.schema_virtual import Tenants
+from scenarios.schema_workload import Trace
+from scenarios.source import LIBRARY
+from simcore.errors import WorkloadError
+from tests.support import ROOT
+from workloads.traces.library import FOLDER, find
+
+SHARED = ROOT.parent / "shared" / "traces"
+FILES = sorted(LIBRARY.rglob("*.yaml"))
+LONGEST = 2000
+"""Requests of a short form: enough for a warm start."""
+
+
+@pytest.fixture(autouse=True)
+def _traces(monkeypatch: pytest.MonkeyPatch) -> None:
+    if FOLDER not in os.environ and SHARED.is_dir():
+        monkeypatch.setenv(FOLDER, str(SHARED))
+
+
+def short(file: Path) -> Scenario:
+    """One point, one seed, few requests."""
+    scenario = load_scenario(file)
+    most = 60 if isinstance(scenario.workload, Tenants) else LONGEST
+    requests = min(most, scenario.workload.requests or most)
+    return load_scenario(file, ["replications=1", "sweep=null", f"workload.requests={requests}"])
+
+
+def test_there_are_some_and_they_are_found_by_name() -> None:
+    assert FILES
+    assert sorted(shipped().values()) == FILES
+    assert load_scenario("quickstart") == load_scenario(LIBRARY / "quickstart.yaml")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(LIBRARY).as_posix())
+def test_it_is_valid_and_says_what_it_is_for(file: Path) -> None:
+    scenario = load_scenario(file)
+    assert scenario.description
+    assert plan(scenario)
+    assert scenario_from(yaml.safe_load(resolved(scenario))) == scenario
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(LIBRARY).as_posix())
+def test_it_runs(file: Path, tmp_path: Path) -> None:
+    scenario = short(file)
+    if isinstance(scenario.workload, Trace):
+        try:
+            find(scenario.workload.trace, scenario.workload.path)
+        except WorkloadError as error:
+            pytest.skip(str(error))
+    results = Batch(scenario, tmp_path / "out").run()
+    assert not len(results.failed), results.failed["error"][0]
+    assert results.done["agent"].to_list() == [agent.label for agent in scenario.agents]
+    assert (results.done["scheduled"] > 0).all()
+    # Flavours larger than any server would be a mistake in a scenario of ours.
+    assert (results.done["impossible"] == 0).all()
+    assert [row.agent for row in results.table().rows] == results.done["agent"].to_list()
+
+
+def test_the_quickstart_needs_no_download() -> None:
+    assert not isinstance(load_scenario("quickstart").workload, Trace)

@@ -1,0 +1,780 @@
+"""The engine against its reference, and what must hold whatever happens."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from math import inf, isnan
+from random import Random
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from fabric.cluster import Cluster
+from fabric.ledger import Ledger
+from simcore.engine import Simulation, play
+from simcore.errors import AgentError, InfeasiblePlacement
+from simcore.faults import Faults, Kind
+from simcore.record import IMPOSSIBLE, OUTCOMES, PENDING, PLACED, REJECTED, Record
+from simcore.rng import stream
+from simcore.rules import Overflow
+from simcore.vocabulary import Agent, Placement, Request, View, Workload
+from tests.reference.engine import SPREAD, Case, Decide, Demand, Reference, Room, Taken, Where, feasible, why_not
+
+T = TypeVar("T")
+MANY = 20_000
+"""More decisions or events than any run here may have."""
+
+# -- the engine, watched -------------------------------------------------------------------------------------------
+
+
+class WatchedLedger(Ledger):
+    """Checks conservation and capacity after everything that happens to it, and that it ends."""
+
+    happened = 0
+
+    def _observe(self) -> None:
+        self.check()
+        assert (self.view.free >= 0).all()
+        assert (self.view.free <= self.view.capacity).all()
+        self.happened += 1
+        assert self.happened < MANY, "the run does not end"
+
+    def apply(self, request: Request, placement: Placement) -> None:
+        before = self.view.free.tobytes()
+        try:
+            super().apply(request, placement)
+        except InfeasiblePlacement:
+            assert self.view.free.tobytes() == before
+            raise
+        finally:
+            self._observe()
+
+    def release(self, index: int) -> None:
+        super().release(index)
+        self._observe()
+
+    def fail(self, part: int, kind: Kind = "server") -> list[int]:
+        hit = super().fail(part, kind)
+        self._observe()
+        return hit
+
+    def repair(self, part: int, kind: Kind = "server") -> None:
+        super().repair(part, kind)
+        self._observe()
+
+    def grow(self, by: int) -> None:
+        super().grow(by)
+        self._observe()
+
+
+def first_fit(free: Room, row: int, demand: Demand, spread: bool) -> Where | None:
+    """The obvious agent."""
+    return next(iter(feasible(free, demand, spread)), None)
+
+
+def moody(salt: int) -> Decide:
+    """An agent that takes any place or none: at random, but always the same in the same situation."""
+
+    def decide(free: Room, row: int, demand: Demand, spread: bool) -> Where | None:
+        digest = hashlib.blake2b(repr((salt, row, free)).encode(), digest_size=2).digest()
+        places = feasible(free, demand, spread)
+        return places[digest[0] % len(places)] if places and digest[1] % 3 else None
+
+    return decide
+
+
+def cluster_of(case: Case) -> Cluster:
+    return Cluster(
+        tuple("abc"[: len(case.spread_above)]),
+        np.array(case.capacity, np.int64),
+        case.spread_above,
+        np.array(case.growth, np.int64),
+    )
+
+
+def workload_of(requests: list[tuple[float, float, Demand]], resources: int = 1) -> Workload:
+    return Workload(
+        tuple("abc"[:resources]),
+        np.array([arrival for arrival, _, _ in requests], np.float64),
+        np.array([duration for _, duration, _ in requests], np.float64),
+        np.array([demand for _, _, demand in requests], np.int64).reshape(len(requests), resources),
+        np.arange(len(requests)) + 1000,
+    )
+
+
+def simulate(case: Case, faults: Faults | None = None) -> Simulation:
+    """The case on the engine."""
+    return Simulation(
+        workload_of(case.requests, len(case.spread_above)),
+        WatchedLedger(cluster_of(case)),
+        Overflow(case.mode, case.by, case.limit, case.then, case.together, case.window),  # type: ignore[arg-type]
+        expansion=case.expansion,
+        faults=[faults or Faults(scheduled=tuple(case.failures), requeue=case.requeue)],
+    )
+
+
+def place(request: Request, where: Where, nodes: int) -> Placement:
+    server, node = where
+    return request.across(server, nodes) if request.spread else request.on(server, node)
+
+
+def drive(simulation: Simulation, decide: Decide) -> list[Taken]:
+    """Run to the end; what was placed where and when, and what was free before."""
+    taken: list[Taken] = []
+    last = 0.0
+    view = simulation.view
+    for _ in range(MANY):
+        request = simulation.advance()
+        assert simulation.now >= last
+        last = simulation.now
+        if request is None:
+            return taken
+        assert view.now == simulation.now
+        free = view.free.tolist()
+        where = decide(free, request.index, request.demand, request.spread)
+        if where is None:
+            simulation.answer(None)
+        else:
+            taken.append(Taken(request.index, simulation.now, where, free))
+            simulation.answer(place(request, where, view.free.shape[1]))
+    raise AssertionError("the run does not end")
+
+
+def none_if_nan(value: float) -> float | None:
+    return None if isnan(value) else value
+
+
+def compare(simulation: Simulation, taken: list[Taken], reference: Reference) -> None:
+    """Who, where, when, outcome, interruptions, reasons, what was free, and what happened to the cluster."""
+    record = simulation.record
+    assert taken == reference.taken
+    changes = [(change.time, change.what, change.subject) for change in simulation.changes]
+    assert sorted(changes) == sorted(reference.changes)
+    assert len(simulation.view.capacity) == len(reference.capacity)
+    assert record.rows == len(reference.rows)
+    asked = simulation.asked()
+    cut = any(row.interruption is not None for row in reference.rows)
+    for i, row in enumerate(reference.rows):
+        found = (
+            OUTCOMES[record.outcome[i]],
+            int(record.origin[i]),
+            int(record.reason[i]),
+            none_if_nan(record.interruption[i]),
+            (int(record.server[i]), int(record.node[i])),
+            (asked.arrival[i], asked.duration[i], tuple(asked.demand[i])),
+        )
+        where = row.where or (-1, -1)
+        request = (row.arrival, row.duration, row.demand)
+        assert found == (row.outcome, row.origin, row.reason, row.interruption, where, request), f"row {i}"
+        if not (row.gave_up and cut):  # the engine may notice late that nothing more can happen
+            assert none_if_nan(record.decided[i]) == row.decided, f"row {i}"
+
+
+# -- cases ---------------------------------------------------------------------------------------------------------
+
+
+def many(draw: st.DrawFn, each: st.SearchStrategy[T], least: int, most: int) -> list[T]:
+    """A list of any length: left to itself, hypothesis tries hardly any long ones."""
+    length = draw(st.integers(least, most))
+    return draw(st.lists(each, min_size=length, max_size=length))
+
+
+@st.composite
+def cases(draw: st.DrawFn, *, faults: bool = True, mode: str | None = None) -> Case:
+    """Small clusters, small times and small numbers: everything happens at once, and ties are common."""
+    nodes, resources = draw(st.integers(1, 3)), draw(st.integers(1, 2))
+    node = st.lists(st.sampled_from([4, 6, 2, 3, 0]), min_size=resources, max_size=resources)
+    server = st.lists(node, min_size=nodes, max_size=nodes)
+    capacity = draw(st.lists(server, min_size=1, max_size=3))
+    growth = draw(st.sampled_from([capacity[-1], draw(server)]))
+    request = st.tuples(
+        st.sampled_from([0, 1, 0, 2, 0, 1]),
+        st.sampled_from([5, 0, 9, 1, 2, 3, inf, 0]),
+        st.lists(st.sampled_from([1, 2, 0, 3, 4]), min_size=resources, max_size=resources).filter(any),
+    )
+    requests = []
+    arrival = 0
+    for gap, duration, demand in many(draw, request, 1, 16):
+        arrival += gap
+        requests.append((float(arrival), float(duration), tuple(demand)))
+    failure = st.tuples(
+        st.sampled_from([2, 4, 1, 3, 5, 7, 0]), st.sampled_from([0, 1, 0, 2, 3]), st.sampled_from([1, 0, 2, 5, inf])
+    )
+    return Case(
+        capacity,
+        growth,
+        tuple(draw(st.lists(st.sampled_from([0, 2, 3, 9]), min_size=resources, max_size=resources))),
+        requests,
+        mode or draw(st.sampled_from(["drop", "wait", "stop", "expand"])),
+        draw(st.integers(1, 2)),
+        draw(st.integers(0, 5)),
+        draw(st.sampled_from(["stop", "drop"])),
+        draw(st.lists(st.tuples(st.integers(0, 9).map(float), st.integers(1, 2)), max_size=2)),
+        [(float(t), s, float(after)) for t, s, after in many(draw, failure, 0, 5)] if faults else [],
+        draw(st.booleans()),
+    )
+
+
+def long_case(seed: int) -> Case:
+    """More of everything than hypothesis likes to try, with failures that hit busy servers."""
+    rng = Random(seed)
+    nodes, resources = rng.randint(1, 3), rng.randint(1, 2)
+    capacity = [[[rng.randint(2, 9) for _ in range(resources)] for _ in range(nodes)] for _ in range(rng.randint(1, 4))]
+    arrivals = sorted(rng.randint(0, 25) for _ in range(30))
+    return Case(
+        capacity,
+        rng.choice(capacity),
+        tuple(rng.choice([2, 4, 9]) for _ in range(resources)),
+        [
+            (float(at), float(rng.choice([0, 1, 2, 4, 8, 16, inf])), tuple(rng.randint(1, 4) for _ in range(resources)))
+            for at in arrivals
+        ],
+        rng.choice(["drop", "wait", "wait", "stop", "expand"]),
+        rng.randint(1, 2),
+        rng.randint(0, 5),
+        rng.choice(["stop", "drop"]),
+        [(float(rng.randint(0, 30)), rng.randint(1, 2)) for _ in range(rng.randint(0, 2))],
+        [
+            (float(rng.randint(0, 30)), rng.randint(0, len(capacity)), float(rng.choice([0, 1, 2, 5, inf])))
+            for _ in range(rng.randint(0, 10))
+        ],
+        rng.random() < 0.6,
+    )
+
+
+deciders = st.one_of(st.just(first_fit), st.integers(0, 99).map(moody))
+
+# -- against the reference -----------------------------------------------------------------------------------------
+
+
+@settings(max_examples=400)
+@given(cases(), deciders)
+def test_the_engine_is_its_reference(case: Case, decide: Decide) -> None:
+    reference = Reference(case, decide)
+    simulation = simulate(case)
+    compare(simulation, drive(simulation, decide), reference)
+
+
+@pytest.mark.parametrize("first", range(0, 400, 100))
+def test_long_runs_are_the_references(first: int) -> None:
+    twice = 0
+    for seed in range(first, first + 100):
+        for decide in (first_fit, moody(seed)):
+            reference = Reference(case := long_case(seed), decide)
+            simulation = simulate(case)
+            compare(simulation, drive(simulation, decide), reference)
+            twice += any(row.origin >= len(case.requests) for row in reference.rows)
+    assert twice > 5  # some were interrupted, sent back, placed, and interrupted again
+
+
+@settings(max_examples=100)
+@given(cases(), deciders, st.integers(0, 99), st.sampled_from([0.0, 0.5, 4.0]))
+def test_random_failures_act_like_scheduled_ones(case: Case, decide: Decide, seed: int, mttr: float) -> None:
+    case.failures = []
+    simulation = simulate(case, Faults(6.0, mttr, (), case.requeue, seed))
+    taken = drive(simulation, decide)
+    repairs = [change for change in simulation.changes if change.what == "repair"]
+    for change in simulation.changes:
+        if change.what == "failure":
+            back = next((r for r in repairs if r.subject == change.subject and r.time >= change.time), None)
+            if back:
+                repairs.remove(back)
+            case.failures.append((change.time, change.subject, back.time - change.time if back else inf))
+    reference = Reference(case, decide)
+    assert [(t.row, t.where) for t in taken] == [(t.row, t.where) for t in reference.taken]
+    assert [t.now for t in taken] == pytest.approx([t.now for t in reference.taken])
+    assert [OUTCOMES[o] for o in simulation.record.outcome[: simulation.record.rows]] == [
+        row.outcome for row in reference.rows
+    ]
+
+
+@given(cases(faults=False, mode="wait"), deciders)
+def test_nobody_overtakes_in_the_line(case: Case, decide: Decide) -> None:
+    simulation = simulate(case)
+    taken = drive(simulation, decide)
+    rows = [t.row for t in taken]
+    assert rows == sorted(rows)
+    outcome = simulation.record.outcome
+    last = max(rows, default=-1)
+    assert set(outcome[: last + 1]) <= {PLACED, IMPOSSIBLE}
+    assert set(outcome[last + 1 :]) <= {REJECTED, IMPOSSIBLE}
+
+
+@given(cases(), st.integers(0, 99))
+def test_the_reason_for_a_rejection_is_the_obvious_one(case: Case, salt: int) -> None:
+    decide = moody(salt)
+    simulation = simulate(case)
+    seen: dict[int, int] = {}
+
+    def noting(free: Room, row: int, demand: Demand, spread: bool) -> Where | None:
+        seen[row] = why_not(free, demand, spread)
+        return decide(free, row, demand, spread)
+
+    drive(simulation, noting)
+    record = simulation.record
+    for row in np.flatnonzero(record.outcome[: record.rows] == REJECTED).tolist():
+        if case.mode == "wait":
+            demand = tuple(simulation.asked().demand[row])
+            spread = bool(simulation.ledger.spreads(np.array([demand]))[0])
+            seen[row] = why_not(simulation.view.free.tolist(), demand, spread)
+        assert record.reason[row] == seen[row]
+    assert (record.reason[record.outcome != REJECTED] == -1).all()
+
+
+# -- how a run ends ------------------------------------------------------------------------------------------------
+
+ONE = [[[1]]]
+"""One server of one node with one quantum."""
+
+
+def one(requests: Sequence[tuple[float, float, int]], mode: str = "drop", **more: Any) -> Case:
+    """Requests (arrival, duration, amount) for one server of size one, unless `more` says otherwise."""
+    more = {"capacity": ONE, **more}
+    return Case(more.pop("capacity"), [[1]], (9,), [(a, d, (q,)) for a, d, q in requests], mode, **more)
+
+
+def outcomes(simulation: Simulation) -> list[str]:
+    return [OUTCOMES[o] for o in simulation.record.outcome[: simulation.record.rows]]
+
+
+def test_all_answered_ends_a_run() -> None:
+    simulation = simulate(one([(0, 5, 1), (1, 1, 1)], failures=[(100.0, 0, 1.0)]))
+    drive(simulation, first_fit)
+    assert outcomes(simulation) == ["placed", "rejected"]
+    assert (simulation.now, simulation.offered, simulation.changes) == (1.0, 2, [])
+    assert simulation.advance() is None
+
+
+def test_stop_ends_a_run_at_the_first_misfit() -> None:
+    simulation = simulate(one([(0, 5, 1), (1, 1, 1), (9, 1, 1)], "stop"))
+    drive(simulation, first_fit)
+    assert outcomes(simulation) == ["placed", "rejected", "pending"]
+    assert simulation.offered == 2
+
+
+def test_expansion_ends_at_the_limit() -> None:
+    case = one([(0, inf, 1)] * 9, "expand", by=2, limit=4)
+    simulation = simulate(case)
+    drive(simulation, first_fit)
+    assert outcomes(simulation) == ["placed"] * 4 + ["rejected"] + ["pending"] * 4
+    assert [change.subject for change in simulation.changes] == [2, 1]
+
+
+def test_who_waits_for_ever_is_rejected_with_a_reason() -> None:
+    simulation = simulate(one([(0, inf, 1), (1, 1, 1), (2, 1, 1)], "wait"))
+    drive(simulation, first_fit)
+    assert outcomes(simulation) == ["placed", "rejected", "rejected"]
+    reasons = simulation.record.reasons
+    assert [reasons[r] for r in simulation.record.reason[1:]] == ["no server has enough a"] * 2
+    assert simulation.waiting == 0
+
+
+def test_an_empty_workload_is_over_at_once() -> None:
+    simulation = simulate(Case(ONE, [[1]], (9,), []))
+    assert simulation.advance() is None
+
+
+def test_the_impossible_is_never_offered() -> None:
+    simulation = simulate(one([(0, 1, 2), (1, 1, 1), (2, 1, 2)], "wait"))
+    assert [t.row for t in drive(simulation, first_fit)] == [1]
+    assert outcomes(simulation) == ["impossible", "placed", "impossible"]
+    assert simulation.offered == 3
+
+
+def test_who_lasts_no_time_is_gone_before_the_next_is_offered() -> None:
+    """Releases whose end <= now come first: also for a line of which several are placed at one instant."""
+    simulation = simulate(one([(0, 2, 1), (1, 0, 1), (1, 0, 1)], capacity=[[[1]], [[1]]]))
+    drive(simulation, first_fit)
+    assert simulation.record.server.tolist() == [0, 1, 1]
+    simulation = simulate(one([(0, 2, 1), (0, 2, 1), (1, 0, 1), (1, 3, 1)], "wait", capacity=[[[1]], [[1]]]))
+    drive(simulation, first_fit)
+    assert simulation.record.server.tolist() == [0, 1, 0, 0]
+
+
+# -- failures ------------------------------------------------------------------------------------------------------
+
+
+def test_requests_on_a_failed_server_are_lost_or_go_on_later() -> None:
+    for requeue, expected in ((False, ["interrupted"]), (True, ["interrupted", "placed"])):
+        simulation = simulate(one([(0, 10, 1), (20, 1, 1)], "wait", failures=[(4.0, 0, 2.0)], requeue=requeue))
+        drive(simulation, first_fit)
+        assert outcomes(simulation) == [expected[0], "placed", *expected[1:]]
+        assert simulation.record.interruption[0] == 4.0
+    assert simulation.record.decided[2] == 6.0
+    asked = simulation.asked()
+    assert (asked.arrival[2], asked.duration[2], asked.id[2]) == (4.0, 6.0, asked.id[0])
+    assert simulation.record.origin[2] == 0
+
+
+def failures(changes: list[Any]) -> list[tuple[float, str, int]]:
+    return [(change.time, change.what, change.subject) for change in changes if change.what != "expansion"]
+
+
+@settings(max_examples=60)
+@given(cases(faults=False), st.integers(0, 9), st.sampled_from([0.2, 3.0]), st.sampled_from([0.0, 0.2, 3.0]))
+def test_random_failures_are_the_same_for_all_agents_and_let_runs_end(
+    case: Case, seed: int, mtbf: float, mttr: float
+) -> None:
+    """`WatchedLedger` and `drive` refuse a run that does not end. Servers added by need may come at other times."""
+    if case.mode == "expand":
+        case.mode = "drop"
+    faults = Faults(mtbf, mttr, ((1.0, 0, 1.0),), case.requeue, seed)
+
+    def refuse(free: Room, row: int, demand: Demand, spread: bool) -> Where | None:
+        return None
+
+    seen = []
+    for decide in (first_fit, moody(seed), refuse):
+        simulation = simulate(case, faults)
+        drive(simulation, decide)
+        seen.append(failures(simulation.changes))
+        assert case.mode == "stop" or PENDING not in simulation.record.outcome[: simulation.record.rows]
+    for log in seen[1:]:
+        shorter = min(len(log), len(seen[0]))
+        assert log[:shorter] == seen[0][:shorter]
+
+
+def test_random_failures_with_expansion_end() -> None:
+    for requeue in (False, True):
+        case = one([(float(i), inf, 1) for i in range(60)], "expand", by=1, limit=8, then="drop", requeue=requeue)
+        simulation = simulate(case, Faults(20.0, 2.0, (), requeue, 5))
+        drive(simulation, first_fit)
+        assert len(simulation.view.capacity) == 8
+        assert {change.subject for change in simulation.changes if change.what == "failure"} > {0, 1}
+        assert PENDING not in simulation.record.outcome[: simulation.record.rows]
+
+
+def test_failure_times_follow_the_seed_and_the_means() -> None:
+    def log(seed: int, servers: int = 2) -> list[tuple[float, str, int]]:
+        case = one([(0.0, 0, 1), (10_000.0, 0, 1)], capacity=[[[1]]] * servers)
+        simulation = simulate(case, Faults(30.0, 10.0, (), False, seed))
+        drive(simulation, first_fit)
+        return failures(simulation.changes)
+
+    assert log(1) == log(1)
+    assert log(1) != log(2)
+    assert log(1) == [change for change in log(1, servers=3) if change[2] < 2]  # one server's do not move another's
+    ups: list[float] = []
+    downs: list[float] = []
+    last = {0: 0.0, 1: 0.0}
+    for time, what, server in log(1):
+        (ups if what == "failure" else downs).append(time - last[server])
+        last[server] = time
+    assert np.mean(ups) == pytest.approx(30, rel=0.2)  # of about 500
+    assert np.mean(downs) == pytest.approx(10, rel=0.2)
+
+
+def first_outage(seed: int, server: int) -> tuple[float, float]:
+    """When it fails and when it is back, with the means below."""
+    rng = stream(seed, "faults", "server", server)
+    return (down := rng.exponential(1000.0)), down + rng.exponential(10.0)
+
+
+def test_who_waits_for_a_repair_gets_its_place() -> None:
+    """Random failures go on for ever, but a server that is down now does come back."""
+    faults = Faults(1000.0, 10.0, (), False, 3)
+    down, up = first_outage(3, 0)
+    simulation = simulate(one([(0, 0, 1), (down, 5, 1)], "wait"), faults)
+    drive(simulation, first_fit)
+    assert outcomes(simulation) == ["placed", "placed"]
+    assert simulation.record.decided[1] == up
+
+
+def test_the_last_release_does_not_end_the_wait_for_a_repair() -> None:
+    """It comes while the server that the last in line needs is down, and frees another that is too small."""
+    seed = next(seed for seed in range(99) if first_outage(seed, 1)[0] > first_outage(seed, 0)[1])
+    down, up = first_outage(seed, 0)
+    requests = [(0, inf, 2), (0, (down + up) / 2, 1), (0, 5, 2)]
+    simulation = simulate(one(requests, "wait", capacity=[[[2]], [[1]]]), Faults(1000.0, 10.0, (), False, seed))
+    drive(simulation, first_fit)
+    assert outcomes(simulation) == ["interrupted", "placed", "placed"]
+    assert simulation.record.decided[2] == up
+
+
+# -- answers -------------------------------------------------------------------------------------------------------
+
+
+def pair() -> Simulation:
+    """Two requests, whole and spread, for one server of two nodes of (4, 4); node 0 is full."""
+    case = Case(
+        [[[4, 4], [4, 4]]],
+        [[4, 4], [4, 4]],
+        (9, 3),
+        [(0.0, 5.0, (4, 3)), (1.0, 1.0, (2, 2)), (2.0, 1.0, (1, 5)), (9.0, 1.0, (1, 5))],
+    )
+    simulation = simulate(case)
+    first = simulation.advance()
+    assert first is not None
+    simulation.answer(first.on(0, 0))
+    return simulation
+
+
+def test_advance_twice_is_the_same_request() -> None:
+    simulation = pair()
+    request = simulation.advance()
+    assert request is not None
+    assert request.index == 1
+    now = simulation.now
+    assert simulation.advance() is request
+    assert (simulation.now, simulation.waiting) == (now, 1)
+    simulation.answer(request.on(0, 1))
+    following = simulation.advance()
+    assert following is not None
+    assert following.index == 2
+
+
+def answers(request: Request) -> Iterator[Any]:
+    """Everything wrong that an agent might say to a whole request of (2, 2)."""
+    yield (0, 1)
+    yield ((0, 1, (2, 2)),)
+    yield 0
+    yield np.int64(1)
+    yield "0:1"
+    yield False
+    yield request
+    yield Placement
+    yield request.on(0, 0)  # full
+    yield request.on(1, 0)
+    yield request.on(0, 2)
+    yield request.on(-1, 1)
+    yield request.on(0, -1)
+    yield request.across(0, 2)
+    yield Placement(())
+    yield Placement(((0, 1, (1, 1)),))
+    yield Placement(((0, 1, (3, 3)),))
+    yield Placement(((0, 1, (2,)),))
+    yield Placement(((0, 1, (2, 2, 0)),))
+    yield Placement(((0, 1, (1, 1)), (0, 1, (1, 1))))
+    yield Placement(((0, 1, (2, 2)), (0, 1, (0, 0))))
+    yield Placement(((0, 1, (3, 2)), (0, 1, (-1, 0))))
+
+
+def malformed(request: Request) -> Iterator[Any]:
+    """Placements that are not what their type says."""
+    wrong: Any
+    for wrong in (
+        5,
+        None,
+        (0, 1, (2, 2)),
+        ((0, 1),),
+        ((0, 1, (2, 2), 3),),
+        ((0.0, 1, (2, 2)),),
+        ((0, 1.0, (2, 2)),),
+        (("0", 1, (2, 2)),),
+        ((None, 1, (2, 2)),),
+        ((np.array([0, 1]), 1, (2, 2)),),
+    ):
+        yield Placement(wrong)
+
+
+def refused(simulation: Simulation, request: Request, answer: Any) -> None:
+    """The answer is refused, in the request's name, and nothing has changed."""
+    ledger = simulation.ledger
+    assert isinstance(ledger, Ledger)
+    before = (simulation.view.free.tobytes(), bytes_of(simulation.record), ledger.used().tolist(), simulation.waiting)
+    with pytest.raises(InfeasiblePlacement) as caught:
+        simulation.answer(answer)
+    assert str(caught.value).startswith(f"Request({request.index}, ")
+    after = (simulation.view.free.tobytes(), bytes_of(simulation.record), ledger.used().tolist(), simulation.waiting)
+    assert after == before
+    assert simulation.advance() is request
+
+
+WHOLE = Request(1, 1.0, 1.0, (2, 2), False)
+
+
+@pytest.mark.parametrize("number", range(len(list(answers(WHOLE)))))
+def test_a_wrong_answer_changes_nothing_and_the_run_goes_on(number: int) -> None:
+    simulation = pair()
+    request = simulation.advance()
+    assert request is not None
+    refused(simulation, request, list(answers(request))[number])
+    simulation.answer(request.on(0, 1))
+    assert simulation.record.server[1] == 0
+    assert simulation.record.node[1] == 1
+
+
+@pytest.mark.parametrize("number", range(len(list(malformed(WHOLE)))))
+def test_a_malformed_placement_is_refused_like_any_other(number: int) -> None:
+    simulation = pair()
+    request = simulation.advance()
+    assert request is not None
+    refused(simulation, request, list(malformed(request))[number])
+
+
+@pytest.mark.parametrize("amounts", [(2.0, 2.0), (2, 2.0), (np.int64(2), np.float64(2)), np.array([2, 2])])
+def test_equal_amounts_of_another_type_are_taken_or_refused_but_not_half(amounts: Any) -> None:
+    simulation = pair()
+    request = simulation.advance()
+    assert request is not None
+    answer = Placement(((0, 1, amounts),))
+    try:
+        simulation.answer(answer)
+    except InfeasiblePlacement:
+        refused(simulation, request, answer)
+    else:
+        assert simulation.view.free.tolist() == [[[0, 1], [2, 2]]]
+
+
+def test_what_an_agent_does_to_its_answer_later_changes_nothing() -> None:
+    simulation = pair()
+    request = simulation.advance()
+    assert request is not None
+    share: Any = [0, 1, request.demand]
+    answer = Placement((share,))
+    try:
+        simulation.answer(answer)
+    except InfeasiblePlacement:
+        return  # as good
+    share[1] = 0
+    assert isinstance(simulation.ledger, Ledger)
+    simulation.ledger.release(request.index)
+    simulation.ledger.check()
+
+
+def test_a_spread_request_takes_its_exact_parts_or_nothing() -> None:
+    simulation = pair()
+    request = simulation.advance()
+    assert request is not None
+    simulation.answer(None)
+    request = simulation.advance()
+    assert request is not None
+    assert request.spread
+    even = ((1, 3), (0, 2))
+    shares: Any
+    for shares in (
+        ((0, 0, (1, 5)),),
+        ((0, 1, (1, 5)),),
+        ((0, 0, even[1]), (0, 1, even[0])),
+        ((0, 1, even[0]), (0, 0, even[1])),
+        ((0, 0, even[0]),),
+        ((0, 0, even[0]), (1, 1, even[1])),
+        ((0, 0, even[0]), (0, 1, even[1])),  # right, but node 0 is full
+        ((0.0, 0, even[0]), (0.0, 1, even[1])),
+    ):
+        refused(simulation, request, Placement(shares))
+    simulation.answer(None)
+    request = simulation.advance()
+    assert request is not None
+    simulation.answer(Placement(((0, 0, even[0]), (0, 1, even[1]))))
+    assert simulation.view.free.tolist() == [[[3, 1], [4, 2]]]
+    assert simulation.record.node[3] == SPREAD
+
+
+def test_numpy_numbers_are_numbers() -> None:
+    simulation = pair()
+    request = simulation.advance()
+    assert request is not None
+    simulation.answer(request.on(np.int64(0), np.int32(1)))  # type: ignore[arg-type]
+    assert (simulation.record.server[1], simulation.record.node[1]) == (0, 1)
+    while simulation.advance():
+        simulation.answer(None)
+
+
+# -- play ----------------------------------------------------------------------------------------------------------
+
+
+class Scripted(Agent):
+    """Answers by a function of the reference's form."""
+
+    def __init__(self, decide: Decide) -> None:
+        self.rule = decide
+        self.decisions = 0
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        self.decisions += 1
+        where = self.rule(view.free.tolist(), request.index, request.demand, request.spread)
+        return where and place(request, where, view.free.shape[1])
+
+
+def bytes_of(record: Record) -> bytes:
+    """All of a record."""
+    return b"".join(getattr(record, name)[: record.rows].tobytes() for name in Record.COLUMNS)
+
+
+@settings(max_examples=50)
+@given(cases(), deciders, st.integers(0, 9))
+def test_the_same_arguments_give_the_same_bytes(case: Case, decide: Decide, seed: int) -> None:
+    seen = set()
+    for _ in range(2):
+        simulation = simulate(case, Faults(9.0, 2.0, tuple(case.failures), case.requeue, seed))
+        assert play(simulation, Scripted(decide)) >= 0
+        seen.add((bytes_of(simulation.record), tuple(simulation.changes), simulation.view.free.tobytes()))
+    simulation = simulate(case, Faults(9.0, 2.0, tuple(case.failures), case.requeue, seed))
+    drive(simulation, decide)
+    seen.add((bytes_of(simulation.record), tuple(simulation.changes), simulation.view.free.tobytes()))
+    assert len(seen) == 1
+
+
+@settings(max_examples=50)
+@given(cases(), st.lists(st.integers(1, 4), max_size=5))
+@example(one([(0, 1, 1)] * 4), [])
+def test_watch_is_called_when_it_asked_to_be(case: Case, pauses: list[int]) -> None:
+    whole = simulate(case)
+    play(whole, whole_agent := Scripted(first_fit))
+
+    simulation, agent = simulate(case), Scripted(first_fit)
+    calls: list[int] = []
+
+    def watch() -> int:
+        calls.append(agent.decisions)
+        return [*pauses, 0][len(calls) - 1]
+
+    play(simulation, agent, watch)
+    due = [sum(pauses[:k]) for k in range(len(pauses) + 1)]
+    assert calls == [at for at in due if at <= whole_agent.decisions]
+    assert agent.decisions == min(sum(pauses), whole_agent.decisions)
+    play(simulation, agent)  # another play goes on from there
+    assert agent.decisions == whole_agent.decisions
+    assert bytes_of(simulation.record) == bytes_of(whole.record)
+
+
+class Broken(Agent):
+    """Raises at the second request."""
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        if request.index == 1:
+            raise KeyError("no such thing")
+        return None
+
+
+def test_an_agent_that_raises_is_named_with_the_request() -> None:
+    simulation = simulate(one([(0, 1, 1), (1, 1, 1)]))
+    message = r"Broken raised KeyError\('no such thing'\) at .*test_engine.py:\d+ for Request\(1, "
+    with pytest.raises(AgentError, match=message) as caught:
+        play(simulation, Broken())
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert outcomes(simulation) == ["rejected", "pending"]
+
+
+class Wrong(Agent):
+    """Answers whatever it was told to."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        answer: Placement | None = self.answer
+        return answer
+
+
+@pytest.mark.parametrize("answer", [(0, 0), np.int64(0), "0", Placement(((7, 0, (1,)),)), Placement(())])
+def test_an_agent_that_answers_nonsense_is_named_with_the_request(answer: Any) -> None:
+    simulation = simulate(one([(0, 1, 1)]))
+    with pytest.raises(AgentError, match=r"Request\(0, "):
+        play(simulation, Wrong(answer))
+    assert outcomes(simulation) == ["pending"]
+
+
+def test_agents_cannot_write_what_they_see() -> None:
+    class Greedy(Agent):
+        def decide(self, view: View, request: Request) -> Placement | None:
+            view.free[0] = 99
+            return None
+
+    with pytest.raises(AgentError, match="read-only"):
+        play(simulate(one([(0, 1, 1)])), Greedy())

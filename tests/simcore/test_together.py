@@ -1,0 +1,236 @@
+"""Requests that wait and are offered together: the engine against the obvious rules, and what agents may answer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents import AGENTS
+from scenarios.batch import Batch
+from scenarios.engines import not_compiled
+from scenarios.load import scenario_from
+from simcore import rng
+from simcore.engine import Simulation, play
+from simcore.errors import AgentError, InfeasiblePlacement, ScenarioError
+from simcore.rules import Overflow
+from simcore.vocabulary import Agent, Placement, Refusal, Request, View
+from tests.reference.engine import Case, Decide, Demand, Reference
+from tests.simcore.test_engine import cases, compare, deciders, drive, first_fit, long_case, moody, place, simulate
+from tests.support.kinds import ON_ANY_SERVERS
+
+Answers = Iterator[tuple[Request, Placement | Refusal | None]]
+
+
+@st.composite
+def together_cases(draw: st.DrawFn) -> Case:
+    return replace(
+        draw(cases(mode="wait")),
+        together=draw(st.sampled_from([1, 2, 3, 8])),
+        window=draw(st.sampled_from([0.0, 0.0, 1.0, 3.0, 4.0])),
+    )
+
+
+# -- against the reference ---------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=300)
+@given(together_cases(), deciders)
+def test_the_engine_is_its_reference(case: Case, decide: Decide) -> None:
+    simulation = simulate(case)
+    compare(simulation, drive(simulation, decide), Reference(case, decide))
+
+
+@pytest.mark.parametrize("first", range(0, 160, 80))
+def test_long_runs_are_the_references(first: int) -> None:
+    passed = 0
+    for seed in range(first, first + 80):
+        case = replace(long_case(seed), mode="wait", together=1 + seed % 5, window=float(seed % 4))
+        for decide in (first_fit, moody(seed)):
+            simulation = simulate(case)
+            compare(simulation, drive(simulation, decide), reference := Reference(case, decide))
+            rows = [taken.row for taken in reference.taken]
+            passed += rows != sorted(rows)
+    assert passed > 20  # somebody overtook
+
+
+@settings(max_examples=50)
+@given(cases(mode="wait"), deciders)
+def test_one_at_a_time_is_the_line(case: Case, decide: Decide) -> None:
+    """Without lifetimes of no time, which end between two decisions there, and at the next instant's beginning here."""
+    requests = [(arrival, duration or 1.0, demand) for arrival, duration, demand in case.requests]
+    plain = replace(case, requests=requests)
+    simulation, other = simulate(plain), simulate(replace(plain, together=1))
+    assert drive(simulation, decide) == drive(other, decide)
+
+
+def shuffled(rows: Sequence[int]) -> list[int]:
+    """Any order, but always the same of the same rows."""
+    return sorted(rows, key=lambda row: hashlib.blake2b(repr((row, tuple(rows))).encode()).digest())
+
+
+class Shuffled(Agent):
+    """Answers in another order, and leaves out who gets nothing."""
+
+    def __init__(self, decide: Decide) -> None:
+        self.rule = decide
+
+    def decide_line(self, view: View, requests: Sequence[Request]) -> Answers:
+        known = {request.index: request for request in requests}
+        for row in shuffled(list(known)):
+            request = known[row]
+            where = self.rule(view.free.tolist(), row, request.demand, request.spread)
+            if where is not None:
+                yield request, place(request, where, view.free.shape[1])
+
+
+@settings(max_examples=100)
+@given(together_cases(), deciders)
+def test_agents_answer_in_any_order_and_see_what_they_did(case: Case, decide: Decide) -> None:
+    simulation, reference = simulate(case), Reference(case, decide, shuffled)
+    play(simulation, Shuffled(decide))
+    assert simulation.record.sequence[: len(reference.taken)] == [taken.row for taken in reference.taken]
+    compare(simulation, reference.taken, reference)
+
+
+@pytest.mark.parametrize("name", ON_ANY_SERVERS)
+def test_every_agent_answers_a_line(name: str) -> None:
+    """Together or one by one; the same again with the same seed."""
+    case = replace(long_case(5), mode="wait", together=4, window=2.0)
+    ends = []
+    for _ in range(2):
+        simulation = simulate(case)
+        agent = AGENTS.load(name)()
+        agent.start(simulation.view, rng.stream(3, "agent"))
+        play(simulation, agent)
+        assert simulation.waiting == 0
+        ends.append([simulation.record.sequence, simulation.record.server.tolist()])
+    assert ends[0] == ends[1]
+
+
+# -- what agents may answer --------------------------------------------------------------------------------------------
+
+TWO = Case([[[1]]], [[1]], (9,), [(0.0, 5.0, (1,)), (0.0, 5.0, (1,))], "wait", together=2)
+
+
+class Answering(Agent):
+    """One of these, to everything."""
+
+    def __init__(self, answers: list[tuple[int, Placement | None]]) -> None:
+        self.answers = answers
+
+    def decide_line(self, view: View, requests: Sequence[Request]) -> Answers:
+        return ((requests[number], placement) for number, placement in self.answers)
+
+
+def test_each_answer_is_all_or_nothing() -> None:
+    simulation = simulate(TWO)
+    whole = Placement(((0, 0, (1,)),))
+    with pytest.raises(InfeasiblePlacement, match="does not fit"):
+        play(simulation, Answering([(1, whole), (0, whole)]))
+    assert simulation.record.sequence == [1]
+    assert simulation.view.free.tolist() == [[[0]]]
+    assert [request.index for request in simulation.offer] == [0]
+
+
+@pytest.mark.parametrize("answers", [[(0, None), (0, None)], [(1, Placement(((0, 0, (1,)),)))] * 2])
+def test_nobody_is_answered_twice(answers: list[tuple[int, Placement | None]]) -> None:
+    with pytest.raises(AgentError, match="which is not offered or has its answer"):
+        play(simulate(TWO), Answering(answers))
+
+
+def test_what_an_agent_raises_names_the_offer() -> None:
+    with pytest.raises(AgentError, match=r"raised IndexError.* for 2 requests from Request\(0,"):
+        play(simulate(TWO), Answering([(7, None)]))
+    unpaired = Answering([])
+    unpaired.decide_line = lambda view, requests: iter([None])  # type: ignore[method-assign,list-item]
+    with pytest.raises(AgentError, match="Answering raised TypeError"):
+        play(simulate(TWO), unpaired)
+
+
+@pytest.mark.parametrize("later", [1, 2])
+def test_a_line_that_a_warm_start_leaves(later: int) -> None:
+    """A failure sends two back. One has its answer when the warm start ends, and the other one's turn is next."""
+    requests: list[tuple[float, float, Demand]] = [(0.0, 90.0, (2,))] * 4
+    requests += [(5.5, 1.0, (1,))] * later
+    case = Case([[[4]], [[4]]], [[1]], (9,), requests, failures=[(5.0, 0, 1.0)], requeue=True)
+    simulation, agent = simulate(case), AGENTS.load("first-fit")()
+    decisions, turns = iter([5, 0]), iter([1] * 20)
+    play(simulation, agent, lambda: next(decisions))
+    assert simulation.waiting == 1
+    simulation.overflow = Overflow("wait", together=4)
+    play(simulation, agent, lambda: next(turns))
+    new, (dropped, back) = range(4, 4 + later), range(4 + later, 6 + later)
+    assert simulation.record.sequence == [0, 1, 2, 3, dropped, back, *new]
+    assert simulation.record.decided[[back, *new]].tolist() == [6.0] * (1 + later)
+
+
+def test_watched_by_placements() -> None:
+    """What is not placed counts once, and a watch that says never is not asked again."""
+    case = replace(long_case(3), mode="wait", together=8, failures=[])
+    for pace in (1, 4):
+        simulation = simulate(case)
+        calls: list[int] = []
+
+        def watch(simulation: Simulation = simulation, calls: list[int] = calls, pace: int = pace) -> int:
+            calls.append(simulation.waiting)
+            return pace
+
+        agent = AGENTS.load("first-fit")()
+        play(simulation, agent, watch)
+        assert 2 < len(calls) <= 2 + 60 // pace
+    calls.clear()
+    play(simulate(case), agent, lambda: calls.append(0) or -1)  # type: ignore[func-returns-value]
+    assert calls == [0]
+
+
+# -- in scenarios ------------------------------------------------------------------------------------------------------
+
+SMALL = {
+    "cluster": {"servers": 2, "node": {"cpu": 4}},
+    "workload": {
+        "requests": 40,
+        "arrivals": {"bursty": {"every": "10 s", "size": 6}},
+        "flavours": [{"cpu": 1}, {"cpu": 3}],
+        "lifetimes": {"exponential": {"mean": "20 s"}},
+    },
+    "overflow": {"wait": {"together": 6, "window": "5 s"}},
+    "agents": ["first-fit", "best-fit"],
+}
+
+
+def test_in_a_scenario_the_clock_runs_it(tmp_path: Path) -> None:
+    results = Batch(scenario_from(SMALL), tmp_path).run()
+    assert not len(results.failed)
+    assert set(results.runs["engine"]) == {"simpy"}
+    assert not results.runs["rejected"].sum()
+    agent = AGENTS.load("first-fit")()
+    part = not_compiled(scenario_from(SMALL), agent, None)
+    assert part == ("overflow.wait", "requests that wait are offered together")
+
+
+def test_after_a_warm_start(tmp_path: Path) -> None:
+    warm = {"resource": "cpu", "until": 0.5, "with": "first-fit"}
+    results = Batch(scenario_from({**SMALL, "warm_start": warm}), tmp_path).run()
+    assert not len(results.failed)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"overflow": {"wait": {}}}, "overflow.wait.together: is missing"),
+        ({"overflow": {"wait": {"together": 0}}}, "overflow.wait.together"),
+        ({"overflow": {"wait": {"together": 8, "windows": 1}}}, "Did you mean 'window'"),
+        ({"overflow": {"wait": {"together": 8}, "expand": {"by": 1, "limit": 2}}}, "more than one way to overflow"),
+        ({"pacing": {"step": 1}}, "pacing: does not go with requests that are offered together"),
+    ],
+)
+def test_wrong_scenarios(changed: dict[str, object], said: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        scenario_from({**SMALL, **changed})
+    assert said in str(error.value)

@@ -1,0 +1,347 @@
+"""Readers of traces: every format from tiny files, every error beside the file that triggers it, the real ones."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from simcore.errors import UnknownName, UserError, WorkloadError
+from tests.support import ROOT
+from workloads import TRACES, catalogue
+from workloads.describe import convert, describe
+from workloads.fit import fit
+from workloads.generators import generate
+from workloads.traces.library import detect, find, read, read_mapped
+from workloads.windows import Window, select
+
+INF = float("inf")
+HUAWEI = "vmid,cpu,mem,at,lt\n"
+EVENTS = "vmid,cpu,memory,time,type\n"
+AZURE = "vmid,cpu,mem,at,lt,censored,tenant_batch\n"
+OPENB = (
+    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
+)
+TABLE = "id,arrival,lifetime,cpu\n"
+
+
+def put(path: Path, text: str | bytes) -> Path:
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def packing(path: Path, vms: Sequence[tuple[object, ...]], types: Sequence[tuple[object, ...]] | None = None) -> Path:
+    """vms: vmId, vmTypeId, starttime, endtime. types: vmTypeId, machineId, core, memory, hdd, ssd, nic."""
+    if types is None:
+        types = [
+            (7, 0, 0.5, 0.25, None, 0.1, 0.1),
+            (7, 1, 0.25, 0.4, None, 0.1, 0.1),
+            (8, 1, 0.1, 0.1, 0.2, 0.0, 0.05),
+        ]
+    with closing(sqlite3.connect(path)) as base:
+        base.execute("CREATE TABLE vm (vmId, tenantId, vmTypeId, priority, starttime, endtime)")
+        base.execute("CREATE TABLE vmType (id, vmTypeId, machineId, core, memory, hdd, ssd, nic)")
+        base.executemany("INSERT INTO vm VALUES (?, 0, ?, 0, ?, ?)", vms)
+        base.executemany("INSERT INTO vmType VALUES (0, ?, ?, ?, ?, ?, ?, ?)", types)
+        base.commit()
+    return path
+
+
+def test_huawei_intervals(tmp_path: Path) -> None:
+    path = put(tmp_path / "h.csv", HUAWEI + "0,4,16,0.0,194.0\n1,1,2,5.5,inf\n\n")
+    frame = read("huawei-east-1", path)
+    assert frame.columns == ["id", "arrival", "lifetime", "cpu", "mem"]
+    assert frame.rows() == [(0, 0.0, 194.0, 4.0, 16.0), (1, 5.5, INF, 1.0, 2.0)]
+    assert frame.dtypes == [pl.Int64, *[pl.Float64] * 4]
+    assert detect(path) == "huawei-east-1"
+
+
+def test_huawei_events_pair_creations_with_deletions(tmp_path: Path) -> None:
+    path = put(tmp_path / "h.csv", EVENTS + "5,1,2,10,0\n9,4,8,12,0\n5,1,2,30,1\n6,2,4,40,0\n6,2,4,40,1\n")
+    frame = read("huawei-east-1", path)
+    assert frame.rows() == [(5, 10.0, 20.0, 1.0, 2.0), (9, 12.0, INF, 4.0, 8.0), (6, 40.0, 0.0, 2.0, 4.0)]
+    assert detect(path) == "huawei-east-1"
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+def test_azure_vm_censored_keeps_running(tmp_path: Path, name: str) -> None:
+    text = (AZURE + "0,8,14.0,0,450,0,0\n1,1,0.75,300,1350,1,0\n").encode()
+    path = put(tmp_path / name, gzip.compress(text) if name.endswith("gz") else text)
+    assert read("azure-vm-2017", path).rows() == [(0, 0.0, 450.0, 8.0, 14.0), (1, 300.0, INF, 1.0, 0.75)]
+    assert detect(path) == "azure-vm-2017"
+
+
+def test_openb_units(tmp_path: Path) -> None:
+    rows = "p-0,12000,1000,1,460,,LS,Running,0,100,0\np-1,500,0,0,0,,BE,Pending,7,20,\n"
+    rows += "p-2,1000,1,8,1000,,LS,Running,9,,9\n"
+    path = put(tmp_path / "o.csv", OPENB + rows)
+    frame = read("alibaba-openb", path)
+    assert frame["id"].to_list() == ["p-0", "p-1", "p-2"]
+    assert frame.select("arrival", "lifetime").rows() == [(0.0, 100.0), (7.0, 13.0), (9.0, INF)]
+    quanta = [[12_000_000, 1_048_576, 460_000], [500_000, 0, 0], [1_000_000, 1_049, 8_000_000]]
+    assert select(frame, Window(), ("cpu", "mem", "gpu"), seed=0).demand.tolist() == quanta
+    assert detect(path) == "alibaba-openb"
+
+
+def test_azure_packing_prices(tmp_path: Path) -> None:
+    vms = [(3, 8, 1.5, None), (1, 7, -2.0, 0.5), (2, 7, 0.25, 0.75), (4, 7, -3.0, -1.0)]
+    path = packing(tmp_path / "p.sqlite", vms)
+    day = 86_400.0
+    best = read("azure-packing-2020", path)
+    assert best.columns == ["id", "arrival", "lifetime", "cpu", "mem", "hdd", "ssd", "nic"]
+    assert best.rows() == [
+        (1, 0.0, 0.5 * day, 0.25, 0.4, 0.0, 0.1, 0.1),
+        (2, 0.25 * day, 0.5 * day, 0.25, 0.4, 0.0, 0.1, 0.1),
+        (3, 1.5 * day, INF, 0.1, 0.1, 0.2, 0.0, 0.05),
+    ]
+    on_0 = read("azure-packing-2020", path, options={"machine": 0})
+    assert on_0.select("id", "cpu").rows() == [(1, 0.5), (2, 0.5)]
+    assert detect(path) == "azure-packing-2020"
+    assert [file.name for file in tmp_path.iterdir()] == ["p.sqlite"]
+
+
+def test_own_table(tmp_path: Path) -> None:
+    path = put(tmp_path / "t.csv", "gpu,lifetime,id,arrival\n1,5,b,0\n0.5,,a,0\n")
+    assert read("table", path).rows() == [("b", 0.0, 5.0, 1.0), ("a", 0.0, INF, 0.5)]
+    assert detect(path) == "table"
+
+
+CSV_ERRORS = [
+    ("huawei-east-1", "", "{file}: no requests: the file is empty"),
+    ("huawei-east-1", HUAWEI, "{file}: no requests: this trace is empty"),
+    ("huawei-east-1", "vmid,cpu,at,lt\n0,1,0,1\n", "{file}:1: missing column mem"),
+    ("huawei-east-1", HUAWEI + "0,1,1,0,1\n1,-2,1,0,1\n", "{file}:3: cpu: negative demand (got -2)"),
+    ("huawei-east-1", HUAWEI + "0,1,nan,0,1\n", "{file}:2: mem: a demand that is not a number (got nan)"),
+    ("huawei-east-1", HUAWEI + "0,1,1e12,0,1\n", "{file}:2: mem: a demand above 1e+09 units (got 1000000000000)"),
+    ("huawei-east-1", HUAWEI + "0,0,0,0,1\n", "{file}:2: cpu: a request for nothing (got 0)"),
+    ("huawei-east-1", HUAWEI + "0,1,1,0,-0.5\n", "{file}:2: lt: negative lifetime (got -0.5)"),
+    ("huawei-east-1", HUAWEI + "0,1,1,0,nan\n", "{file}:2: lt: a lifetime that is not a number (got nan)"),
+    ("huawei-east-1", HUAWEI + "0,1,1,inf,1\n", "{file}:2: at: an arrival that is no time (got inf)"),
+    ("huawei-east-1", HUAWEI + "0,1,1,9,1\n1,1,1,8,1\n", "{file}:3: at: arrivals are not sorted"),
+    ("huawei-east-1", HUAWEI + "4,1,1,0,1\n5,1,1,0,1\n4,1,1,0,1\n", "{file}:4: vmid: duplicate id (got 4)"),
+    ("huawei-east-1", HUAWEI + "0,1,1,0,1\n1,one,1,0,1\n", "{file}:3: cpu: not a number (got 'one')"),
+    ("huawei-east-1", HUAWEI + "0,1,1,0,1\n\n1,1,1,0,1\n", "{file}:3: vmid: no value"),
+    ("huawei-east-1", HUAWEI + "0,1,1,0\n", "{file}:2: lt: no value"),
+    ("huawei-east-1", HUAWEI + "0,1,1,0,1\n1,1,1,0,1,6\n", "{file}:3: not a CSV file: rows differ"),
+    ("huawei-east-1", (HUAWEI + "0,1,1,0,1\n\xff").encode("latin-1"), "{file}:3: not a CSV file: not UTF-8 text"),
+    ("huawei-east-1", EVENTS + "0,1,1,0,0\n0,1,1,3,2\n", "{file}:3: type: neither 0 nor 1 (got 2)"),
+    (
+        "huawei-east-1",
+        EVENTS + "0,1,1,0,0\n1,1,1,3,1\n",
+        "{file}:3: vmid: a VM is deleted that was never created (got 1)",
+    ),
+    ("huawei-east-1", EVENTS + "0,1,1,0,0\n0,1,1,3,1\n0,1,1,4,1\n", "{file}:4: vmid: a VM is deleted twice (got 0)"),
+    ("huawei-east-1", EVENTS + "0,1,1,9,0\n0,1,1,3,1\n", "{file}:2: time: negative lifetime (got -6)"),
+    ("azure-vm-2017", b"\x1f\x8b\x08garbage", "{file}: corrupt gzip: "),
+    ("azure-vm-2017", gzip.compress(AZURE.encode() * 99)[:-20], "{file}: corrupt gzip: "),
+    ("azure-vm-2017", AZURE + "0,1,1,0,1,no,0\n", "{file}:2: censored: not a number (got 'no')"),
+    ("alibaba-openb", OPENB + "p,1,1,0,0,,LS,Running,9,8,9\n", "{file}:2: deletion_time: negative lifetime (got -1)"),
+    ("alibaba-openb", OPENB + "p,1,1,1,x,,LS,Running,9,9,9\n", "{file}:2: gpu_milli: not a number (got 'x')"),
+    ("azure-packing-2020", "PK, a zip", "{file}: not a readable SQLite file: file is not a database"),
+    ("table", "id,arrival,lifetime\n0,0,1\n", "{file}: no column with a demand"),
+    ("table", TABLE + "0,0,1,0.5\n0,0,1,1\n", "{file}:3: id: duplicate id (got 0)"),
+    ("table", b"PAR1 and nothing more", "{file}: not a readable Parquet trace: "),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "message"), CSV_ERRORS)
+def test_errors(tmp_path: Path, name: str, text: str | bytes, message: str) -> None:
+    path = put(tmp_path / "trace", text)
+    with pytest.raises(WorkloadError) as caught:
+        read(name, path)
+    assert str(caught.value).startswith(message.format(file=path))
+    assert caught.value.remedy
+    with pytest.raises(WorkloadError):
+        describe(path)
+
+
+def test_errors_in_databases(tmp_path: Path) -> None:
+    def message(path: Path, **options: object) -> str:
+        with pytest.raises(WorkloadError) as caught:
+            read("azure-packing-2020", path, options=options)
+        assert caught.value.remedy
+        return str(caught.value).removeprefix(str(path)).splitlines()[0]
+
+    vm = (1, 7, 0.0, 1.0)
+    path = tmp_path / "a"
+    assert message(packing(path, [])) == ": no requests: this trace is empty"
+    assert message(path, machine=5) == ": machine: no VM type runs on this machine (got 5)"
+    assert message(packing(tmp_path / "b", [vm, vm])) == ": vmId: duplicate id in request 1 (got 1)"
+    late = packing(tmp_path / "c", [vm, (2, 7, 3.0, 2.0)])
+    assert message(late) == ": endtime: negative lifetime in request 2 (got -86400)"
+    assert message(packing(tmp_path / "d", [(1, 7, "x", 1.0)])) == ": vm.starttime: not a number (got 'x')"
+    types = [(7, 0, 0.0, 0.0, None, None, None)]
+    assert message(packing(tmp_path / "e", [vm], types)) == ": core: a request for nothing in request 1 (got 0)"
+    with closing(sqlite3.connect(tmp_path / "f")) as base:
+        base.execute("CREATE TABLE vm (vmId)")
+    assert message(tmp_path / "f") == ": missing table vmType"
+    with closing(sqlite3.connect(tmp_path / "g")) as base:
+        base.execute("CREATE TABLE vm (vmId, vmTypeId, starttime)")
+        base.execute("CREATE TABLE vmType (id)")
+    assert message(tmp_path / "g") == ": missing column endtime"
+    whole = path.read_bytes()
+    assert ": not a readable SQLite file" in message(put(tmp_path / "h", whole[:5000] + b"\xff" * (len(whole) - 5000)))
+
+
+def test_lookup_order_and_what_a_missing_file_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    named, cache = tmp_path / "named", tmp_path / "cache" / "binwright" / "traces"
+    named.mkdir()
+    cache.mkdir(parents=True)
+    monkeypatch.setenv("BINWRIGHT_TRACES", str(named))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with pytest.raises(WorkloadError) as caught:
+        find("huawei-east-1")
+    for part in (
+        "huawei-east-1.csv",
+        str(named),
+        str(cache),
+        "VM-placement-dataset",
+        "CC BY-NC 4.0",
+        "BINWRIGHT_TRACES",
+    ):
+        assert part in str(caught.value)
+    with pytest.raises(WorkloadError, match=r"elsewhere.csv: workload.path: there is no such file(.|\n)*CC BY 4.0"):
+        find("azure-vm-2017", tmp_path / "elsewhere.csv")
+    second = put(cache / "huawei-east-1.csv", HUAWEI)
+    assert find("huawei-east-1") == second
+    first = put(named / "huawei-east-1.csv", HUAWEI)
+    assert find("huawei-east-1") == first
+    monkeypatch.delenv("BINWRIGHT_TRACES")
+    assert find("huawei-east-1") == second
+    with pytest.raises(UnknownName, match="Did you mean 'huawei-east-1'"):
+        find("huawei-east1")
+    with pytest.raises(WorkloadError, match=r"workload.machin: unknown option(.|\n)*'machine'"):
+        read("azure-packing-2020", packing(tmp_path / "p", []), options={"machin": 1})
+    with pytest.raises(WorkloadError, match=r"nowhere: cannot read it: No such file"):
+        detect(tmp_path / "nowhere")
+    with pytest.raises(WorkloadError, match=r"other.csv: no known trace has these columns \(got 'a, b'\)"):
+        detect(put(tmp_path / "other.csv", "a,b\n1,2\n"))
+
+
+def test_cache_is_keyed_by_content_and_remade_when_corrupt(tmp_path: Path) -> None:
+    path = put(tmp_path / "h.csv", HUAWEI + "0,4,16,0,194\n")
+    cache = tmp_path / "results" / "cache"
+    first = read_mapped("huawei-east-1", path, cache=cache)
+    (copy,) = cache.iterdir()
+    assert (read_mapped("huawei-east-1", path, cache=cache) == first).all()
+    assert (read_mapped("huawei-east-1", copy) == first).all(), "a copy stands for its trace"
+    whole = copy.read_bytes()
+    for corrupt in (b"", b"PAR1", whole[:-30], whole[:40] + b"\0" * 40 + whole[80:]):
+        copy.unlink()  # it is mapped: whoever writes into it spoils what others read
+        copy.write_bytes(corrupt)
+        assert (read_mapped("huawei-east-1", path, cache=cache) == first).all()
+    assert [file.name for file in cache.iterdir()] == [copy.name]
+    put(path, HUAWEI + "0,4,16,0,195\n")
+    assert read_mapped("huawei-east-1", path, cache=cache)["lifetime"].tolist() == [195.0]
+    assert len(list(cache.iterdir())) == 2
+    blocked = put(tmp_path / "a file", "")
+    assert len(read_mapped("huawei-east-1", path, cache=blocked / "cache")) == 1
+    base = packing(tmp_path / "p", [(1, 7, 0.0, 1.0)])
+    prices = [
+        read_mapped("azure-packing-2020", base, options={"machine": m}, cache=cache)["cpu"][0] for m in (0, 1, "best")
+    ]
+    assert prices == [0.5, 0.25, 0.25]
+
+
+@pytest.mark.parametrize("ids", [[1, 2, 3], ["a", "", "über/ärger"]])
+def test_the_mapped_copy_says_the_same(tmp_path: Path, ids: list[int] | list[str]) -> None:
+    columns = {"id": ids, "arrival": [0.0, 0.1, 7.0], "lifetime": [1.0, float("inf"), 0.5], "cpu": [0.1, 1.0, 3.0]}
+    path = _parquet(tmp_path / "t.parquet", columns)
+    window, resources = Window(1, 2), ("cpu",)
+    plain = select(read("table", path), window, resources, seed=0)
+    mapped = select(read_mapped("table", path, cache=tmp_path / "cache"), window, resources, seed=0)
+    for name in ("arrival", "duration", "demand", "id"):
+        column, other = getattr(plain, name), getattr(mapped, name)
+        assert column.tolist() == other.tolist()
+        assert column.dtype.kind == other.dtype.kind
+    assert plain.id.tolist() == ids[1:]
+
+
+def test_converted_traces_are_read_in_place_of_the_original(tmp_path: Path) -> None:
+    path = put(tmp_path / "h.csv", HUAWEI + "0,4,16,0,194\n1,1,2,8,inf\n")
+    out = tmp_path / "new" / "h.parquet"
+    assert convert(path, out) == 2
+    assert detect(out) == "table"
+    assert read("huawei-east-1", out).equals(read("huawei-east-1", path))
+    assert [file.name for file in out.parent.iterdir()] == ["h.parquet"]
+    with pytest.raises(UserError, match="cannot write it"):
+        convert(path, path / "below" / "a-file.parquet")
+    with pytest.raises(WorkloadError, match="missing columns arrival, lifetime"):
+        read("table", _parquet(tmp_path / "x", {"id": [1], "cpu": [1.0]}))
+    with pytest.raises(WorkloadError, match="cpu: negative demand in request 7"):
+        read("table", _parquet(tmp_path / "x", {"id": [7], "arrival": [0], "lifetime": [1], "cpu": [-1]}))
+
+
+def _parquet(path: Path, columns: Mapping[str, Sequence[object]]) -> Path:
+    pl.DataFrame(columns).write_parquet(path)
+    return path
+
+
+def test_describe(tmp_path: Path) -> None:
+    path = put(tmp_path / "h.csv", HUAWEI + "0,1,2,0,10\n1,4,8,10,20\n2,1,2,10,inf\n3,1,2,47,1\n")
+    found = describe(path)
+    assert (found.format, found.requests, found.first, found.last, found.never_ending) == ("huawei-east-1", 4, 0, 47, 1)
+    assert found.resources.rows() == [("cpu", "cores", 7.0, 1.75, 4.0), ("mem", "GB", 14.0, 3.5, 8.0)]
+    assert found.flavours.select("cpu", "mem", "count", "share", "never_ending", "p50", "mean").rows() == [
+        (1.0, 2.0, 3, 0.75, 1, 10.0, 5.5),
+        (4.0, 8.0, 1, 0.25, 0, 20.0, 20.0),
+    ]
+    assert found.lifetimes.select("count", "p99", "mean").row(0) == (4, INF, 31 / 3)
+    # The release at 10 comes before the arrivals at 10.
+    assert found.peak == {"running": 2.0, "cpu": 5.0, "mem": 10.0}
+    assert found.load.filter(pl.col("time").is_in([0.0, 9.0, 10.0, 30.0, 47.0]))["cpu"].to_list() == [1, 1, 5, 1, 2]
+    assert len(found.load) == 48
+
+
+def test_every_trace_says_what_it_is() -> None:
+    names = [entry.name for entry in catalogue() if entry.kind == "trace"]
+    assert names == list(TRACES)
+    for entry in catalogue():
+        assert entry.summary
+        assert entry.reference
+    for name in TRACES:
+        trace = TRACES.load(name)
+        assert trace.source
+        assert trace.licence
+        assert trace.headers
+
+
+def real(name: str) -> Path:
+    files: tuple[str, ...] = TRACES.load(name).files
+    folder = Path(os.environ.get("BINWRIGHT_TRACES") or ROOT.parent / "shared" / "traces")
+    for path in (folder / file for file in files):
+        if path.is_file():
+            return path
+    pytest.skip(f"{name} is not in {folder}: name its folder in $BINWRIGHT_TRACES")
+
+
+def test_real_huawei() -> None:
+    frame = read("huawei-east-1", real("huawei-east-1"))
+    assert len(frame) == 116_313
+    assert frame.group_by("cpu", "mem").len().height == 15
+    workload = select(frame, Window(), ("cpu", "mem"), seed=0)
+    assert workload.demand.sum(axis=0).tolist() == [230_982_000_000, 484_351_000_000]
+
+
+def test_real_openb() -> None:
+    found = describe(real("alibaba-openb"))
+    assert (found.requests, found.never_ending) == (8_152, 0)
+    assert found.resources["max"].to_list() == pytest.approx([120.2, 773.0941132, 8.0])
+
+
+def test_real_azure_and_its_fit() -> None:
+    frame = read("azure-vm-2017", real("azure-vm-2017"))
+    assert len(frame) == 669_435
+    assert frame["lifetime"].is_infinite().sum() == 37_628
+    spec = fit(frame, flavours=6, points=11, requests=100_000)
+    workload = generate(spec, ("cpu", "mem"), seed=0)
+    drawn, wanted = workload.demand.mean(axis=0) / 1e6, frame.select("cpu", "mem").mean().row(0)
+    assert drawn == pytest.approx(wanted, rel=0.02)
+    assert np.median(workload.duration) == pytest.approx(frame["lifetime"].median(), rel=0.05)
