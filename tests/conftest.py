@@ -1,10 +1,14 @@
-"""What all tests share: how hypothesis searches."""
+"""What all tests share: how hypothesis searches, and how failures are shown."""
 
 from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+# What fails in these shows its values, as what fails in a test does.
+pytest.register_assert_rewrite("tests.support", "tests.reference")
 
 settings.register_profile(
     "binwright",

@@ -1,4 +1,4 @@
-"""The ladder: imports point down only, and who does not need a heavy library does not pay for it."""
+"""The ladder: imports point down only, and who does not need a heavy library does not pay for it; where tests lie."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 from tests.support import ROOT
 
+TESTS = ROOT / "tests"
 LADDER = ("simcore", "workloads fabric", "agents", "analysis", "scenarios", "binwright")
 """From the bottom; those of one rung do not know one another."""
 RUNG = {name: rung for rung, names in enumerate(LADDER) for name in names.split()}
@@ -42,11 +43,16 @@ def below(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
 
 
+def name_of(file: Path) -> str:
+    """Turn a file of the repository into the name of its module."""
+    return ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
 def modules() -> Iterator[tuple[str, Path]]:
     """Every module of the packages, and its file."""
     for package in RUNG:
         for file in sorted((ROOT / package).rglob("*.py")):
-            yield ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"), file
+            yield name_of(file), file
 
 
 def imports(source: str, module: str, is_package: bool) -> Iterator[str]:
@@ -133,6 +139,25 @@ def test_an_import_that_points_up_is_found(module: str, line: str) -> None:
 )
 def test_an_import_that_points_down_is_fine(module: str, line: str) -> None:
     assert not [fault for imported in imports(line, module, module in RUNG) if (fault := wrong(module, imported))]
+
+
+def test_no_test_imports_from_another() -> None:
+    """What two of them need is in `tests.support` or `tests.reference`."""
+    faults = [
+        f"{name_of(file)} imports {imported}"
+        for file in sorted(TESTS.rglob("*.py"))
+        for imported in imports(file.read_text(encoding="utf-8"), name_of(file), file.stem == "__init__")
+        if below(imported, "tests") and any(name.startswith("test_") for name in imported.split("."))
+    ]
+    assert not faults, "\n".join(faults)
+
+
+def test_tests_lie_in_folders_named_like_packages() -> None:
+    folders = {file.parent.relative_to(TESTS) for file in TESTS.rglob("*.py")}
+    named = [folder for folder in folders if folder.parts and folder.parts[0] not in ("support", "reference")]
+    faults = [f"tests/{folder} mirrors no package" for folder in named if not (ROOT / folder / "__init__.py").is_file()]
+    assert len(named) > len(RUNG)
+    assert not faults, "\n".join(sorted(faults))
 
 
 @pytest.mark.parametrize("what", ["import binwright", "import binwright.cli; binwright.cli.parser().format_help()"])

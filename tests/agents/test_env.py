@@ -26,7 +26,7 @@ from scenarios.worlds import build_world
 from simcore.engine import Simulation, play
 from simcore.errors import ScenarioError, UserError
 from simcore.vocabulary import Request
-from tests.fabric.test_episodes import Recorder
+from tests.support.recording import Recorder
 
 SHORT = ("workload.requests=12",)
 

@@ -15,10 +15,9 @@ from agents.solver.agent import Solver
 from agents.solver.jobs import Jobs
 from simcore.engine import play
 from simcore.vocabulary import Placement, Request, View
-from tests.agents.heuristics.test_line import decided
-from tests.agents.solver.test_agent import started
 from tests.reference.engine import Case, Demand
-from tests.simcore.test_engine import WatchedLedger, simulate
+from tests.support.simulations import WatchedLedger, decided, simulate
+from tests.support.solving import started
 
 
 class Looking(FirstFit):

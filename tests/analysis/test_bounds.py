@@ -14,8 +14,8 @@ from analysis.bounds import held, scheduled_bound
 from scenarios.batch import Batch
 from scenarios.load import scenario_from
 from simcore.rules import Overflow
-from tests.analysis.test_metrics import Case, cases, run
 from tests.support.learning import small
+from tests.support.runs import Case, cases, run
 
 requests = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4), st.integers(0, 5)), min_size=1, max_size=12)
 

@@ -23,8 +23,8 @@ from analysis.compare import Comparison
 from analysis.results import Results, load_many
 from binwright.cli import main
 from simcore.errors import UserError
-from tests.analysis.test_stats import holm_slowly
-from tests.analysis.test_table import failed, row
+from tests.reference.stats import holm_slowly
+from tests.support.results import failed, row
 
 RNG = np.random.default_rng(11)
 

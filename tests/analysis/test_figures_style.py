@@ -23,7 +23,7 @@ from analysis.results import Results
 from binwright.cli import main
 from fabric.presets import topology
 from simcore.errors import UserError
-from tests.analysis.test_figures import NETWORK, SERVERS, log
+from tests.support.figures import NETWORK, SERVERS, log
 
 Floats = npt.NDArray[np.float64]
 

@@ -2,80 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, inf, isnan, nan
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from analysis.metrics import measure
-from analysis.samples import KEPT, Sampler
-from fabric.cluster import NEVER, Cluster
-from fabric.ledger import Ledger
+from analysis.samples import KEPT
+from fabric.cluster import NEVER
 from fabric.servers import stranded
-from simcore.engine import Change, Simulation, play
+from simcore.engine import Change
 from simcore.errors import RunError
-from simcore.faults import Faults
 from simcore.rules import Overflow
-from simcore.vocabulary import QUANTUM, Agent, Placement, Request, View, Workload
+from simcore.vocabulary import QUANTUM
+from tests.support.runs import PRICES, RESOURCES, Case, Demand, Run, cases, run
 
-RESOURCES = ("cpu", "mem")
-PRICES = {"cpu": 0.5, "mem": 3.0}
-Demand = tuple[int, int]
 WORDS = ("pending", "placed", "rejected", "impossible", "interrupted")
-
-
-@dataclass
-class Case:
-    """What determines a run; times in seconds, amounts in quanta. `warm` decisions are the warm start."""
-
-    servers: list[Demand]  # what each node has
-    requests: list[tuple[float, float, Demand]]  # arrival, duration, demand
-    nodes: int = 1
-    above: Demand = (NEVER, NEVER)
-    overflow: Overflow = field(default_factory=Overflow)
-    expansion: list[tuple[float, int]] = field(default_factory=list)
-    failures: list[tuple[float, int, float]] = field(default_factory=list)
-    requeue: bool = False
-    warm: int = 0
-    declines: int = 0  # the agent declines every request whose row is a multiple of this
-
-
-class Plain(Agent):
-    """First-fit without a kernel, declining now and then."""
-
-    def __init__(self, declines: int) -> None:
-        self.declines = declines
-
-    def decide(self, view: View, request: Request) -> Placement | None:
-        servers, nodes, _ = view.free.shape
-        if self.declines and request.index % self.declines == 0:
-            return None
-        for server in range(servers):
-            if request.spread:
-                parts = request.across(server, nodes).shares
-                if all((view.free[s, n] >= amounts).all() for s, n, amounts in parts):
-                    return request.across(server, nodes)
-            else:
-                for node in range(nodes):
-                    if (view.free[server, node] >= request.demand).all():
-                        return request.on(server, node)
-        return None
-
-
-@dataclass
-class Decision:
-    """An answer as it was given: which row, when, and what was then installed and in use."""
-
-    row: int
-    time: float
-    installed: list[int]
-    used: list[int]
 
 
 @dataclass
@@ -86,69 +32,6 @@ class Held:
     start: Fraction
     end: Fraction | float
     demand: Demand
-
-
-@dataclass
-class Run:
-    """A run that is over, and what was seen on the way."""
-
-    simulation: Simulation
-    first: int
-    decisions: list[Decision]
-    samples: dict[str, Any]
-    looks: list[tuple[int, list[list[list[int]]]]]  # at each sample: how much had happened, and what was free
-
-    def metrics(self, prices: dict[str, float] = PRICES, thought: int = 0) -> dict[str, float | int]:
-        return measure(self.simulation, self.first, prices, self.samples, thought)
-
-
-def run(case: Case) -> Run:
-    """Play a case, logging every answer that the record gets, whoever gives it."""
-    million = QUANTUM
-    capacity = np.array([[server] * case.nodes for server in case.servers], np.int64) * million
-    above = tuple(amount if amount == NEVER else amount * million for amount in case.above)
-    ledger = Ledger(Cluster(RESOURCES, capacity, above, capacity[-1]))
-    arrival, duration, demand = zip(*case.requests, strict=True)
-    simulation = Simulation(
-        Workload(
-            RESOURCES,
-            np.array(arrival, np.float64),
-            np.array(duration, np.float64),
-            np.array(demand, np.int64) * million,
-            np.arange(len(arrival)),
-        ),
-        ledger,
-        case.overflow,
-        expansion=case.expansion,
-        faults=[Faults(scheduled=tuple(case.failures), requeue=case.requeue)],
-    )
-    decisions: list[Decision] = []
-
-    def logged(write: Callable[..., None]) -> Callable[..., None]:
-        def call(row: int, now: float, *more: int) -> None:
-            write(row, now, *more)
-            installed = simulation.view.capacity.sum(axis=(0, 1)).tolist()
-            decisions.append(Decision(row, now, installed, ledger.used().tolist()))
-
-        return call
-
-    record: Any = simulation.record
-    record.placed, record.rejected = logged(record.placed), logged(record.rejected)
-    if case.warm:
-        overflow, simulation.overflow = simulation.overflow, Overflow("drop")
-        lengths = iter([case.warm, 0])
-        play(simulation, Plain(0), lambda: next(lengths))
-        simulation.overflow = overflow
-    first = simulation.offered
-    sampler = Sampler(simulation, ledger)
-    looks: list[tuple[int, list[list[list[int]]]]] = []
-
-    def look() -> int:
-        looks.append((len(simulation.changes), simulation.view.free.tolist()))
-        return sampler()
-
-    play(simulation, Plain(case.declines), look)
-    return Run(simulation, first, decisions, sampler.columns(), looks)
 
 
 # -- the definitions, one by one -----------------------------------------------------------------------------------
@@ -284,46 +167,6 @@ def agree(ran: Run) -> None:
 
 
 # -- random runs -------------------------------------------------------------------------------------------------------
-
-TIMES = st.sampled_from([0.0, 0.0, 0.0, 1.0, 1.0, 2.0, 0.5, 3.0])
-AMOUNTS = st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(any)
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> Case:
-    nodes = draw(st.sampled_from([1, 2]))
-    servers = draw(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=3))
-    requests: list[tuple[float, float, Demand]] = []
-    now = 0.0
-    for gap in draw(st.lists(TIMES, min_size=1, max_size=14)):
-        now += gap if requests else 0.0
-        length = draw(st.sampled_from([0.5, 1.0, 2.0, 3.0, 6.0, 6.0, inf, 0.0]))
-        requests.append((now, length, draw(AMOUNTS)))
-    size = len(servers)
-    modes: list[Literal["drop", "wait", "stop", "expand"]] = ["drop", "wait", "stop", "expand"]
-    thens: list[Literal["drop", "stop"]] = ["drop", "stop"]
-    mode = draw(st.sampled_from(modes))
-    overflow = Overflow(mode, draw(st.integers(1, 2)), size + draw(st.integers(0, 3)), draw(st.sampled_from(thens)))
-    moments = st.integers(0, 12).map(float)
-    return Case(
-        servers,
-        requests,
-        nodes,
-        draw(st.sampled_from([(NEVER, NEVER), (NEVER, 2), (1, NEVER)])),
-        overflow,
-        sorted(draw(st.lists(st.tuples(moments, st.integers(1, 2)), max_size=2))),
-        sorted(
-            draw(
-                st.lists(
-                    st.tuples(moments, st.integers(0, size - 1), st.sampled_from([1.0, 2.0, 5.0, inf])), max_size=3
-                )
-            )
-        ),
-        draw(st.booleans()),
-        draw(st.sampled_from([0, 0, 1, 3, 5])),
-        draw(st.sampled_from([0, 0, 2, 5])),
-    )
-
 
 TIES = [(0.0, inf, (4, 4)), (0.0, inf, (4, 4)), (0.0, inf, (2, 2)), (3.0, inf, (4, 4))]
 BACK = [(0.0, 9.0, (4, 4)), (0.0, 9.0, (2, 2)), (1.0, 3.0, (2, 2)), (2.0, 6.0, (4, 4)), (3.0, 1.0, (1, 1))]

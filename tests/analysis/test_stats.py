@@ -23,6 +23,7 @@ from analysis.stats import (
     signed_rank,
     skewness,
 )
+from tests.reference.stats import holm_slowly
 
 RNG = np.random.default_rng(7)
 tenths = st.integers(-20, 20).map(lambda number: number / 10)
@@ -131,13 +132,6 @@ def test_many_pairs_with_ties_and_zeros_are_scipys_too() -> None:
 
 
 # -- Holm --------------------------------------------------------------------------------------------------------------
-
-
-def holm_slowly(p: list[float]) -> list[float]:
-    """As Holm (1979) has it: the k-th smallest of m times m - k + 1, and none below a smaller one's."""
-    there = sorted(one for one in p if one == one)
-    m = len(there)
-    return [min(1.0, max((m - k) * there[k] for k in range(m) if there[k] <= one)) if one == one else one for one in p]
 
 
 @given(st.lists(st.sampled_from([0.0, 0.001, 0.01, 0.02, 0.04, 0.3, 1.0, float("nan")]), max_size=8))

@@ -19,23 +19,7 @@ from analysis.stats import differences, differs, mean_interval
 from analysis.table import BEST, TIED, Cell, Table
 from scenarios.load import scenario_from
 from simcore.errors import ResultsError
-
-ALWAYS = {
-    "version": "0", "status": "done", "error": "", "seconds": 1.0, "stopped": 0,
-    "offered": 10, "scheduled": 9, "acceptance": 0.9,
-    "rejected": 1, "impossible": 0, "interrupted": 0, "lost": 0, "hours": 1.0, "servers": 3, "servers_used": 2.0,
-    "wait_total": 0.0, "wait_mean": 0.0, "wait_p95": 0.0, "wait_max": 0.0, "allocation_cpu": 0.5,
-    "allocation_cpu_decisions": 0.5, "allocation_cpu_end": 0.5, "fragmentation_cpu": 0.1, "decision_us": 3.0,
-}  # fmt: skip
-FAILED = dict.fromkeys(ALWAYS, None) | {"version": "0", "status": "failed", "error": "no", "seconds": 1.0}
-
-
-def row(agent: str, seed: int, *, point: dict[str, Any] | None = None, **metrics: Any) -> dict[str, Any]:
-    return {"run": f"{agent}{seed}", "agent": agent, "seed": seed, **(point or {}), **ALWAYS, **metrics}
-
-
-def failed(agent: str, seed: int, *, point: dict[str, Any] | None = None) -> dict[str, Any]:
-    return {"run": f"{agent}{seed}", "agent": agent, "seed": seed, **(point or {}), **FAILED}
+from tests.support.results import failed, row
 
 
 def table(folder: Path, rows: list[dict[str, Any]]) -> Table:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,100 +12,18 @@ from hypothesis import strategies as st
 
 from fabric.cluster import NEVER, Cluster
 from fabric.episodes import Episodes
-from fabric.filling import COMPLETE, begin, choose, filling
-from fabric.graph import Graph, build
-from fabric.network import NetworkLedger, NetworkView, Provisioned, span
-from fabric.routing import Routing, find_route
-from fabric.shapes import fabric, tree
-from fabric.topology import Topology
+from fabric.network import NetworkLedger, NetworkView
+from fabric.routing import Routing
+from fabric.shapes import fabric
 from scenarios.build import build_ledger, build_pacing, build_workload
 from scenarios.load import load_scenario
 from simcore.engine import Simulation, play
 from simcore.errors import UserError
 from simcore.record import PENDING
 from simcore.rules import Pacing
-from simcore.vocabulary import Agent, Ints, Placement, Request, View, Workload
-
-UNIT = 1_000_000
-
-
-def lone() -> Topology:
-    """A server with two links, which is its own rack, beside racks of unequal size."""
-    graph = Graph(Path("lone"))
-    for server, homes in {"a": "p", "b": "p", "c": "pq", "d": "q", "e": "r"}.items():
-        graph.server(server)
-        for home in homes:
-            graph.link(server, home, 1, 0)
-    for one, other in ("pm", "mq", "qr", "pr"):
-        graph.link(one, other, 1, 0)
-    return build(graph, "lone")
-
-
-SHAPES = [
-    Routing(fabric(4, 2, 2, 2, 1, (1, 1, 1))),
-    Routing(fabric(4, 3, 2, 1, 2, (1, 2, 1), "one plane")),
-    Routing(tree((3, 2), (1, 2))),
-    Routing(lone()),
-]
-
-
-@dataclass
-class Choice:
-    """What an agent saw before it chose a server, and the server."""
-
-    row: int
-    now: float
-    free: Ints
-    link_free: Ints
-    need: list[int]
-    mask: list[bool]
-    server: int
-
-
-@dataclass
-class Recorder(Agent):
-    """Chooses at random among the servers that may be chosen, and keeps all of it."""
-
-    rng: np.random.Generator
-    feasible: bool
-    choices: list[Choice] = field(default_factory=list)
-
-    def decide(self, view: View, request: Request) -> Placement | None:
-        assert isinstance(view, NetworkView)
-        servers, nodes, resources = view.free.shape
-        room = filling(view.routing, nodes, resources)
-        begin(room, request.demand)
-        chosen: list[int] = []
-        while any(mask := [self._may(view, request, server, chosen) for server in range(servers)]):
-            server = int(self.rng.choice(np.flatnonzero(mask)))
-            self.choices.append(
-                Choice(
-                    request.index, view.now, view.free.copy(), view.link_free.copy(), room.need.tolist(), mask, server
-                )
-            )
-            routes, tiers = view.routing.routes, view.topology.link_tier
-            status = choose(routes, view.link_free, tiers, view.free, room, server, request.bandwidth, view.weighted)
-            if status < 0:
-                return None
-            chosen.append(server)
-            if status == COMPLETE:
-                count = int(room.counts[1])
-                shares = [
-                    (int(s), int(n), tuple(part))
-                    for (s, n), part in zip(room.places[:count], room.amounts[:count].tolist(), strict=True)
-                ]
-                links = tuple(room.links[: room.counts[2]].tolist())
-                nothing = [(chosen[0], 0, (0,) * resources)]
-                return Provisioned(tuple(shares or nothing), links, len(chosen), span(view.topology, chosen))
-        return None
-
-    def _may(self, view: NetworkView, request: Request, server: int, chosen: list[int]) -> bool:
-        if server in chosen or not view.free[server].any():
-            return False
-        return not self.feasible or all(
-            find_route(view.routing.routes, view.link_free, other, server, request.bandwidth, view.weighted) >= 0
-            for other in chosen
-        )
+from simcore.vocabulary import Ints, Workload
+from tests.support.networks import SHAPES, UNIT
+from tests.support.recording import Choice, Recorder
 
 
 @dataclass

@@ -13,10 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import AGENTS
-from fabric.cluster import NEVER, Cluster
 from fabric.network import FAILED, NetworkLedger, connects, span
 from fabric.presets import topology
-from fabric.routing import Routing
 from scenarios.batch import Batch
 from scenarios.load import load_scenario, scenario_from
 from simcore.engine import Simulation, play
@@ -26,31 +24,7 @@ from simcore.rng import stream
 from simcore.rules import Pacing
 from simcore.vocabulary import QUANTUM, Placement, Refusal, Request, Workload
 from tests.support.kinds import IN_NETWORKS
-
-NETWORKS: dict[str, dict[str, Any]] = {
-    "fabric": {
-        "racks": 4,
-        "servers_per_rack": 2,
-        "racks_per_pod": 2,
-        "fabric_switches": 2,
-        "uplinks": 1,
-        "capacities": [1, 1, 1],
-    },
-    "tree": {"fanouts": [2, 2, 2], "capacities": [1, 1, 2]},
-    "fat-tree": {"k": 2},
-}
-
-
-def ledger_of(name: str, nodes: int = 1, cpu: int = 4, mem: int = 3, weighted: bool = False) -> NetworkLedger:
-    network = topology(name, **NETWORKS.get(name, {}))
-    node = np.array([cpu, mem], np.int64) * QUANTUM
-    capacity = np.broadcast_to(node, (network.servers, nodes, 2)).copy()
-    return NetworkLedger(Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0]), Routing(network), weighted)
-
-
-def request(row: int, cpu: int, mem: int, bandwidth: float) -> Request:
-    return Request(row, 0.0, 1.0, (cpu * QUANTUM, mem * QUANTUM), False, round(bandwidth * QUANTUM))
-
+from tests.support.networks import NETWORKS, ledger_of, request
 
 steps = st.lists(
     st.one_of(

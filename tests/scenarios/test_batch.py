@@ -19,52 +19,14 @@ from analysis.results import Results
 from scenarios.batch import Batch
 from scenarios.engines import Engine
 from scenarios.execute import execute
-from scenarios.load import load_scenario, scenario_from, shipped
+from scenarios.load import load_scenario, shipped
 from scenarios.plan import Run
-from scenarios.schema import Scenario
 from simcore.errors import ResultsError, UserError, WorkloadError
 from simcore.record import OUTCOMES
+from tests.support.batches import FIRST, data, numbers, plain, same, scenario, tree
 from tests.support.kinds import ON_SERVERS
 
-TIMES = ("seconds", "decision_us")
 MODES: list[Any] = ["drop", "wait", "stop", {"expand": {"by": 1, "limit": 4}}]
-
-
-def data(**changes: Any) -> dict[str, Any]:
-    """A small scenario with all that a scenario can have."""
-    return {
-        "name": "small",
-        "cluster": {"servers": 2, "nodes": 2, "node": {"cpu": 4, "mem": "8 GB"}, "spread_above": {"mem": "4 GB"}},
-        "workload": {
-            "arrivals": {"poisson": {"every": "20 s"}},
-            "flavours": [{"cpu": 1, "mem": "2 GB", "weight": 3}, {"cpu": 2, "mem": "6 GB"}, {"cpu": 3, "mem": "1 GB"}],
-            "lifetimes": {"exponential": {"mean": "2 min"}},
-            "requests": 60,
-        },
-        "agents": ["first-fit", "worst-fit"],
-        "replications": 3,
-        "prices": {"cpu_hour": 0.5},
-        **changes,
-    }
-
-
-def scenario(**changes: Any) -> Scenario:
-    return scenario_from(data(**changes))
-
-
-def numbers(results: Results | pl.DataFrame) -> pl.DataFrame:
-    """Everything but times."""
-    runs = results.runs if isinstance(results, Results) else results
-    return runs.drop(TIMES)
-
-
-def same(left: Results, right: Results) -> bool:
-    return numbers(left).equals(numbers(right)) and numbers(left).schema == numbers(right).schema
-
-
-def tree(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.fixture
@@ -257,25 +219,6 @@ def test_another_version_reuses_nothing(tmp_path: Path, executed: list[str], mon
 
 
 # -- code of the user's own --------------------------------------------------------------------------------------------
-
-FIRST = """\
-from simcore.vocabulary import Agent
-
-
-class Mine(Agent):
-    def decide(self, view, request):
-        {}
-        for server in range(len(view.free)):
-            for node in range(view.free.shape[1]):
-                if (view.free[server, node] >= request.demand).all():
-                    return request.on(server, node)
-        return None
-"""
-
-
-def plain(**changes: Any) -> Scenario:
-    """Nothing is spread, so that simple agents are right."""
-    return scenario(cluster={"servers": 2, "node": {"cpu": 8, "mem": "16 GB"}}, **changes)
 
 
 def agent_file(folder: Path, line: str) -> str:

@@ -29,7 +29,7 @@ from scenarios.handout import PORTION, Handout
 from scenarios.load import scenario_from
 from scenarios.pool import ending
 from simcore.errors import UserError
-from tests.scenarios.test_batch import FIRST, data, numbers, plain, same, scenario, tree
+from tests.support.batches import agent, data, numbers, plain, same, scenario, tree
 
 ASKED: dict[str, Any] = {"record": ["requests", "samples"], "agents": ["first-fit", "random", "best-fit"]}
 
@@ -38,13 +38,6 @@ ASKED: dict[str, Any] = {"record": ["requests", "samples"], "agents": ["first-fi
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers start for the smallest batch."""
     monkeypatch.setattr(backends, "WORTH", 0.0)
-
-
-def agent(folder: Path, line: str, name: str = "mine") -> str:
-    """First-fit, with a line before every decision."""
-    path = folder / f"{name}.py"
-    path.write_text("import os, signal, time\nfrom pathlib import Path\n\n" + FIRST.format(line))
-    return f"{path}:Mine"
 
 
 # -- what is handed out ------------------------------------------------------------------------------------------------

@@ -17,8 +17,7 @@ from scenarios.batch import Batch
 from scenarios.load import scenario_from
 from scenarios.on_ray import QUIET
 from simcore.errors import UserError
-from tests.scenarios.test_batch import data, numbers, plain, same, scenario, tree
-from tests.scenarios.test_pool import agent
+from tests.support.batches import agent, data, numbers, plain, same, scenario, tree
 
 os.environ.update(QUIET)
 ray = pytest.importorskip("ray")

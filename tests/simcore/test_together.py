@@ -21,8 +21,8 @@ from simcore.errors import AgentError, InfeasiblePlacement, ScenarioError
 from simcore.rules import Overflow
 from simcore.vocabulary import Agent, Placement, Refusal, Request, View
 from tests.reference.engine import Case, Decide, Demand, Reference
-from tests.simcore.test_engine import cases, compare, deciders, drive, first_fit, long_case, moody, place, simulate
 from tests.support.kinds import ON_ANY_SERVERS
+from tests.support.simulations import cases, compare, deciders, drive, first_fit, long_case, moody, place, simulate
 
 Answers = Iterator[tuple[Request, Placement | Refusal | None]]
 

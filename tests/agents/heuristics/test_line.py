@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 
 from agents.heuristics.in_line import InLine
 from agents.heuristics.two_stage import Turns, TwoStage
-from simcore import rng
-from simcore.engine import play
 from simcore.errors import UserError
-from simcore.vocabulary import Agent, View
-from tests.agents.heuristics.test_servers import ask, view_of
+from simcore.vocabulary import View
 from tests.reference.engine import Case, Demand
-from tests.simcore.test_engine import simulate
+from tests.support.simulations import decided
+from tests.support.views import ask, view_of
 
 
 def case(capacity: list[int], *requests: tuple[float, float, int]) -> Case:
@@ -25,17 +23,6 @@ def case(capacity: list[int], *requests: tuple[float, float, int]) -> Case:
     servers = [[[amount]] for amount in capacity]
     asked: list[tuple[float, float, Demand]] = [(at, duration, (demand,)) for at, duration, demand in requests]
     return Case(servers, [[1]], (99,), asked, "wait", together=9)
-
-
-def decided(todo: Case, agent: Agent) -> list[float | None]:
-    """When each request got its place."""
-    simulation = simulate(todo)
-    agent.start(simulation.view, rng.stream(0, "agent"))
-    play(simulation, agent)
-    return [
-        None if place < 0 else when
-        for when, place in zip(simulation.record.decided.tolist(), simulation.record.server, strict=False)
-    ]
 
 
 TIGHT = case([2], (0, 4, 1), (0, 4, 2), (0, 2, 1), (0, 9, 1))

@@ -12,9 +12,10 @@ from agents import AGENTS
 from agents.heuristics.best_fit import BestFit
 from simcore.errors import UnknownName
 from simcore.rng import stream
-from simcore.vocabulary import Agent, Ints, Placement, Request, View
-from tests.reference.agents import RULES, Demand, Room, Where, feasible
+from simcore.vocabulary import Agent, Ints, View
+from tests.reference.agents import RULES, Demand, Room, feasible
 from tests.support.kinds import ON_ANY_SERVERS
+from tests.support.views import ask, view_of
 
 
 def make(name: str) -> Agent:
@@ -22,26 +23,6 @@ def make(name: str) -> Agent:
     name, _, node = name.partition(" ")
     agent: Agent = AGENTS.load(name)(**({"node": node} if node else {}))
     return agent
-
-
-def ask(agent: Agent, view: View, demand: Demand, spread: bool) -> Where | None:
-    """Where the agent puts the request, after checking that it is whole."""
-    request = Request(0, 0.0, 1.0, demand, spread)
-    placement = agent.decide(view, request)
-    if placement is None:
-        return None
-    assert isinstance(placement, Placement)
-    server, node, _ = placement.shares[0]
-    assert placement == (request.across(server, view.free.shape[1]) if spread else request.on(server, node))
-    return server, node
-
-
-def view_of(free: Room, capacity: Room) -> View:
-    """Read-only, as agents get it."""
-    arrays = [np.array(room, np.int64) for room in (free, capacity)]
-    for array in arrays:
-        array.flags.writeable = False
-    return View(tuple("abc"[: arrays[0].shape[2]]), arrays[1], arrays[0])
 
 
 Case = tuple[Room, Room, Demand, bool]

@@ -40,8 +40,8 @@ from simcore.errors import UserError
 from simcore.record import PLACED
 from simcore.rng import stream
 from simcore.vocabulary import Ints, Request
-from tests.agents.learned.test_train import TINY, interrupted, sound
-from tests.fabric.test_episodes import SHAPES, UNIT
+from tests.support.networks import SHAPES, UNIT
+from tests.support.training import TINY, interrupted, sound
 
 
 def squashed(value: float) -> float:

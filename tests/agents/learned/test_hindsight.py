@@ -23,7 +23,7 @@ from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.rules import Overflow
 from simcore.vocabulary import Compiled, Floats
-from tests.agents.learned.test_value_es import gains
+from tests.reference.value_es import gains
 from tests.support import ROOT
 from tests.support.learning import busy, going_on, in_use, shipped, trained
 

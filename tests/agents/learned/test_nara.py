@@ -30,7 +30,7 @@ from simcore.engine import Simulation, play
 from simcore.errors import UserError
 from simcore.record import PLACED
 from simcore.rng import stream
-from tests.fabric.test_episodes import SHAPES, lone
+from tests.support.networks import SHAPES, lone
 
 CPU = torch.device("cpu")
 

@@ -23,34 +23,7 @@ from scenarios.load import load_scenario, shipped
 from scenarios.options import check_options
 from scenarios.training import course_of
 from simcore.errors import ResultsError, ScenarioError, UserError
-
-TINY: dict[str, Any] = {
-    "name": "tiny",
-    "cluster": {
-        "network": {
-            "topology": {
-                "fabric": {
-                    "racks": 4,
-                    "servers_per_rack": 2,
-                    "racks_per_pod": 2,
-                    "fabric_switches": 2,
-                    "uplinks": 1,
-                    "capacities": [1, 1, 1],
-                }
-            }
-        },
-        "node": {"cpu": 10, "mem": 10},
-    },
-    "workload": {"demand": "uniform", "requests": 12, "holding": 4},
-    "pacing": {"step": 1, "await_room": True},
-    "agents": ["random", "tetris"],
-    "train": {
-        "agent": {"nara": {"episodes": 3, "minibatch": 16, "epochs": 2}},
-        "iterations": 4,
-        "episodes": {"workload.requests": 6},
-        "validation": {"every": 2, "episodes": 5},
-    },
-}
+from tests.support.training import TINY, interrupted, sound
 
 
 def tiny(**train: Any) -> bw.api.Scenario:  # type: ignore[name-defined]
@@ -79,26 +52,6 @@ def test_it_logs_validates_and_keeps_the_best(tmp_path: Path) -> None:
     path = tmp_path / "seed-1" / "best.safetensors"
     results = bw.run(bw.scenario({**TINY, "agents": [{"nara": {"path": str(path)}}]}), out=tmp_path / "run")
     assert len(results.done) == 1
-
-
-def interrupted(at: int) -> Any:
-    """A watch that interrupts after so many rows."""
-    seen = []
-
-    def watch(row: dict[str, Any]) -> None:
-        seen.append(row)
-        if len(seen) == at:
-            raise KeyboardInterrupt
-
-    return watch
-
-
-def sound(folder: Path) -> tuple[Any, Any, Any]:
-    """What a training has come to, but for its times."""
-    tensors, notes = read(folder / "seed-0" / "state.safetensors")
-    notes = {key: value for key, value in notes.items() if "seconds" not in key}
-    log = pl.read_parquet(folder / "log.parquet").drop("seconds", "cpu_seconds")
-    return {name: array.tolist() for name, array in tensors.items()}, notes, log.to_dicts()
 
 
 @pytest.mark.parametrize("at", [1, 2, 4])

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents import AGENTS
 from agents.heuristics.first_fit import FirstFit
 from agents.solver import reference
 from agents.solver.agent import Solver
@@ -25,22 +24,13 @@ from agents.solver.verify import faults
 from fabric.routing import find_route
 from scenarios.batch import Batch
 from scenarios.load import load_scenario, scenario_from
-from simcore import rng
 from simcore.errors import UserError
-from simcore.vocabulary import QUANTUM, Agent, Placement, Refusal, Request, View, part
-from tests.agents.heuristics.test_servers import view_of
-from tests.fabric.test_network import NETWORKS, ledger_of, request
+from simcore.vocabulary import QUANTUM, Placement, Refusal, Request, part
 from tests.reference.agents import Demand, Room, feasible
 from tests.support import ROOT
-
-TEMPLATES = ROOT / "agents" / "solver" / "templates"
-
-
-def started(view: View, seed: int = 0, **options: Any) -> Agent:
-    agent: Agent = AGENTS.load("solver")(**options)
-    agent.start(view, rng.stream(seed, "agent"))
-    return agent
-
+from tests.support.networks import NETWORKS, ledger_of, request
+from tests.support.solving import TEMPLATES, servers, started
+from tests.support.views import view_of
 
 # -- on servers --------------------------------------------------------------------------------------------------------
 
@@ -70,11 +60,6 @@ def test_on_servers_the_answer_costs_least(free: Room, demand: Demand, spread: b
     assert costs[server, node] == min(costs.values())
     parts = [part(demand, n, len(free[0])) for n in range(len(free[0]))] if spread else [demand]
     assert [amounts for _, _, amounts in answer.shares] == parts
-
-
-def servers(count: int = 6) -> View:
-    free = np.random.default_rng(3).integers(2, 10, (count, 2, 2)) * QUANTUM
-    return view_of(free.tolist(), np.full((count, 2, 2), 10 * QUANTUM).tolist())
 
 
 ASKED = Request(0, 0.0, 1.0, (QUANTUM, QUANTUM), False)

@@ -22,11 +22,11 @@ from simcore.engine import Simulation, play
 from simcore.errors import UserError
 from simcore.rules import Overflow
 from simcore.vocabulary import QUANTUM, Ints, Placement, Refusal, Request, View
-from tests.agents.heuristics.test_servers import view_of
-from tests.agents.solver.test_agent import TEMPLATES, servers, started
-from tests.fabric.test_network import ledger_of, request
 from tests.reference.agents import Room, feasible
-from tests.simcore.test_engine import workload_of
+from tests.support.networks import ledger_of, request
+from tests.support.simulations import workload_of
+from tests.support.solving import TEMPLATES, servers, started
+from tests.support.views import view_of
 
 # -- on servers --------------------------------------------------------------------------------------------------------
 

@@ -33,9 +33,8 @@ from simcore.errors import UserError
 from simcore.faults import Kind
 from simcore.vocabulary import QUANTUM, Agent, Embedding, Form, Request, VirtualNetwork
 from tests.reference.nearby import Slow
-from tests.support import ROOT
+from tests.support.solving import TEMPLATES
 
-TEMPLATES = ROOT / "agents" / "solver" / "templates"
 SHAPES: dict[str, dict[str, Any]] = {
     "tree": {"fanouts": [2, 2, 2], "capacities": [1, 1, 2]},
     "deep": {"fanouts": [2, 1, 2, 2], "capacities": [1, 2, 2, 1]},

@@ -1,0 +1,67 @@
+"""Small networks, their ledgers, and requests for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fabric.cluster import NEVER, Cluster
+from fabric.graph import Graph, build
+from fabric.network import NetworkLedger
+from fabric.presets import topology
+from fabric.routing import Routing
+from fabric.shapes import fabric, tree
+from fabric.topology import Topology
+from simcore.vocabulary import QUANTUM, Request
+
+UNIT = 1_000_000
+"""Quanta of one unit."""
+NETWORKS: dict[str, dict[str, Any]] = {
+    "fabric": {
+        "racks": 4,
+        "servers_per_rack": 2,
+        "racks_per_pod": 2,
+        "fabric_switches": 2,
+        "uplinks": 1,
+        "capacities": [1, 1, 1],
+    },
+    "tree": {"fanouts": [2, 2, 2], "capacities": [1, 1, 2]},
+    "fat-tree": {"k": 2},
+}
+"""Small presets by name, with their options."""
+
+
+def ledger_of(name: str, nodes: int = 1, cpu: int = 4, mem: int = 3, weighted: bool = False) -> NetworkLedger:
+    """Build the ledger of a network, of which every node has so many units of cpu and memory."""
+    network = topology(name, **NETWORKS.get(name, {}))
+    node = np.array([cpu, mem], np.int64) * QUANTUM
+    capacity = np.broadcast_to(node, (network.servers, nodes, 2)).copy()
+    return NetworkLedger(Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0]), Routing(network), weighted)
+
+
+def request(row: int, cpu: int, mem: int, bandwidth: float) -> Request:
+    """Make a request, in units."""
+    return Request(row, 0.0, 1.0, (cpu * QUANTUM, mem * QUANTUM), False, round(bandwidth * QUANTUM))
+
+
+def lone() -> Topology:
+    """Build a network in which a server with two links is its own rack, beside racks of unequal size."""
+    graph = Graph(Path("lone"))
+    for server, homes in {"a": "p", "b": "p", "c": "pq", "d": "q", "e": "r"}.items():
+        graph.server(server)
+        for home in homes:
+            graph.link(server, home, 1, 0)
+    for one, other in ("pm", "mq", "qr", "pr"):
+        graph.link(one, other, 1, 0)
+    return build(graph, "lone")
+
+
+SHAPES = [
+    Routing(fabric(4, 2, 2, 2, 1, (1, 1, 1))),
+    Routing(fabric(4, 3, 2, 1, 2, (1, 2, 1), "one plane")),
+    Routing(tree((3, 2), (1, 2))),
+    Routing(lone()),
+]
+"""Networks of different shapes, with the paths in them."""

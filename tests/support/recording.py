@@ -1,0 +1,71 @@
+"""An agent for networks that keeps what it saw and what it chose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fabric.filling import COMPLETE, begin, choose, filling
+from fabric.network import NetworkView, Provisioned, span
+from fabric.routing import find_route
+from simcore.vocabulary import Agent, Ints, Placement, Request, View
+
+
+@dataclass
+class Choice:
+    """What an agent saw before it chose a server, and the server."""
+
+    row: int
+    now: float
+    free: Ints
+    link_free: Ints
+    need: list[int]
+    mask: list[bool]
+    server: int
+
+
+@dataclass
+class Recorder(Agent):
+    """Chooses at random among the servers that may be chosen, and keeps all of it."""
+
+    rng: np.random.Generator
+    feasible: bool
+    choices: list[Choice] = field(default_factory=list)
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        assert isinstance(view, NetworkView)
+        servers, nodes, resources = view.free.shape
+        room = filling(view.routing, nodes, resources)
+        begin(room, request.demand)
+        chosen: list[int] = []
+        while any(mask := [self._may(view, request, server, chosen) for server in range(servers)]):
+            server = int(self.rng.choice(np.flatnonzero(mask)))
+            self.choices.append(
+                Choice(
+                    request.index, view.now, view.free.copy(), view.link_free.copy(), room.need.tolist(), mask, server
+                )
+            )
+            routes, tiers = view.routing.routes, view.topology.link_tier
+            status = choose(routes, view.link_free, tiers, view.free, room, server, request.bandwidth, view.weighted)
+            if status < 0:
+                return None
+            chosen.append(server)
+            if status == COMPLETE:
+                count = int(room.counts[1])
+                shares = [
+                    (int(s), int(n), tuple(part))
+                    for (s, n), part in zip(room.places[:count], room.amounts[:count].tolist(), strict=True)
+                ]
+                links = tuple(room.links[: room.counts[2]].tolist())
+                nothing = [(chosen[0], 0, (0,) * resources)]
+                return Provisioned(tuple(shares or nothing), links, len(chosen), span(view.topology, chosen))
+        return None
+
+    def _may(self, view: NetworkView, request: Request, server: int, chosen: list[int]) -> bool:
+        if server in chosen or not view.free[server].any():
+            return False
+        return not self.feasible or all(
+            find_route(view.routing.routes, view.link_free, other, server, request.bandwidth, view.weighted) >= 0
+            for other in chosen
+        )

@@ -1,0 +1,260 @@
+"""Cases for the engine, a ledger that checks itself at every step, and ways to run a case.
+
+What a run came to is compared with `tests.reference.engine`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from math import inf, isnan
+from random import Random
+from typing import TypeVar
+
+import numpy as np
+from hypothesis import strategies as st
+
+from fabric.cluster import Cluster
+from fabric.ledger import Ledger
+from simcore import rng
+from simcore.engine import Simulation, play
+from simcore.errors import InfeasiblePlacement
+from simcore.faults import Faults, Kind
+from simcore.record import OUTCOMES
+from simcore.rules import Overflow
+from simcore.vocabulary import Agent, Placement, Request, Workload
+from tests.reference.engine import Case, Decide, Demand, Reference, Room, Taken, Where, feasible
+
+T = TypeVar("T")
+MANY = 20_000
+"""More decisions or events than any run here may have."""
+
+
+class WatchedLedger(Ledger):
+    """Checks conservation and capacity after everything that happens to it, and that it ends."""
+
+    happened = 0
+
+    def _observe(self) -> None:
+        self.check()
+        assert (self.view.free >= 0).all()
+        assert (self.view.free <= self.view.capacity).all()
+        self.happened += 1
+        assert self.happened < MANY, "the run does not end"
+
+    def apply(self, request: Request, placement: Placement) -> None:
+        before = self.view.free.tobytes()
+        try:
+            super().apply(request, placement)
+        except InfeasiblePlacement:
+            assert self.view.free.tobytes() == before
+            raise
+        finally:
+            self._observe()
+
+    def release(self, index: int) -> None:
+        super().release(index)
+        self._observe()
+
+    def fail(self, part: int, kind: Kind = "server") -> list[int]:
+        hit = super().fail(part, kind)
+        self._observe()
+        return hit
+
+    def repair(self, part: int, kind: Kind = "server") -> None:
+        super().repair(part, kind)
+        self._observe()
+
+    def grow(self, by: int) -> None:
+        super().grow(by)
+        self._observe()
+
+
+def first_fit(free: Room, row: int, demand: Demand, spread: bool) -> Where | None:
+    """Decide as the obvious agent does."""
+    return next(iter(feasible(free, demand, spread)), None)
+
+
+def moody(salt: int) -> Decide:
+    """Make an agent that takes any place or none: at random, but always the same in the same situation."""
+
+    def decide(free: Room, row: int, demand: Demand, spread: bool) -> Where | None:
+        digest = hashlib.blake2b(repr((salt, row, free)).encode(), digest_size=2).digest()
+        places = feasible(free, demand, spread)
+        return places[digest[0] % len(places)] if places and digest[1] % 3 else None
+
+    return decide
+
+
+def cluster_of(case: Case) -> Cluster:
+    """Build the cluster of a case."""
+    return Cluster(
+        tuple("abc"[: len(case.spread_above)]),
+        np.array(case.capacity, np.int64),
+        case.spread_above,
+        np.array(case.growth, np.int64),
+    )
+
+
+def workload_of(requests: list[tuple[float, float, Demand]], resources: int = 1) -> Workload:
+    """Build a workload of requests, each given as its arrival, duration and demand."""
+    return Workload(
+        tuple("abc"[:resources]),
+        np.array([arrival for arrival, _, _ in requests], np.float64),
+        np.array([duration for _, duration, _ in requests], np.float64),
+        np.array([demand for _, _, demand in requests], np.int64).reshape(len(requests), resources),
+        np.arange(len(requests)) + 1000,
+    )
+
+
+def simulate(case: Case, faults: Faults | None = None) -> Simulation:
+    """Put a case on the engine, with its own scheduled failures or with other ones."""
+    return Simulation(
+        workload_of(case.requests, len(case.spread_above)),
+        WatchedLedger(cluster_of(case)),
+        Overflow(case.mode, case.by, case.limit, case.then, case.together, case.window),  # type: ignore[arg-type]
+        expansion=case.expansion,
+        faults=[faults or Faults(scheduled=tuple(case.failures), requeue=case.requeue)],
+    )
+
+
+def place(request: Request, where: Where, nodes: int) -> Placement:
+    """Turn a place as the reference says it into a placement of the request."""
+    server, node = where
+    return request.across(server, nodes) if request.spread else request.on(server, node)
+
+
+def drive(simulation: Simulation, decide: Decide) -> list[Taken]:
+    """Run a simulation to its end, and return what was placed where and when, and what was free before."""
+    taken: list[Taken] = []
+    last = 0.0
+    view = simulation.view
+    for _ in range(MANY):
+        request = simulation.advance()
+        assert simulation.now >= last
+        last = simulation.now
+        if request is None:
+            return taken
+        assert view.now == simulation.now
+        free = view.free.tolist()
+        where = decide(free, request.index, request.demand, request.spread)
+        if where is None:
+            simulation.answer(None)
+        else:
+            taken.append(Taken(request.index, simulation.now, where, free))
+            simulation.answer(place(request, where, view.free.shape[1]))
+    raise AssertionError("the run does not end")
+
+
+def none_if_nan(value: float) -> float | None:
+    """Turn the record's NaN into the reference's None."""
+    return None if isnan(value) else value
+
+
+def compare(simulation: Simulation, taken: list[Taken], reference: Reference) -> None:
+    """Hold a run to its reference: who, where, when, outcome, interruptions, reasons, what was free, all changes."""
+    record = simulation.record
+    assert taken == reference.taken
+    changes = [(change.time, change.what, change.subject) for change in simulation.changes]
+    assert sorted(changes) == sorted(reference.changes)
+    assert len(simulation.view.capacity) == len(reference.capacity)
+    assert record.rows == len(reference.rows)
+    asked = simulation.asked()
+    cut = any(row.interruption is not None for row in reference.rows)
+    for i, row in enumerate(reference.rows):
+        found = (
+            OUTCOMES[record.outcome[i]],
+            int(record.origin[i]),
+            int(record.reason[i]),
+            none_if_nan(record.interruption[i]),
+            (int(record.server[i]), int(record.node[i])),
+            (asked.arrival[i], asked.duration[i], tuple(asked.demand[i])),
+        )
+        where = row.where or (-1, -1)
+        request = (row.arrival, row.duration, row.demand)
+        assert found == (row.outcome, row.origin, row.reason, row.interruption, where, request), f"row {i}"
+        if not (row.gave_up and cut):  # the engine may notice late that nothing more can happen
+            assert none_if_nan(record.decided[i]) == row.decided, f"row {i}"
+
+
+def many(draw: st.DrawFn, each: st.SearchStrategy[T], least: int, most: int) -> list[T]:
+    """Draw a list of any length: left to itself, hypothesis tries hardly any long ones."""
+    length = draw(st.integers(least, most))
+    return draw(st.lists(each, min_size=length, max_size=length))
+
+
+@st.composite
+def cases(draw: st.DrawFn, *, faults: bool = True, mode: str | None = None) -> Case:
+    """Draw a case of small clusters, times and numbers: everything happens at once, and ties are common."""
+    nodes, resources = draw(st.integers(1, 3)), draw(st.integers(1, 2))
+    node = st.lists(st.sampled_from([4, 6, 2, 3, 0]), min_size=resources, max_size=resources)
+    server = st.lists(node, min_size=nodes, max_size=nodes)
+    capacity = draw(st.lists(server, min_size=1, max_size=3))
+    growth = draw(st.sampled_from([capacity[-1], draw(server)]))
+    request = st.tuples(
+        st.sampled_from([0, 1, 0, 2, 0, 1]),
+        st.sampled_from([5, 0, 9, 1, 2, 3, inf, 0]),
+        st.lists(st.sampled_from([1, 2, 0, 3, 4]), min_size=resources, max_size=resources).filter(any),
+    )
+    requests = []
+    arrival = 0
+    for gap, duration, demand in many(draw, request, 1, 16):
+        arrival += gap
+        requests.append((float(arrival), float(duration), tuple(demand)))
+    failure = st.tuples(
+        st.sampled_from([2, 4, 1, 3, 5, 7, 0]), st.sampled_from([0, 1, 0, 2, 3]), st.sampled_from([1, 0, 2, 5, inf])
+    )
+    return Case(
+        capacity,
+        growth,
+        tuple(draw(st.lists(st.sampled_from([0, 2, 3, 9]), min_size=resources, max_size=resources))),
+        requests,
+        mode or draw(st.sampled_from(["drop", "wait", "stop", "expand"])),
+        draw(st.integers(1, 2)),
+        draw(st.integers(0, 5)),
+        draw(st.sampled_from(["stop", "drop"])),
+        draw(st.lists(st.tuples(st.integers(0, 9).map(float), st.integers(1, 2)), max_size=2)),
+        [(float(t), s, float(after)) for t, s, after in many(draw, failure, 0, 5)] if faults else [],
+        draw(st.booleans()),
+    )
+
+
+def long_case(seed: int) -> Case:
+    """Make a case with more of everything than hypothesis likes to try, and with failures that hit busy servers."""
+    rng = Random(seed)
+    nodes, resources = rng.randint(1, 3), rng.randint(1, 2)
+    capacity = [[[rng.randint(2, 9) for _ in range(resources)] for _ in range(nodes)] for _ in range(rng.randint(1, 4))]
+    arrivals = sorted(rng.randint(0, 25) for _ in range(30))
+    return Case(
+        capacity,
+        rng.choice(capacity),
+        tuple(rng.choice([2, 4, 9]) for _ in range(resources)),
+        [
+            (float(at), float(rng.choice([0, 1, 2, 4, 8, 16, inf])), tuple(rng.randint(1, 4) for _ in range(resources)))
+            for at in arrivals
+        ],
+        rng.choice(["drop", "wait", "wait", "stop", "expand"]),
+        rng.randint(1, 2),
+        rng.randint(0, 5),
+        rng.choice(["stop", "drop"]),
+        [(float(rng.randint(0, 30)), rng.randint(1, 2)) for _ in range(rng.randint(0, 2))],
+        [
+            (float(rng.randint(0, 30)), rng.randint(0, len(capacity)), float(rng.choice([0, 1, 2, 5, inf])))
+            for _ in range(rng.randint(0, 10))
+        ],
+        rng.random() < 0.6,
+    )
+
+
+deciders = st.one_of(st.just(first_fit), st.integers(0, 99).map(moody))
+"""Draws the agent that decides in a run."""
+
+
+def decided(todo: Case, agent: Agent) -> list[float | None]:
+    """Let an agent play a case, and return when each request got its place: None for one that got none."""
+    simulation = simulate(todo)
+    agent.start(simulation.view, rng.stream(0, "agent"))
+    play(simulation, agent)
+    return [
+        None if place < 0 else when
+        for when, place in zip(simulation.record.decided.tolist(), simulation.record.server, strict=False)
+    ]

@@ -1,0 +1,29 @@
+"""The solver as an agent, and servers for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from agents import AGENTS
+from simcore import rng
+from simcore.vocabulary import QUANTUM, Agent, View
+from tests.support import ROOT
+from tests.support.views import view_of
+
+TEMPLATES = ROOT / "agents" / "solver" / "templates"
+"""The folder of the templates that are shipped."""
+
+
+def started(view: View, seed: int = 0, **options: Any) -> Agent:
+    """Start a solver with these options on a cluster."""
+    agent: Agent = AGENTS.load("solver")(**options)
+    agent.start(view, rng.stream(seed, "agent"))
+    return agent
+
+
+def servers(count: int = 6) -> View:
+    """Build a view of servers of two nodes, which are in use by different amounts."""
+    free = np.random.default_rng(3).integers(2, 10, (count, 2, 2)) * QUANTUM
+    return view_of(free.tolist(), np.full((count, 2, 2), 10 * QUANTUM).tolist())

@@ -1,0 +1,59 @@
+"""Training of an agent for networks that takes moments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from agents.learned.tensors import read
+
+TINY: dict[str, Any] = {
+    "name": "tiny",
+    "cluster": {
+        "network": {
+            "topology": {
+                "fabric": {
+                    "racks": 4,
+                    "servers_per_rack": 2,
+                    "racks_per_pod": 2,
+                    "fabric_switches": 2,
+                    "uplinks": 1,
+                    "capacities": [1, 1, 1],
+                }
+            }
+        },
+        "node": {"cpu": 10, "mem": 10},
+    },
+    "workload": {"demand": "uniform", "requests": 12, "holding": 4},
+    "pacing": {"step": 1, "await_room": True},
+    "agents": ["random", "tetris"],
+    "train": {
+        "agent": {"nara": {"episodes": 3, "minibatch": 16, "epochs": 2}},
+        "iterations": 4,
+        "episodes": {"workload.requests": 6},
+        "validation": {"every": 2, "episodes": 5},
+    },
+}
+"""A scenario in which an agent for networks is trained in moments."""
+
+
+def interrupted(at: int) -> Any:
+    """Make a watch that interrupts the training after so many rows."""
+    seen = []
+
+    def watch(row: dict[str, Any]) -> None:
+        seen.append(row)
+        if len(seen) == at:
+            raise KeyboardInterrupt
+
+    return watch
+
+
+def sound(folder: Path) -> tuple[Any, Any, Any]:
+    """Read what a training has come to, but for its times."""
+    tensors, notes = read(folder / "seed-0" / "state.safetensors")
+    notes = {key: value for key, value in notes.items() if "seconds" not in key}
+    log = pl.read_parquet(folder / "log.parquet").drop("seconds", "cpu_seconds")
+    return {name: array.tolist() for name, array in tensors.items()}, notes, log.to_dicts()
