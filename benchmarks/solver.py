@@ -14,6 +14,7 @@ from functools import partial
 from time import perf_counter, process_time
 
 from agents.solver import cpu, dense_attempts, opencl, problem, reference
+from agents.solver.devices import devices as opencl_devices
 from agents.solver.program import MICRO, Problem
 from agents.solver.search.packing import Packing
 from workloads.offline import machines
@@ -60,10 +61,10 @@ def main(devices: list[str]) -> None:
         "dense, cpu": dense_attempts.attempts(given, packing, "published", 1, 0, most),
         "generated, cpu": cpu.attempts(given, 1, 0, most),
     }
-    for number, device in enumerate(opencl.devices()):
-        make = partial(opencl.attempts, given, 1, 0, most, device=number)
-        runs[f"generated, {device.name.strip()}, a lane per attempt"] = make(width=1)
-        runs[f"generated, {device.name.strip()}, {opencl.WIDTH} lanes per attempt"] = make(width=opencl.WIDTH)
+    for device in (one for one in opencl_devices() if one.usable):
+        make = partial(opencl.attempts, given, 1, 0, most, device=device.number)
+        runs[f"generated, {device.name} ({device.driver}), a lane per attempt"] = make(width=1)
+        runs[f"generated, {device.name} ({device.driver}), {opencl.WIDTH} lanes per attempt"] = make(width=opencl.WIDTH)
     print(f"Load when it began: {os.getloadavg()[0]:.1f} on {len(os.sched_getaffinity(0))} cores.\n")
     print("| search | attempts per second | per second of processor time |\n| --- | --- | --- |")
     for name, found in runs.items():

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from agents.solver.devices import devices
     from analysis.compare import Comparison
     from analysis.results import Results
     from binwright.api import load, run, scenario, solve, train
@@ -31,6 +32,7 @@ _HOME = {
     "UserError": "simcore.errors",
     "View": "simcore.vocabulary",
     "Workload": "simcore.vocabulary",
+    "devices": "agents.solver.devices",
     "load": "binwright.api",
     "play": "simcore.engine",
     "run": "binwright.api",
@@ -52,6 +54,7 @@ __all__ = [  # found on first use, so that importing binwright costs nothing
     "UserError",
     "View",
     "Workload",
+    "devices",
     "load",
     "play",
     "run",

@@ -64,7 +64,8 @@ def solve(
 ) -> Answer:
     """Solve an allocation problem: a specification's file, a shipped example by name, or one made in Python.
 
-    `time` (seconds) or `attempts` ends the search; else it goes on until the answer is optimal.
+    `device` is `cpu`, `opencl` (the first one that can be used), `opencl:n` (number n of `binwright.devices()`) or
+    `reference`. `time` (seconds) or `attempts` ends the search; else it goes on until the answer is optimal.
     """
     from agents.solver import load_problem
     from agents.solver.solve import solve

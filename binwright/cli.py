@@ -116,9 +116,10 @@ def parser() -> argparse.ArgumentParser:
 
     solve = commands.add_parser("solve", help="solve an allocation problem written as balls, bins and resources")
     solve.set_defaults(answer="solving.solve")
-    solve.add_argument("file", help="a specification (*.alloc), or the name of a shipped one (vm-placement)")
+    solve.add_argument("file", nargs="?", help="a specification (*.alloc), or the name of a shipped one (vm-placement)")
     solve.add_argument("--check", action="store_true", help="compile only; print what is proven, and the step bound")
     solve.add_argument("--device", default="cpu", help="cpu (all cores, the default), opencl, opencl:N, or reference")
+    solve.add_argument("--devices", action="store_true", help="list the OpenCL devices, and which can be used")
     solve.add_argument("--search", default="ours", help="ours (the default), or published")
     solve.add_argument("--time", default="10s", help="the search ends after this long (default: 10s)")
     solve.add_argument("--seed", type=int, default=0, help="of the random orders (default: 0)")
@@ -126,7 +127,7 @@ def parser() -> argparse.ArgumentParser:
     solve.add_argument("--server", metavar="URL", help="let this service solve it (binwright serve)")
     solve.add_argument("--token-file", metavar="F", help="the service's token")
     shapes = solve.add_mutually_exclusive_group()
-    shapes.add_argument("--json", action="store_true", help="print the answer as JSON")
+    shapes.add_argument("--json", action="store_true", help="print the answer, or the list, as JSON")
     shapes.add_argument("--csv", action="store_true", help="print the answer as CSV: ball, bin")
 
     serve = commands.add_parser("serve", help="the solver as a web service, with a page to try it on")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from math import inf
 from pathlib import Path
@@ -17,8 +18,10 @@ from typing import Any
 import numpy as np
 
 from agents.solver.cpu import WAVE
+from agents.solver.devices import Device, choose
 from agents.solver.emit import C, utilfn
 from agents.solver.flat import Flat, Sizes
+from agents.solver.probe import fault, found
 from agents.solver.program import Ints, Problem
 from agents.solver.random import OPENCL
 from agents.solver.reference import Found
@@ -35,33 +38,10 @@ STATE = 7
 
 
 @cache
-def devices() -> list[Any]:
-    """Every OpenCL device of this machine, graphics cards first."""
-    try:
-        import pyopencl as cl
-    except ImportError:
-        raise UserError("OpenCL needs pyopencl", remedy="Install it: pip install 'binwright[solver]'.") from None
-    try:
-        found = [device for platform in cl.get_platforms() for device in platform.get_devices()]
-    except cl.Error:
-        found = []
-    return sorted(found, key=lambda device: bool(device.type & cl.device_type.CPU))
-
-
-@cache
 def _context(number: int) -> Any:
     import pyopencl as cl
 
-    found = devices()
-    if number >= len(found):
-        known = ", ".join(f"opencl:{i} ({device.name.strip()})" for i, device in enumerate(found)) or "none"
-        raise UserError(
-            "there is no such OpenCL device",
-            key="device",
-            value=f"opencl:{number}",
-            remedy=f"Here are: {known}. `pip install 'binwright[solver]'` brings one that runs on the processor.",
-        )
-    return cl.Context([found[number]])
+    return cl.Context([found()[number]])
 
 
 @lru_cache(maxsize=32)
@@ -71,6 +51,22 @@ def _program(number: int, source: str, options: tuple[str, ...]) -> Any:
     with warnings.catch_warnings():  # what compilers have to say of a program that they accept
         warnings.simplefilter("ignore", cl.CompilerWarning)
         return cl.Program(_context(number), source).build(list(options))
+
+
+@contextmanager
+def _reported(device: Device) -> Iterator[None]:
+    """Within, what OpenCL raises is told in one message: the device works, but not for this problem."""
+    import pyopencl as cl
+
+    try:
+        yield
+    except cl.Error as error:
+        raise UserError(
+            f"{device} fails at this problem: {fault(error)}",
+            key="device",
+            value=f"opencl:{device.number}",
+            remedy="`--device cpu` gives the same answers; `binwright solve --devices` lists other devices.",
+        ) from error
 
 
 class _Session:
@@ -150,15 +146,16 @@ class _Session:
 
     def alloc(self, which: int) -> list[int]:
         """ALLOC [balls] at the end of attempt `which` of the last run."""
-        found = np.empty(self._sizes.balls, np.int64)
+        alloc = np.empty(self._sizes.balls, np.int64)
         offset = 8 * (which * self._room + self._sizes.dims)
-        self._cl.enqueue_copy(self._queue, found, self._rooms, src_offset=offset)
-        return [int(place) for place in found]
+        self._cl.enqueue_copy(self._queue, alloc, self._rooms, src_offset=offset)
+        return [int(place) for place in alloc]
 
 
-def prepare(problem: Problem, device: int) -> None:
-    """Have the kernel built, which takes about a second."""
-    _Session(problem, device, None, False).begin()
+def prepare(problem: Problem, device: int | None) -> None:
+    """Have the kernel built for a device, by default the first usable one, which takes about a second."""
+    with _reported(chosen := choose(device)):
+        _Session(problem, chosen.number, None, False).begin()
 
 
 def attempts(
@@ -169,15 +166,21 @@ def attempts(
     *,
     trims: bool = False,
     until: float = inf,
-    device: int = 0,
+    device: int | None = None,
     width: int | None = None,
 ) -> Iterator[Found]:
     """Attempts first, ..., first + count - 1 in every grouping: the best so far now and then, up to the first success.
 
-    When `monotonic()` is `until`, attempts are cut short: what they have placed counts. `width` is how many lanes work
-    on one attempt; by default what suits the device.
+    When `monotonic()` is `until`, attempts are cut short: what they have placed counts. `device` is a number, by
+    default that of the first usable one. `width` is how many lanes work on one attempt; by default what suits the
+    device.
     """
-    session, ways = _Session(problem, device, width, trims), len(problem.groupings)
+    with _reported(chosen := choose(device)):
+        session = _Session(problem, chosen.number, width, trims)
+        yield from _attempts(session, len(problem.groupings), seed, first, count, until)
+
+
+def _attempts(session: _Session, ways: int, seed: int, first: int, count: int, until: float) -> Iterator[Found]:
     best: Found | None = None
     checked, each = 0, 1
     number, end = first * ways, (first + count) * ways

@@ -99,9 +99,10 @@ def solve(
 ) -> Answer:
     """Search for an allocation of all balls, with `BINS ?` in as few bins as possible.
 
-    `device` is `cpu` (all cores), `opencl` or `opencl:n`, or `reference` (plain Python). `search` is `published`, which
-    gives the same answer on every device, or `ours`: ruin and recreate where the problem has a dense form (on `cpu`),
-    trimming where a ball more may need less, else what is published.
+    `device` is `cpu` (all cores), `opencl` (the first OpenCL device that can be used), `opencl:n` (number n of
+    `agents.solver.devices.devices()`), or `reference` (plain Python). `search` is `published`, which gives the same
+    answer on every device, or `ours`: ruin and recreate where the problem has a dense form (on `cpu`), trimming where a
+    ball more may need less, else what is published.
 
     `time` in seconds ends the search, `attempts` too: then the answer depends on the problem, the search, the seed and
     `attempts` only. It counts the attempts in every grouping for one number of bins; without both the search goes on
@@ -129,8 +130,9 @@ def _device(device: str, problem: Problem) -> Attempts:
     if name == "opencl" and (number.isdecimal() or not number):
         from agents.solver import opencl
 
-        opencl.prepare(problem, int(number or 0))
-        return partial(opencl.attempts, device=int(number or 0))
+        chosen = int(number) if number else None
+        opencl.prepare(problem, chosen)
+        return partial(opencl.attempts, device=chosen)
     remedy = suggest(device, ["cpu", "opencl", "opencl:0", "reference"])
     raise UserError("is no device", key="device", value=device, remedy=remedy)
 

@@ -15,7 +15,7 @@ from rich import box
 from rich.live import Live
 from rich.table import Table
 
-from binwright.commands.console import out, seconds
+from binwright.commands.console import entry, out, seconds
 from simcore.errors import UserError
 
 if TYPE_CHECKING:
@@ -32,7 +32,15 @@ Told = Callable[[dict[str, Any]], None]
 
 
 def solve(asked: Namespace) -> int:
-    """`binwright solve FILE`."""
+    """Answer `binwright solve FILE`, or list devices with `--devices`."""
+    if asked.devices:
+        return _devices(asked.json)
+    if asked.file is None:
+        raise UserError(
+            "there is nothing to solve",
+            key="solve",
+            remedy="Name a specification (*.alloc) or a shipped example: binwright solve vm-placement.",
+        )
     limit = seconds("--time", asked.time)
     params = dict(map(_param, asked.sets))
     source: Here | There
@@ -61,6 +69,23 @@ def solve(asked: Namespace) -> int:
     else:
         _print_answer(found)
     return 0 if found["status"] in ("optimal", "solved") else UNSOLVED
+
+
+def _devices(as_json: bool) -> int:
+    """List the OpenCL devices of this machine."""
+    from agents.solver.devices import INSTALL, devices
+
+    known = devices()
+    if as_json:
+        listed = [{"device": f"opencl:{one.number}"} | asdict(one) | {"usable": one.usable} for one in known]
+        print(json.dumps(listed))
+        return 0
+    for one in known:
+        usable = "yes" if one.usable else f"no: {one.reason}"
+        entry(f"opencl:{one.number}", one.name, driver=f"{one.platform} {one.driver}", kind=one.kind, usable=usable)
+    if not any(one.usable for one in known):
+        out.print(f"No OpenCL device can be used.\n{INSTALL}", highlight=False, markup=False, soft_wrap=True)
+    return 0
 
 
 class Here:

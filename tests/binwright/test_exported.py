@@ -24,6 +24,7 @@ EXPORTED = [
     "UserError",
     "View",
     "Workload",
+    "devices",
     "load",
     "play",
     "run",

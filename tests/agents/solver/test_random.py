@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.solver import random
+from agents.solver import probe, random
+from tests.support.opencl import opencl_device
 
 SIGNED = st.integers(-(2**63), 2**63 - 1)
 NUMBER = st.integers(0, 2**31)
@@ -41,6 +42,7 @@ def test_seeds_of_any_size_are_the_same_stream_in_64_bits(seed: int) -> None:
 
 
 def test_opencl_draws_the_same_bits() -> None:
+    device = opencl_device()
     opencl = pytest.importorskip("pyopencl")
     source = """__kernel void draw(__global const long *in, __global ulong *out) {
         long i = get_global_id(0);
@@ -52,7 +54,7 @@ def test_opencl_draws_the_same_bits() -> None:
     }"""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a compiler's remarks
-        context = opencl.Context([opencl.get_platforms()[0].get_devices()[0]])
+        context = opencl.Context([probe.found()[device.number]])
         queue = opencl.CommandQueue(context)
         program = opencl.Program(context, random.OPENCL + source).build()
         flags = opencl.mem_flags

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
 from time import monotonic
 
 import pytest
 
 import binwright as bw
-from agents.solver import cpu, opencl, problem, reference
+from agents.solver import opencl, problem, reference
 from agents.solver.front import load_problem
 from agents.solver.program import Problem
 from agents.solver.verify import faults
 from simcore import cores
+from tests.support.opencl import BACKENDS, opencl_device
 
-BACKENDS: dict[str, Callable[..., Iterator[reference.Found]]] = {
-    "cpu": cpu.attempts,
-    "opencl": partial(opencl.attempts, width=1),
-    "opencl, four lanes": partial(opencl.attempts, width=4),
-    "reference": reference.attempts,
-}
+NAMED = BACKENDS | {"reference": reference.attempts}
 
 
 def crowd(balls: int, far: int) -> Problem:
@@ -37,6 +31,8 @@ def crowd(balls: int, far: int) -> Problem:
 @pytest.mark.parametrize("device", ["opencl", "reference"])
 def test_thousands_of_balls_do_not_keep_the_clock_waiting(device: str) -> None:
     """One attempt alone takes seconds."""
+    if device == "opencl":
+        opencl_device()
     slow = crowd(200, 6_000) if device == "opencl" else crowd(60, 2_000)
     began = monotonic()
     answer = bw.solve(slow, device=device, search="published", time=0.5)
@@ -45,13 +41,13 @@ def test_thousands_of_balls_do_not_keep_the_clock_waiting(device: str) -> None:
     assert monotonic() - began < 60  # a kernel is built before
 
 
-@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("name", NAMED)
 @pytest.mark.parametrize("trims", [False, True])
 def test_what_is_cut_short_counts(name: str, trims: bool) -> None:
     """Nothing, if time was over before it began."""
     for spec in ("vm-placement", "oktopus"):
         given = load_problem(spec)
-        found = list(BACKENDS[name](given, 3, 0, 2, trims=trims, until=monotonic()))
+        found = list(NAMED[name](given, 3, 0, 2, trims=trims, until=monotonic()))
         assert len(found) == 1
         assert not faults(given, found[0].alloc)
         assert found[0].left == len(given.units) or name == "cpu"  # which may be quicker than its clock
@@ -61,12 +57,13 @@ def test_what_is_cut_short_counts(name: str, trims: bool) -> None:
 @pytest.mark.parametrize("trims", [False, True])
 def test_parts_of_an_attempt_are_the_attempt(width: int, trims: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """One or two balls per launch."""
+    number = opencl_device().number
     monkeypatch.setattr(opencl, "FIRST", 2)
     monkeypatch.setattr(opencl, "WAVE", 0.0)
     for spec in ("oktopus", "time-varying"):
         given = load_problem(spec)
         whole, parts = (
-            list(opencl.attempts(given, 5, 0, 3, trims=trims, width=width, until=until))[-1]
+            list(opencl.attempts(given, 5, 0, 3, trims=trims, until=until, device=number, width=width))[-1]
             for until in (float("inf"), monotonic() + 1000)
         )
         assert (whole.alloc, whole.left, whole.attempt, whole.group) == (

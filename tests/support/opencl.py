@@ -1,0 +1,33 @@
+"""The back ends of the published search, for tests: those of OpenCL skip where no device can be used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from agents.solver import cpu, opencl, reference
+from agents.solver.devices import Device, choose
+from simcore.errors import UserError
+
+
+def opencl_device() -> Device:
+    """Return the first usable OpenCL device, or skip the test with the reason that the listing gives."""
+    try:
+        return choose()
+    except UserError as error:
+        pytest.skip(error.problem)
+
+
+def _attempts(*given: Any, **more: Any) -> Iterator[reference.Found]:
+    return opencl.attempts(*given, **more, device=opencl_device().number)
+
+
+BACKENDS: dict[str, Callable[..., Iterator[reference.Found]]] = {
+    "cpu": cpu.attempts,
+    "opencl": partial(_attempts, width=1),
+    "opencl, four lanes": partial(_attempts, width=4),
+}
+"""The calls that make attempts, by name."""
