@@ -25,7 +25,7 @@ SECONDS = 60.0
 """A driver that takes longer to build and run the probe hangs."""
 INSTALL = (
     "Drivers bring devices: `apt install pocl-opencl-icd` or your system's package of PoCL, the driver of a graphics "
-    "card, or `pip install 'binwright[solver]'`."
+    "card, or `pip install 'binwright[solver]'`. `--device cpu` needs none."
 )
 REMEDY = f"`binwright solve --devices` lists what is here. {INSTALL}"
 

@@ -65,7 +65,7 @@ def _reported(device: Device) -> Iterator[None]:
             f"{device} fails at this problem: {fault(error)}",
             key="device",
             value=f"opencl:{device.number}",
-            remedy="`--device cpu` gives the same answers; `binwright solve --devices` lists other devices.",
+            remedy="`--device cpu` needs no OpenCL; `binwright solve --devices` lists other devices.",
         ) from error
 
 
