@@ -8,7 +8,7 @@ import numpy as np
 
 from fabric.servers import fits_node, fits_spread
 from simcore.errors import UserError, suggest
-from simcore.jit import kernel
+from simcore.jit import inlined, kernel
 from simcore.vocabulary import Amounts, Ints
 
 Filter: TypeAlias = Literal["none", "best-fit", "internal", "both"]
@@ -115,7 +115,7 @@ def _before(cost: int, left: int, here: int, server: int, other: int, keys: Ints
     return first
 
 
-@kernel
+@inlined
 def room_lost(free: Ints, capacity: Ints, demand: Amounts, server: int, node: int, nodes: int, spread: bool) -> int:
     """What the server would lose: the sum of the `_sizes` that all its nodes have room for now and not afterwards."""
     before = after = 4 + 2 + 1

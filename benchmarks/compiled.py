@@ -16,7 +16,7 @@ import numpy.typing as npt
 from simcore.vocabulary import Floats, Ints
 
 
-@numba.njit(nogil=True)  # numba cannot cache a function of functions
+@numba.njit(nogil=True)  # type: ignore[untyped-decorator]  # numba cannot cache a function of functions
 def run(
     scan: Any,
     warm: Any,
@@ -64,7 +64,7 @@ def run(
     return placed, offered
 
 
-@numba.njit(nogil=True)
+@numba.njit(nogil=True)  # type: ignore[untyped-decorator]
 def _move(free: Ints, demand: Ints, spread: npt.NDArray[np.bool_], i: int, server: int, node: int, sign: int) -> None:
     """Take (sign -1) or give back (1) what request i has there. `free` changes."""
     nodes, resources = free.shape[1:]

@@ -87,7 +87,7 @@ def engine() -> None:
                 play(simulation, agent, Sampler(simulation, ledger))
 
             def loop(here: Cluster = here, scan: Any = scan, columns: Any = columns) -> None:
-                compiled.run(scan, scan, here.capacity, *columns, 0.0, False)  # type: ignore[call-arg]  # numba's types
+                compiled.run(scan, scan, here.capacity, *columns, 0.0, False)
 
             seconds, bare = best_of(simulate), best_of(loop)
             small = small or seconds

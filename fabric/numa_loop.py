@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from fabric.heap import pop, push
 from fabric.servers import fits_node, fits_spread, why_not
-from simcore.jit import kernel, tuple_setitem
+from simcore.jit import inlined, kernel, tuple_setitem
 from simcore.record import PLACED, REJECTED, SPREAD
 from simcore.vocabulary import Amounts, Floats, Ints
 
@@ -86,7 +86,7 @@ def move(free: Ints, demand: Amounts, server: int, node: int, sign: int) -> None
         _move_parts(free, demand, server, nodes, sign)
 
 
-@kernel
+@inlined
 def _move_parts(free: Ints, demand: Amounts, server: int, nodes: int, sign: int) -> None:
     for n in range(nodes):
         for r in range(len(demand)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simcore.jit import kernel
+from simcore.jit import inlined, kernel
 from simcore.vocabulary import Amounts, Ints
 
 
@@ -25,7 +25,7 @@ def fits_spread(free: Ints, server: int, demand: Amounts) -> bool:
     return _parts_fit(free, server, demand, 2) if nodes == 2 else _parts_fit(free, server, demand, nodes)
 
 
-@kernel
+@inlined
 def _parts_fit(free: Ints, server: int, demand: Amounts, nodes: int) -> bool:
     """`nodes` is `free.shape[1]`."""
     fits = True

@@ -1,20 +1,21 @@
-"""What all tests share: how hypothesis searches, and how failures are shown."""
+"""What all tests share: how properties are searched, and how failures are shown."""
 
 from __future__ import annotations
 
-import os
-
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import seed, settings
 
 # What fails in these shows its values, as what fails in a test does.
 pytest.register_assert_rewrite("tests.support", "tests.reference")
 
-settings.register_profile(
-    "binwright",
-    deadline=None,  # the first example of a kernel pays for its compilation
-    derandomize="CI" in os.environ,
-    max_examples=100,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile("binwright")
+from tests.support.properties import FIXED  # noqa: E402 (its assertions are rewritten, too)
+
+settings.load_profile(FIXED)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Draw the same examples in every run, after those that failed in one before."""
+    if settings.get_current_profile_name() == FIXED:
+        for item in items:
+            if item.get_closest_marker("hypothesis"):
+                seed(0)(item.function)  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.heuristics.scan import ScanAgent
 from fabric.servers import fits_node, fits_spread
-from simcore.jit import kernel
+from simcore.jit import inlined, kernel
 from simcore.vocabulary import Amounts, Ints
 
 
@@ -18,7 +18,7 @@ def balance_fit(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> in
     return _scan(free, capacity, demand, spread, 2) if nodes == 2 else _scan(free, capacity, demand, spread, nodes)
 
 
-@kernel
+@inlined
 def _scan(free: Ints, capacity: Ints, demand: Amounts, spread: bool, nodes: int) -> int:
     """`nodes` is `free.shape[1]`: a constant makes the loop faster."""
     best, best_apart = -1, -1
@@ -39,7 +39,7 @@ def _scan(free: Ints, capacity: Ints, demand: Amounts, spread: bool, nodes: int)
     return best
 
 
-@kernel
+@inlined
 def _free_share(free: Ints, capacity: Ints, server: int, node: int, resources: int) -> float:
     """Least of free / capacity over the resources that the node has."""
     share = 1.0

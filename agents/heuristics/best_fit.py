@@ -9,7 +9,7 @@ import numpy as np
 from agents.heuristics.scan import ScanAgent
 from fabric.servers import fits_node, fits_spread
 from simcore.errors import UnknownName, suggest
-from simcore.jit import kernel
+from simcore.jit import inlined, kernel
 from simcore.vocabulary import Amounts, Ints
 
 MOST = np.iinfo(np.int64).max
@@ -29,7 +29,7 @@ def best_fit_loose(free: Ints, capacity: Ints, demand: Amounts, spread: bool) ->
     return _scan(free, demand, spread, 2, -1) if nodes == 2 else _scan(free, demand, spread, nodes, -1)
 
 
-@kernel
+@inlined
 def _scan(free: Ints, demand: Amounts, spread: bool, nodes: int, sign: int) -> int:
     """`nodes` is `free.shape[1]`: as a constant, the usual two, it makes the loop three times as fast.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.heuristics.scan import ScanAgent
 from fabric.servers import fits_node, fits_spread
-from simcore.jit import kernel
+from simcore.jit import inlined, kernel
 from simcore.vocabulary import Amounts, Ints
 
 
@@ -19,7 +19,7 @@ def dot_product(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> in
     return _scan(free, capacity, demand, spread, 2) if nodes == 2 else _scan(free, capacity, demand, spread, nodes)
 
 
-@kernel
+@inlined
 def _scan(free: Ints, capacity: Ints, demand: Amounts, spread: bool, nodes: int) -> int:
     """`nodes` is `free.shape[1]`: a constant makes the loop faster."""
     best, best_score = -1, -1
@@ -41,7 +41,7 @@ def _scan(free: Ints, capacity: Ints, demand: Amounts, spread: bool, nodes: int)
     return best
 
 
-@kernel
+@inlined
 def _score(free: Ints, capacity: Ints, server: int, node: int, demand: Amounts, parts: int) -> float:
     """Sum over resources of demand share x free share, for one of `parts` parts of the demand."""
     score = 0.0

@@ -7,7 +7,7 @@ import numpy as np
 from agents.candidates import room_lost
 from agents.heuristics.scan import ScanAgent
 from fabric.servers import fits_node, fits_spread
-from simcore.jit import kernel
+from simcore.jit import inlined, kernel
 from simcore.vocabulary import Amounts, Ints
 
 MOST = np.iinfo(np.int64).max
@@ -24,7 +24,7 @@ def internal(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
     return _scan(free, capacity, demand, spread, 2) if nodes == 2 else _scan(free, capacity, demand, spread, nodes)
 
 
-@kernel
+@inlined
 def _scan(free: Ints, capacity: Ints, demand: Amounts, spread: bool, nodes: int) -> int:
     """`nodes` is `free.shape[1]`: a constant makes the loop faster."""
     best, best_cost, best_left, needed = -1, MOST, MOST, demand[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.heuristics.scan import ScanAgent
 from fabric.servers import fits_node, fits_spread
-from simcore.jit import kernel
+from simcore.jit import inlined, kernel
 from simcore.vocabulary import Amounts, Ints
 
 
@@ -15,7 +15,7 @@ def worst_fit(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
     return _scan(free, demand, spread, 2) if nodes == 2 else _scan(free, demand, spread, nodes)
 
 
-@kernel
+@inlined
 def _scan(free: Ints, demand: Amounts, spread: bool, nodes: int) -> int:
     """`nodes` is `free.shape[1]`: a constant makes the loop faster."""
     best, best_left = -1, -1

@@ -11,7 +11,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.env import FabricEnv, FabricVector
@@ -26,6 +26,7 @@ from scenarios.worlds import build_world
 from simcore.engine import Simulation, play
 from simcore.errors import ScenarioError, UserError
 from simcore.vocabulary import Request
+from tests.support.properties import scaled
 from tests.support.recording import Recorder
 
 SHORT = ("workload.requests=12",)
@@ -105,7 +106,7 @@ def reference(view: NetworkView, request: Request, need: list[int], chosen: list
 
 
 @given(seed=st.integers(0, 1000), steps=st.integers(0, 60))
-@settings(max_examples=25, deadline=None)
+@scaled(0.25)
 def test_what_is_observed(seed: int, steps: int) -> None:
     env = fabric("nara/table1", ("workload.requests=40",), mask="feasible")
     observation, _ = env.reset(seed=seed)

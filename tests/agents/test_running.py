@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.heuristics.first_fit import FirstFit
@@ -16,6 +16,7 @@ from agents.solver.jobs import Jobs
 from simcore.engine import play
 from simcore.vocabulary import Placement, Request, View
 from tests.reference.engine import Case, Demand
+from tests.support.properties import scaled
 from tests.support.simulations import WatchedLedger, decided, simulate
 from tests.support.solving import started
 
@@ -49,7 +50,7 @@ failures = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@scaled(1.5)
 @given(asked, failures, st.booleans(), st.sampled_from([0, 4]), st.integers(0, 2))
 def test_what_runs_is_seen(
     jobs: list[tuple[float, float, int]],

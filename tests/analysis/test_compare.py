@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from rich.console import Console
@@ -24,6 +24,7 @@ from analysis.results import Results, load_many
 from binwright.cli import main
 from simcore.errors import UserError
 from tests.reference.stats import holm_slowly
+from tests.support.properties import scaled
 from tests.support.results import failed, row
 
 RNG = np.random.default_rng(11)
@@ -209,7 +210,7 @@ drawn = st.lists(
 
 
 @given(drawn, st.randoms(use_true_random=False))
-@settings(max_examples=40)
+@scaled(0.4)
 def test_rows_in_any_order_and_either_agent_as_the_baseline(found: list[tuple[Any, ...]], luck: Any) -> None:
     found = [*((1, agent, 0, 3) for agent in "abc"), *found]
     rows = [row(agent, seed, point={"key": key}, acceptance=x) for key, agent, seed, x in found]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fabric.cluster import NEVER, Cluster
@@ -23,6 +23,7 @@ from simcore.record import PENDING
 from simcore.rules import Pacing
 from simcore.vocabulary import Ints, Workload
 from tests.support.networks import SHAPES, UNIT
+from tests.support.properties import scaled
 from tests.support.recording import Choice, Recorder
 
 
@@ -95,7 +96,7 @@ def same_end(episodes: Episodes, i: int, simulation: Simulation) -> None:
 
 
 @given(case=cases())
-@settings(max_examples=120, deadline=None)
+@scaled(1.2)
 def test_the_same_choices_have_the_same_outcomes(case: Case) -> None:
     runs = [played(case, workload, case.seed + i) for i, workload in enumerate(case.workloads)]
     episodes = Episodes(case.ledger().view, case.pacing, len(runs), feasible=case.feasible)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fabric.cluster import NEVER, Cluster
@@ -17,6 +17,7 @@ from simcore.errors import InfeasiblePlacement, LedgerError
 from simcore.vocabulary import Amounts, Placement, Request, Share
 from tests.reference import engine as reference
 from tests.reference.engine import SPREAD, Demand, Room, feasible, fits, shares, spreads
+from tests.support.properties import scaled
 
 
 @dataclass
@@ -119,7 +120,7 @@ def snapshot(ledger: Ledger) -> tuple[Any, ...]:
     return view.free.tobytes(), view.capacity.tobytes(), view.free.shape, ledger.used().tolist(), ledger.down
 
 
-@settings(max_examples=400)
+@scaled(4)
 @given(clusters(), steps)
 def test_the_ledger_is_its_model(cluster: Cluster, script: list[Step]) -> None:
     ledger = Ledger(cluster)
@@ -278,7 +279,7 @@ def test_what_is_spread_and_what_is_possible(cluster: Cluster, found: list[tuple
     assert ledger.possible(array).tolist() == [reference.possible(case, demand) for demand in asked]
 
 
-@settings(max_examples=300)
+@scaled(3)
 @given(clusters(), st.tuples(small, small), st.booleans(), st.booleans())
 def test_why_not(cluster: Cluster, amounts: tuple[int, int], spread: bool, failed: bool) -> None:
     ledger = Ledger(cluster)

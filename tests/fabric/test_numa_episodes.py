@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import AGENTS
@@ -28,6 +28,7 @@ from simcore.jit import kernel
 from simcore.record import Record
 from simcore.rules import Overflow
 from simcore.vocabulary import Amounts, Compiled, Ints, Workload
+from tests.support.properties import scaled
 
 
 @kernel
@@ -139,7 +140,7 @@ def assert_same(one: Simulation, other: Simulation) -> None:
 
 
 @given(cases())
-@settings(max_examples=300)
+@scaled(3)
 def test_a_compiled_run_is_the_engines(case: Case) -> None:
     ledger = Ledger(case.cluster)
     engine = Simulation(case.workload, ledger, case.overflow, expansion=case.expansion)

@@ -12,7 +12,7 @@ from typing import Any
 import networkx as nx  # type: ignore[import-untyped]
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fabric.routing
@@ -22,6 +22,7 @@ from fabric.routing import Routing, find_route, first_path, path_links, route_li
 from fabric.shapes import fabric as pods_and_planes
 from fabric.shapes import fat_tree, tree
 from fabric.topology import Topology, TopologyError
+from tests.support.properties import scaled
 
 PAIRS = 40
 
@@ -118,7 +119,7 @@ def test_a_hundred_thousand_servers_need_no_table() -> None:
     assert routing.links(9, 2503)[2] == as_links(found, routing.paths(9, 2503)[2])
 
 
-@settings(max_examples=40)
+@scaled(0.4)
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 2), st.integers(1, 2), st.integers(1, 7))
 def test_fabrics_by_the_slow_rule(pods: int, per_pod: int, planes: int, uplinks: int, k: int) -> None:
     found = pods_and_planes(pods * per_pod, 2, per_pod, planes, uplinks, (1, 1, 1))
@@ -160,7 +161,7 @@ def test_random_graphs_by_the_slow_rule(found: Topology, k: int) -> None:
 
 
 @given(st.integers(0, 2**32), st.integers(10, 24), st.integers(1, 5))
-@settings(max_examples=20)
+@scaled(0.2)
 def test_larger_random_graphs_against_networkx(seed: int, count: int, k: int) -> None:
     drawn = nx.gnm_random_graph(count, 3 * count, seed=seed)
     graph = Graph(Path("drawn"))
@@ -294,7 +295,7 @@ def test_weighted_paths_by_the_slow_rule(found: Topology, k: int) -> None:
 
 
 @given(graphs(), st.integers(1, 5), st.data())
-@settings(max_examples=60)
+@scaled(0.6)
 def test_weighted_paths_of_random_graphs(found: Topology, k: int, data: st.DataObject) -> None:
     free = data.draw(st.lists(st.integers(-1, 3), min_size=found.links, max_size=found.links))
     check_weighted(found, k, free, data.draw(st.integers(0, 3)))

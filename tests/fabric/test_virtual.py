@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_flow
@@ -29,6 +29,7 @@ from simcore.rng import stream
 from simcore.vocabulary import Agent, Embedding, Ints, Placement, Request, VirtualNetwork, Workload
 from tests.reference.virtual import Oktopus, cut, matchings, reservation, shortest_widest
 from tests.support.kinds import ANYWHERE, EMBEDDING
+from tests.support.properties import scaled
 
 NAMES = sorted(EMBEDDING - ANYWHERE)
 ONE_SLOT = np.array([1, 0])
@@ -138,7 +139,7 @@ def test_a_network_that_is_no_tree_is_refused() -> None:
 
 
 @given(st.sampled_from(["fat-tree", "alpha", "three"]), st.integers(0, 2**32), st.sampled_from([0, 1, 2, 3]))
-@settings(max_examples=60)
+@scaled(0.6)
 def test_paths_are_the_widest_of_the_shortest(name: str, seed: int, rate: int) -> None:
     ledger = ledger_of(name)
     net, rng = ledger.topology, np.random.default_rng(seed)
@@ -254,7 +255,7 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "form", "where"), CASES)
 @given(data=st.data())
-@settings(max_examples=15)
+@scaled(0.15)
 def test_what_is_free_returns_exactly(name: str, form: str, where: str, data: st.DataObject) -> None:
     """Random sequences of place, release, fail and repair, against sums kept by hand."""
     ledger = ledger_of(where, nodes=data.draw(st.integers(1, 2)), wide=1.5)
@@ -308,7 +309,7 @@ def test_what_is_free_returns_exactly(name: str, form: str, where: str, data: st
 
 
 @given(st.sampled_from(sorted(TREES)), hoses(), st.integers(1, 2), st.integers(0, 2**32))
-@settings(max_examples=150)
+@scaled(1.5)
 def test_oktopus_agrees_with_its_reference(name: str, network: VirtualNetwork, nodes: int, seed: int) -> None:
     ledger, rng = ledger_of(name, nodes), np.random.default_rng(seed)
     ledger._free[:, :, 0] = rng.integers(0, 4, ledger._free.shape[:2])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fabric.ledger import Ledger
@@ -19,12 +19,13 @@ from simcore.record import IMPOSSIBLE, OUTCOMES, PENDING, PLACED, REJECTED, Reco
 from simcore.rng import stream
 from simcore.vocabulary import Agent, Placement, Request, View
 from tests.reference.engine import SPREAD, Case, Decide, Demand, Reference, Room, Where, why_not
+from tests.support.properties import scaled
 from tests.support.simulations import cases, compare, deciders, drive, first_fit, long_case, moody, place, simulate
 
 # -- against the reference -----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=400)
+@scaled(4)
 @given(cases(), deciders)
 def test_the_engine_is_its_reference(case: Case, decide: Decide) -> None:
     reference = Reference(case, decide)
@@ -44,7 +45,7 @@ def test_long_runs_are_the_references(first: int) -> None:
     assert twice > 5  # some were interrupted, sent back, placed, and interrupted again
 
 
-@settings(max_examples=100)
+@scaled(1)
 @given(cases(), deciders, st.integers(0, 99), st.sampled_from([0.0, 0.5, 4.0]))
 def test_random_failures_act_like_scheduled_ones(case: Case, decide: Decide, seed: int, mttr: float) -> None:
     case.failures = []
@@ -187,7 +188,7 @@ def failures(changes: list[Any]) -> list[tuple[float, str, int]]:
     return [(change.time, change.what, change.subject) for change in changes if change.what != "expansion"]
 
 
-@settings(max_examples=60)
+@scaled(0.6)
 @given(cases(faults=False), st.integers(0, 9), st.sampled_from([0.2, 3.0]), st.sampled_from([0.0, 0.2, 3.0]))
 def test_random_failures_are_the_same_for_all_agents_and_let_runs_end(
     case: Case, seed: int, mtbf: float, mttr: float
@@ -469,7 +470,7 @@ def bytes_of(record: Record) -> bytes:
     return b"".join(getattr(record, name)[: record.rows].tobytes() for name in Record.COLUMNS)
 
 
-@settings(max_examples=50)
+@scaled(0.5)
 @given(cases(), deciders, st.integers(0, 9))
 def test_the_same_arguments_give_the_same_bytes(case: Case, decide: Decide, seed: int) -> None:
     seen = set()
@@ -483,7 +484,7 @@ def test_the_same_arguments_give_the_same_bytes(case: Case, decide: Decide, seed
     assert len(seen) == 1
 
 
-@settings(max_examples=50)
+@scaled(0.5)
 @given(cases(), st.lists(st.integers(1, 4), max_size=5))
 @example(one([(0, 1, 1)] * 4), [])
 def test_watch_is_called_when_it_asked_to_be(case: Case, pauses: list[int]) -> None:

@@ -1,4 +1,4 @@
-"""Kept machine code is stale when a kernel that was compiled into it changed in another file."""
+"""Kernels on disk: what is kept, who finds it, and when it is stale."""
 
 from __future__ import annotations
 
@@ -7,23 +7,133 @@ import subprocess
 import sys
 from pathlib import Path
 
-INNER = "from simcore.jit import kernel\n@kernel\ndef inner(x):\n    return x + {added}\n"
+import numpy as np
+import pytest
+
+from simcore.jit import Kernel, callback, generated, kept, kernel, prepared
+
+CONSTANT = "ADDED = {added}\n"
+INNER = """from constant import ADDED
+from simcore.jit import kernel
+@kernel
+def inner(x):
+    return x + ADDED
+"""
 OUTER = "from inner import inner\nfrom simcore.jit import kernel\n@kernel\ndef outer(x):\n    return 10 * inner(x)\n"
 ASK = "from outer import outer; print(outer(1), sum(outer.stats.cache_hits.values()))"
 
 
-def test_a_change_of_a_called_kernel_is_seen(tmp_path: Path) -> None:
-    def ask() -> list[int]:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
-        environment.pop("NUMBA_CACHE_DIR", None)
-        found = subprocess.run(
-            [sys.executable, "-c", ASK], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
-        )
-        return [int(word) for word in found.stdout.split()]
+def write(folder: Path, added: int = 1, inner: str = INNER) -> Path:
+    """Write three modules of which each needs the one before."""
+    folder.mkdir(exist_ok=True)
+    (folder / "constant.py").write_text(CONSTANT.format(added=added), "utf-8")
+    (folder / "inner.py").write_text(inner, "utf-8")
+    (folder / "outer.py").write_text(OUTER, "utf-8")
+    return folder
 
-    (tmp_path / "outer.py").write_text(OUTER, "utf-8")
-    (tmp_path / "inner.py").write_text(INNER.format(added=1), "utf-8")
-    assert ask() == [20, 0]
-    assert ask() == [20, 1], "the second process takes what is kept"
-    (tmp_path / "inner.py").write_text(INNER.format(added=2), "utf-8")
-    assert ask() == [30, 0]
+
+def start(folder: Path, cache: Path) -> subprocess.Popen[str]:
+    """Start a process that calls the outer kernel of a folder."""
+    paths = {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path]), "NUMBA_CACHE_DIR": str(cache)}
+    command = [sys.executable, "-c", ASK]
+    return subprocess.Popen(command, cwd=folder, env=os.environ | paths, stdout=subprocess.PIPE, text=True)
+
+
+def ask(folder: Path, cache: Path) -> list[int]:
+    """Ask for the answer of the outer kernel, and how often it came from disk."""
+    process = start(folder, cache)
+    said, _ = process.communicate()
+    assert process.returncode == 0
+    return [int(word) for word in said.split()]
+
+
+def test_kept_kernels_are_found_until_something_in_them_changes(tmp_path: Path) -> None:
+    cache, one = tmp_path / "cache", tmp_path / "one"
+    assert ask(write(one), cache) == [20, 0]
+    assert ask(one, cache) == [20, 1]
+    assert ask(write(tmp_path / "another"), cache) == [20, 1], "a copy of the code elsewhere finds the same kernels"
+    assert ask(write(one, inner=INNER.replace("@kernel", "# A comment.\n@kernel")), cache) == [20, 1]
+    assert ask(write(one, inner=INNER.replace("x + ADDED", "x - ADDED")), cache) == [0, 0]
+    assert ask(write(one, added=2), cache) == [30, 0], "a constant of another module was compiled into it"
+    assert ask(write(one), cache) == [20, 1], "what was there before is still kept"
+
+
+def test_a_damaged_file_is_compiled_anew(tmp_path: Path) -> None:
+    write(tmp_path / "code")
+    assert ask(tmp_path / "code", tmp_path) == [20, 0]
+    for file in tmp_path.glob("outer*.kernel"):
+        file.write_bytes(file.read_bytes()[:100])
+    assert ask(tmp_path / "code", tmp_path) == [20, 0]
+    assert ask(tmp_path / "code", tmp_path) == [20, 1]
+
+
+def test_processes_that_start_together_compile_once(tmp_path: Path) -> None:
+    write(tmp_path / "code")
+    processes = [start(tmp_path / "code", tmp_path) for _ in range(3)]
+    answers = sorted(process.communicate()[0].split() for process in processes)
+    assert answers == [["20", "0"], ["20", "1"], ["20", "1"]]
+    assert not list(tmp_path.glob("*.lock"))
+
+
+def test_a_folder_that_cannot_be_written_does_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert ask(write(tmp_path / "code"), tmp_path / "file" / "below") == [20, 0]
+
+
+def test_arrays_that_cannot_be_written_and_written_out_numbers_make_no_forms_of_their_own() -> None:
+    @kernel
+    def added(array: object, number: int) -> object:
+        return array[number] + number  # type: ignore[index]
+
+    @kernel
+    def twice(array: object) -> object:
+        return added(array, 0) + added(array, len(array) - 1)  # type: ignore[operator,arg-type]
+
+    array = np.arange(3)
+    array.flags.writeable = False
+    assert twice(array) == twice(array.copy()) == prepared(twice, array)(array) == 4
+    assert isinstance(added, Kernel)
+    assert isinstance(twice, Kernel)
+    assert len(twice.overloads) == len(added._within.overloads) == 1
+    assert not added.overloads, "nobody calls it from Python"
+
+
+def test_a_kernel_may_be_an_argument() -> None:
+    @kernel
+    def applied(rule: object, number: int) -> object:
+        return rule(number) * 10  # type: ignore[operator]
+
+    def made(constant: int) -> object:
+        names: dict[str, object] = {}
+        exec(f"def utilfn(x):\n    return x + {constant}\n", names)
+        return generated(names["utilfn"], "int64", "int64")  # type: ignore[type-var]
+
+    @kernel
+    def tripled(number: int) -> int:
+        return 3 * number
+
+    assert [applied(made(constant), 1) for constant in range(50)] == [10 + 10 * constant for constant in range(50)]
+    assert applied(callback(tripled, "int64", "int64"), 2) == 60
+    assert isinstance(applied, Kernel)
+    assert len(applied.overloads) == 1
+
+
+def test_functions_made_at_run_time_are_kept_up_to_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "MOST_GENERATED", 10)
+    monkeypatch.setattr(kept, "folder", lambda: tmp_path)
+    for constant in range(13):
+        names: dict[str, object] = {}
+        exec(f"def utilfn(x):\n    return x * {constant + 2}\n", names)
+        generated(names["utilfn"], "int64", "int64")  # type: ignore[type-var]
+    assert 9 <= len(list((tmp_path / "generated").iterdir())) <= 10
+
+
+def test_what_no_stamp_describes_is_refused() -> None:
+    thing = [1, 2]
+
+    @kernel
+    def first(number: int) -> int:
+        return thing[number]
+
+    with pytest.raises(TypeError, match=r"a kernel uses \[1, 2\]"):
+        first(0)

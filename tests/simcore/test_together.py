@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import AGENTS
@@ -22,6 +22,7 @@ from simcore.rules import Overflow
 from simcore.vocabulary import Agent, Placement, Refusal, Request, View
 from tests.reference.engine import Case, Decide, Demand, Reference
 from tests.support.kinds import ON_ANY_SERVERS
+from tests.support.properties import scaled
 from tests.support.simulations import cases, compare, deciders, drive, first_fit, long_case, moody, place, simulate
 
 Answers = Iterator[tuple[Request, Placement | Refusal | None]]
@@ -39,7 +40,7 @@ def together_cases(draw: st.DrawFn) -> Case:
 # -- against the reference ---------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=300)
+@scaled(3)
 @given(together_cases(), deciders)
 def test_the_engine_is_its_reference(case: Case, decide: Decide) -> None:
     simulation = simulate(case)
@@ -59,7 +60,7 @@ def test_long_runs_are_the_references(first: int) -> None:
     assert passed > 20  # somebody overtook
 
 
-@settings(max_examples=50)
+@scaled(0.5)
 @given(cases(mode="wait"), deciders)
 def test_one_at_a_time_is_the_line(case: Case, decide: Decide) -> None:
     """Without lifetimes of no time, which end between two decisions there, and at the next instant's beginning here."""
@@ -89,7 +90,7 @@ class Shuffled(Agent):
                 yield request, place(request, where, view.free.shape[1])
 
 
-@settings(max_examples=100)
+@scaled(1)
 @given(together_cases(), deciders)
 def test_agents_answer_in_any_order_and_see_what_they_did(case: Case, decide: Decide) -> None:
     simulation, reference = simulate(case), Reference(case, decide, shuffled)

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from simcore.errors import WorkloadError
 from simcore.vocabulary import Workload
+from tests.support.properties import scaled
 from workloads import ARRIVALS, LIFETIMES
 from workloads.arrivals import Arrivals, Bursty, Poisson
 from workloads.arrivals import Fixed as FixedGaps
@@ -103,7 +104,7 @@ def test_superposed_windows_from_a_fixed_start_follow_one_another() -> None:
     assert workload.demand[:, 0].tolist() == [2_000_000, 4_000_000, 3_000_000, 5_000_000]
 
 
-@settings(deadline=None, max_examples=60)
+@scaled(0.6)
 @given(
     gaps=st.lists(st.integers(0, 3), min_size=1, max_size=30),
     superpose=st.integers(1, 5),
@@ -194,7 +195,7 @@ def test_same_seed_same_bytes_and_more_requests_continue_fewer(arrivals: Arrival
     assert longer.duration[:400].tobytes() == workload.duration.tobytes()
 
 
-@settings(deadline=None, max_examples=40)
+@scaled(0.4)
 @given(seed=st.integers(0, 2**63), mean=st.floats(0.1, 1e6), every=st.floats(0, 1e6), weight=st.floats(0.01, 100))
 def test_a_change_of_one_part_moves_no_other(seed: int, mean: float, every: float, weight: float) -> None:
     base = generate(SPEC, ("cpu", "mem"), seed)

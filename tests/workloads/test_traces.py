@@ -140,7 +140,7 @@ CSV_ERRORS = [
     ("huawei-east-1", EVENTS + "0,1,1,0,0\n0,1,1,3,1\n0,1,1,4,1\n", "{file}:4: vmid: a VM is deleted twice (got 0)"),
     ("huawei-east-1", EVENTS + "0,1,1,9,0\n0,1,1,3,1\n", "{file}:2: time: negative lifetime (got -6)"),
     ("azure-vm-2017", b"\x1f\x8b\x08garbage", "{file}: corrupt gzip: "),
-    ("azure-vm-2017", gzip.compress(AZURE.encode() * 99)[:-20], "{file}: corrupt gzip: "),
+    ("azure-vm-2017", gzip.compress(AZURE.encode() * 99, mtime=0)[:-20], "{file}: corrupt gzip: "),
     ("azure-vm-2017", AZURE + "0,1,1,0,1,no,0\n", "{file}:2: censored: not a number (got 'no')"),
     ("alibaba-openb", OPENB + "p,1,1,0,0,,LS,Running,9,8,9\n", "{file}:2: deletion_time: negative lifetime (got -1)"),
     ("alibaba-openb", OPENB + "p,1,1,1,x,,LS,Running,9,9,9\n", "{file}:2: gpu_milli: not a number (got 'x')"),

@@ -6,7 +6,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.heuristics.in_line import InLine
@@ -14,6 +14,7 @@ from agents.heuristics.two_stage import Turns, TwoStage
 from simcore.errors import UserError
 from simcore.vocabulary import View
 from tests.reference.engine import Case, Demand
+from tests.support.properties import scaled
 from tests.support.simulations import decided
 from tests.support.views import ask, view_of
 
@@ -82,7 +83,7 @@ def test_nobody_is_delayed_by_those_behind() -> None:
 changes = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3), st.integers(1, 6)), max_size=6)
 
 
-@settings(max_examples=200, deadline=None)
+@scaled(2)
 @given(st.integers(0, 6), changes, st.integers(1, 5), st.integers(0, 6))
 def test_turns_are_as_early_as_the_total_allows(
     free: int, holds: list[tuple[int, int, int]], duration: int, demand: int

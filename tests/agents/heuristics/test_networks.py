@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
@@ -38,6 +38,7 @@ from tests.reference.network_agents import (
     random_servers,
     tetris,
 )
+from tests.support.properties import scaled
 
 UNIT = 1_000_000
 NAMES = ("random", "tetris", "nulb", "nalb", "best-home")
@@ -132,7 +133,7 @@ def same(said: object, expected: Answer | None) -> None:
 
 @pytest.mark.parametrize("name", list(RULES))
 @given(drawn=cases())
-@settings(max_examples=300)
+@scaled(3)
 def test_agrees_with_its_reference(name: str, drawn: tuple[NetworkView, Request, Case]) -> None:
     view, request, case = drawn
     agent = make(name, case.masked)
@@ -145,7 +146,7 @@ def test_agrees_with_its_reference(name: str, drawn: tuple[NetworkView, Request,
 
 
 @given(drawn=cases())
-@settings(max_examples=300)
+@scaled(3)
 def test_random_agrees_with_its_reference(drawn: tuple[NetworkView, Request, Case]) -> None:
     view, request, case = drawn
     agent = make("random", case.masked)
@@ -156,7 +157,7 @@ def test_random_agrees_with_its_reference(drawn: tuple[NetworkView, Request, Cas
 
 
 @given(drawn=cases(), penalty=st.sampled_from([0, 10, 50, 90, 100]))
-@settings(max_examples=60)
+@scaled(0.6)
 def test_the_penalty_is_an_option(drawn: tuple[NetworkView, Request, Case], penalty: int) -> None:
     view, request, case = drawn
     expected = tetris(case, Fraction(penalty, 100))
@@ -173,7 +174,7 @@ WEIGHTS = st.fixed_dictionaries(
 
 
 @given(drawn=cases(), weights=WEIGHTS)
-@settings(max_examples=100)
+@scaled(1)
 def test_the_weights_of_best_home_are_options(
     drawn: tuple[NetworkView, Request, Case], weights: dict[str, str]
 ) -> None:
@@ -191,7 +192,7 @@ def test_the_weights_of_best_home_are_options(
     effort=st.sampled_from(["0", "0.5", "2"]),
     spare=st.sampled_from(["0", "0.5", "2"]),
 )
-@settings(max_examples=60)
+@scaled(0.6)
 def test_best_home_declines_what_takes_too_much(
     drawn: tuple[NetworkView, Request, Case], asked: list[tuple[int, int]], reject: str, effort: str, spare: str
 ) -> None:
@@ -341,7 +342,7 @@ def ledger_of(routing: Routing, nodes: int = 1, weighted: bool = False) -> Netwo
     weighted=st.booleans(),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=15)
+@scaled(0.15)
 @example(shape=SHAPES[0], nodes=2, weighted=True, seed=1)
 def test_all_or_nothing(name: str, masked: bool, shape: Routing, nodes: int, weighted: bool, seed: int) -> None:
     """What is placed fits and is connected; what is not changes nothing; what is released leaves nothing behind."""

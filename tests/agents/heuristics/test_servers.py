@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
@@ -15,6 +15,7 @@ from simcore.rng import stream
 from simcore.vocabulary import Agent, Ints, View
 from tests.reference.agents import RULES, Demand, Room, feasible
 from tests.support.kinds import ON_ANY_SERVERS
+from tests.support.properties import scaled
 from tests.support.views import ask, view_of
 
 
@@ -46,7 +47,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 @pytest.mark.parametrize("name", list(RULES))
 @given(case=cases())
-@settings(max_examples=400, deadline=None)
+@scaled(4)
 def test_agrees_with_its_reference(name: str, case: Case) -> None:
     free, capacity, demand, spread = case
     assert ask(make(name), view_of(free, capacity), demand, spread) == RULES[name](free, capacity, demand, spread)
@@ -64,7 +65,7 @@ def test_the_last_bits_of_a_float_decide_no_tie(name: str, free: Room, demand: D
 
 @pytest.mark.parametrize("name", ON_ANY_SERVERS)
 @given(case=cases())
-@settings(max_examples=200, deadline=None)
+@scaled(2)
 def test_answers_what_fits_and_rejects_only_what_does_not(name: str, case: Case) -> None:
     free, capacity, demand, spread = case
     agent, view = make(name), view_of(free, capacity)

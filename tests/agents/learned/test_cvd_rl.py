@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.candidates import candidates, counts
@@ -26,6 +26,7 @@ from simcore.rng import stream
 from simcore.vocabulary import Agent, Floats, Ints, View
 from tests.reference.agents import Demand, Room, Where, after, feasible, remaining, sizes_lost
 from tests.support.learning import busy, shipped
+from tests.support.properties import scaled
 
 pytest.importorskip("safetensors")
 
@@ -59,7 +60,7 @@ def cases(draw: st.DrawFn) -> tuple[Room, Room, Demand, bool]:
 
 
 @given(cases(), st.sampled_from(["none", "best-fit", "internal", "both"]), st.sampled_from([1, 3, 5, 10]))
-@settings(max_examples=400, deadline=None)
+@scaled(4)
 def test_the_filter_is_its_reference(case: Any, name: str, k: int) -> None:
     free, capacity, demand, spread = case
     found = candidates(np.array(free), np.array(capacity), demand, spread, *counts(name, k)).tolist()
@@ -105,7 +106,7 @@ def said(
 
 
 @given(cases(), st.integers(0, 2**32), st.booleans(), st.booleans())
-@settings(max_examples=150, deadline=None)
+@scaled(1.5)
 def test_it_leaves_the_cluster_most_worth(case: Any, seed: int, ahead: bool, whole: bool) -> None:
     free, capacity, demand, spread = case
     weights = untrained(sizes(ahead), np.random.default_rng(seed))
@@ -120,7 +121,7 @@ def test_it_leaves_the_cluster_most_worth(case: Any, seed: int, ahead: bool, who
 
 
 @given(cases())
-@settings(max_examples=100, deadline=None)
+@scaled(1)
 def test_of_equal_candidates_it_is_the_first(case: Any) -> None:
     free, capacity, demand, spread = case
     for whole in (False, True):

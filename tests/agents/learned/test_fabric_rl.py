@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
@@ -41,6 +41,7 @@ from simcore.record import PLACED
 from simcore.rng import stream
 from simcore.vocabulary import Ints, Request
 from tests.support.networks import SHAPES, UNIT
+from tests.support.properties import scaled
 from tests.support.training import TINY, interrupted, sound
 
 
@@ -136,7 +137,7 @@ def scored(weights: Any, x: Any) -> Any:
 
 
 @given(shape=st.sampled_from(SHAPES), seed=st.integers(0, 2**32))
-@settings(max_examples=40, deadline=None)
+@scaled(0.4)
 def test_candidates_are_made_like_this(shape: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
     capacity = rng.integers(1, 4, (shape.topology.servers, 1, 2))

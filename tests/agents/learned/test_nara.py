@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import AGENTS
@@ -31,6 +31,7 @@ from simcore.errors import UserError
 from simcore.record import PLACED
 from simcore.rng import stream
 from tests.support.networks import SHAPES, lone
+from tests.support.properties import scaled
 
 CPU = torch.device("cpu")
 
@@ -250,7 +251,7 @@ def test_returns(rewards: list[float], discount: float) -> None:
 
 
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=50, deadline=None)
+@scaled(0.5)
 def test_the_loss_is_rllibs(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, actions = 7, 4

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.learned.padrl.agent import PADRL, joined
@@ -36,6 +36,7 @@ from simcore.rng import stream
 from simcore.rules import Overflow
 from simcore.vocabulary import Compiled, Floats, Ints
 from tests.support.learning import busy, going_on, in_use, shipped, trained
+from tests.support.properties import scaled
 
 pytest.importorskip("safetensors")
 
@@ -81,7 +82,7 @@ class Slow:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=100, deadline=None)
+@scaled(1)
 def test_it_is_the_place_with_the_highest_score(seed: int) -> None:
     rng = np.random.default_rng(seed)
     capacity = np.tile(np.array([40, 90]), (4, 2, 1)) + rng.integers(0, 2, (4, 1, 1)) * 10

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.learned.tensors import write
@@ -24,12 +24,13 @@ from simcore.rules import Overflow
 from simcore.vocabulary import Compiled, View
 from tests.reference.value_es import gains
 from tests.support.learning import busy, going_on, in_use, shipped, trained
+from tests.support.properties import scaled
 
 pytest.importorskip("safetensors")
 
 
 @given(st.integers(0, 2**32), st.booleans(), st.booleans())
-@settings(max_examples=150)
+@scaled(1.5)
 def test_it_is_where_the_machine_keeps_most_worth(seed: int, spread: bool, network: bool) -> None:
     rng = np.random.default_rng(seed)
     capacity = np.tile(np.array([40, 90]), (4, 2, 1)) + rng.integers(0, 2, (4, 1, 1)) * 10

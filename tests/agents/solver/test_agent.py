@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.heuristics.first_fit import FirstFit
@@ -29,6 +29,7 @@ from simcore.vocabulary import QUANTUM, Placement, Refusal, Request, part
 from tests.reference.agents import Demand, Room, feasible
 from tests.support import ROOT
 from tests.support.networks import NETWORKS, ledger_of, request
+from tests.support.properties import scaled
 from tests.support.solving import TEMPLATES, servers, started
 from tests.support.views import view_of
 
@@ -47,7 +48,7 @@ demands = st.tuples(st.integers(0, 6), st.integers(0, 6))
 
 
 @given(st.lists(st.lists(amounts, min_size=2, max_size=2), min_size=1, max_size=5), demands, st.booleans())
-@settings(max_examples=40, deadline=None)
+@scaled(0.4)
 def test_on_servers_the_answer_costs_least(free: Room, demand: Demand, spread: bool) -> None:
     view = view_of(free, [[[10, 10]] * 2] * len(free))
     answer = started(view).decide(view, Request(0, 0.0, 1.0, demand, spread))
@@ -112,7 +113,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=10, deadline=None)
+@scaled(0.1)
 @given(st.sampled_from(sorted(NETWORKS)), st.integers(1, 2), st.booleans(), steps)
 def test_the_ledger_takes_every_answer(name: str, nodes: int, weighted: bool, todo: list[Any]) -> None:
     """Also among failures; the solver refuses what needs more than there is, and never for want of a path."""
@@ -188,7 +189,7 @@ def turned(problem: Problem, grouping: Sets, seed: int, stream_number: int, atte
     return replace(problem, groupings=(replace(grouping, members=np.roll(grouping.members, -by)),))
 
 
-@settings(max_examples=12, deadline=None)
+@scaled(0.12)
 @given(
     st.lists(st.integers(1, 5), min_size=2, max_size=5),
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=5),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import binwright as bw
@@ -18,6 +18,7 @@ from agents.solver.program import MICRO, Problem
 from agents.solver.spec import Spec
 from simcore.errors import UserError
 from tests.support.opencl import BACKENDS, opencl_device
+from tests.support.properties import scaled
 from tests.support.specifications import specifications
 from workloads.offline import machines
 
@@ -52,7 +53,7 @@ def test_trimming(backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@scaled(0.08, suppress_health_check=list(HealthCheck))
 @given(text=specifications(), seed=st.integers(-(2**63), 2**63 - 1))
 def test_random_problems(backend: str, text: str, seed: int) -> None:
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.solver import examples, load_problem, problem
@@ -20,6 +20,7 @@ from agents.solver.parse import TEXT_LIMIT
 from agents.solver.program import MICRO, WIDE, Problem
 from simcore.errors import UserError
 from tests.support import ROOT
+from tests.support.properties import scaled
 
 TOP = """TABLE T = [1, 2, 3] TABLE Q = [0.5, 1] TABLE R = [[1], [2, 0]]
 BALLS 3 BINS 2 RESOURCES CPU[s in BINS] => 4, ALL => 9"""
@@ -263,7 +264,7 @@ MORE = ["-1", "1e9", "1e99", "?", '"x.csv"', "FROM", "GROUPS", "len"]
 POOL = sorted({word for words in WORDS for word in words}) + MORE
 
 
-@settings(max_examples=60)
+@scaled(0.6)
 @given(
     st.sampled_from(WORDS), st.lists(st.tuples(st.integers(0, 10**6), st.sampled_from(POOL)), min_size=1, max_size=5)
 )
@@ -278,7 +279,7 @@ def test_no_text_crashes_the_compiler(words: list[str], changes: list[tuple[int,
         assert problem("".join(words)).program.steps <= 1_000_000
 
 
-@settings(max_examples=30)
+@scaled(0.3)
 @given(st.text(max_size=50))
 def test_no_letters_crash_the_parser(text: str) -> None:
     with pytest.raises(SpecError):

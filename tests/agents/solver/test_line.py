@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.solver import connected, reference
@@ -24,6 +24,7 @@ from simcore.rules import Overflow
 from simcore.vocabulary import QUANTUM, Ints, Placement, Refusal, Request, View
 from tests.reference.agents import Room, feasible
 from tests.support.networks import ledger_of, request
+from tests.support.properties import scaled
 from tests.support.simulations import workload_of
 from tests.support.solving import TEMPLATES, servers, started
 from tests.support.views import view_of
@@ -36,7 +37,7 @@ room = st.lists(
 asked = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6), st.booleans()), min_size=1, max_size=9)
 
 
-@settings(max_examples=20, deadline=None)
+@scaled(0.2)
 @given(room, asked)
 def test_a_batch_fits_and_leaves_nobody_out_who_fits(free: Room, wanted: list[tuple[int, int, bool]]) -> None:
     """All answers together fit, and with them in place nobody else does."""
@@ -140,7 +141,7 @@ def with_pins(text: str) -> str:
 # -- residents ---------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=15, deadline=None)
+@scaled(0.15)
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 3)), max_size=6),
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=4),
@@ -172,7 +173,7 @@ def test_on_servers_residents_subtracted_are_residents_pinned(
         assert one == (other[0][: len(balls)], other[1])
 
 
-@settings(max_examples=15, deadline=None)
+@scaled(0.15)
 @given(
     st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=2), max_size=3),
     st.integers(1, 2),
@@ -244,7 +245,7 @@ def test_start_and_server_are_chosen_together(balls: int) -> None:
     assert makespan(simulation) == 6
 
 
-@settings(max_examples=10, deadline=None)
+@scaled(0.1)
 @given(
     st.lists(
         st.tuples(st.integers(0, 6), st.sampled_from([1.0, 2.0, 2.5, 5.0]), st.integers(1, 4)), min_size=1, max_size=12

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import AGENTS
@@ -23,6 +23,7 @@ from scenarios.load import load_scenario
 from simcore.engine import Simulation, play
 from simcore.errors import UserError, WorkloadError
 from simcore.vocabulary import Ints
+from tests.support.properties import scaled
 from workloads.offline import CLASSES, FITTED, NAMES, machines
 
 SHAPES = st.tuples(st.integers(1, 12), st.integers(1, 3))
@@ -78,7 +79,7 @@ def fill(demand: Ints, capacity: Ints, norm: bool) -> list[int]:
     return where
 
 
-@settings(max_examples=150, deadline=None)
+@scaled(1.5)
 @given(balls())
 def test_heuristics_are_what_they_say(given: tuple[Ints, Ints]) -> None:
     demand, capacity = given
@@ -107,7 +108,7 @@ def needed(demand: Ints, capacity: Ints) -> int:
     return best
 
 
-@settings(max_examples=100, deadline=None)
+@scaled(1)
 @given(balls(most=7))
 def test_no_bound_is_above_what_is_needed_nor_below_the_plain_one(given: tuple[Ints, Ints]) -> None:
     demand, capacity = given

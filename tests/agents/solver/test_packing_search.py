@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.solver import random, reference
@@ -23,6 +23,7 @@ from agents.solver.search.packing import Packing, powers, units_of
 from agents.solver.verify import faults
 from simcore.errors import BinwrightError, UserError
 from simcore.vocabulary import Ints
+from tests.support.properties import scaled
 from workloads.offline import machines
 
 
@@ -75,7 +76,7 @@ def attempt(packing: Packing, seed: int, number: int) -> list[int]:
     return where
 
 
-@settings(max_examples=150, deadline=None)
+@scaled(1.5)
 @given(packings(), st.integers(-(2**63), 2**63 - 1), st.integers(0, 1000))
 def test_the_published_search_is_what_it_says(packing: Packing, seed: int, first: int) -> None:
     where, left = np.empty(len(packing.demand), np.int64), np.empty(len(packing.demand), np.int64)
@@ -93,7 +94,7 @@ def test_the_published_search_is_what_it_says(packing: Packing, seed: int, first
     assert published.attempts(*given, first, first + 8) == (made, min(answers)[1], min(answers)[0])
 
 
-@settings(max_examples=150, deadline=None)
+@scaled(1.5)
 @given(packings(), st.integers(0, 100), st.integers(0, 100))
 def test_ruin_and_recreate_never_breaks_a_rule_nor_gets_worse(packing: Packing, seed: int, number: int) -> None:
     given = (packing.demand, packing.capacity, packing.pins, packing.foe_sets)
@@ -112,7 +113,7 @@ def test_ruin_and_recreate_never_breaks_a_rule_nor_gets_worse(packing: Packing, 
         left = ruin.improve(*given, packing.weight, seed, number, 1, state)
 
 
-@settings(max_examples=60, deadline=None)
+@scaled(0.6)
 @given(packings(), st.sampled_from(SEARCHES), st.integers(0, 9))
 def test_the_number_of_threads_changes_nothing(packing: Packing, search: str, seed: int) -> None:
     one, many = (find(packing, search, seed=seed, chunks=range(3), workers=workers) for workers in (1, 5))
@@ -160,7 +161,7 @@ def test_a_search_ends_in_time_with_a_verified_partial_answer() -> None:
     assert (found.left, found.checked) == (474, 0)
 
 
-@settings(max_examples=60, deadline=None)
+@scaled(0.6)
 @given(packings(), st.data())
 def test_problems_of_the_language_have_the_same_attempts_in_their_dense_form(
     packing: Packing, data: st.DataObject

@@ -8,7 +8,7 @@ from itertools import combinations, product
 import networkx  # type: ignore[import-untyped]
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.solver import examples, load_problem, problem
@@ -19,12 +19,13 @@ from agents.solver.reference import attempt, call, evaluate
 from agents.solver.solve import Answer, solve
 from agents.solver.verify import faults, utilisation
 from simcore.errors import UserError
+from tests.support.properties import scaled
 from tests.support.specifications import BALLS, BINS, specifications
 
 VECTOR = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end"
 
 
-@settings(max_examples=120)
+@scaled(1.2)
 @given(specifications(), st.lists(st.integers(NULL, BINS - 1), min_size=BALLS, max_size=BALLS))
 def test_program_and_text_agree_and_proofs_hold(text: str, alloc: list[int]) -> None:
     try:
@@ -44,7 +45,7 @@ def test_program_and_text_agree_and_proofs_hold(text: str, alloc: list[int]) -> 
         assert not proven.alloc_free or call(found, ball, 1, []) == added
 
 
-@settings(max_examples=40)
+@scaled(0.4)
 @given(specifications(), st.integers(0, 2**40), st.integers(0, 5))
 def test_what_an_attempt_gives_is_right(text: str, seed: int, number: int) -> None:
     try:
@@ -156,7 +157,7 @@ def test_the_same_seed_gives_the_same_answer() -> None:
     assert len({tuple(attempts("network", 8, seed).alloc) for seed in range(8)}) > 1
 
 
-@settings(max_examples=40)
+@scaled(0.4)
 @given(st.lists(st.integers(0, 10), min_size=1, max_size=6), st.integers(5, 12))
 def test_bounds_are_bounds_and_small_problems_are_solved(demand: list[int], capacity: int) -> None:
     found = problem(VECTOR, balls=len(demand), bins="?", resources={"C[s in BINS]": capacity}, tables={"D": demand})

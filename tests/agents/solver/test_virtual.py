@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import networkx  # type: ignore[import-untyped]
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
 import agents.solver.virtual as virtual
@@ -33,6 +33,7 @@ from simcore.errors import UserError
 from simcore.faults import Kind
 from simcore.vocabulary import QUANTUM, Agent, Embedding, Form, Request, VirtualNetwork
 from tests.reference.nearby import Slow
+from tests.support.properties import scaled
 from tests.support.solving import TEMPLATES
 
 SHAPES: dict[str, dict[str, Any]] = {
@@ -134,7 +135,7 @@ def spied() -> Iterator[list[Spied]]:
 
 @pytest.mark.parametrize("form", ["pairs", "hose"])
 @given(data=st.data(), todo=steps, nodes=st.integers(1, 2))
-@settings(max_examples=6, deadline=None)
+@scaled(0.06)
 def test_every_answer_is_right(form: Form, data: st.DataObject, todo: list[tuple[str, int]], nodes: int) -> None:
     """By the ledger, by the verifier, which reads the template's text, and link by link; also among failures."""
     shape = data.draw(st.sampled_from(["tree", "deep", *(["fabric"] if form == "pairs" else [])]))
@@ -205,9 +206,7 @@ def own(template: str, what: str, folder: Path) -> str:
 @pytest.mark.parametrize("what", OWN)
 @pytest.mark.parametrize("form", ["pairs", "hose"])
 @given(data=st.data(), count=st.integers(1, 5), nodes=st.integers(1, 2), seed=st.integers(0, 2**40))
-@settings(
-    max_examples=4, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@scaled(0.04, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_search_is_what_it_says(
     form: Form, what: str, data: st.DataObject, count: int, nodes: int, seed: int, tmp_path: Path
 ) -> None:
@@ -323,7 +322,6 @@ def test_parts_are_what_hangs_together(shape: str) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 17), st.integers(FAILED, 9)), max_size=30))
-@settings(deadline=None)
 def test_what_leads_out_is_kept_up_to_date(changes: list[tuple[int, int]]) -> None:
     parts = parts_of(ledger_of("deep").topology)
     free, seen, out = np.zeros(18, np.int64), np.zeros(18, np.int64), np.zeros(parts.number, np.int64)
@@ -337,7 +335,7 @@ def test_what_leads_out_is_kept_up_to_date(changes: list[tuple[int, int]]) -> No
 
 
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(0, 2**32))
-@settings(deadline=None, max_examples=30)
+@scaled(0.3)
 def test_paths_of_a_fabric_need_no_search(planes: int, uplinks: int, seed: int) -> None:
     """The same ones as with it, ties included."""
     network = topology("fabric", **{**SHAPES["fabric"], "fabric_switches": planes, "uplinks": uplinks})

@@ -1,0 +1,163 @@
+"""The one door to numba: how every kernel is compiled, and kept for the next process."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar, cast
+
+from numba import types
+from numba.core import sigutils
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import CPUDispatcher
+from numba.core.types.function_type import CompileResultWAP
+from numba.core.typing import signature
+from numba.cpython.unsafe import tuple as unsafe
+
+from simcore.jit import linking
+from simcore.jit.kept import Kept, stamp_of
+
+# Kernels that take compiled functions as arguments: what numba calls experimental, our tests hold to a reference.
+warnings.filterwarnings("ignore", "First-class function type feature is experimental")
+linking.install()
+
+F = TypeVar("F", bound=Callable[..., object])
+
+tuple_setitem: Any = unsafe.tuple_setitem
+"""(tuple, place, number) -> tuple, in kernels: the only way to fill a tuple of any length."""
+
+_ahead = ContextVar("ahead", default=True)
+
+
+class Kernel(CPUDispatcher):  # type: ignore[misc]
+    """A compiled function, with one form for each kind of arguments.
+
+    Numba makes other forms of a function for arrays that cannot be written, and for numbers that are written out in a
+    call. Here there are none: no kernel writes to what it says is unchanged, and each form takes a second or so.
+    """
+
+    def __init__(
+        self, function: Callable[..., object], callers: bool = True, generated: bool = False, **options: Any
+    ) -> None:
+        """`callers`: can it be entered from Python, not only by other kernels? `generated`: was it made at run time?"""
+        chosen: dict[str, Any] = {"nopython": True, "nogil": True, **options}
+        within = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        super().__init__(py_func=function, targetoptions=chosen if callers else chosen | within)
+        self._within = Kernel(function, False, generated, **options) if callers else self
+        self.generated = generated
+        self._stamp: str | None = None
+        self._cache = Kept(self)
+
+    @property
+    def stamp(self) -> str:
+        """A digest of all that determines the machine code, but for the types of the arguments."""
+        if self._stamp is None:
+            self._stamp = "itself"  # what a kernel finds that calls itself
+            self._stamp = stamp_of(self.py_func, self.targetoptions)
+        return self._stamp
+
+    def typeof_pyval(self, value: object) -> Any:
+        """The type of an argument from Python: an array that cannot be written is taken for one that can."""
+        return _writable(super().typeof_pyval(value))
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """What a call in another kernel comes to."""
+        if self._within is not self:
+            return self._within.get_call_template(args, kws)
+        plain = {name: types.unliteral(kind) for name, kind in kws.items()}
+        return super().get_call_template(tuple(map(types.unliteral, args)), plain)
+
+    def get_overload(self, sig: Any) -> Any:
+        """The function that a call in another kernel enters."""
+        return super().get_overload(sig) if self._within is self else self._within.get_overload(sig)
+
+    @property
+    def is_compiling(self) -> Any:
+        """How many forms are being compiled: a kernel that calls itself meets itself then."""
+        return self._within._compiling_counter
+
+    def compile(self, sig: Any) -> Any:
+        """Compile the form for these types of arguments, or read it from disk; processes do not do it twice."""
+        arguments, _ = sigutils.normalize_signature(sig)
+        if (known := self.overloads.get(tuple(arguments))) is not None:
+            return known.entry_point
+        with global_compiler_lock, self._cache.alone(arguments):
+            return super().compile(sig)
+
+
+def _writable(kind: Any) -> Any:
+    if isinstance(kind, types.Array):
+        return kind if kind.mutable else kind.copy(readonly=False)
+    if isinstance(kind, types.BaseTuple):
+        parts = [_writable(part) for part in kind]
+        if isinstance(kind, types.BaseNamedTuple):
+            return types.BaseTuple.from_types(parts, kind.instance_class)
+        return types.BaseTuple.from_types(parts)
+    return kind
+
+
+def kernel(function: F) -> F:
+    """Compile a function of arrays and numbers, keep the machine code on disk for the next process."""
+    return cast(F, Kernel(function))
+
+
+def inlined(function: F) -> F:
+    """Compile a function as `kernel` does, and put it into the place of every call of it in another kernel.
+
+    What is a constant there is one in the function, too: a loop over the usual two nodes is three times as fast.
+    """
+    return cast(F, Kernel(function, forceinline=True))
+
+
+@contextmanager
+def postponed() -> Iterator[None]:
+    """Within it `prepared` compiles nothing: agents are started to see whether they refuse to, and not used."""
+    token = _ahead.set(False)
+    try:
+        yield
+    finally:
+        _ahead.reset(token)
+
+
+def prepared(compiled: F, *arguments: object) -> F:
+    """The machine code of a kernel for arguments of these types, which does not look at types at every call.
+
+    That look takes longer than most decisions: .27 us for two arrays and a tuple, 4.5 us for a network's tuples of
+    arrays. Arguments of other types are not noticed: only for arrays that the ledger lays out.
+    """
+    if not _ahead.get():
+        return compiled
+    dispatcher = cast(Any, compiled)
+    return cast(F, dispatcher.compile(tuple(map(dispatcher.typeof_pyval, arguments))))
+
+
+def inner(function: F) -> F:
+    """Compile a function that was made at run time into those that call it."""
+    options: dict[str, Any] = {"error_model": "numpy"}
+    # Machine code is found by name, and two of these often have the same.
+    function.__qualname__ = f"{function.__name__}_{stamp_of(function, options)[:16]}"
+    return cast(F, Kernel(function, generated=True, **options))
+
+
+def generated(function: F, result: str, *arguments: str) -> F:
+    """Compile a function that was made at run time, for numbers (`int64`) and arrays (`int64[::1]`) of these types.
+
+    Kernels may take it as an argument and stay compiled: they see its types only.
+    """
+    return callback(inner(function), result, *arguments)
+
+
+def is_kernel(function: object) -> bool:
+    """Was it made by `kernel`?"""
+    return isinstance(function, Kernel)
+
+
+def callback(compiled: F, result: str, *arguments: str) -> F:
+    """A kernel for arguments of these types, to be given to other kernels.
+
+    They see its types only, and stay compiled whichever it is.
+    """
+    taken, returned = sigutils.normalize_signature(f"{result}({', '.join(arguments)})")
+    return cast(F, CompileResultWAP(cast(Any, compiled).get_compile_result(signature(returned, *taken))))

@@ -1,0 +1,197 @@
+"""Compiled kernels on disk, named by what determines them: every copy of the code on a machine finds the same ones."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import os
+import pickle
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numba
+import numpy as np
+from numba import types
+from numba.core import config
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.registry import CPUDispatcher
+from numba.core.serialize import dumps
+
+if TYPE_CHECKING:
+    from simcore.jit import Kernel
+
+MOST_GENERATED = 500
+"""How many functions that were made at run time are kept."""
+
+
+@cache
+def folder() -> Path | None:
+    """The folder of kept kernels: NUMBA_CACHE_DIR, or one below the user's cache; `None` if it cannot be written."""
+    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    found = Path(config.CACHE_DIR or Path(home).expanduser() / "binwright" / "kernels")
+    try:
+        found.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=found).close()
+    except OSError:
+        return None
+    return found
+
+
+class Kept(NullCache):  # type: ignore[misc]
+    """The forms of one kernel on disk, a file for each: what numba's dispatcher takes for its cache."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._making: set[Path] = set()
+
+    @contextmanager
+    def alone(self, arguments: tuple[Any, ...]) -> Iterator[None]:
+        """Wait for the process that is compiling this form, if there is one, and let others wait for this one."""
+        file = self._file(arguments)
+        if file is None or file.exists() or file in self._making:
+            yield
+            return
+        lock = file.with_suffix(".lock")
+        try:
+            import fcntl
+
+            held = lock.open("w")
+        except (ImportError, OSError):  # not on this system, or not in this folder: both compile it
+            yield
+            return
+        with held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self._making.add(file)
+            try:
+                yield
+            finally:
+                self._making.remove(file)
+                lock.unlink(missing_ok=True)  # whoever waits for it finds the form, or compiles it
+
+    def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
+        """The kept form for these arguments, if there is one that can be read."""
+        target_context.refresh()
+        file = self._file(_arguments(sig))
+        if file is None:
+            return None
+        try:
+            return CompileResult._rebuild(target_context, *pickle.loads(file.read_bytes()))
+        except FileNotFoundError:
+            return None
+        except Exception:  # a damaged file: whatever goes wrong with it, the remedy is to compile anew
+            return None
+
+    def save_overload(self, sig: Any, data: CompileResult) -> None:
+        """Keep a form, unless it holds addresses of this process."""
+        file = self._file(_arguments(sig))
+        if file is None or data.library.has_dynamic_globals:
+            return
+        with suppress(OSError):  # a full disk: it is compiled again next time
+            with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as made:
+                try:
+                    made.write(dumps(data._reduce()))
+                except BaseException:
+                    Path(made.name).unlink()
+                    raise
+            Path(made.name).replace(file)
+            if self._kernel.generated:
+                _forget(file.parent)
+
+    def _file(self, arguments: tuple[Any, ...]) -> Path | None:
+        place = folder()
+        if place is None:
+            return None
+        kernel = self._kernel
+        if kernel.generated:
+            place = place / "generated"
+            with suppress(OSError):
+                place.mkdir(exist_ok=True)
+        known = (
+            kernel.stamp,
+            [_described(argument) for argument in arguments],
+            kernel.targetctx.codegen().magic_tuple(),
+            numba.__version__,
+            sys.implementation.cache_tag,
+        )
+        return place / f"{kernel.__module__}.{kernel.__qualname__}-{_digest(repr(known))}.kernel"
+
+
+def _forget(place: Path) -> None:
+    """Remove the functions made at run time that were kept first, when there are too many."""
+    kept = list(place.iterdir())
+    if len(kept) > MOST_GENERATED:
+        for file in sorted(kept, key=lambda file: file.stat().st_mtime)[: MOST_GENERATED // 10]:
+            file.unlink(missing_ok=True)
+
+
+def _arguments(sig: Any) -> tuple[Any, ...]:
+    return tuple(getattr(sig, "args", sig))
+
+
+def _described(kind: Any) -> object:
+    """A type of an argument, with the names of its parts, by which kernels ask for them."""
+    if isinstance(kind, types.BaseTuple):
+        fields = getattr(kind, "fields", ())
+        return type(kind).__name__, fields, [_described(part) for part in kind]
+    return str(kind)
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def stamp_of(function: Callable[..., object], options: dict[str, Any]) -> str:
+    """A digest of a function's bytecode and of the values of all names in it, kernels with their own stamps."""
+    return _digest(repr((_code(function.__code__), _values(function), sorted(options.items()))))
+
+
+def _code(code: CodeType) -> object:
+    """What a function does, without where its text stands."""
+    constants = [_code(each) if isinstance(each, CodeType) else _value(each) for each in code.co_consts]
+    return code.co_code.hex(), code.co_varnames[: code.co_argcount], code.co_names, constants
+
+
+def _values(function: Callable[..., object]) -> object:
+    inside: Any = function
+    names = _names(function.__code__)
+    found = {name: inside.__globals__[name] for name in names if name in inside.__globals__}
+    cells = zip(function.__code__.co_freevars, inside.__closure__ or (), strict=True)
+    found |= {name: cell.cell_contents for name, cell in cells}
+    known = {name: _value(value, names) for name, value in found.items() if value is not function}
+    return sorted(known.items()), _value(inside.__defaults__)
+
+
+def _names(code: CodeType) -> set[str]:
+    nested = [_names(each) for each in code.co_consts if isinstance(each, CodeType)]
+    return set(code.co_names).union(*nested)
+
+
+def _value(value: object, names: set[str] | None = None) -> object:
+    """What a kernel can see of a value that it names."""
+    if isinstance(value, CPUDispatcher):
+        return value.stamp
+    if isinstance(value, ModuleType):
+        inside = {name: getattr(value, name) for name in names or () if hasattr(value, name)}
+        simple = {name: each for name, each in inside.items() if isinstance(each, (int, float))}
+        return value.__name__, sorted(simple.items())
+    if isinstance(value, np.ndarray):
+        return str(value.dtype), value.shape, _digest(repr(value.tobytes()))
+    if isinstance(value, tuple):
+        return type(value).__qualname__, [_value(each) for each in value]
+    if isinstance(value, frozenset):
+        return sorted(map(repr, value))
+    if value is None or isinstance(value, (int, float, str, bytes, np.generic, enum.Enum)):
+        return type(value).__qualname__, repr(value)
+    if isinstance(value, type):
+        return value.__module__, value.__qualname__, getattr(value, "_fields", ())
+    named = getattr(value, "__module__", None), getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    if named[1] is None:
+        raise TypeError(f"a kernel uses {value!r}: kernels are kept on disk, and cannot say which value it had then")
+    return named

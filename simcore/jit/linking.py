@@ -1,0 +1,89 @@
+"""How numba's libraries of machine code are put together: what only other kernels call becomes no code of its own.
+
+numba optimises every function that it compiles, and turns it into machine code, before it links it into those that call
+it, where all of that is done again. Most kernels, and all of numba's own helpers, are never entered from Python: for
+them one function's worth of work is enough, and a first decision comes in half the time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.environment import lookup_environment
+from numba.core.registry import cpu_target
+
+ENVIRONMENT = "_ZN08NumbaEnv"
+"""How the names begin by which compiled functions know their constants."""
+
+
+class Library(JITCodeLibrary):  # type: ignore[misc]
+    """The functions of one compilation: linked at once, optimised and turned into machine code when first entered."""
+
+    _generated = False
+
+    def finalize(self) -> None:
+        """Link what is called, and no more: optimising comes with `_generate`, or with whoever links this."""
+        self._raise_if_finalized()
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalized = True
+
+    @global_compiler_lock  # type: ignore[untyped-decorator]
+    def _generate(self) -> None:
+        """Make machine code."""
+        self._ensure_finalized()
+        if self._generated:
+            return
+        self._optimize_final_module()
+        self._final_module.verify()
+        self._finalize_final_module()
+        # Functions linked into this one had no address to be told their constants at, until now.
+        for variable in self._final_module.global_variables:
+            if variable.name.startswith(ENVIRONMENT) and (environment := lookup_environment(variable.name)):
+                self._codegen.set_env(variable.name, environment)
+
+    def _finalize_final_module(self) -> None:
+        super()._finalize_final_module()
+        self._generated = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """The address of a function, 0 if there is none of this name."""
+        self._ensure_finalized()
+        if not self._generated and any(f.name == name and not f.is_declaration for f in self._final_module.functions):
+            self._generate()
+        address: int = super().get_pointer_to_function(name)
+        return address
+
+    def serialize_using_object_code(self) -> tuple[str, str, object]:
+        """What to keep on disk: machine code if there is some, or else what other libraries link."""
+        how = super().serialize_using_object_code if self._generated else self.serialize_using_bitcode
+        kept: tuple[str, str, object] = how()
+        return kept
+
+    @classmethod
+    def _unserialize(cls, codegen: Any, state: tuple[str, str, Any]) -> Any:
+        name, kind, data = state
+        if kind != "bitcode":
+            return super()._unserialize(codegen, state)
+        library = codegen.create_library(name)
+        library._final_module = llvm.parse_bitcode(data)
+        library._finalized = True
+        return library
+
+
+def install() -> None:
+    """Have numba make such libraries in this process."""
+    codegen = cpu_target.target_context.codegen()
+    if codegen._library_class is Library:
+        return
+    set_env = codegen.set_env
+
+    def set_if_there(name: str, environment: object) -> None:
+        if codegen._engine.is_symbol_defined(name):
+            set_env(name, environment)
+
+    codegen._library_class, codegen.set_env = Library, set_if_there

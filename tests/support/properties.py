@@ -1,0 +1,27 @@
+"""How much properties are searched: `make test` draws the same few examples every time, `make test-all` new ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+
+FIXED, DRAWN = "fixed", "drawn"
+"""The profiles of hypothesis: `pytest --hypothesis-profile=drawn` takes the second."""
+
+settings.register_profile(
+    FIXED,
+    deadline=None,  # the first example of a kernel pays for its compilation
+    max_examples=25,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(DRAWN, settings.get_profile(FIXED), max_examples=200, print_blob=True)
+
+
+def scaled(share: float, **others: Any) -> settings:
+    """Scale how many examples of a property are tried: they may be cheaper than usual, or dearer.
+
+    It gets this share of the usual number; `others` are hypothesis's own settings.
+    """
+    usual = settings.get_profile(settings.get_current_profile_name()).max_examples
+    return settings(max_examples=max(1, round(share * usual)), **others)
