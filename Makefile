@@ -13,11 +13,14 @@ ifneq ($(wildcard ../shared/traces),)
 export BINWRIGHT_TRACES ?= $(abspath ../shared/traces)
 endif
 
+# Tests start hundreds of processes: without kept bytecode each of them compiles the whole code again.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Where a clone is called binwright, Python in the folder above takes the clone for the package, unless pip writes a path.
 EDITABLE := --config-settings editable_mode=compat --editable
 
 # As many tests at a time as there are processors, up to 8.
-PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist worksteal
+PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 
 .PHONY: run setup test check test-all rest lint types tests core bench docs clean
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 from hypothesis import seed, settings
 
+# Kernels stay where they are kept when a test moves the user's cache: compiling them again takes seconds.
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "binwright" / "kernels"
+os.environ.setdefault("NUMBA_CACHE_DIR", str(CACHE))
 # What fails in these shows its values, as what fails in a test does.
 pytest.register_assert_rewrite("tests.support", "tests.reference")
 

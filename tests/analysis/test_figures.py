@@ -112,6 +112,7 @@ def test_every_kind_is_the_same_bytes_with_its_text_as_text(
     assert f">{results.name}" in text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", DRAWN_FROM)
 def test_every_kind_fits_a_column(kind: str, found: dict[str, Results]) -> None:
     figure = draw(found[DRAWN_FROM[kind]], kind, width="column")
@@ -135,7 +136,7 @@ def title(figure: Figure) -> str:
     return figure.get_suptitle().replace("\n", " ")
 
 
-@pytest.mark.parametrize("ending", ["png", "pdf"])
+@pytest.mark.parametrize("ending", ["png", pytest.param("pdf", marks=pytest.mark.long)])
 def test_other_formats_are_the_same_bytes(ending: str, found: dict[str, Results], tmp_path: Path) -> None:
     written = [
         save(draw(found["servers"], "bars"), tmp_path / f"{number}.{ending}").read_bytes() for number in range(2)
@@ -373,6 +374,7 @@ def test_results_that_do_not_go_together(found: dict[str, Results]) -> None:
         draw([found["swept"], other], "bars")
 
 
+@pytest.mark.long
 def test_a_network_that_is_not_known_any_more(found: dict[str, Results], tmp_path: Path) -> None:
     for number, text in enumerate(("", "a: [", None)):
         folder = tmp_path / str(number)

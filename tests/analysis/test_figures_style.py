@@ -217,6 +217,7 @@ def test_kinds_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "record: [samples]" in text
 
 
+@pytest.mark.long
 def test_everything_that_can_be_drawn_is(network: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     training = log(tmp_path / "training", 3)
     asked = [str(network.folder), str(training), "--kind", "all", "--out", str(tmp_path / "figs"), "--format", "svg"]

@@ -332,6 +332,7 @@ def test_words_over_points(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.long
 def test_many_points_stay_small_and_get_a_filter(tmp_path: Path) -> None:
     values = {f"agent-{i}": [0.3 + i / 100 + noise for noise in NOISE] for i in range(10)}
     results = made(tmp_path, values, {"cluster.servers": [*range(50)], "overflow": ["drop"] * 50})

@@ -99,6 +99,7 @@ def test_arrow_keys_move_both_runs_through_time(opened: Browser) -> None:
     assert not opened.errors()
 
 
+@pytest.mark.long
 def test_space_plays_and_stops(opened: Browser) -> None:
     focus(opened, "moment")
     opened.press(" ")
@@ -109,6 +110,7 @@ def test_space_plays_and_stops(opened: Browser) -> None:
     assert opened.run("return document.getElementById('play').textContent") == "Play"
 
 
+@pytest.mark.long
 def test_who_wants_less_motion_gets_few_pictures(window: Browser, path: Path) -> None:
     window.open(path, calm=True)
     wait_for(window, "return document.querySelectorAll('.panel canvas').length === 8")
@@ -117,6 +119,7 @@ def test_who_wants_less_motion_gets_few_pictures(window: Browser, path: Path) ->
     assert steps == round(window.run("return Number(document.getElementById('moment').max)") / 20)
 
 
+@pytest.mark.long
 def test_tab_reaches_everything_in_order(opened: Browser) -> None:
     seen = []
     for _ in range(99):
@@ -129,6 +132,7 @@ def test_tab_reaches_everything_in_order(opened: Browser) -> None:
     assert controls == ["left", "right", "resource", "play", "moment", *["canvas"] * 8, "command"]
 
 
+@pytest.mark.long
 def test_arrow_keys_name_servers_and_links(opened: Browser) -> None:
     pointed = "return document.querySelector('.panel .pointed').textContent"
     focus(opened, "moment")
@@ -144,6 +148,7 @@ def test_arrow_keys_name_servers_and_links(opened: Browser) -> None:
     assert opened.run(pointed) == ""
 
 
+@pytest.mark.long
 def test_another_run_and_another_resource(opened: Browser) -> None:
     focus(opened, "moment")
     opened.press("End")
@@ -158,6 +163,7 @@ def test_another_run_and_another_resource(opened: Browser) -> None:
     wait_for(opened, "return document.querySelector('.panel h3').textContent === 'nulb, seed 0'")
 
 
+@pytest.mark.long
 def test_tables_are_sorted_with_the_keyboard(opened: Browser) -> None:
     column = "return [...document.querySelectorAll('#table-all tbody tr')].map((row) => Number(row.cells[2].dataset.v))"
     opened.run("document.querySelectorAll('#table-all th button')[2].focus()")
@@ -170,6 +176,7 @@ def test_tables_are_sorted_with_the_keyboard(opened: Browser) -> None:
     assert opened.run("return document.querySelectorAll('#table-all th')[2].getAttribute('aria-sort')") == "descending"
 
 
+@pytest.mark.long
 def test_tables_are_filtered(opened: Browser) -> None:
     rows = "return [...document.querySelectorAll('#table-all tbody tr')].filter((row) => !row.hidden).length"
     focus(opened, "table-all-filter")
@@ -180,11 +187,13 @@ def test_tables_are_filtered(opened: Browser) -> None:
     assert opened.run(rows) == 0
 
 
+@pytest.mark.long
 def test_the_command_is_copied_or_selected(opened: Browser) -> None:
     opened.click("button[data-copies=command]")
     wait_for(opened, "return document.querySelector('button[data-copies=command]').textContent !== 'Copy'")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [400, 1400])
 def test_it_fits_light_and_dark_wide_and_narrow(
@@ -201,6 +210,7 @@ def test_it_fits_light_and_dark_wide_and_narrow(
     assert not window.errors()
 
 
+@pytest.mark.long
 def test_its_policy_refuses_to_fetch_anything(opened: Browser) -> None:
     opened.run("new Image().src = 'http://127.0.0.1:9/x.png'")
     assert "Content Security Policy" in opened.errors()[0]

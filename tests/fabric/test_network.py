@@ -236,8 +236,14 @@ def test_the_reason_names_the_tier() -> None:
     assert answer.reason == "no path: server-rack"
 
 
-@pytest.mark.parametrize("mode", ["drop", "wait", "stop"])
-@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize(
+    ("nodes", "mode"),
+    [
+        (1, "wait"),
+        (2, "drop"),
+        *(pytest.param(*case, marks=pytest.mark.long) for case in [(1, "drop"), (1, "stop"), (2, "wait"), (2, "stop")]),
+    ],
+)
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Any, mode: str, nodes: int) -> None:
     """For every agent that takes servers from a network, with failures, recorded, and in whole runs."""
     part = {"mtbf": "60 s", "mttr": "5 s"}
@@ -282,6 +288,7 @@ PAPER = {  # acceptance on alpha and beta: the published value, and how far off 
 }
 
 
+@pytest.mark.long
 def test_the_published_acceptance_in_a_short_form(tmp_path: Any) -> None:
     """Table 1 of arXiv:2106.02412, with few seeds and wide windows, so that no slip of semantics lands."""
     overrides = [

@@ -470,7 +470,14 @@ def test_a_failure_sent_back_is_a_row_of_its_own(tmp_path: Path) -> None:
 # -- determinism -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", MODES, ids=["drop", "wait", "stop", "expand"])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        MODES[0],
+        *(pytest.param(mode, marks=pytest.mark.long) for mode in MODES[1:]),
+    ],
+    ids=["drop", "wait", "stop", "expand"],
+)
 @pytest.mark.parametrize("agent", ON_SERVERS)
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, agent: str, mode: Any) -> None:
     """For everything registered, with failures and a warm start; another seed gives others."""

@@ -499,6 +499,7 @@ def test_the_same_point_twice_is_run_once(file: Path) -> None:
     assert len(plan(load_scenario(file))) == 2 * 3 * 3
 
 
+@pytest.mark.long
 def test_a_thousand_pairs(file: Path) -> None:
     pairs = f"{{cluster.servers: {list(range(10, 1010))}, workload.start: {list(range(1000))}}}"
     file.write_text(changed(TRACE, "replications: 3", f"sweep: {{zip: {pairs}}}"))

@@ -130,6 +130,7 @@ def test_few_short_runs_start_no_workers(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(Batch(scenario(), tmp_path).run(jobs=8).done) == 6
 
 
+@pytest.mark.long
 def test_workers_are_called_in_when_runs_turn_out_to_be_long(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     pids.mkdir()
@@ -142,6 +143,7 @@ def test_workers_are_called_in_when_runs_turn_out_to_be_long(tmp_path: Path) -> 
     assert shown[::2] == shown[1::2]
 
 
+@pytest.mark.long
 def test_a_script_needs_no_guard(tmp_path: Path) -> None:
     """Workers do not import the user's script, as those of `multiprocessing` would."""
     (tmp_path / "s.yaml").write_text(yaml.safe_dump(data()))
@@ -236,7 +238,14 @@ def goes_on_to_the_same_end(tmp_path: Path) -> None:
     assert tree(tmp_path / "out" / "details") == tree(whole.folder / "details")
 
 
-@pytest.mark.parametrize(("sent", "times"), [(signal.SIGINT, 1), (signal.SIGINT, 2), (signal.SIGTERM, 1)])
+@pytest.mark.parametrize(
+    ("sent", "times"),
+    [
+        (signal.SIGINT, 1),
+        pytest.param(signal.SIGINT, 2, marks=pytest.mark.long),
+        pytest.param(signal.SIGTERM, 1, marks=pytest.mark.long),
+    ],
+)
 def test_interrupts_leave_what_is_finished(
     tmp_path: Path, slow: tuple[list[str], Path], sent: signal.Signals, times: int
 ) -> None:
@@ -260,6 +269,7 @@ def test_interrupts_leave_what_is_finished(
     goes_on_to_the_same_end(tmp_path)
 
 
+@pytest.mark.long
 def test_kill_9_at_any_moment_loses_the_runs_in_flight_at_most(tmp_path: Path, slow: tuple[list[str], Path]) -> None:
     command, _ = slow
     chance = random.Random(4)
@@ -371,6 +381,7 @@ def test_long_silence_at_the_start_is_explained(
     assert capsys.readouterr().err == f"{progress.STARTING}\n"
 
 
+@pytest.mark.long
 def test_ten_thousand_runs_are_read_and_written_fast(tmp_path: Path) -> None:
     asked = Batch(scenario(agents=["first-fit"], replications=10_000, record=["requests"]), tmp_path)
     first = Batch(scenario(agents=["first-fit"], replications=1), tmp_path / "one").run().runs.to_dicts()[0]

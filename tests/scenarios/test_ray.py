@@ -44,6 +44,17 @@ def cluster() -> Iterator[Any]:
             started.shutdown()
 
 
+def test_a_cluster_of_this_machine_gives_the_same_bytes(tmp_path: Path) -> None:
+    alone = Batch(scenario(), tmp_path / "alone").run()
+    try:
+        there = Batch(scenario(), tmp_path / "there").run(on="ray")
+    finally:
+        ray.shutdown()
+    assert not len(there.failed), there.failed["error"][0]
+    assert same(there, alone)
+
+
+@pytest.mark.long
 def test_a_cluster_without_a_worker_is_given_up(
     tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -55,6 +66,7 @@ def test_a_cluster_without_a_worker_is_given_up(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 def test_two_nodes_one_of_which_dies_give_the_same_bytes(
     tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -110,6 +122,7 @@ def test_an_address_that_does_not_answer(tmp_path: Path) -> None:
     nothing_answers("ray://127.0.0.1:port", "does not answer", tmp_path)
 
 
+@pytest.mark.long
 def test_an_address_that_is_not_rays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scenarios.on_ray.ANSWER", 1.5)
     with socket.create_server(("127.0.0.1", 0)) as mute:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from _pytest.mark import ParameterSet
 
 from scenarios.batch import Batch
 from scenarios.load import load_scenario, resolved, scenario_from, shipped
@@ -23,6 +24,17 @@ SHARED = ROOT.parent / "shared" / "traces"
 FILES = sorted(LIBRARY.rglob("*.yaml"))
 LONGEST = 2000
 """Requests of a short form: enough for a warm start."""
+ALWAYS = ("quickstart", "nara/cross", "cvd/protocol-10", "cvd/expansion-50", "wrasse/secondnet", "wrasse/solver-fabric")
+"""One of each kind runs in `make test`, too."""
+
+
+def cases() -> list[ParameterSet]:
+    """Every shipped file, by its name in the library."""
+    names = {file.relative_to(LIBRARY).as_posix(): file for file in FILES}
+    return [
+        pytest.param(file, id=name, marks=() if name.removesuffix(".yaml") in ALWAYS else pytest.mark.long)
+        for name, file in names.items()
+    ]
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +65,7 @@ def test_it_is_valid_and_says_what_it_is_for(file: Path) -> None:
     assert scenario_from(yaml.safe_load(resolved(scenario))) == scenario
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(LIBRARY).as_posix())
+@pytest.mark.parametrize("file", cases())
 def test_it_runs(file: Path, tmp_path: Path) -> None:
     scenario = short(file)
     if isinstance(scenario.workload, Trace):

@@ -210,6 +210,7 @@ def test_the_published_sizes(tmp_path: Path) -> None:
     assert list(Batch(centres, tmp_path).runs[0].point.values()) == [100]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("data", [HOSE, PAIRS])
 def test_runs_with_failures_details_and_a_report(data: dict[str, Any], tmp_path: Path) -> None:
     broken: dict[str, Any] = {

@@ -35,7 +35,7 @@ def write(folder: Path, added: int = 1, inner: str = INNER) -> Path:
 def start(folder: Path, cache: Path) -> subprocess.Popen[str]:
     """Start a process that calls the outer kernel of a folder."""
     paths = {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path]), "NUMBA_CACHE_DIR": str(cache)}
-    command = [sys.executable, "-c", ASK]
+    command = [sys.executable, "-B", "-c", ASK]  # a file changed twice in a second looks the same to kept bytecode
     return subprocess.Popen(command, cwd=folder, env=os.environ | paths, stdout=subprocess.PIPE, text=True)
 
 
@@ -52,12 +52,12 @@ def test_kept_kernels_are_found_until_something_in_them_changes(tmp_path: Path) 
     assert ask(write(one), cache) == [20, 0]
     assert ask(one, cache) == [20, 1]
     assert ask(write(tmp_path / "another"), cache) == [20, 1], "a copy of the code elsewhere finds the same kernels"
-    assert ask(write(one, inner=INNER.replace("@kernel", "# A comment.\n@kernel")), cache) == [20, 1]
     assert ask(write(one, inner=INNER.replace("x + ADDED", "x - ADDED")), cache) == [0, 0]
     assert ask(write(one, added=2), cache) == [30, 0], "a constant of another module was compiled into it"
-    assert ask(write(one), cache) == [20, 1], "what was there before is still kept"
+    assert ask(write(one, inner=INNER.replace("@kernel", "# A comment.\n@kernel")), cache) == [20, 1]
 
 
+@pytest.mark.long
 def test_a_damaged_file_is_compiled_anew(tmp_path: Path) -> None:
     write(tmp_path / "code")
     assert ask(tmp_path / "code", tmp_path) == [20, 0]
@@ -80,7 +80,11 @@ def test_a_folder_that_cannot_be_written_does_no_harm(tmp_path: Path) -> None:
     assert ask(write(tmp_path / "code"), tmp_path / "file" / "below") == [20, 0]
 
 
-def test_arrays_that_cannot_be_written_and_written_out_numbers_make_no_forms_of_their_own() -> None:
+def test_arrays_that_cannot_be_written_and_written_out_numbers_make_no_forms_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "folder", lambda: tmp_path)
+
     @kernel
     def added(array: object, number: int) -> object:
         return array[number] + number  # type: ignore[index]
@@ -104,7 +108,7 @@ def test_a_kernel_may_be_an_argument() -> None:
         return rule(number) * 10  # type: ignore[operator]
 
     def made(constant: int) -> object:
-        names: dict[str, object] = {}
+        names: dict[str, object] = {"__name__": __name__}
         exec(f"def utilfn(x):\n    return x + {constant}\n", names)
         return generated(names["utilfn"], "int64", "int64")  # type: ignore[type-var]
 
@@ -112,7 +116,7 @@ def test_a_kernel_may_be_an_argument() -> None:
     def tripled(number: int) -> int:
         return 3 * number
 
-    assert [applied(made(constant), 1) for constant in range(50)] == [10 + 10 * constant for constant in range(50)]
+    assert [applied(made(constant), 1) for constant in range(20)] == [10 + 10 * constant for constant in range(20)]
     assert applied(callback(tripled, "int64", "int64"), 2) == 60
     assert isinstance(applied, Kernel)
     assert len(applied.overloads) == 1
@@ -122,7 +126,7 @@ def test_functions_made_at_run_time_are_kept_up_to_a_number(tmp_path: Path, monk
     monkeypatch.setattr(kept, "MOST_GENERATED", 10)
     monkeypatch.setattr(kept, "folder", lambda: tmp_path)
     for constant in range(13):
-        names: dict[str, object] = {}
+        names: dict[str, object] = {"__name__": __name__}
         exec(f"def utilfn(x):\n    return x * {constant + 2}\n", names)
         generated(names["utilfn"], "int64", "int64")  # type: ignore[type-var]
     assert 9 <= len(list((tmp_path / "generated").iterdir())) <= 10

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
@@ -108,7 +108,8 @@ class Server:
             pid = todo.pop()
             found.append(pid)
             for task in Path(f"/proc/{pid}/task").glob("*/children"):
-                todo += map(int, task.read_text().split())
+                with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile
+                    todo += map(int, task.read_text().split())
         return found
 
     def kill(self) -> None:

@@ -486,6 +486,7 @@ def test_laws_that_are_none(demand: Broken, message: str) -> None:
 # -- the figure ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_figure(tmp_path: Path) -> None:
     workloads = {name: MultiServer(300, demand, 31).draw(R, 0) for name, demand in POOL.items()}
     figure = draw(workloads, tmp_path / "demands.png")

@@ -401,6 +401,7 @@ def accepted(name: str, network: str, seed: int, masked: bool = False) -> list[b
     return answers
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "network", "low", "high"),
     [

@@ -353,6 +353,7 @@ def test_an_interrupted_training_goes_on_exactly(tmp_path: Path) -> None:
     assert len(results.done) == 1
 
 
+@pytest.mark.long
 def test_the_shipped_weights_beat_best_home() -> None:
     scenario = load_scenario("nara/train-fabric-rl")
     found = dict.fromkeys(("best-home", "fabric-rl"), 0)

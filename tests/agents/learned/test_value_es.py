@@ -120,6 +120,7 @@ def test_unknown_weights() -> None:
 LITTLE = {"value-es": {"pairs": 2, "episodes": 2, "warm": [0.0, 0.2]}}
 
 
+@pytest.mark.long
 def test_training_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
     going_on(trained(LITTLE), tmp_path)
     in_use("value-es", tmp_path)

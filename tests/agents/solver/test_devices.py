@@ -54,7 +54,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, folder: Path, first: str, loading: 
     monkeypatch.setattr(devices, "SECONDS", 5.0)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [*list(WAYS)[:-1], pytest.param("hangs", marks=pytest.mark.long)])
 def test_a_device_that_does_not_work_is_passed_over(way: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     does, reason = WAYS[way]
     pretend(monkeypatch, tmp_path, does)
@@ -167,6 +167,7 @@ def run(vendors: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_a_broken_driver_alone(broken: Path) -> None:
     only = broken / "broken.icd"
     listed = run(only, "binwright", "solve", "--devices", "--json")
@@ -185,6 +186,7 @@ def test_a_broken_driver_alone(broken: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_a_broken_driver_before_one_that_works(broken: Path, tmp_path: Path) -> None:
     """All drivers of the system and of the wheel are there, too."""
     opencl_device()
@@ -199,6 +201,7 @@ def test_a_broken_driver_before_one_that_works(broken: Path, tmp_path: Path) -> 
     assert json.loads(done.stdout)["status"] == "optimal"
 
 
+@pytest.mark.long
 def test_tests_of_opencl_skip_with_the_reason(broken: Path) -> None:
     test = "tests/agents/solver/test_random.py::test_opencl_draws_the_same_bits"
     done = run(broken / "broken.icd", "pytest", "-q", "-rs", "-p", "no:cacheprovider", test)

@@ -182,9 +182,13 @@ HOSTILE = {
     "letters": HEAD + "é\u202e\x00\U0001f600" + BODY,
     "a large literal": "TABLE T = " + row("1", 40_000) + HEAD + BODY,
 }
+LONG = {"many steps in constants", "many members", "a large literal"}
+"""Those that take seconds to refuse."""
 
 
-@pytest.mark.parametrize("what", HOSTILE)
+@pytest.mark.parametrize(
+    "what", [pytest.param(what, marks=pytest.mark.long if what in LONG else ()) for what in HOSTILE]
+)
 def test_hostile_specifications_are_answered(server: Server, what: str) -> None:
     began = monotonic()
     got = server.ask("POST", "/v1/check", {"text": HOSTILE[what]})
@@ -254,7 +258,14 @@ def test_bodies_are_bounded_while_they_stream_in(server: Server) -> None:
         assert raw.recv(100).startswith(b"HTTP/1.1 413")
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(b"", marks=pytest.mark.long),
+        b"GET / HT",
+        pytest.param(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", marks=pytest.mark.long),
+    ],
+)
 def test_who_is_slow_with_the_head_is_cut_off(server: Server, sent: bytes) -> None:
     with server.raw() as raw:
         raw.sendall(sent)
@@ -264,6 +275,7 @@ def test_who_is_slow_with_the_head_is_cut_off(server: Server, sent: bytes) -> No
         assert monotonic() - began < 8
 
 
+@pytest.mark.long
 def test_who_is_slow_with_the_body_is_refused(server: Server) -> None:
     with server.raw() as raw:
         raw.sendall(b"POST /v1/check HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\nBALLS")
@@ -301,6 +313,7 @@ def test_streams_are_bounded(server: Server) -> None:
     assert server.wait(name)["state"] == "cancelled"
 
 
+@pytest.mark.long
 def test_two_hundred_at_once_are_all_answered(server: Server) -> None:
     with ThreadPoolExecutor(50) as pool:
         names = list(pool.map(lambda seed: server.submit(SMALL, time=1, seed=1000 + seed), range(200)))
@@ -309,6 +322,7 @@ def test_two_hundred_at_once_are_all_answered(server: Server) -> None:
         assert server.wait(name)["result"]["status"] == "optimal"
 
 
+@pytest.mark.long
 def test_what_is_accepted_survives_kill_9(tmp_path: Path) -> None:
     with serving(tmp_path / "data", "--workers", "1") as server:
         server.warm()

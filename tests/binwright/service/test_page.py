@@ -86,6 +86,7 @@ def test_run_the_first_example_with_the_keyboard(opened: Browser, server: Server
     assert not opened.errors()
 
 
+@pytest.mark.long
 def test_typing_shows_mistakes_at_their_line(opened: Browser) -> None:
     opened.run(TYPED, "")
     for line in ("BALLS 3 BINS 2", "Enter", "RESOURCES C => wrong"):
@@ -109,6 +110,7 @@ def test_typing_shows_mistakes_at_their_line(opened: Browser) -> None:
     assert not opened.errors()
 
 
+@pytest.mark.long
 def test_progress_is_live_and_escape_cancels(opened: Browser) -> None:
     opened.run(TYPED, ENDLESS)
     wait_for(opened, "verdict", "Compiles")
@@ -128,6 +130,7 @@ def test_progress_is_live_and_escape_cancels(opened: Browser) -> None:
     assert not opened.errors()
 
 
+@pytest.mark.long
 def test_a_refused_job_shows_its_mistake(opened: Browser) -> None:
     opened.run(TYPED, "BALLS 1 BINS 1")
     opened.chord("Control", "Enter")
@@ -136,6 +139,7 @@ def test_a_refused_job_shows_its_mistake(opened: Browser) -> None:
     opened.errors()
 
 
+@pytest.mark.long
 def test_every_example_compiles_and_text_survives_a_reload(opened: Browser, server: Server) -> None:
     names = opened.run(
         "return [...document.getElementById('example').options].map((each) => each.value).filter(Boolean)"
@@ -150,6 +154,7 @@ def test_every_example_compiles_and_text_survives_a_reload(opened: Browser, serv
     assert opened.run("return document.getElementById('text').value") == SMALL
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1400, 360])
 def test_it_reads_well_in_light_and_dark_wide_and_narrow(
@@ -167,6 +172,7 @@ def test_it_reads_well_in_light_and_dark_wide_and_narrow(
     assert not opened.errors()
 
 
+@pytest.mark.long
 def test_nothing_comes_from_elsewhere(opened: Browser, server: Server) -> None:
     fetched: list[Any] = opened.run("return performance.getEntriesByType('resource').map((each) => each.name)")
     assert fetched

@@ -52,6 +52,7 @@ def test_the_client_solves_and_tells_progress(server: Server) -> None:
         client.solve("BINS 1 RESOURCES C => 1 procedure UTILFN(BALL, BIN, ALLOC) end")
 
 
+@pytest.mark.long
 def test_the_client_waits_when_it_asks_too_often(server: Server) -> None:
     client = Client(server.url, "a-token-of-the-client")
     jobs = [client.submit(SMALL, seed=seed) for seed in range(9)]  # more than the burst

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.service import serving
 
 LIMITS = ("time=1", "burst=5000", "queue=5000")
@@ -13,6 +15,7 @@ EXCEPT = "positive_data_acceptance,unsupported_method"
 """A schema cannot say all of what makes tables right; and one path has GET and DELETE as routes of their own."""
 
 
+@pytest.mark.long
 def test_the_service_is_as_it_is_described(tmp_path: Path) -> None:
     with serving(tmp_path / "data", *[part for one in LIMITS for part in ("--limit", one)]) as server:
         server.warm()
