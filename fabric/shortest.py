@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fabric.arrays import overwrite
 from fabric.topology import Indices
 from simcore.jit import kernel
 from simcore.vocabulary import Ints
@@ -74,7 +75,7 @@ def k_shortest(
                     continue
             else:
                 waits += 1
-            waiting[slot] = trial
+            overwrite(waiting[slot], trial)
             waiting_left_at[slot] = place
         if waits == 0:
             break
@@ -82,10 +83,12 @@ def k_shortest(
         for other in range(1, waits):
             if _before(waiting[other], waiting[best]):
                 best = other
-        found[count], left_at[count] = waiting[best], waiting_left_at[best]
+        overwrite(found[count], waiting[best])
+        left_at[count] = waiting_left_at[best]
         count += 1
         waits -= 1
-        waiting[best], waiting_left_at[best] = waiting[waits], waiting_left_at[waits]
+        overwrite(waiting[best], waiting[waits])
+        waiting_left_at[best] = waiting_left_at[waits]
 
     paths = np.zeros((wanted, size), np.int32)
     for k in range(count):

@@ -7,6 +7,7 @@ import numpy as np
 from agents.heuristics.network import Network, NetworkAgent, answered, reaches, take
 from agents.heuristics.nulb import Searching, searching
 from agents.heuristics.tetris import best_scored, score
+from fabric.arrays import ascending
 from fabric.filling import GOES_ON, begin
 from fabric.network import NetworkView
 from simcore.jit import kernel
@@ -65,7 +66,7 @@ def _push(searching: Searching, link_free: Ints, vertex: int, height: int, stamp
     room = np.empty(end - begin, np.int64)
     for edge in range(begin, end):
         room[edge - begin] = link_free[via[edge]] if via[edge] >= 0 else MOST
-    for place in np.argsort(room, kind="mergesort"):
+    for place in ascending(room):
         near = searching.neighbour[begin + place]
         if searching.seen[near] != stamp:
             searching.ahead[height] = near

@@ -8,6 +8,7 @@ import numpy as np
 
 from agents.heuristics.embedding import warm
 from agents.networked import network_of
+from fabric.arrays import ascending
 from fabric.virtual import hosed
 from fabric.virtual_tree import Tree, grouped, needed, tree
 from simcore.jit import kernel, prepared
@@ -201,7 +202,7 @@ def oktopus(
 def write_hosts(cluster: Cluster, groups: Ints, room: Room, free: Ints, hosts: Ints) -> None:
     """Turn the log into a node for every machine: of each group the first ones first, on the first nodes."""
     nodes = free.shape[1]
-    order, following = np.argsort(groups, kind="mergesort"), np.cumsum(cluster.sizes) - cluster.sizes
+    order, following = ascending(groups), np.cumsum(cluster.sizes) - cluster.sizes
     used = {0: 0}  # machines on a node
     for row in range(room.rows[0]):
         server, group = room.log[row, 0], room.log[row, 1]

@@ -98,7 +98,7 @@ def by_definition(ran: Run) -> dict[str, Any]:
         "stopped": int(
             simulation.overflow.mode in ("stop", "expand")
             and (simulation.overflow.mode == "stop" or simulation.overflow.then == "stop")
-            and "rejected" in outcome[ran.first :]
+            and any(outcome[d.row] == "rejected" for d in ran.decisions[ran.warm :])
         ),
         "servers": len(simulation.view.capacity),
         "servers_used": Fraction(sum(ran.samples["in_use"].tolist()), len(ran.samples["in_use"])),
@@ -170,12 +170,21 @@ def agree(ran: Run) -> None:
 
 TIES = [(0.0, inf, (4, 4)), (0.0, inf, (4, 4)), (0.0, inf, (2, 2)), (3.0, inf, (4, 4))]
 BACK = [(0.0, 9.0, (4, 4)), (0.0, 9.0, (2, 2)), (1.0, 3.0, (2, 2)), (2.0, 6.0, (4, 4)), (3.0, 1.0, (1, 1))]
+WARM = Case(  # what the failure sends back is rejected by the last decision of the warm start
+    [(1, 2), (1, 1)],
+    [(0.0, 2.0, (0, 2)), *3 * [(0.0, 0.5, (0, 1))], (0.0, 0.5, (0, 3)), (1.0, 0.5, (0, 1))],
+    overflow=Overflow("stop"),
+    failures=[(1.0, 0, 1.0)],
+    requeue=True,
+    warm=5,
+)
 
 
 @given(cases())
 @example(Case([(4, 4)], TIES, overflow=Overflow("expand", 1, 3, "drop")))
 @example(Case([(4, 4), (2, 2), (2, 2)], BACK, failures=[(1.0, 1, 9.0), (2.0, 0, 3.0)], requeue=True))
 @example(Case([(4, 4), (4, 4)], BACK, failures=[(2.0, 1, 9.0), (4.0, 0, 3.0)], requeue=True, overflow=Overflow("wait")))
+@example(WARM)
 def test_every_metric_is_what_it_says(case: Case) -> None:
     ran = run(case)
     assume(any(d.row >= ran.first for d in ran.decisions))

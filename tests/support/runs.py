@@ -77,7 +77,8 @@ class Run:
     """A run that is over, and what was seen on the way."""
 
     simulation: Simulation
-    first: int
+    first: int  # the first row that is not of the warm start
+    warm: int  # how many decisions the warm start took
     decisions: list[Decision]
     samples: dict[str, Any]
     looks: list[tuple[int, list[list[list[int]]]]]  # at each sample: how much had happened, and what was free
@@ -124,7 +125,7 @@ def run(case: Case) -> Run:
         lengths = iter([case.warm, 0])
         play(simulation, Plain(0), lambda: next(lengths))
         simulation.overflow = overflow
-    first = simulation.offered
+    first, warm = simulation.offered, len(decisions)
     sampler = Sampler(simulation, ledger)
     looks: list[tuple[int, list[list[list[int]]]]] = []
 
@@ -133,7 +134,7 @@ def run(case: Case) -> Run:
         return sampler()
 
     play(simulation, Plain(case.declines), look)
-    return Run(simulation, first, decisions, sampler.columns(), looks)
+    return Run(simulation, first, warm, decisions, sampler.columns(), looks)
 
 
 TIMES = st.sampled_from([0.0, 0.0, 0.0, 1.0, 1.0, 2.0, 0.5, 3.0])

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from agents.solver.random import below_kernel, stream_kernel
+from fabric.arrays import overwrite
 from simcore.jit import kernel
 from simcore.vocabulary import Ints
 
@@ -50,7 +51,8 @@ def start(demand: Ints, capacity: Ints, pins: Ints, where: Ints, free: Ints, lef
 
     Returns how many are left. Pins that do not fit are the caller's mistake.
     """
-    free[:] = capacity
+    for target in range(len(capacity)):
+        overwrite(free[target], capacity[target])
     count = 0
     for ball in range(len(pins)):
         where[ball] = pins[ball]

@@ -14,6 +14,7 @@ import numpy as np
 
 from agents.solver.random import below_kernel, stream_kernel
 from agents.solver.search.published import fits, parted, start
+from fabric.arrays import ascending, overwrite
 from simcore.jit import kernel
 from simcore.vocabulary import Ints
 
@@ -58,7 +59,7 @@ def begin(
     key = np.empty(count, np.int64)
     for i in range(count):
         key[i] = -weight[left[i]] * (1024 + below_kernel(stream, i, spread))
-    order = left[np.argsort(key, kind="mergesort")]
+    order = left[ascending(key)]
     tally[DRAWS] = count
     head[:] = -1
     bins = len(capacity)
@@ -142,7 +143,7 @@ def improve(
             offered[i] = ball
             unplaced -= weight[ball]
         for a in range(emptied):
-            room[a] = free[chosen[a]]
+            overwrite(room[a], free[chosen[a]])
             ball = head[chosen[a]]
             while ball >= 0:
                 offered[many] = ball
@@ -182,7 +183,7 @@ def improve(
             total = unplaced
             count = kept
             for a in range(emptied):
-                free[chosen[a]] = room[a]
+                overwrite(free[chosen[a]], room[a])
                 head[chosen[a]] = -1
             for i in range(many):
                 ball = offered[i]
