@@ -23,7 +23,7 @@ from simcore.record import PENDING
 from simcore.rules import Pacing
 from simcore.vocabulary import Ints, Workload
 from tests.support.networks import SHAPES, UNIT
-from tests.support.properties import scaled
+from tests.support.properties import forms, scaled
 from tests.support.recording import Choice, Recorder
 
 
@@ -49,7 +49,7 @@ class Case:
 def cases(draw: st.DrawFn) -> Case:
     """Small networks, full most of the time."""
     routing = draw(st.sampled_from(SHAPES))
-    servers, nodes, resources = routing.topology.servers, draw(st.integers(1, 2)), draw(st.integers(1, 3))
+    servers, nodes, resources = routing.topology.servers, draw(st.integers(1, 2)), draw(forms(2, 1, 3))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     capacity = rng.integers(0 if draw(st.booleans()) else 3, 4, (servers, nodes, resources))
     capacity[0] = 3

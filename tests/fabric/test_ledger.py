@@ -17,7 +17,7 @@ from simcore.errors import InfeasiblePlacement, LedgerError
 from simcore.vocabulary import Amounts, Placement, Request, Share
 from tests.reference import engine as reference
 from tests.reference.engine import SPREAD, Demand, Room, feasible, fits, shares, spreads
-from tests.support.properties import scaled
+from tests.support.properties import forms, scaled
 
 
 @dataclass
@@ -72,7 +72,7 @@ roomy = st.sampled_from([0, 2, 4, 9])
 @st.composite
 def clusters(draw: st.DrawFn) -> Cluster:
     """Up to three servers of up to three nodes and two resources."""
-    nodes, resources = draw(st.integers(1, 3)), draw(st.integers(1, 2))
+    nodes, resources = draw(st.integers(1, 3)), draw(forms(2, 1))
     server = st.lists(
         st.lists(roomy, min_size=resources, max_size=resources),
         min_size=nodes,

@@ -28,7 +28,7 @@ from simcore.jit import kernel
 from simcore.record import Record
 from simcore.rules import Overflow
 from simcore.vocabulary import Amounts, Compiled, Ints, Workload
-from tests.support.properties import scaled
+from tests.support.properties import forms, scaled
 
 
 @kernel
@@ -72,7 +72,7 @@ class Case:
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
     """Small clusters, full most of the time, and many things at one instant."""
-    resources, nodes, servers = draw(st.integers(1, 2)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    resources, nodes, servers = draw(forms(2, 1)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     n = draw(st.integers(0, 40))
     capacity = rng.integers(0, 6, (servers, nodes, resources))

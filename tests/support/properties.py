@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 
 FIXED, DRAWN = "fixed", "drawn"
 """The profiles of hypothesis: `pytest --hypothesis-profile=drawn` takes the second."""
@@ -16,6 +17,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(DRAWN, settings.get_profile(FIXED), max_examples=200, print_blob=True)
+
+
+def forms(usual: int, *others: int) -> st.SearchStrategy[int]:
+    """Draw a number for which kernels are compiled anew, as that of resources: `make test` has the usual one only."""
+    chosen = [usual] if settings.get_current_profile_name() == FIXED else [usual, usual, usual, *others]
+    return st.sampled_from(chosen)
 
 
 def scaled(share: float, **others: Any) -> settings:

@@ -23,6 +23,7 @@ from simcore.record import OUTCOMES
 from simcore.rules import Overflow
 from simcore.vocabulary import Agent, Placement, Request, Workload
 from tests.reference.engine import Case, Decide, Demand, Reference, Room, Taken, Where, feasible
+from tests.support.properties import forms
 
 T = TypeVar("T")
 MANY = 20_000
@@ -185,7 +186,7 @@ def many(draw: st.DrawFn, each: st.SearchStrategy[T], least: int, most: int) -> 
 @st.composite
 def cases(draw: st.DrawFn, *, faults: bool = True, mode: str | None = None) -> Case:
     """Draw a case of small clusters, times and numbers: everything happens at once, and ties are common."""
-    nodes, resources = draw(st.integers(1, 3)), draw(st.integers(1, 2))
+    nodes, resources = draw(st.integers(1, 3)), draw(forms(2, 1))
     node = st.lists(st.sampled_from([4, 6, 2, 3, 0]), min_size=resources, max_size=resources)
     server = st.lists(node, min_size=nodes, max_size=nodes)
     capacity = draw(st.lists(server, min_size=1, max_size=3))

@@ -38,7 +38,7 @@ from tests.reference.network_agents import (
     random_servers,
     tetris,
 )
-from tests.support.properties import scaled
+from tests.support.properties import forms, scaled
 
 UNIT = 1_000_000
 NAMES = ("random", "tetris", "nulb", "nalb", "best-home")
@@ -80,7 +80,7 @@ SHAPES = [
 def cases(draw: st.DrawFn) -> tuple[NetworkView, Request, Case]:
     """Small networks and small numbers, so that ties are common."""
     routing = draw(st.sampled_from(SHAPES))
-    found, nodes, resources = routing.topology, draw(st.integers(1, 2)), draw(st.sampled_from([2, 2, 2, 1, 3]))
+    found, nodes, resources = routing.topology, draw(st.integers(1, 2)), draw(forms(2, 1, 3))
     size = draw(st.lists(st.sampled_from([2, 3, 5, 10]), min_size=resources, max_size=resources))
     alike = draw(st.booleans())
     sizes = st.just(size) if alike else st.tuples(*(st.sampled_from([0, s]) for s in size)).map(list)

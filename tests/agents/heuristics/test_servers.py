@@ -15,7 +15,7 @@ from simcore.rng import stream
 from simcore.vocabulary import Agent, Ints, View
 from tests.reference.agents import RULES, Demand, Room, feasible
 from tests.support.kinds import ON_ANY_SERVERS
-from tests.support.properties import scaled
+from tests.support.properties import forms, scaled
 from tests.support.views import ask, view_of
 
 
@@ -32,7 +32,7 @@ Case = tuple[Room, Room, Demand, bool]
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
     """Small clusters with small numbers, so that ties are common; a resource may be absent from a node."""
-    servers, nodes, resources = draw(st.integers(1, 6)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    servers, nodes, resources = draw(st.integers(1, 6)), draw(st.integers(1, 3)), draw(forms(2, 1, 3))
     alike = draw(st.booleans())
     size = draw(st.lists(st.sampled_from([0, 2, 3, 5, 10]), min_size=resources, max_size=resources))
     free: Room = []
