@@ -55,7 +55,11 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
         """A digest of all that determines the machine code, but for the types of the arguments."""
         if self._stamp is None:
             self._stamp = "itself"  # what a kernel finds that calls itself
-            self._stamp = stamp_of(self.py_func, self.targetoptions)
+            try:
+                self._stamp = stamp_of(self.py_func, self.targetoptions)
+            except TypeError:
+                self._stamp = None
+                raise
         return self._stamp
 
     def typeof_pyval(self, value: object) -> Any:

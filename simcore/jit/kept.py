@@ -9,7 +9,7 @@ import pickle
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -58,22 +58,12 @@ class Kept(NullCache):  # type: ignore[misc]
         if file is None or file.exists() or file in self._making:
             yield
             return
-        lock = file.with_suffix(".lock")
+        self._making.add(file)
         try:
-            import fcntl
-
-            held = lock.open("w")
-        except (ImportError, OSError):  # not on this system, or not in this folder: both compile it
-            yield
-            return
-        with held:
-            fcntl.flock(held, fcntl.LOCK_EX)
-            self._making.add(file)
-            try:
+            with _locked(file.with_suffix(".lock")):
                 yield
-            finally:
-                self._making.remove(file)
-                lock.unlink(missing_ok=True)  # whoever waits for it finds the form, or compiles it
+        finally:
+            self._making.remove(file)
 
     def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
         """The kept form for these arguments, if there is one that can be read."""
@@ -121,6 +111,22 @@ class Kept(NullCache):  # type: ignore[misc]
             sys.implementation.cache_tag,
         )
         return place / f"{kernel.__module__}.{kernel.__qualname__}-{_digest(repr(known))}.kernel"
+
+
+@contextmanager
+def _locked(lock: Path) -> Iterator[None]:
+    """Hold a lock while within, where there are locks on this system and in this folder."""
+    with ExitStack() as stack:
+        try:
+            import fcntl
+
+            fcntl.flock(stack.enter_context(lock.open("w")), fcntl.LOCK_EX)
+        except (ImportError, OSError):
+            pass
+        else:
+            # Whoever waits for it finds the form then, or compiles it.
+            stack.callback(lock.unlink, missing_ok=True)
+        yield
 
 
 def _forget(place: Path) -> None:

@@ -139,5 +139,6 @@ def test_what_no_stamp_describes_is_refused() -> None:
     def first(number: int) -> int:
         return thing[number]
 
-    with pytest.raises(TypeError, match=r"a kernel uses \[1, 2\]"):
-        first(0)
+    for _ in range(2):
+        with pytest.raises(TypeError, match=r"a kernel uses \[1, 2\]"):
+            first(0)

@@ -136,6 +136,7 @@ def scored(weights: Any, x: Any) -> Any:
     return straight[HIDDEN:] + np.maximum(straight[:HIDDEN] + weights.bias, 0) @ weights.out
 
 
+@pytest.mark.long
 @given(shape=st.sampled_from(SHAPES), seed=st.integers(0, 2**32))
 @scaled(0.4)
 def test_candidates_are_made_like_this(shape: Any, seed: int) -> None:
@@ -187,6 +188,7 @@ def test_candidates_are_made_like_this(shape: Any, seed: int) -> None:
             assert all(list(features) == list(FEATURES) for features in works.values())
 
 
+@pytest.mark.long
 def test_the_cheapest_candidate_is_taken() -> None:
     view = _view(SHAPES[0], np.full((SHAPES[0].topology.servers, 1, 2), 3))
     seen, rng = sight(view), np.random.default_rng(1)
