@@ -38,18 +38,18 @@ check: .venv/full
 test-all: test
 	@$(MAKE) --no-print-directory rest
 
-lint:
+lint: .venv/full
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --check --quiet
 
-types:
+types: .venv/full
 	@$(BIN)/mypy
 
-tests:
+tests: .venv/full
 	$(PYTEST) -m "not long"
 
-core:
-	$(PYTEST) -m "not long" --ignore tests/simcore/test_jit.py tests/test_layers.py tests/simcore tests/fabric tests/agents/heuristics
+core: .venv/full
+	$(PYTEST) -m "not long" tests/test_layers.py tests/simcore tests/fabric tests/agents/heuristics
 
 # What make test leaves out, and all properties with many more examples, other ones every time.
 rest: .venv/full

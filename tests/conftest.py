@@ -9,7 +9,7 @@ import pytest
 from hypothesis import seed, settings
 
 # Kernels stay where they are kept when a test moves the user's cache: compiling them again takes seconds.
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "binwright" / "kernels"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "binwright" / "kernels"  # noqa: PTH111 (it never fails)
 os.environ.setdefault("NUMBA_CACHE_DIR", str(CACHE))
 # What fails in these shows its values, as what fails in a test does.
 pytest.register_assert_rewrite("tests.support", "tests.reference")

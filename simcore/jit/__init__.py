@@ -46,6 +46,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
         within = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
         super().__init__(py_func=function, targetoptions=chosen if callers else chosen | within)
         self._within = Kernel(function, False, generated, **options) if callers else self
+        self._options = options
         self.generated = generated
         self._stamp: str | None = None
         self._cache = Kept(self)
@@ -53,14 +54,15 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
     @property
     def stamp(self) -> str:
         """A digest of all that determines the machine code, but for the types of the arguments."""
-        if self._stamp is None:
-            self._stamp = "itself"  # what a kernel finds that calls itself
-            try:
-                self._stamp = stamp_of(self.py_func, self.targetoptions)
-            except TypeError:
-                self._stamp = None
-                raise
-        return self._stamp
+        with global_compiler_lock:
+            if self._stamp is None:
+                self._stamp = "itself"  # what a kernel finds that calls itself
+                try:
+                    self._stamp = stamp_of(self.py_func, self.targetoptions)
+                except BaseException:
+                    self._stamp = None
+                    raise
+            return self._stamp
 
     def typeof_pyval(self, value: object) -> Any:
         """The type of an argument from Python: an array that cannot be written is taken for one that can."""
@@ -88,7 +90,26 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
         if (known := self.overloads.get(tuple(arguments))) is not None:
             return known.entry_point
         with global_compiler_lock, self._cache.alone(arguments):
+            if not self.py_func.__qualname__.endswith(self.stamp[:16]):
+                # Machine code is found by name, and that on disk may be of a function that had the same name then.
+                self.py_func.__qualname__ += f"_{self.stamp[:16]}"
             return super().compile(sig)
+
+    def _reduce_states(self) -> dict[str, Any]:
+        """What is pickled: never the machine code."""
+        callers = self._within is not self
+        made = {"function": self.py_func, "callers": callers, "generated": self.generated, "options": self._options}
+        return {"uuid": str(self._uuid), **made}
+
+    @classmethod
+    def _rebuild(
+        cls, uuid: str, function: Callable[..., object], callers: bool, generated: bool, options: dict[str, Any]
+    ) -> Kernel:
+        if (known := cls._memo.get(uuid)) is not None:
+            return cast(Kernel, known)
+        made = cls(function, callers, generated, **options)
+        made._set_uuid(uuid)
+        return made
 
 
 def _writable(kind: Any) -> Any:
@@ -139,10 +160,7 @@ def prepared(compiled: F, *arguments: object) -> F:
 
 def inner(function: F) -> F:
     """Compile a function that was made at run time into those that call it."""
-    options: dict[str, Any] = {"error_model": "numpy"}
-    # Machine code is found by name, and two of these often have the same.
-    function.__qualname__ = f"{function.__name__}_{stamp_of(function, options)[:16]}"
-    return cast(F, Kernel(function, generated=True, **options))
+    return cast(F, Kernel(function, generated=True, error_model="numpy"))
 
 
 def generated(function: F, result: str, *arguments: str) -> F:
@@ -164,4 +182,6 @@ def callback(compiled: F, result: str, *arguments: str) -> F:
     They see its types only, and stay compiled whichever it is.
     """
     taken, returned = sigutils.normalize_signature(f"{result}({', '.join(arguments)})")
-    return cast(F, CompileResultWAP(cast(Any, compiled).get_compile_result(signature(returned, *taken))))
+    dispatcher = cast(Any, compiled)
+    dispatcher.compile(taken)
+    return cast(F, CompileResultWAP(dispatcher.get_compile_result(signature(returned, *taken))))

@@ -8,13 +8,15 @@ import os
 import pickle
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+import llvmlite
 import numba
 import numpy as np
 from numba import types
@@ -29,19 +31,34 @@ if TYPE_CHECKING:
 
 MOST_GENERATED = 500
 """How many functions that were made at run time are kept."""
+UNREAD = 30 * 24 * 3600
+"""Seconds for which a form of a kernel is kept that no process reads."""
+
+FOREIGN = ("numba", "numpy")
+"""Packages whose functions are known by their names and the package's version."""
+SIMPLE = (type(None), type(...), int, float, complex, str, bytes, np.generic, enum.Enum)
 
 
 @cache
 def folder() -> Path | None:
     """The folder of kept kernels: NUMBA_CACHE_DIR, or one below the user's cache; `None` if it cannot be written."""
     home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    found = Path(config.CACHE_DIR or Path(home).expanduser() / "binwright" / "kernels")
     try:
+        found = Path(config.CACHE_DIR or Path(home).expanduser() / "binwright" / "kernels")
         found.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=found).close()
-    except OSError:
+    except (OSError, RuntimeError):  # the latter from a user without a home
         return None
     return found
+
+
+@cache
+def _compiler() -> object:
+    """What besides a kernel and the processor determines its machine code: versions, settings, and this package."""
+    settings = ("OPT", "BOUNDSCHECK", "LOOP_VECTORIZE", "SLP_VECTORIZE", "USING_SVML")
+    ours = [file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))]
+    versions = numba.__version__, llvmlite.__version__, np.__version__, sys.implementation.cache_tag
+    return versions, [getattr(config, name, None) for name in settings], _digest(repr(ours))
 
 
 class Kept(NullCache):  # type: ignore[misc]
@@ -72,27 +89,28 @@ class Kept(NullCache):  # type: ignore[misc]
         if file is None:
             return None
         try:
-            return CompileResult._rebuild(target_context, *pickle.loads(file.read_bytes()))
-        except FileNotFoundError:
+            found = CompileResult._rebuild(target_context, *pickle.loads(file.read_bytes()))
+            os.utime(file)
+        except Exception:  # none, or a damaged one: whatever goes wrong with it, the remedy is to compile anew
             return None
-        except Exception:  # a damaged file: whatever goes wrong with it, the remedy is to compile anew
-            return None
+        return found
 
     def save_overload(self, sig: Any, data: CompileResult) -> None:
         """Keep a form, unless it holds addresses of this process."""
         file = self._file(_arguments(sig))
         if file is None or data.library.has_dynamic_globals:
             return
+        content = dumps(data._reduce())
         with suppress(OSError):  # a full disk: it is compiled again next time
-            with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as made:
-                try:
-                    made.write(dumps(data._reduce()))
-                except BaseException:
-                    Path(made.name).unlink()
-                    raise
-            Path(made.name).replace(file)
-            if self._kernel.generated:
-                _forget(file.parent)
+            descriptor, name = tempfile.mkstemp(dir=file.parent)
+            try:
+                with os.fdopen(descriptor, "wb") as made:
+                    made.write(content)
+                Path(name).replace(file)
+            except BaseException:
+                Path(name).unlink(missing_ok=True)
+                raise
+            _forget(file, self._kernel.generated)
 
     def _file(self, arguments: tuple[Any, ...]) -> Path | None:
         place = folder()
@@ -107,8 +125,7 @@ class Kept(NullCache):  # type: ignore[misc]
             kernel.stamp,
             [_described(argument) for argument in arguments],
             kernel.targetctx.codegen().magic_tuple(),
-            numba.__version__,
-            sys.implementation.cache_tag,
+            _compiler(),
         )
         return place / f"{kernel.__module__}.{kernel.__qualname__}-{_digest(repr(known))}.kernel"
 
@@ -125,16 +142,21 @@ def _locked(lock: Path) -> Iterator[None]:
             pass
         else:
             # Whoever waits for it finds the form then, or compiles it.
+            stack.enter_context(suppress(OSError))
             stack.callback(lock.unlink, missing_ok=True)
         yield
 
 
-def _forget(place: Path) -> None:
-    """Remove the functions made at run time that were kept first, when there are too many."""
-    kept = list(place.iterdir())
-    if len(kept) > MOST_GENERATED:
-        for file in sorted(kept, key=lambda file: file.stat().st_mtime)[: MOST_GENERATED // 10]:
-            file.unlink(missing_ok=True)
+def _forget(file: Path, generated: bool) -> None:
+    """Remove what was not read for long: other forms of a kernel, or the oldest functions made at run time."""
+    if generated:
+        kept = sorted(file.parent.iterdir(), key=lambda each: each.stat().st_mtime)
+        old = kept[: MOST_GENERATED // 10] if len(kept) > MOST_GENERATED else []
+    else:
+        forms = file.parent.glob(f"{file.name.rpartition('-')[0]}-*")
+        old = [each for each in forms if time.time() - each.stat().st_mtime > UNREAD]
+    for each in old:
+        each.unlink(missing_ok=True)
 
 
 def _arguments(sig: Any) -> tuple[Any, ...]:
@@ -144,8 +166,10 @@ def _arguments(sig: Any) -> tuple[Any, ...]:
 def _described(kind: Any) -> object:
     """A type of an argument, with the names of its parts, by which kernels ask for them."""
     if isinstance(kind, types.BaseTuple):
-        fields = getattr(kind, "fields", ())
-        return type(kind).__name__, fields, [_described(part) for part in kind]
+        named = _value(kind.instance_class) if isinstance(kind, types.BaseNamedTuple) else None
+        return type(kind).__name__, named, [_described(part) for part in kind]
+    if isinstance(kind, types.Dispatcher):
+        return _value(kind.dispatcher)
     return str(kind)
 
 
@@ -161,7 +185,8 @@ def stamp_of(function: Callable[..., object], options: dict[str, Any]) -> str:
 def _code(code: CodeType) -> object:
     """What a function does, without where its text stands."""
     constants = [_code(each) if isinstance(each, CodeType) else _value(each) for each in code.co_consts]
-    return code.co_code.hex(), code.co_varnames[: code.co_argcount], code.co_names, constants
+    table = getattr(code, "co_exceptiontable", b"").hex()
+    return code.co_code.hex(), table, code.co_varnames[: code.co_argcount], code.co_names, constants
 
 
 def _values(function: Callable[..., object]) -> object:
@@ -182,22 +207,28 @@ def _names(code: CodeType) -> set[str]:
 def _value(value: object, names: set[str] | None = None) -> object:
     """What a kernel can see of a value that it names."""
     if isinstance(value, CPUDispatcher):
-        return value.stamp
+        return value.stamp if hasattr(value, "stamp") else stamp_of(value.py_func, value.targetoptions)
+    root = str(getattr(value, "__module__", None) or getattr(value, "__name__", "")).partition(".")[0]
+    foreign = root in FOREIGN or root in sys.stdlib_module_names
+    if isinstance(value, FunctionType) and not foreign:
+        return stamp_of(value, {})
     if isinstance(value, ModuleType):
+        if value.__name__.partition(".")[0] in FOREIGN:
+            return value.__name__
         inside = {name: getattr(value, name) for name in names or () if hasattr(value, name)}
-        simple = {name: each for name, each in inside.items() if isinstance(each, (int, float))}
-        return value.__name__, sorted(simple.items())
+        return value.__name__, sorted((name, _value(each, names)) for name, each in inside.items())
     if isinstance(value, np.ndarray):
         return str(value.dtype), value.shape, _digest(repr(value.tobytes()))
     if isinstance(value, tuple):
         return type(value).__qualname__, [_value(each) for each in value]
     if isinstance(value, frozenset):
         return sorted(map(repr, value))
-    if value is None or isinstance(value, (int, float, str, bytes, np.generic, enum.Enum)):
+    if isinstance(value, SIMPLE):
         return type(value).__qualname__, repr(value)
     if isinstance(value, type):
-        return value.__module__, value.__qualname__, getattr(value, "_fields", ())
-    named = getattr(value, "__module__", None), getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
-    if named[1] is None:
+        members = [repr(member) for member in value] if issubclass(value, enum.Enum) else ()
+        return value.__module__, value.__qualname__, getattr(value, "_fields", ()), members
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    if name is None or not foreign:
         raise TypeError(f"a kernel uses {value!r}: kernels are kept on disk, and cannot say which value it had then")
-    return named
+    return root, name

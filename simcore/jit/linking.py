@@ -30,6 +30,7 @@ class Library(JITCodeLibrary):  # type: ignore[misc]
         for library in dict.fromkeys(self._linking_libraries):
             self._reload_init.update(library._reload_init)
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalize_dynamic_globals()  # addresses of this process: such a library is not kept
         self._finalized = True
 
     @global_compiler_lock  # type: ignore[untyped-decorator]

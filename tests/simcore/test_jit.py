@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
+from collections import namedtuple
+from collections.abc import Callable
+from enum import IntEnum
 from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
 
 import numpy as np
 import pytest
+from numba import njit
+from numba.core.serialize import dumps
 
-from simcore.jit import Kernel, callback, generated, kept, kernel, prepared
+from simcore.jit import Kernel, callback, generated, inlined, kept, kernel, prepared
 
 CONSTANT = "ADDED = {added}\n"
 INNER = """from constant import ADDED
@@ -130,6 +138,74 @@ def test_functions_made_at_run_time_are_kept_up_to_a_number(tmp_path: Path, monk
         exec(f"def utilfn(x):\n    return x * {constant + 2}\n", names)
         generated(names["utilfn"], "int64", "int64")  # type: ignore[type-var]
     assert 9 <= len(list((tmp_path / "generated").iterdir())) <= 10
+
+
+def module(**contents: object) -> ModuleType:
+    """Make a module with these contents."""
+    made = ModuleType("rules")
+    vars(made).update(contents)
+    return made
+
+
+def plain(text: str, **names: object) -> Callable[..., object]:
+    """Make a function of our own from its text."""
+    found: dict[str, Any] = {"__name__": "mine", **names}
+    exec(text, found)
+    return cast(Callable[..., object], found["f"])
+
+
+USE = "def f(x):\n    return rules.A"
+CALL = "def f(x):\n    return help(x)"
+TRY = "def f(x):\n    try:\n        print(x)\n{}        print(2)\n    except ValueError:\n        pass"
+DIFFERENT: dict[str, tuple[Callable[..., object], ...]] = {
+    "a number of a module": tuple(plain(USE, rules=module(A=np.int64(n))) for n in (1, 2)),
+    "text of a module": tuple(plain(USE, rules=module(A=n)) for n in "ab"),
+    "an array of a module": tuple(plain(USE, rules=module(A=np.arange(n))) for n in (1, 2)),
+    "a kernel of a module": tuple(plain(USE, rules=module(A=kernel(plain(f"def f(x): return {n}")))) for n in (1, 2)),
+    "a module in a module": tuple(plain(USE + ".B", rules=module(A=module(B=n))) for n in (1, 2)),
+    "a member of an enumeration": tuple(plain("def f(x):\n    return E.A", E=IntEnum("E", {"A": n})) for n in (1, 2)),
+    "a function that is no kernel": tuple(plain(CALL, help=plain(f"def f(x): return {n}")) for n in (1, 2)),
+    "a function that numba compiles": tuple(plain(CALL, help=njit(plain(f"def f(x): return {n}"))) for n in (1, 2)),
+    "a fields name": tuple(plain("def f(x):\n    return T(1)", T=namedtuple("T", [n])) for n in "ab"),
+    "what an exception ends": (
+        plain(TRY.format("")),
+        plain(TRY.format("    except ValueError:\n        pass\n    try:\n")),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", DIFFERENT)
+def test_stamps_differ_by(what: str) -> None:
+    one, other = (kept.stamp_of(function, {}) for function in DIFFERENT[what])
+    assert one != other
+    assert one == kept.stamp_of(DIFFERENT[what][0], {})
+
+
+def test_addresses_of_this_process_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "folder", lambda: tmp_path)
+    large = np.arange(300_000)  # numba copies smaller ones
+
+    @kernel
+    def first(number: int) -> int:
+        return large[number]  # type: ignore[no-any-return]
+
+    @kernel
+    def second(number: int) -> int:
+        return first(number)
+
+    assert second(5) == 5
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_kernel_is_pickled_as_what_it_was_made_from() -> None:
+    made = inlined(plain("def f(x):\n    return x + 1"))
+    assert isinstance(made, Kernel)
+    content = dumps(made)
+    assert pickle.loads(content) is made
+    Kernel._memo.clear()
+    again = pickle.loads(content)
+    assert again(1) == 2
+    assert (again.targetoptions, again.stamp) == (made.targetoptions, made.stamp)
 
 
 def test_what_no_stamp_describes_is_refused() -> None:

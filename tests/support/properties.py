@@ -12,6 +12,7 @@ FIXED, DRAWN = "fixed", "drawn"
 
 settings.register_profile(
     FIXED,
+    settings.get_profile("default"),  # in CI, hypothesis would draw the same examples for both
     deadline=None,  # the first example of a kernel pays for its compilation
     max_examples=25,
     suppress_health_check=[HealthCheck.too_slow],

@@ -131,6 +131,7 @@ def test_a_queued_job_is_cancelled_at_once(server: Server) -> None:
         assert server.wait(name, seconds=5)["state"] == "cancelled"
 
 
+@pytest.mark.long
 def test_a_job_that_dies_takes_nothing_with_it(server: Server) -> None:
     other = server.submit(ENDLESS, time=3, seed=20)
     searching(server, other)
@@ -149,6 +150,7 @@ def test_a_job_that_dies_takes_nothing_with_it(server: Server) -> None:
     server.ask("DELETE", f"/v1/problems/{server.submit(ENDLESS, time=20, seed=21)}")  # tried again
 
 
+@pytest.mark.long
 def test_workers_go_on_when_the_process_that_forks_them_dies(server: Server) -> None:
     name = server.submit(ENDLESS, time=20, seed=40)
     searching(server, name)
@@ -355,6 +357,7 @@ def test_what_is_accepted_survives_kill_9(tmp_path: Path) -> None:
         assert "another server uses this folder" in second.stderr
 
 
+@pytest.mark.long
 def test_without_a_token_there_is_nothing_but_401(tmp_path: Path) -> None:
     file = tmp_path / "tokens"
     file.write_text("\n".join(TOKENS))
