@@ -512,6 +512,7 @@ def test_a_flavour_may_never_end(binwright: Asker) -> None:
         assert "of them never ending" in said.out
 
 
+@pytest.mark.long
 def test_a_trace_is_converted(binwright: Asker) -> None:
     Path("t.csv").write_text(TRACE)
     said = binwright("traces", "convert", "t.csv")

@@ -182,6 +182,7 @@ def test_every_rule_decides_as_its_agent(name: str) -> None:
         np.testing.assert_array_equal(found.columns()[key], column, key)
 
 
+@pytest.mark.long
 def test_three_resources() -> None:
     workload, cluster = busy(400, 3)
     engine = Simulation(workload, Ledger(cluster))

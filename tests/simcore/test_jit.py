@@ -75,6 +75,7 @@ def test_a_damaged_file_is_compiled_anew(tmp_path: Path) -> None:
     assert ask(tmp_path / "code", tmp_path) == [20, 1]
 
 
+@pytest.mark.long
 def test_processes_that_start_together_compile_once(tmp_path: Path) -> None:
     write(tmp_path / "code")
     processes = [start(tmp_path / "code", tmp_path) for _ in range(3)]
@@ -83,6 +84,7 @@ def test_processes_that_start_together_compile_once(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.lock"))
 
 
+@pytest.mark.long
 def test_a_folder_that_cannot_be_written_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert ask(write(tmp_path / "code"), tmp_path / "file" / "below") == [20, 0]

@@ -266,7 +266,14 @@ def test_a_deadline_that_is_over_leaves_one_attempt() -> None:
         assert hurried.decide(view, asked) == single.decide(view, asked)
 
 
-@pytest.mark.parametrize("name", ["solver-numa", "solver-fabric", "solver-batch", "jobs"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "solver-numa",
+        "solver-fabric",
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("solver-batch", "jobs")),
+    ],
+)
 def test_the_shipped_scenarios(name: str, tmp_path: Path) -> None:
     scenario = load_scenario(ROOT / "scenarios" / "wrasse" / f"{name}.yaml", ["workload.requests=60", "replications=1"])
     results = Batch(scenario, tmp_path).run()

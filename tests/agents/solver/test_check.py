@@ -279,6 +279,7 @@ def test_no_text_crashes_the_compiler(words: list[str], changes: list[tuple[int,
         assert problem("".join(words)).program.steps <= 1_000_000
 
 
+@pytest.mark.long
 @scaled(0.3)
 @given(st.text(max_size=50))
 def test_no_letters_crash_the_parser(text: str) -> None:

@@ -32,6 +32,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield found
 
 
+@pytest.mark.long
 def test_every_example_is_solved(server: Server) -> None:
     texts = examples()
     names = {name: server.submit(text, time=15, attempts=500, seed=1) for name, text in texts.items()}

@@ -74,6 +74,7 @@ def test_the_clients_user_errs(server: Server) -> None:
         Client("127.0.0.1:8000")
 
 
+@pytest.mark.long
 def test_solve_by_a_server_prints_what_solve_prints(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
