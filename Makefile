@@ -16,6 +16,10 @@ endif
 # Tests start hundreds of processes: without kept bytecode each of them compiles the whole code again.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Threads within the processes of the tests would only wait for one another.
+tests core rest: export OMP_NUM_THREADS = 1
+tests core rest: export POLARS_MAX_THREADS = 1
+
 # Where a clone is called binwright, Python in the folder above takes the clone for the package, unless pip writes a path.
 EDITABLE := --config-settings editable_mode=compat --editable
 
