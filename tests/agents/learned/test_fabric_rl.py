@@ -248,6 +248,7 @@ def saved(file: Path, flat: Any) -> Path:
     return file
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reject", [False, True])
 @pytest.mark.parametrize("routes", ["hops", "weighted"])
 def test_in_the_engine_it_places_as_in_training(tmp_path: Path, reject: bool, routes: str) -> None:
@@ -342,6 +343,7 @@ LEARN = {
 }
 
 
+@pytest.mark.long
 def test_an_interrupted_training_goes_on_exactly(tmp_path: Path) -> None:
     scenario = bw.scenario({**TINY, "train": LEARN})
     log = bw.train(scenario, out=tmp_path / "whole")

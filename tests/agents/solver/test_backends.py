@@ -33,7 +33,9 @@ def answer(
 
 
 @pytest.mark.parametrize("backend", ["cpu", "opencl", pytest.param("opencl, four lanes", marks=pytest.mark.long)])
-@pytest.mark.parametrize("name", examples())
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in ("cdn", "network") else pytest.mark.long) for name in examples()]
+)
 def test_examples(name: str, backend: str) -> None:
     problem = load_problem(name)
     if problem.searched:
