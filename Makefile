@@ -1,7 +1,7 @@
 # make run       sets up .venv and runs the quickstart
-# make test      sets up .venv with every extra, then ruff, mypy and the tests, in less than 4 minutes on 2 cores
+# make test      sets up .venv with every extra, then ruff, mypy and the tests, in some 4 minutes on 2 cores, 2 when repeated
 # make check     the same for those who edit: ruff, mypy and the fast tests of the core, in half a minute
-# make test-all  the same as make test, then what is long by nature, in some 15 minutes more
+# make test-all  the same as make test, then what is long by nature, in 5 minutes more
 # make setup     the set-up alone, every extra
 # make bench     the benchmarks; they print ratios and never fail on time
 
@@ -53,7 +53,7 @@ tests: .venv/full
 	$(PYTEST) -m "not long"
 
 core: .venv/full
-	$(PYTEST) -m "not long" tests/test_layers.py tests/simcore tests/fabric tests/agents/heuristics
+	$(PYTEST) -m "not long" tests/test_layers.py tests/simcore tests/fabric tests/agents/heuristics/test_servers.py
 
 # What make test leaves out, and all properties with many more examples, other ones every time.
 rest: .venv/full
