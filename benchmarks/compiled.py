@@ -64,7 +64,7 @@ def run(
     return placed, offered
 
 
-@numba.njit(nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(nogil=True)  # type: ignore[untyped-decorator]  # numba has no types for it
 def _move(free: Ints, demand: Ints, spread: npt.NDArray[np.bool_], i: int, server: int, node: int, sign: int) -> None:
     """Take (sign -1) or give back (1) what request i has there. `free` changes."""
     nodes, resources = free.shape[1:]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 from hypothesis import seed, settings
 
+from simcore.folders import user_cache
+
 # Kernels stay where they are kept when a test moves the user's cache: compiling them again takes seconds.
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "binwright" / "kernels"  # noqa: PTH111 (it never fails)
-os.environ.setdefault("NUMBA_CACHE_DIR", str(CACHE))
+os.environ.setdefault("NUMBA_CACHE_DIR", str(user_cache() / "kernels"))
 # What fails in these shows its values, as what fails in a test does.
 pytest.register_assert_rewrite("tests.support", "tests.reference")
 

@@ -31,7 +31,7 @@ tuple_setitem: Any = unsafe.tuple_setitem
 _ahead = ContextVar("ahead", default=True)
 
 
-class Kernel(CPUDispatcher):  # type: ignore[misc]
+class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no types
     """A compiled function, with one form for each kind of arguments.
 
     Numba makes other forms of a function for arrays that cannot be written, and for numbers that are written out in a

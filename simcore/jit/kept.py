@@ -26,6 +26,8 @@ from numba.core.compiler import CompileResult
 from numba.core.registry import CPUDispatcher
 from numba.core.serialize import dumps
 
+from simcore.folders import user_cache
+
 if TYPE_CHECKING:
     from simcore.jit import Kernel
 
@@ -33,18 +35,17 @@ MOST_GENERATED = 500
 """How many functions that were made at run time are kept."""
 UNREAD = 30 * 24 * 3600
 """Seconds for which a form of a kernel is kept that no process reads."""
-
 FOREIGN = ("numba", "numpy")
 """Packages whose functions are known by their names and the package's version."""
 SIMPLE = (type(None), type(...), int, float, complex, str, bytes, np.generic, enum.Enum)
+"""Kinds of values that `repr` tells apart."""
 
 
 @cache
 def folder() -> Path | None:
     """The folder of kept kernels: NUMBA_CACHE_DIR, or one below the user's cache; `None` if it cannot be written."""
-    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     try:
-        found = Path(config.CACHE_DIR or Path(home).expanduser() / "binwright" / "kernels")
+        found = Path(config.CACHE_DIR or user_cache() / "kernels")
         found.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=found).close()
     except (OSError, RuntimeError):  # the latter from a user without a home
@@ -61,7 +62,7 @@ def _compiler() -> object:
     return versions, [getattr(config, name, None) for name in settings], _digest(repr(ours))
 
 
-class Kept(NullCache):  # type: ignore[misc]
+class Kept(NullCache):  # type: ignore[misc]  # numba's classes have no types
     """The forms of one kernel on disk, a file for each: what numba's dispatcher takes for its cache."""
 
     def __init__(self, kernel: Kernel) -> None:
@@ -141,10 +142,14 @@ def _locked(lock: Path) -> Iterator[None]:
         except (ImportError, OSError):
             pass
         else:
-            # Whoever waits for it finds the form then, or compiles it.
-            stack.enter_context(suppress(OSError))
-            stack.callback(lock.unlink, missing_ok=True)
+            stack.callback(_remove, lock)  # whoever waits for it finds the form then, or compiles it
         yield
+
+
+def _remove(file: Path) -> None:
+    """Remove a file, if it is there and may be removed: somebody else's in a shared folder may not."""
+    with suppress(OSError):
+        file.unlink()
 
 
 def _forget(file: Path, generated: bool) -> None:
@@ -156,7 +161,7 @@ def _forget(file: Path, generated: bool) -> None:
         forms = file.parent.glob(f"{file.name.rpartition('-')[0]}-*")
         old = [each for each in forms if time.time() - each.stat().st_mtime > UNREAD]
     for each in old:
-        each.unlink(missing_ok=True)
+        _remove(each)
 
 
 def _arguments(sig: Any) -> tuple[Any, ...]:
@@ -230,5 +235,6 @@ def _value(value: object, names: set[str] | None = None) -> object:
         return value.__module__, value.__qualname__, getattr(value, "_fields", ()), members
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     if name is None or not foreign:
-        raise TypeError(f"a kernel uses {value!r}: kernels are kept on disk, and cannot say which value it had then")
+        remedy = "take a number, a tuple or an array, or pass it as an argument"
+        raise TypeError(f"a kernel uses {value!r}, of which kept machine code cannot know whether it changed: {remedy}")
     return root, name

@@ -19,7 +19,7 @@ ENVIRONMENT = "_ZN08NumbaEnv"
 """How the names begin by which compiled functions know their constants."""
 
 
-class Library(JITCodeLibrary):  # type: ignore[misc]
+class Library(JITCodeLibrary):  # type: ignore[misc]  # numba's classes have no types
     """The functions of one compilation: linked at once, optimised and turned into machine code when first entered."""
 
     _generated = False
@@ -33,7 +33,7 @@ class Library(JITCodeLibrary):  # type: ignore[misc]
         self._finalize_dynamic_globals()  # addresses of this process: such a library is not kept
         self._finalized = True
 
-    @global_compiler_lock  # type: ignore[untyped-decorator]
+    @global_compiler_lock  # type: ignore[untyped-decorator]  # nor has its lock
     def _generate(self) -> None:
         """Make machine code."""
         self._ensure_finalized()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
-from _pytest.mark import ParameterSet
 
 from scenarios.batch import Batch
 from scenarios.load import load_scenario, resolved, scenario_from, shipped
@@ -28,7 +28,7 @@ ALWAYS = ("quickstart", "nara/tuned", "cvd/protocol-10", "wrasse/solver-fabric")
 """One of each kind runs in `make test`, too."""
 
 
-def cases() -> list[ParameterSet]:
+def cases() -> list[Any]:
     """Every shipped file, by its name in the library."""
     names = {file.relative_to(LIBRARY).as_posix(): file for file in FILES}
     return [

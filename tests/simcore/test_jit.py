@@ -142,6 +142,12 @@ def test_functions_made_at_run_time_are_kept_up_to_a_number(tmp_path: Path, monk
     assert 9 <= len(list((tmp_path / "generated").iterdir())) <= 10
 
 
+def test_a_lock_hides_no_error_of_what_it_guards(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="of the compiler"), kept._locked(tmp_path / "one.lock"):
+        raise OSError("of the compiler")
+    assert not list(tmp_path.iterdir())
+
+
 def module(**contents: object) -> ModuleType:
     """Make a module with these contents."""
     made = ModuleType("rules")

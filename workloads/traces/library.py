@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simcore.errors import WorkloadError, suggest
+from simcore.folders import user_cache
 from workloads import TRACES
 from workloads.traces.azure_packing import table_names
 from workloads.traces.base import Trace
@@ -30,8 +31,7 @@ SQLITE = b"SQLite format 3\0"
 def folders() -> list[Path]:
     """Where traces named without a path are looked up, first one first."""
     named = os.environ.get(FOLDER)
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return [*([Path(named)] if named else []), cache / "binwright" / "traces"]
+    return [*([Path(named)] if named else []), user_cache() / "traces"]
 
 
 def find(name: str, path: str | Path | None = None) -> Path:
