@@ -1,7 +1,7 @@
 """List the OpenCL devices of this machine, and find one that can be used.
 
 A driver may show a device and fail, crash or hang at the first program for it. So a device is usable once it has built
-and run a small one (`agents.solver.probe`), in a process of its own; this process tries each at most once.
+and run a small one (`agents.solver.probe`), in a process of its own; what that said is remembered in this process.
 """
 
 from __future__ import annotations
