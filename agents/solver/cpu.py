@@ -22,7 +22,7 @@ from agents.solver.program import MICRO, NULL, Ints, Problem
 from agents.solver.random import below_kernel, stream_kernel, word
 from agents.solver.reference import CHANCES, Found
 from simcore.cores import usable_threads
-from simcore.jit import generated, inner, kernel
+from simcore.jit import callback, generated, kernel
 
 Utilfn: TypeAlias = Callable[[int, int, Ints, Ints, Ints, Ints, Ints, Ints, Ints, int], int]
 """As `agents.solver.emit` says."""
@@ -318,18 +318,28 @@ def search(
 @lru_cache(maxsize=32)
 def called(source: str) -> Utilfn:
     """UTILFN, from its source."""
-    names: dict[str, Any] = dict(vars(arithmetic))
-    exec(compile(source, "<utilfn>", "exec"), names)
-    return cast(Utilfn, generated(names["utilfn"], *["int64"] * 3, *["int64[::1]"] * 7, "int64"))
+    return _called(_utilfn(source))
 
 
 @lru_cache(maxsize=32)
 def compiled(source: str) -> tuple[Utilfn, Scan]:
     """UTILFN, from its source: once, and over many bins."""
+    utilfn = _utilfn(source)
+    names: dict[str, Any] = {"__name__": __name__, "utilfn": utilfn}
+    exec(SCAN, names)
+    scan = callback(generated(names["scan"]), *["int64"] * 2, *["int64[::1]"] * 8, *["int64"] * 2)
+    return _called(utilfn), cast(Scan, scan)
+
+
+@lru_cache(maxsize=32)
+def _utilfn(source: str) -> Utilfn:
     names: dict[str, Any] = dict(vars(arithmetic))
-    exec(compile(source + SCAN, "<utilfn>", "exec"), names)
-    names["utilfn"] = inner(names["utilfn"])
-    return called(source), generated(names["scan"], *["int64"] * 2, *["int64[::1]"] * 8, *["int64"] * 2)
+    exec(compile(source, "<utilfn>", "exec"), names)
+    return cast(Utilfn, generated(names["utilfn"]))
+
+
+def _called(utilfn: Utilfn) -> Utilfn:
+    return callback(utilfn, *["int64"] * 3, *["int64[::1]"] * 7, "int64")
 
 
 WAVE = 0.05

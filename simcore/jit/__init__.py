@@ -41,11 +41,15 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
     def __init__(
         self, function: Callable[..., object], callers: bool = True, generated: bool = False, **options: Any
     ) -> None:
-        """`callers`: can it be entered from Python, not only by other kernels? `generated`: was it made at run time?"""
+        """`callers`: can it be entered from Python, not only by other kernels? `generated`: was it made at run time?
+
+        What was made at run time has the same forms for both: somebody waits for its compilation.
+        """
         chosen: dict[str, Any] = {"nopython": True, "nogil": True, **options}
         within = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
         super().__init__(py_func=function, targetoptions=chosen if callers else chosen | within)
-        self._within = Kernel(function, False, generated, **options) if callers else self
+        self._within = Kernel(function, False, **options) if callers and not generated else self
+        self._callers = callers
         self._options = options
         self.generated = generated
         self._stamp: str | None = None
@@ -97,9 +101,8 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
 
     def _reduce_states(self) -> dict[str, Any]:
         """What is pickled: never the machine code."""
-        callers = self._within is not self
-        made = {"function": self.py_func, "callers": callers, "generated": self.generated, "options": self._options}
-        return {"uuid": str(self._uuid), **made}
+        made = {"callers": self._callers, "generated": self.generated, "options": self._options}
+        return {"uuid": str(self._uuid), "function": self.py_func, **made}
 
     @classmethod
     def _rebuild(
@@ -158,17 +161,9 @@ def prepared(compiled: F, *arguments: object) -> F:
     return cast(F, dispatcher.compile(tuple(map(dispatcher.typeof_pyval, arguments))))
 
 
-def inner(function: F) -> F:
-    """Compile a function that was made at run time into those that call it."""
+def generated(function: F) -> F:
+    """Compile a function that was made at run time, whose numbers divide by zero as numpy's do."""
     return cast(F, Kernel(function, generated=True, error_model="numpy"))
-
-
-def generated(function: F, result: str, *arguments: str) -> F:
-    """Compile a function that was made at run time, for numbers (`int64`) and arrays (`int64[::1]`) of these types.
-
-    Kernels may take it as an argument and stay compiled: they see its types only.
-    """
-    return callback(inner(function), result, *arguments)
 
 
 def is_kernel(function: object) -> bool:

@@ -49,6 +49,7 @@ def test_it_is_made_by_name() -> None:
     assert many.observation_space.contains(observation)
 
 
+@pytest.mark.long
 def test_the_name_needs_no_other_import() -> None:
     code = (
         "import gymnasium\n"

@@ -24,6 +24,7 @@ from analysis.results import Results
 from analysis.stats import mean_interval
 from simcore.errors import ResultsError
 from tests.support.figures import GENERATED, NETWORK, SERVERS, log
+from tests.support.properties import first
 
 SWEPT = {
     "name": "swept",
@@ -99,17 +100,21 @@ def test_every_kind_is_drawn_here() -> None:
 
 
 @pytest.mark.parametrize("kind", DRAWN_FROM)
-def test_every_kind_is_the_same_bytes_with_its_text_as_text(
-    kind: str, found: dict[str, Results], tmp_path: Path
-) -> None:
+def test_every_kind_has_its_text_as_text(kind: str, found: dict[str, Results], tmp_path: Path) -> None:
+    results = found[DRAWN_FROM[kind]]
+    text = save(draw(results, kind), tmp_path / "one.svg").read_text()
+    assert "<text" in text
+    assert "<dc:date>" not in text
+    assert f">{results.name}" in text
+
+
+@pytest.mark.parametrize("kind", first(1, DRAWN_FROM))
+def test_every_kind_is_the_same_bytes(kind: str, found: dict[str, Results], tmp_path: Path) -> None:
     results = found[DRAWN_FROM[kind]]
     text = save(draw(results, kind), tmp_path / "one.svg").read_text()
     again = svg(draw(results, kind))
     assert again.startswith("<svg")
     assert text.endswith(again)
-    assert "<text" in text
-    assert "<dc:date>" not in text
-    assert f">{results.name}" in text
 
 
 @pytest.mark.long

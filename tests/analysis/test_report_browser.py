@@ -75,6 +75,7 @@ def focus(window: Browser, name: str) -> None:
     window.run("document.getElementById(arguments[0]).focus()", name)
 
 
+@pytest.mark.long
 def test_arrow_keys_move_both_runs_through_time(opened: Browser) -> None:
     assert opened.run(PANELS)[0].startswith("0 of 0 requests accepted")
     focus(opened, "moment")

@@ -167,6 +167,7 @@ def test_a_dry_run_writes_nothing(binwright: Asker) -> None:
     assert files() == before
 
 
+@pytest.mark.long
 def test_a_dry_run_shows_the_points_of_a_sweep(binwright: Asker) -> None:
     sweep = "sweep={product: {cluster.servers: [2, 3], overflow: [drop, {expand: {by: 1, limit: 9}}]}}"
     said = binwright("run", "s.yaml", "--dry-run", "--set", sweep)
@@ -403,6 +404,7 @@ def test_a_mistake_is_said_on_stderr_once(binwright: Asker) -> None:
     assert str(Path("bad.yaml").absolute()) in said.err
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_mistaken")
 def test_a_real_process_has_the_same_exit_codes() -> None:
     for arguments, code in ((("run", "bad.yaml"), 2), (("run", "s.yaml", "--agents", "syntax.py:Mine"), 2)):
@@ -554,6 +556,7 @@ def test_help_and_version(binwright: Asker) -> None:
     assert said.out.startswith("binwright ")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("arguments", [("schema",), ("agents",), ("traces", "list")])
 def test_a_reader_that_goes_away_is_no_mistake(arguments: tuple[str, ...]) -> None:
     reading, writing = os.pipe()

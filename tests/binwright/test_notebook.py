@@ -30,6 +30,7 @@ def shown(code: str, names: dict[str, Any]) -> Any:
     return eval(compile(ast.Expression(last.value), str(FILE), "eval"), names) if isinstance(last, ast.Expr) else None
 
 
+@pytest.mark.long
 def test_every_cell_runs_and_shows_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}

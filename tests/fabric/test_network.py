@@ -25,6 +25,7 @@ from simcore.rules import Pacing
 from simcore.vocabulary import QUANTUM, Placement, Refusal, Request, Workload
 from tests.support.kinds import IN_NETWORKS
 from tests.support.networks import NETWORKS, ledger_of, request
+from tests.support.properties import first
 
 steps = st.lists(
     st.one_of(
@@ -238,11 +239,7 @@ def test_the_reason_names_the_tier() -> None:
 
 @pytest.mark.parametrize(
     ("nodes", "mode"),
-    [
-        (1, "wait"),
-        (2, "drop"),
-        *(pytest.param(*case, marks=pytest.mark.long) for case in [(1, "drop"), (1, "stop"), (2, "wait"), (2, "stop")]),
-    ],
+    first(1, [(1, "wait"), (1, "drop"), (1, "stop"), (2, "wait"), (2, "drop"), (2, "stop")]),
 )
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Any, mode: str, nodes: int) -> None:
     """For every agent that takes servers from a network, with failures, recorded, and in whole runs."""

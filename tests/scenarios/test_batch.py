@@ -25,6 +25,7 @@ from simcore.errors import ResultsError, UserError, WorkloadError
 from simcore.record import OUTCOMES
 from tests.support.batches import FIRST, data, numbers, plain, same, scenario, tree
 from tests.support.kinds import ON_SERVERS
+from tests.support.properties import first
 
 MODES: list[Any] = ["drop", "wait", "stop", {"expand": {"by": 1, "limit": 4}}]
 
@@ -470,14 +471,7 @@ def test_a_failure_sent_back_is_a_row_of_its_own(tmp_path: Path) -> None:
 # -- determinism -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "mode",
-    [
-        MODES[0],
-        *(pytest.param(mode, marks=pytest.mark.long) for mode in MODES[1:]),
-    ],
-    ids=["drop", "wait", "stop", "expand"],
-)
+@pytest.mark.parametrize("mode", first(1, MODES), ids=["drop", "wait", "stop", "expand"])
 @pytest.mark.parametrize("agent", ON_SERVERS)
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, agent: str, mode: Any) -> None:
     """For everything registered, with failures and a warm start; another seed gives others."""
@@ -501,6 +495,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, agent: str, mode: An
     assert not one.equals(other)
 
 
+@pytest.mark.long
 def test_another_process_gives_the_same_bytes(tmp_path: Path) -> None:
     """Neither a hash seed nor what ran before is in the results."""
     import subprocess
@@ -519,7 +514,7 @@ def test_another_process_gives_the_same_bytes(tmp_path: Path) -> None:
 # -- comparison --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", MODES, ids=["drop", "wait", "stop", "expand"])
+@pytest.mark.parametrize("mode", first(2, MODES), ids=["drop", "wait", "stop", "expand"])
 def test_all_agents_meet_the_same_requests_and_the_same_start(tmp_path: Path, mode: Any) -> None:
     asked: dict[str, Any] = {
         "agents": ON_SERVERS,

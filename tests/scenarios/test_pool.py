@@ -110,6 +110,7 @@ def test_the_last_runs_are_handed_out_one_by_one() -> None:
 # -- the same results --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("at_once")
 def test_workers_give_the_same_bytes_of_several_batches_as_one(tmp_path: Path) -> None:
     scenarios = [scenario(**ASKED, sweep={"product": {"overflow": ["drop", "wait"]}}), scenario(name="b", seed=1)]
@@ -238,12 +239,13 @@ def goes_on_to_the_same_end(tmp_path: Path) -> None:
     assert tree(tmp_path / "out" / "details") == tree(whole.folder / "details")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sent", "times"),
     [
         (signal.SIGINT, 1),
-        pytest.param(signal.SIGINT, 2, marks=pytest.mark.long),
-        pytest.param(signal.SIGTERM, 1, marks=pytest.mark.long),
+        (signal.SIGINT, 2),
+        (signal.SIGTERM, 1),
     ],
 )
 def test_interrupts_leave_what_is_finished(
@@ -323,6 +325,7 @@ def test_nowhere_to_run(tmp_path: Path, asked: dict[str, Any], words: str) -> No
 # -- how long ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_an_estimate_goes_by_what_is_done_and_tries_the_others(tmp_path: Path) -> None:
     name = agent(tmp_path, "time.sleep(.002)")
     asked = Batch(plain(agents=[name, "first-fit"], replications=100), tmp_path / "out")

@@ -100,6 +100,7 @@ def test_the_same_again_runs_nothing_again(tiny: Path) -> None:
     assert second.log.equals(first.log)
 
 
+@pytest.mark.long
 def test_interrupted_it_keeps_what_is_known_and_goes_on(
     tiny: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

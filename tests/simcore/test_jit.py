@@ -55,6 +55,7 @@ def ask(folder: Path, cache: Path) -> list[int]:
     return [int(word) for word in said.split()]
 
 
+@pytest.mark.long
 def test_kept_kernels_are_found_until_something_in_them_changes(tmp_path: Path) -> None:
     cache, one = tmp_path / "cache", tmp_path / "one"
     assert ask(write(one), cache) == [20, 0]
@@ -120,7 +121,7 @@ def test_a_kernel_may_be_an_argument() -> None:
     def made(constant: int) -> object:
         names: dict[str, object] = {"__name__": __name__}
         exec(f"def utilfn(x):\n    return x + {constant}\n", names)
-        return generated(names["utilfn"], "int64", "int64")  # type: ignore[type-var]
+        return callback(generated(names["utilfn"]), "int64", "int64")  # type: ignore[type-var]
 
     @kernel
     def tripled(number: int) -> int:
@@ -138,7 +139,7 @@ def test_functions_made_at_run_time_are_kept_up_to_a_number(tmp_path: Path, monk
     for constant in range(13):
         names: dict[str, object] = {"__name__": __name__}
         exec(f"def utilfn(x):\n    return x * {constant + 2}\n", names)
-        generated(names["utilfn"], "int64", "int64")  # type: ignore[type-var]
+        callback(generated(names["utilfn"]), "int64", "int64")  # type: ignore[type-var]
     assert 9 <= len(list((tmp_path / "generated").iterdir())) <= 10
 
 

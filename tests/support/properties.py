@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
@@ -24,6 +26,13 @@ def forms(usual: int, *others: int) -> st.SearchStrategy[int]:
     """Draw a number for which kernels are compiled anew, as that of resources: `make test` has the usual one only."""
     chosen = [usual] if settings.get_current_profile_name() == FIXED else [usual, usual, usual, *others]
     return st.sampled_from(chosen)
+
+
+def first(count: int, cases: Iterable[Any]) -> list[Any]:
+    """Mark the cases of a parametrised test after the first few as long: they run in `make test-all` only."""
+    every = list(cases)
+    rest = [case if isinstance(case, tuple) else (case,) for case in every[count:]]
+    return every[:count] + [pytest.param(*case, marks=pytest.mark.long) for case in rest]
 
 
 def scaled(share: float, **others: Any) -> settings:

@@ -198,6 +198,7 @@ LITTLE: dict[str, Any] = {
 }
 
 
+@pytest.mark.long
 def test_training_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
     log = going_on(trained({"padrl": LITTLE}), tmp_path, rows=4)
     assert log.filter(step=3)["kl"].is_finite().all(), "the third iteration, after which it is interrupted, is of PPO"

@@ -23,6 +23,7 @@ from scenarios.load import load_scenario, shipped
 from scenarios.options import check_options
 from scenarios.training import course_of
 from simcore.errors import ResultsError, ScenarioError, UserError
+from tests.support.properties import first
 from tests.support.training import TINY, interrupted, sound
 
 
@@ -30,6 +31,7 @@ def tiny(**train: Any) -> bw.api.Scenario:  # type: ignore[name-defined]
     return bw.scenario({**TINY, "train": {**TINY["train"], **train}})
 
 
+@pytest.mark.long
 def test_it_logs_validates_and_keeps_the_best(tmp_path: Path) -> None:
     log = bw.train(tiny(seeds=2), out=tmp_path)
     assert log.columns[:5] == ["step", "seconds", "cpu_seconds", "split", "seed"]
@@ -54,7 +56,7 @@ def test_it_logs_validates_and_keeps_the_best(tmp_path: Path) -> None:
     assert len(results.done) == 1
 
 
-@pytest.mark.parametrize("at", [1, 2, 4])
+@pytest.mark.parametrize("at", first(1, [2, 1, 4]))
 def test_an_interrupted_training_goes_on_exactly(at: int, tmp_path: Path) -> None:
     bw.train(tiny(), out=tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
@@ -107,6 +109,7 @@ def test_the_command_says_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert [line.partition(":")[0] for line in lines if "preparing" in line] == ["seed 0", "seed 1"]
 
 
+@pytest.mark.long
 def test_seeds_differ_and_threads_do_not_matter(tmp_path: Path) -> None:
     bw.train(tiny(iterations=1, seeds=2), out=tmp_path / "one")
     bw.train(tiny(iterations=1, threads=2), out=tmp_path / "two")

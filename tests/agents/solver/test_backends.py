@@ -18,7 +18,7 @@ from agents.solver.program import MICRO, Problem
 from agents.solver.spec import Spec
 from simcore.errors import UserError
 from tests.support.opencl import BACKENDS, opencl_device
-from tests.support.properties import scaled
+from tests.support.properties import first, scaled
 from tests.support.specifications import specifications
 from workloads.offline import machines
 
@@ -32,7 +32,7 @@ def answer(
     return list(last.alloc), last.left, last.attempt, last.group
 
 
-@pytest.mark.parametrize("backend", ["cpu", "opencl", pytest.param("opencl, four lanes", marks=pytest.mark.long)])
+@pytest.mark.parametrize("backend", first(2, BACKENDS))
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in ("cdn", "network") else pytest.mark.long) for name in examples()]
 )
@@ -54,7 +54,7 @@ def test_trimming(backend: str) -> None:
         )
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", first(2, BACKENDS))
 @scaled(0.08, suppress_health_check=list(HealthCheck))
 @given(text=specifications(), seed=st.integers(-(2**63), 2**63 - 1))
 def test_random_problems(backend: str, text: str, seed: int) -> None:
