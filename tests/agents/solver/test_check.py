@@ -150,7 +150,13 @@ MESSAGES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "message"), MESSAGES, ids=[f"{n}-{m[:30]}" for n, (_, m) in enumerate(MESSAGES)])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(text, message, id=f"{n}-{message[:30]}", marks=pytest.mark.long if "steps" in message else ())
+        for n, (text, message) in enumerate(MESSAGES)
+    ],
+)
 def test_every_mistake_has_its_message(text: str, message: str) -> None:
     with pytest.raises(SpecError) as caught:
         problem(text)
