@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
 from scenarios.engines import Engine
 from scenarios.execute import execute
-from scenarios.plan import Run
+from scenarios.plan import Run, modules_of
 from simcore.errors import RunError, UserError
+from simcore.opened import files_of
 
 Row = dict[str, Any]
 
@@ -27,15 +29,26 @@ class Task(NamedTuple):
 
 
 def attempt(task: Task) -> Row:
-    """Do it; what goes wrong is in the row's `error`. Writes the details that its scenario wants recorded."""
+    """Do it; what goes wrong is in the row's `error`. Writes the details that its scenario wants recorded.
+
+    The row's `files` are those that its agents read, each with a digest of what was in it.
+    """
     began = perf_counter()
     try:
         metrics, status, error = execute(task.run, task.folder, task.engine), "done", ""
+        metrics["files"] = files_of(_modules(task.run))
     except (RunError, UserError) as failure:
         metrics, status, error = {}, "failed", str(failure)
     except Exception:
         metrics, status, error = {}, "failed", traceback.format_exc()
     return _row(task, status, error, perf_counter() - began) | metrics
+
+
+def _modules(run: Run) -> Iterator[str]:
+    """The modules of everything that answered."""
+    yield from modules_of(run.agent)
+    if run.scenario.warm_start:
+        yield from modules_of(run.scenario.warm_start.agent)
 
 
 def failed(task: Task, error: str) -> Row:
@@ -45,8 +58,13 @@ def failed(task: Task, error: str) -> Row:
 
 def _row(task: Task, status: str, error: str, seconds: float) -> Row:
     run = task.run
-    point = {
+    who: Row = {"run": run.name, "agent": run.agent.label, "seed": run.seed, **shown(run), "version": task.version}
+    kept = {"family": run.family, "asked": run.asked, "spec": run.agent.dump(), "files": {}}
+    return who | {"status": status, "error": error, "seconds": seconds} | kept
+
+
+def shown(run: Run) -> Row:
+    """A run's point, as tables have it."""
+    return {
         key: value if isinstance(value, int | float | str) else json.dumps(value) for key, value in run.point.items()
     }
-    who: Row = {"run": run.name, "agent": run.agent.label, "seed": run.seed, **point, "version": task.version}
-    return who | {"status": status, "error": error, "seconds": seconds}

@@ -9,38 +9,51 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from time import monotonic
-from typing import TextIO
+from typing import Any, TextIO
+
+from pydantic import ValidationError
 
 from analysis.results import Results
-from scenarios.attempt import Row, Task
+from scenarios.attempt import Row, Task, shown
 from scenarios.backends import opened
 from scenarios.build import build_workload, content_of, forget
 from scenarios.check import start_agents
+from scenarios.code import ours
 from scenarios.engines import Engine, check_engine
 from scenarios.execute import cache_of
 from scenarios.load import resolved
 from scenarios.lock import lock
-from scenarios.plan import Run, plan
+from scenarios.plan import Run, asked_of, plan
 from scenarios.schema import Scenario
-from simcore.errors import ResultsError
+from scenarios.schema_agent import AgentSpec
+from simcore.errors import ResultsError, UserError
 from simcore.jit import postponed
+from simcore.opened import unchanged
 from workloads.traces.library import write
 
 EVERY = 30.0
 """Seconds after which `runs.parquet` is written again while a batch goes on, for whoever looks at it."""
 
 
+KEPT_APART = ("family", "asked", "spec", "files")
+"""Of a journal's row, what tells whether it still holds, and is no result."""
+
+
 class Batch:
     """The runs of a scenario, and the folder that their results go to.
 
     `runs` is the plan. Nothing is written before `run`; what the user must mend is found out before that.
+
+    The folder's table has, beside the plan's runs, all others that finished there for the same scenario, of other
+    agents, seeds or points, as long as their agents are what they were; if `alone`, it has the plan's only.
     """
 
-    def __init__(self, scenario: Scenario, folder: str | Path) -> None:
+    def __init__(self, scenario: Scenario, folder: str | Path, *, alone: bool = False) -> None:
         self.scenario = scenario
         self.folder = Path(folder)
+        self.alone = alone
         self.version = version("binwright")
-        self.runs = plan(scenario, {"binwright": self.version}, cache(content_of))
+        self.runs = plan(scenario, {"binwright": self.version, "code": ours()}, cache(content_of))
         self._journal = self.folder / "journal.jsonl"
 
     def known(self) -> dict[str, Row]:
@@ -57,15 +70,44 @@ class Batch:
         return rows
 
     def done(self) -> dict[str, Row]:
-        """The rows of the plan's runs that need not run again: known, and the details that are wanted still there."""
+        """The rows of the plan's runs that need not run again.
+
+        They are known, the files that their agents read hold what they held, and wanted details are still there.
+        """
         known, kinds = self.known(), self.scenario.record
         details = self.folder / "details"
         files = {file.name for file in details.iterdir()} if kinds and details.is_dir() else set()
         return {
             run.name: known[run.name]
             for run in self.runs
-            if run.name in known and all(f"{run.name}.{kind}.parquet" in files for kind in kinds)
+            if run.name in known
+            and unchanged(known[run.name].get("files", {}))
+            and all(f"{run.name}.{kind}.parquet" in files for kind in kinds)
         }
+
+    def others(self) -> tuple[list[Row], int]:
+        """Rows of runs that finished in this folder and are not in the plan, and how many more no longer hold.
+
+        A row holds if its scenario is that of the plan but for agents, seeds and points, and its agent is what it was.
+        """
+        keys = (*self.runs[0].point, "agent", "seed")
+        planned = {(*shown(run).values(), run.agent.label, run.seed) for run in self.runs}
+        family, asked = self.runs[0].family, {run.agent.label: run.asked for run in self.runs}
+        rows: dict[object, Row] = {}
+        outdated: set[object] = set()
+        for row in () if self.alone else self.known().values():
+            which = tuple(row.get(key) for key in keys)
+            if which in planned:
+                continue
+            if row.get("family") == family and unchanged(row["files"]):
+                agent = row["agent"]
+                if agent not in asked:
+                    asked[agent] = _asked_now(row["spec"])
+                if row["asked"] == asked[agent]:
+                    rows[which] = row
+                    continue
+            outdated.add(which)
+        return list(rows.values()), len(outdated - rows.keys())
 
     def run(
         self,
@@ -96,7 +138,8 @@ class Batch:
     @contextmanager
     def recording(self, done: Sequence[Row]) -> Iterator[Callable[[Row], None]]:
         """Take the folder, and give what records a finished run there; `runs.parquet` has those `done` as well."""
-        rows = list(done)
+        others, _ = self.others()
+        rows = [*done, *others]
         written = monotonic()
         with self._open() as journal:
 
@@ -146,11 +189,19 @@ class Batch:
         import polars as pl
 
         order = {run.name: number for number, run in enumerate(self.runs)}
-        rows = sorted(rows, key=lambda row: order[row["run"]])
+        rows = sorted(rows, key=lambda row: order.get(row["run"], len(order)))
         # The keys of a failed run come first, and those of a finished one complete them.
-        names = dict.fromkeys(key for row in rows for key in row)
+        names = dict.fromkeys(key for row in rows for key in row if key not in KEPT_APART)
         frame = pl.DataFrame({name: pl.Series(name, [row.get(name) for row in rows], strict=False) for name in names})
         write(frame, self.folder / "runs.parquet")
+
+
+def _asked_now(spec: Any) -> str:
+    """What an agent in the journal is now; empty if there is no such agent any more."""
+    try:
+        return asked_of(AgentSpec.model_validate(spec))
+    except (UserError, ValidationError):
+        return ""
 
 
 def run_batches(

@@ -30,6 +30,7 @@ from scenarios.schema_virtual import Tenants as TenantsSpec
 from scenarios.schema_workload import Generated, RandomStart, Trace
 from simcore.errors import ScenarioError
 from simcore.faults import Faults, Kind
+from simcore.opened import noted
 from simcore.rules import Overflow, Pacing
 from simcore.units import TIME, quanta
 from simcore.vocabulary import QUANTUM, Agent, Ints, Workload, part
@@ -46,7 +47,8 @@ from workloads.windows import Start, TimeStart, Window, select
 def build_agent(spec: AgentSpec) -> Agent:
     """A new agent with the scenario's options."""
     kind = AGENTS.load(spec.name)
-    agent: Agent = kind(**check_options(kind, spec.options))
+    with noted(kind.__module__):
+        agent: Agent = kind(**check_options(kind, spec.options))
     return agent
 
 

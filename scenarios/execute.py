@@ -24,6 +24,7 @@ from scenarios.plan import Run
 from scenarios.schema import Scenario, WarmStart
 from simcore.engine import Simulation, play
 from simcore.errors import RunError
+from simcore.opened import noted
 from simcore.rng import stream
 from simcore.rules import Overflow
 from simcore.vocabulary import Agent
@@ -45,7 +46,8 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
     compiled = engine != "simpy" and not not_compiled(scenario, agent, warm_agent)
     simulation, ledger, play_on = warmed_up(run, folder, warm_agent, compiled)
     first = simulation.offered
-    agent.start(simulation.view, stream(run.seed, "agent"))
+    with noted(type(agent).__module__):
+        agent.start(simulation.view, stream(run.seed, "agent"))
     sampler = Sampler(simulation, ledger)
     watch: Callable[[], int] = sampler
     states: StateSampler | None = None
@@ -55,7 +57,8 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
         watch = states = StateSampler(sampler, simulation, first)
     if "times" in scenario.record:
         simulation.times = []
-    thought = play_on(simulation, agent, watch)
+    with noted(type(agent).__module__):
+        thought = play_on(simulation, agent, watch)
     watch()  # how it ended
     samples = sampler.columns()
     metrics = measure(simulation, first, scenario.hourly, samples, thought)
@@ -84,9 +87,10 @@ def warmed_up(run: Run, folder: Path, warm_agent: Agent | None, compiled: bool) 
     simulation, ledger, play_on = _set_up(run, folder, compiled)
     if run.scenario.warm_start and warm_agent:
         overflow, simulation.overflow = simulation.overflow, Overflow("drop")
-        warm_agent.start(simulation.view, stream(run.seed, "warm-start"))
         progress = _Reached(simulation, ledger, run.scenario.warm_start)
-        play_on(simulation, warm_agent, progress)
+        with noted(type(warm_agent).__module__):
+            warm_agent.start(simulation.view, stream(run.seed, "warm-start"))
+            play_on(simulation, warm_agent, progress)
         progress.check()
         simulation.overflow = overflow
     return simulation, ledger, play_on

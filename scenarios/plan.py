@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import inspect
 import itertools
 import json
 import re
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from agents import AGENTS
+from scenarios.code import module_of, of
 from scenarios.explain import explain
 from scenarios.schema import FIXED, Scenario
 from scenarios.schema_agent import AgentSpec
 from scenarios.schema_workload import Trace
 from scenarios.source import Keys, Place, Source, undotted
+from simcore.errors import UserError
+from simcore.opened import digest_of
+from simcore.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,8 @@ class Run:
     """One point x one agent x one seed.
 
     `name` is a hash of everything that determines the run's results; `point` has the value of every swept key;
-    `scenario` is that point, without a sweep.
+    `scenario` is that point, without a sweep. `family` is a hash of what all runs of the scenario share, whatever their
+    agent, seed and point, and `asked` one of the agent, with its code.
     """
 
     name: str
@@ -37,6 +41,8 @@ class Run:
     scenario: Scenario
     agent: AgentSpec
     seed: int
+    family: str
+    asked: str
 
 
 def plan(
@@ -52,14 +58,29 @@ def plan(
     do not depend on where it lies; without it they depend on its path.
     """
     runs: dict[str, Run] = {}
+    shared = _identity(scenario, content)
+    del shared["record"]
+    family = _hash([shared, sorted({*scenario.sweep.product, *scenario.sweep.zip}), dict(versions or {})])
+    agents = [(agent, asked_of(agent)) for agent in scenario.agents]
     for point, at_point in points(scenario):
-        identity = [_identity(at_point, content), dict(versions or {})]
-        asked = [(agent, _canonical([identity, _by_content(agent.dump()), _code(agent)])) for agent in scenario.agents]
+        identity = _hash([_identity(at_point, content), dict(versions or {})])
         for seed in range(scenario.seed, scenario.seed + scenario.replications):
-            for agent, text in asked:
-                name = hashlib.sha256(f"{text}{seed}".encode()).hexdigest()[:16]
-                runs.setdefault(name, Run(name, point, at_point, agent, seed))
+            for agent, asked in agents:
+                name = _hash([identity, asked, seed])
+                runs.setdefault(name, Run(name, point, at_point, agent, seed, family, asked))
     return list(runs.values())
+
+
+def asked_of(agent: AgentSpec) -> str:
+    """A hash of an agent: its options, its code, and what is in the files that they name."""
+    data = agent.dump()
+    del data["label"]
+    return _hash([_by_content(data), _files_in(agent.options)])
+
+
+def modules_of(agent: AgentSpec) -> list[str]:
+    """The modules of an agent, and of what comes from outside in its options."""
+    return [module_of(thing) for thing in (AGENTS.load(agent.name), *_things(agent.options))]
 
 
 def points(scenario: Scenario) -> list[tuple[dict[str, Any], Scenario]]:
@@ -121,42 +142,58 @@ def _identity(scenario: Scenario, content: Callable[[Trace], str] | None) -> dic
     return identity
 
 
-@cache
-def _code_of(kind: type) -> str:
-    return _file(Path(inspect.getfile(kind)))
-
-
-def _code(agent: AgentSpec) -> str:
-    """What the file of the agent's class says: an edited agent is another one."""
-    try:
-        return _code_of(AGENTS.load(agent.name))
-    except TypeError:  # no file: made in an interactive session
-        return ""
-
-
 def _by_content(data: Any) -> Any:
-    """The same data with every `path` and `file.py:Class` in it named by what is in the file."""
+    """The same data with every `path`, and everything from outside that it names, by what is in the files."""
     if isinstance(data, dict):
         return {_by_content(key): _value_by_content(key, value) for key, value in data.items()}
     if isinstance(data, list):
         return [_by_content(value) for value in data]
-    match = re.fullmatch(r"(.+\.py):(\w+)", data) if isinstance(data, str) else None
-    return f"{_file(Path(match[1]))}:{match[2]}" if match else data
+    thing = _thing(data)
+    if thing is None or not (digest := of(thing)):
+        return data
+    return f"{digest}:{data.rpartition(':')[2]}"
 
 
 def _value_by_content(key: str, value: Any) -> Any:
     if key == "path" and isinstance(value, str):
-        return _file(Path(value))
+        return digest_of(Path(value)) or value  # what cannot be read, the run will report
     return value if key == "label" else _by_content(value)
 
 
-def _file(path: Path) -> str:
-    """What is in a file; its path when it cannot be read, which the run will report."""
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return str(path)
+def _things(data: Any) -> Iterator[object]:
+    """What is named in data and comes from outside."""
+    if isinstance(data, dict):
+        for item in data.items():
+            yield from _things(item)
+    elif isinstance(data, list | tuple):
+        for value in data:
+            yield from _things(value)
+    elif (thing := _thing(data)) is not None:
+        yield thing
 
 
-def _canonical(data: object) -> str:
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+def _thing(name: object) -> object:
+    """What from outside this names: something in a file or in a module, or what a third party registered, or None."""
+    if not isinstance(name, str):
+        return None
+    if re.fullmatch(r".+\.py:\w+", name) or (":" in name and name.partition(":")[0] in sys.modules):
+        try:
+            thing: object = AGENTS.load(name)
+        except UserError:
+            return None  # a label, say, or what the run will report
+        return thing
+    return next((registry.load(name) for registry in Registry.every if registry.is_added(name)), None)
+
+
+def _files_in(data: Any) -> Any:
+    """What is in the files that options name, under whatever key; the same shape as the options have."""
+    if isinstance(data, Mapping):
+        return [_files_in(value) for value in data.values()]
+    if isinstance(data, list | tuple):
+        return [_files_in(value) for value in data]
+    return digest_of(Path(data)) if isinstance(data, str) else ""
+
+
+def _hash(data: object) -> str:
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

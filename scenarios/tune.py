@@ -173,7 +173,7 @@ class _Runs:
         update = {"agents": tuple(different.values()), "seed": seed, "replications": seeds, "record": (), "train": None}
         asked = self.scenario.model_copy(update=update)
         asked._source = None  # which has other agents
-        batch = Batch(asked, self.folder / name)
+        batch = Batch(asked, self.folder / name, alone=True)
         results = batch.run(jobs=self.jobs, finished=self.finished)
         if not len(results.done):
             raise UserError(f"no run finished: {results.failed['error'][0]}", key=agents[0].label)

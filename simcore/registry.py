@@ -9,19 +9,23 @@ import sys
 from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from simcore.errors import UnknownName, UserError, suggest
+from simcore.opened import noted
 
 
 class Registry:
     """The things of one kind: `Registry("agent", "binwright.agents", {"first-fit": "module:Class"})`."""
+
+    every: ClassVar[list[Registry]] = []
 
     def __init__(self, kind: str, group: str, builtin: Mapping[str, str]) -> None:
         self.kind = kind
         self._group = group
         self._builtin = dict(builtin)
         self._all: dict[str, str] | None = None
+        self.every.append(self)
 
     def _targets(self) -> dict[str, str]:
         if self._all is None:
@@ -35,6 +39,10 @@ class Registry:
     def __contains__(self, name: str) -> bool:
         return name in self._targets()
 
+    def is_added(self, name: str) -> bool:
+        """Tell whether a third party registered this name."""
+        return name in self and name not in self._builtin
+
     def load(self, name: str, folder: Path | None = None) -> Any:
         """The object behind a name, behind `package.module:Object`, or behind `file.py:Object` in `folder`."""
         target = self._builtin.get(name) or self._targets().get(name)
@@ -44,8 +52,12 @@ class Registry:
             target = name
         where, _, attribute = target.partition(":")
         try:
-            module = _from_file(where, folder) if where.endswith(".py") else importlib.import_module(where)
-            return getattr(module, attribute)
+            if where.endswith(".py"):
+                return getattr(_from_file(where, folder), attribute)
+            if name in self._builtin:
+                return getattr(importlib.import_module(where), attribute)
+            with noted(where):
+                return getattr(importlib.import_module(where), attribute)
         except Exception as error:
             if target is not name:
                 raise
@@ -70,7 +82,8 @@ def _from_file(where: str, folder: Path | None) -> Any:
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         try:
-            spec.loader.exec_module(module)
+            with noted(name):
+                spec.loader.exec_module(module)
         except BaseException:
             del sys.modules[name]
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
@@ -46,10 +47,23 @@ def run(asked: Namespace) -> int:
             out.rule(escape(batch.scenario.name))
         if len(results.done):
             out.print(results.table().rich(out.width))
+        _say_outdated(batch)
         _warn(results)
         _list_failed(results)
         _say_where(results)
     return FAILED if any(len(results.failed) for results in found) else 0
+
+
+def _say_outdated(batch: Batch) -> None:
+    """Say what finished in this folder and is in no table any more."""
+    _, outdated = batch.others()
+    if outdated:
+        runs = "1 finished run is" if outdated == 1 else f"{outdated} finished runs are"
+        print(
+            f"{runs} not shown: of another version of this scenario, of an agent, or of Binwright. Run them again to "
+            f"have them in the tables; until then {batch.folder / 'journal.jsonl'} keeps them.",
+            file=sys.stderr,
+        )
 
 
 def _batches(asked: Namespace) -> list[Batch]:
