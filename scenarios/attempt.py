@@ -11,20 +11,26 @@ from typing import Any, NamedTuple
 
 from scenarios.engines import Engine
 from scenarios.execute import execute
+from scenarios.guard import TooLong, printing
 from scenarios.plan import Run, modules_of
 from simcore.errors import RunError, UserError
 from simcore.opened import files_of
+from simcore.units import TIME
 
 Row = dict[str, Any]
 
 
 class Task(NamedTuple):
-    """A run to do, for the batch of this number among those that go on together; details go below `folder`."""
+    """A run to do, for the batch of this number among those that go on together; details go below `folder`.
+
+    `version` is that of Binwright, and `code` a digest of its code: who does the run must have the same.
+    """
 
     batch: int
     run: Run
     folder: Path
     version: str
+    code: str
     engine: Engine = "auto"
 
 
@@ -35,13 +41,26 @@ def attempt(task: Task) -> Row:
     """
     began = perf_counter()
     try:
-        metrics, status, error = execute(task.run, task.folder, task.engine), "done", ""
+        with printing(task.folder / "details" / f"{task.run.name}.printed.txt"):
+            metrics, status, error = execute(task.run, task.folder, task.engine), "done", ""
         metrics["files"] = files_of(_modules(task.run))
     except (RunError, UserError) as failure:
         metrics, status, error = {}, "failed", str(failure)
+    except SystemExit as end:
+        metrics, status, error = {}, "failed", f"sys.exit({end.code!r}) was called at {_place(end)}"
+    except TooLong as end:
+        limit = TIME.show(task.run.scenario.decision_limit)
+        metrics, status = {}, "failed"
+        error = f"the agent thought for longer than {limit}, its decision_limit; it was interrupted at {_place(end)}"
     except Exception:
         metrics, status, error = {}, "failed", traceback.format_exc()
     return _row(task, status, error, perf_counter() - began) | metrics
+
+
+def _place(error: BaseException) -> str:
+    """The line of the agent that it comes from."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.name != "look"]
+    return f"{frames[-1].filename}:{frames[-1].lineno}"
 
 
 def _modules(run: Run) -> Iterator[str]:

@@ -216,7 +216,7 @@ def run_batches(
     """Run several batches as one, each into its folder: see `Batch.run`. Nothing runs before all are checked."""
     done = [{} if fresh else batch.done() for batch in batches]
     tasks = [
-        Task(number, run, batch.folder.absolute(), batch.version, engine)
+        Task(number, run, batch.folder.absolute(), batch.version, ours(), engine)
         for number, batch in enumerate(batches)
         for run in batch.runs
         if run.name not in done[number]

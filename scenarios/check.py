@@ -10,6 +10,7 @@ import numpy as np
 from scenarios.build import build_agent, build_ledger, build_workload
 from scenarios.engines import grows_by
 from scenarios.explain import locate
+from scenarios.guard import STARTING, TooLong, limited, printing
 from scenarios.plan import Run, plan
 from scenarios.schema import Scenario
 from scenarios.schema_agent import AgentSpec
@@ -60,17 +61,19 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
 
 def _start(scenario: Scenario, first: Run, at: Keys, spec: AgentSpec, view: View) -> None:
     try:
-        agent = build_agent(spec)
+        with printing(None), limited(max(first.scenario.decision_limit, STARTING)):
+            agent = build_agent(spec)
         if (key := grows_by(first.scenario)) and not agent.any_size:
             remedy = "Let the cluster stay as it is, or take another agent, such as cvd-rl."
             raise UserError(f"is for one number of servers, and the cluster grows by {key}", remedy=remedy)
-        agent.start(view, stream(first.seed, "agent"))
+        with printing(None), limited(max(first.scenario.decision_limit, STARTING)):
+            agent.start(view, stream(first.seed, "agent"))
     except UserError as error:
         locate(error, scenario._source, at)
         inner = "" if error.key in (None, "agents") else f": {error.key}"
         error.key = f"{dotted(at)} ({spec.label}){inner}"
         raise
-    except Exception:
+    except (Exception, SystemExit, TooLong):
         return
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -20,6 +21,7 @@ from scenarios.build import (
 )
 from scenarios.details import write_requests, write_samples, write_states, write_times
 from scenarios.engines import Engine, agents_of, check_compiled, not_compiled
+from scenarios.guard import STARTING, limited
 from scenarios.plan import Run
 from scenarios.schema import Scenario, WarmStart
 from simcore.engine import Simulation, play
@@ -46,7 +48,8 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
     compiled = engine != "simpy" and not not_compiled(scenario, agent, warm_agent)
     simulation, ledger, play_on = warmed_up(run, folder, warm_agent, compiled)
     first = simulation.offered
-    with noted(type(agent).__module__):
+    limit = scenario.decision_limit
+    with noted(type(agent).__module__), limited(max(limit, STARTING)):
         agent.start(simulation.view, stream(run.seed, "agent"))
     sampler = Sampler(simulation, ledger)
     watch: Callable[[], int] = sampler
@@ -57,7 +60,7 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
         watch = states = StateSampler(sampler, simulation, first)
     if "times" in scenario.record:
         simulation.times = []
-    with noted(type(agent).__module__):
+    with noted(type(agent).__module__), limited(limit, partial(_state, simulation)):
         thought = play_on(simulation, agent, watch)
     watch()  # how it ended
     samples = sampler.columns()
@@ -88,12 +91,17 @@ def warmed_up(run: Run, folder: Path, warm_agent: Agent | None, compiled: bool) 
     if run.scenario.warm_start and warm_agent:
         overflow, simulation.overflow = simulation.overflow, Overflow("drop")
         progress = _Reached(simulation, ledger, run.scenario.warm_start)
-        with noted(type(warm_agent).__module__):
+        with noted(type(warm_agent).__module__), limited(run.scenario.decision_limit, partial(_state, simulation)):
             warm_agent.start(simulation.view, stream(run.seed, "warm-start"))
             play_on(simulation, warm_agent, progress)
         progress.check()
         simulation.overflow = overflow
     return simulation, ledger, play_on
+
+
+def _state(simulation: Simulation) -> object:
+    """What changes with every decision."""
+    return simulation.offered, simulation.now, simulation.waiting
 
 
 def is_bounded(scenario: Scenario) -> bool:

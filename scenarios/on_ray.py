@@ -25,6 +25,7 @@ from typing import Any, Self
 from scenarios.attempt import Row, Task, attempt
 from scenarios.backends import ONE_THREAD
 from scenarios.build import with_copy
+from scenarios.code import ours
 from scenarios.execute import cache_of
 from scenarios.handout import PORTION, Handout
 from scenarios.schema import Scenario
@@ -193,8 +194,9 @@ def _answering(address: str) -> str:
 def _do(tasks: list[Task]) -> Done:
     """On a node: as many of the tasks as a portion has time for, one at least."""
     os.environ.update({name: os.environ.get(name, value) for name, value in ONE_THREAD.items()})
-    if version("binwright") != tasks[0].version:
-        raise RuntimeError(f"a node has Binwright {version('binwright')}, and this is {tasks[0].version}")
+    here, wanted = (version("binwright"), ours()), (tasks[0].version, tasks[0].code)
+    if here != wanted:
+        raise RuntimeError(f"a node has Binwright {here[0]} with other code than this, {wanted[0]}, has")
     began = perf_counter()
     done: Done = []
     with TemporaryDirectory() as scratch:

@@ -20,8 +20,10 @@ from simcore.errors import suggest
 from simcore.units import DATA, measure_of
 from simcore.vocabulary import QUANTUM
 
-FIXED = ("name", "description", "extends", "agents", "replications", "seed", "record", "sweep", "train")
-"""Top-level keys that are the same for all points of a sweep."""
+FIXED = (
+    *("name", "description", "extends", "agents", "replications", "seed", "record", "decision_limit", "sweep", "train"),
+)
+"""Top-level keys that are the same for all points of a sweep, and do not change what a run gives."""
 
 
 class WarmStart(Model):
@@ -126,6 +128,12 @@ class Scenario(Model):
         "`states` (every server and link over time, for the report's replay), `times` (how long the agent took for "
         "each decision).",
         examples=["[requests]"],
+    )
+    decision_limit: PositiveTime = Field(
+        default=600.0,
+        description="An agent that thinks longer about one decision is interrupted, and the run is recorded as failed. "
+        "It has as long to start, or ten minutes if that is longer.",
+        examples=["30 s"],
     )
     train: Train | None = Field(
         default=None,

@@ -58,11 +58,12 @@ class Registry:
                 return getattr(importlib.import_module(where), attribute)
             with noted(where):
                 return getattr(importlib.import_module(where), attribute)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if target is not name:
                 raise
+            why = f"sys.exit({error.code!r}) is called in it" if isinstance(error, SystemExit) else error
             raise UnknownName(
-                f"cannot import this {self.kind}: {error}",
+                f"cannot import this {self.kind}: {why}",
                 value=name,
                 remedy="Write package.module:Class, or file.py:Class relative to the scenario.",
             ) from error

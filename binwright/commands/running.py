@@ -48,6 +48,7 @@ def run(asked: Namespace) -> int:
         if len(results.done):
             out.print(results.table().rich(out.width))
         _say_outdated(batch)
+        _say_printed(batch)
         _warn(results)
         _list_failed(results)
         _say_where(results)
@@ -64,6 +65,14 @@ def _say_outdated(batch: Batch) -> None:
             f"have them in the tables; until then {batch.folder / 'journal.jsonl'} keeps them.",
             file=sys.stderr,
         )
+
+
+def _say_printed(batch: Batch) -> None:
+    """Say where to find what agents printed."""
+    files = [batch.folder / "details" / f"{run.name}.printed.txt" for run in batch.runs]
+    if printed := [file for file in files if file.exists()]:
+        runs = "1 run" if len(printed) == 1 else f"{len(printed)} runs"
+        print(f"What agents printed in {runs} is beside the results: {printed[0]}", file=sys.stderr)
 
 
 def _batches(asked: Namespace) -> list[Batch]:

@@ -45,7 +45,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def tasks(agents: int = 1, seeds: int = 1) -> list[Task]:
     chosen = scenario(agents=["first-fit", "worst-fit", "best-fit"][:agents], replications=seeds)
-    return [Task(0, run, Path("nowhere"), "1") for run in Batch(chosen, "nowhere").runs]
+    return [Task(0, run, Path("nowhere"), "1", "code") for run in Batch(chosen, "nowhere").runs]
 
 
 def row(seconds: float) -> Row:

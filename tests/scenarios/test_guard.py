@@ -1,0 +1,99 @@
+"""Agents that end the process, think for ever or print: their runs say so, and nothing else is disturbed."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from binwright.cli import main
+from scenarios.batch import Batch
+from scenarios.guard import TooLong, limited, printing
+from tests.support.batches import FIRST, agent, plain
+
+ENDLESS = {
+    "a loop": "while request.index == 7: pass",
+    "a loop that catches what it can": (
+        "while request.index == 7:\n            try: time.sleep(.01)\n            except Exception: pass"
+    ),
+    "a sleep": "time.sleep(99 * (request.index == 7))",
+}
+
+
+@pytest.mark.parametrize("line", ENDLESS.values(), ids=ENDLESS)
+def test_who_thinks_too_long_fails_alone(tmp_path: Path, line: str) -> None:
+    asked = plain(agents=[agent(tmp_path, line), "first-fit"], replications=1, decision_limit="200 ms")
+    results = Batch(asked, tmp_path / "out").run()
+    assert results.runs["status"].to_list() == ["failed", "done"]
+    error = results.failed["error"][0]
+    assert error.startswith("the agent thought for longer than 0.2 s, its decision_limit; it was interrupted at")
+    assert f"{tmp_path / 'mine.py'}:" in error
+
+
+def test_many_quick_decisions_may_take_longer_than_the_limit(tmp_path: Path) -> None:
+    asked = plain(agents=[agent(tmp_path, "time.sleep(.01)")], replications=1, decision_limit="200 ms")
+    assert len(Batch(asked, tmp_path / "out").run().done) == 1
+
+
+def test_the_limit_changes_no_result(tmp_path: Path) -> None:
+    names = {Batch(plain(decision_limit=limit), tmp_path).runs[0].name for limit in ("1 s", "2 s")}
+    assert len(names) == 1
+
+
+def test_only_a_main_thread_is_watched() -> None:
+    found: list[str] = []
+
+    def slow() -> None:
+        with limited(0.01):
+            time.sleep(0.05)
+            found.append("done")
+
+    thread = threading.Thread(target=slow)
+    thread.start()
+    thread.join()
+    assert found == ["done"]
+    with pytest.raises(TooLong), limited(0.01):
+        time.sleep(1)
+
+
+@pytest.mark.parametrize("when", ["request.index == 7", "True"])
+def test_who_ends_python_fails_alone(tmp_path: Path, when: str) -> None:
+    asked = plain(agents=[agent(tmp_path, f"if {when}: raise SystemExit(3)"), "first-fit"], replications=2)
+    results = Batch(asked, tmp_path / "out").run()
+    assert results.runs["status"].to_list() == ["failed", "done"] * 2
+    assert results.failed["error"][0].startswith(f"sys.exit(3) was called at {tmp_path / 'mine.py'}:")
+
+
+def test_who_ends_python_as_it_starts_or_is_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    starts = FIRST.format("pass") + "\n    def start(self, view, rng):\n        raise SystemExit(3)\n"
+    (tmp_path / "starts.py").write_text(starts)
+    results = Batch(plain(agents=[f"{tmp_path / 'starts.py'}:Mine", "first-fit"]), tmp_path / "out").run()
+    assert results.runs["status"].to_list() == ["failed", "done"] * 3
+    (tmp_path / "imported.py").write_text("import sys\nsys.exit(3)\n")
+    assert main(["validate", "quickstart", "--set", f"agents=[{tmp_path / 'imported.py'}:Mine]"]) == 2
+    assert "cannot import this agent: sys.exit(3) is called in it" in capsys.readouterr().out
+
+
+def test_what_an_agent_prints_is_in_a_file_of_the_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    line = "if request.index < 2: print('at', request.index, 'é'); print('oh', file=__import__('sys').stderr)"
+    asked = plain(agents=[agent(tmp_path, line), "first-fit"], replications=1)
+    for _ in range(2):
+        results = Batch(asked, tmp_path / "out").run(fresh=True)
+    assert capfd.readouterr() == ("", "")
+    [file] = (tmp_path / "out" / "details").iterdir()
+    assert file.name == f"{results.runs['run'][0]}.printed.txt"
+    assert file.read_text("utf-8") == "at 0 é\noh\nat 1 é\noh\n"
+
+
+def test_other_threads_print_as_usual(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with printing(tmp_path / "printed.txt"):
+        print("mine")
+        thread = threading.Thread(target=print, args=("how far it is",))
+        thread.start()
+        thread.join()
+        assert not sys.stdout.isatty()
+    assert capsys.readouterr().out == "how far it is\n"
+    assert (tmp_path / "printed.txt").read_text() == "mine\n"
