@@ -1,1 +1,1 @@
-"""From what runs recorded to tables and figures."""
+"""From what Binwright's runs recorded to tables and figures."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from binwright.packages import check
+
 if TYPE_CHECKING:
     from agents.solver.devices import devices
     from analysis.compare import Comparison
@@ -68,6 +70,7 @@ __all__ = [  # found on first use, so that importing binwright costs nothing
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'binwright' has no attribute {name!r}")
+    check()
     found = getattr(import_module(_HOME[name]), name)
     globals()[name] = found
     return found

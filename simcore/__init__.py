@@ -1,1 +1,1 @@
-"""The bottom of the ladder: vocabulary, engine on SimPy, records, random streams, errors, registry."""
+"""The bottom of Binwright's ladder: vocabulary, engine on SimPy, records, random streams, errors, registry."""

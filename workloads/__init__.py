@@ -1,4 +1,4 @@
-"""Requests from generators and traces.
+"""Binwright's requests, from generators and traces.
 
 What there is: `TRACES`, `ARRIVALS` and `LIFETIMES`, each open to third parties by its entry point group, and
 `catalogue()` over all three. What to call: `workloads.traces.library` (find, detect, read a trace),
