@@ -193,4 +193,4 @@ def test_a_heuristic_run_pays_only_for_the_compiler() -> None:
     done = subprocess.run([sys.executable, "-c", HEURISTIC_RUN], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = done.stdout.split()
     assert "numba" in loaded
-    assert not {"torch", "pyopencl", "matplotlib", "ray", "polars", "pydantic"} & set(loaded)
+    assert not {"torch", "pyopencl", "matplotlib", "ray", "polars", "pydantic", "scipy.linalg"} & set(loaded)

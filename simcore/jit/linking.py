@@ -7,6 +7,7 @@ them one function's worth of work is enough, and a first decision comes in half 
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -14,6 +15,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
 from numba.core.registry import cpu_target
+from numba.np import linalg
 
 ENVIRONMENT = "_ZN08NumbaEnv"
 """How the names begin by which compiled functions know their constants."""
@@ -77,7 +79,15 @@ class Library(JITCodeLibrary):  # type: ignore[misc]  # numba's classes have no 
 
 
 def install() -> None:
-    """Have numba make such libraries in this process."""
+    """Have numba make such libraries in this process, and load its array functions without scipy.linalg.
+
+    Numba imports that, for .2 s of every process, to know whether np.cov can be compiled. It can: scipy is installed.
+    """
+    looked, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        import_module("numba.np.arraymath")
+    finally:
+        linalg.ensure_blas = looked
     codegen = cpu_target.target_context.codegen()
     if codegen._library_class is Library:
         return
