@@ -7,17 +7,16 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scenarios.engines import Engine
 from scenarios.execute import execute
 from scenarios.guard import TooLong, printing
+from scenarios.journal import Row, kept
 from scenarios.plan import Run, modules_of
 from simcore.errors import RunError, UserError
 from simcore.opened import files_of
 from simcore.units import TIME
-
-Row = dict[str, Any]
 
 
 class Task(NamedTuple):
@@ -37,13 +36,15 @@ class Task(NamedTuple):
 def attempt(task: Task) -> Row:
     """Do it; what goes wrong is in the row's `error`. Writes the details that its scenario wants recorded.
 
-    The row's `files` are those that its agents read, each with a digest of what was in it.
+    The row's `files` are those that its agents read, each with a digest of what was in it, and its `details` those that
+    were written, each with its state.
     """
     began = perf_counter()
     try:
         with printing(task.folder / "details" / f"{task.run.name}.printed.txt"):
             metrics, status, error = execute(task.run, task.folder, task.engine), "done", ""
         metrics["files"] = files_of(_modules(task.run))
+        metrics["details"] = {kind: kept(detail(task.folder, task.run, kind)) for kind in set(task.run.scenario.record)}
     except (RunError, UserError) as failure:
         metrics, status, error = {}, "failed", str(failure)
     except SystemExit as end:
@@ -70,6 +71,11 @@ def _modules(run: Run) -> Iterator[str]:
         yield from modules_of(run.scenario.warm_start.agent)
 
 
+def detail(folder: Path, run: Run, kind: str) -> Path:
+    """The file of a run's details of this kind."""
+    return folder / "details" / f"{run.name}.{kind}.parquet"
+
+
 def failed(task: Task, error: str) -> Row:
     """The row of a run whose process did not live to tell."""
     return _row(task, "failed", error, 0.0)
@@ -78,7 +84,7 @@ def failed(task: Task, error: str) -> Row:
 def _row(task: Task, status: str, error: str, seconds: float) -> Row:
     run = task.run
     who: Row = {"run": run.name, "agent": run.agent.label, "seed": run.seed, **shown(run), "version": task.version}
-    kept = {"family": run.family, "asked": run.asked, "spec": run.agent.dump(), "files": {}}
+    kept = {"family": run.family, "asked": run.asked, "spec": run.agent.dump(), "files": {}, "details": {}}
     return who | {"status": status, "error": error, "seconds": seconds} | kept
 
 

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import TypeAlias
 
-from scenarios.attempt import Row, Task, attempt
+from scenarios.attempt import Task, attempt
+from scenarios.journal import Row
 from scenarios.plan import Run
 from simcore.cores import usable_cpus
 from simcore.errors import UserError

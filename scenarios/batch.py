@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import cache
@@ -14,13 +14,14 @@ from typing import Any, TextIO
 from pydantic import ValidationError
 
 from analysis.results import Results
-from scenarios.attempt import Row, Task, shown
+from scenarios.attempt import Task, detail, shown
 from scenarios.backends import opened
 from scenarios.build import build_workload, content_of, forget
 from scenarios.check import start_agents
 from scenarios.code import ours
 from scenarios.engines import Engine, check_engine
 from scenarios.execute import cache_of
+from scenarios.journal import Row, line_of, rows_of, state_of
 from scenarios.load import resolved
 from scenarios.lock import lock
 from scenarios.plan import Run, asked_of, plan
@@ -35,7 +36,7 @@ EVERY = 30.0
 """Seconds after which `runs.parquet` is written again while a batch goes on, for whoever looks at it."""
 
 
-KEPT_APART = ("family", "asked", "spec", "files")
+KEPT_APART = ("family", "asked", "spec", "files", "details")
 """Of a journal's row, what tells whether it still holds, and is no result."""
 
 
@@ -55,34 +56,35 @@ class Batch:
         self.version = version("binwright")
         self.runs = plan(scenario, {"binwright": self.version, "code": ours()}, cache(content_of))
         self._journal = self.folder / "journal.jsonl"
+        self._seen: tuple[object, tuple[list[Row], int]] | None = None
 
     def known(self) -> dict[str, Row]:
-        """The journal's rows of finished runs, by name. A line that a crash cut short counts as none."""
-        rows: dict[str, Row] = {}
-        if self._journal.is_file():
-            for line in self._journal.read_text("utf-8", "replace").splitlines():
-                try:
-                    row = json.loads(line)
-                except json.JSONDecodeError:
-                    continue
-                if isinstance(row, dict) and row.get("status") == "done" and "run" in row:
-                    rows[row["run"]] = row
-        return rows
+        """The journal's rows of finished runs, by name."""
+        return {row["run"]: row for row in self._read()[0] if row["status"] == "done"}
+
+    def damaged(self) -> int:
+        """How many lines of the journal are cut short or damaged: the runs that they were of are done again."""
+        return self._read()[1]
+
+    def _read(self) -> tuple[list[Row], int]:
+        stat = self._journal.stat() if self._journal.is_file() else None
+        version = (stat.st_mtime_ns, stat.st_size) if stat else None
+        if self._seen is None or version != self._seen[0]:
+            self._seen = version, rows_of(self._journal)
+        return self._seen[1]
 
     def done(self) -> dict[str, Row]:
         """The rows of the plan's runs that need not run again.
 
-        They are known, the files that their agents read hold what they held, and wanted details are still there.
+        They are known, the files that their agents read hold what they held, and so do the details that are wanted.
         """
-        known, kinds = self.known(), self.scenario.record
-        details = self.folder / "details"
-        files = {file.name for file in details.iterdir()} if kinds and details.is_dir() else set()
+        known, kinds = self.known(), set(self.scenario.record)
         return {
             run.name: known[run.name]
             for run in self.runs
             if run.name in known
-            and unchanged(known[run.name].get("files", {}))
-            and all(f"{run.name}.{kind}.parquet" in files for kind in kinds)
+            and unchanged(known[run.name]["files"])
+            and all(known[run.name]["details"].get(kind) == state_of(detail(self.folder, run, kind)) for kind in kinds)
         }
 
     def others(self) -> tuple[list[Row], int]:
@@ -145,7 +147,7 @@ class Batch:
 
             def record(row: Row) -> None:
                 nonlocal written
-                journal.write(json.dumps(row) + "\n")
+                journal.write(line_of(row))
                 journal.flush()
                 rows.append(row)
                 if monotonic() - written > EVERY:
@@ -155,6 +157,7 @@ class Batch:
             try:
                 yield record
             finally:
+                os.fsync(journal.fileno())
                 if rows:
                     self._write_runs(rows)
 

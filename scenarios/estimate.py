@@ -8,10 +8,11 @@ from statistics import mean
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from scenarios.attempt import Row, Task
+from scenarios.attempt import Task
 from scenarios.batch import Batch
 from scenarios.code import ours
 from scenarios.engines import Engine
+from scenarios.journal import Row
 from scenarios.plan import Run
 
 PATIENCE = 5.0

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Sequence
 
-from scenarios.attempt import Row, Task, failed
+from scenarios.attempt import Task, failed
+from scenarios.journal import Row
 
 PORTION = 0.25
 """Seconds of work in a portion: much more than handing it out takes, and little to wait for at the end."""

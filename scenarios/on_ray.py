@@ -22,12 +22,13 @@ from time import monotonic, perf_counter
 from types import TracebackType
 from typing import Any, Self
 
-from scenarios.attempt import Row, Task, attempt
+from scenarios.attempt import Task, attempt
 from scenarios.backends import ONE_THREAD
 from scenarios.build import with_copy
 from scenarios.code import ours
 from scenarios.execute import cache_of
 from scenarios.handout import PORTION, Handout
+from scenarios.journal import Row
 from scenarios.schema import Scenario
 from simcore.cores import usable_cpus
 from simcore.errors import UserError

@@ -21,9 +21,10 @@ from time import monotonic, perf_counter
 from types import TracebackType
 from typing import Self
 
-from scenarios.attempt import Row, Task, attempt
+from scenarios.attempt import Task, attempt
 from scenarios.backends import ONE_THREAD
 from scenarios.handout import PORTION, Handout
+from scenarios.journal import Row
 
 TRIES = 2
 """A run whose worker dies is tried once more."""

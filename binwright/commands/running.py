@@ -38,6 +38,8 @@ def run(asked: Namespace) -> int:
         return _dry_run(batches, asked.jobs, asked.fresh, asked.engine)
     total = sum(len(batch.runs) for batch in batches)
     done = 0 if asked.fresh else sum(len(batch.done()) for batch in batches)
+    for batch in batches:
+        _say_damaged(batch)
     with Live(total, done, asked.jobs or usable_cpus()) as live:
         found = run_batches(
             batches, fresh=asked.fresh, jobs=asked.jobs, on=asked.on, engine=asked.engine, finished=live
@@ -64,6 +66,15 @@ def _say_outdated(batch: Batch) -> None:
             f"{runs} not shown: of another version of this scenario, of an agent, or of Binwright. Run them again to "
             f"have them in the tables; until then {batch.folder / 'journal.jsonl'} keeps them.",
             file=sys.stderr,
+        )
+
+
+def _say_damaged(batch: Batch) -> None:
+    """Say how much of the journal counts for nothing."""
+    if count := batch.damaged():
+        journal = batch.folder / "journal.jsonl"
+        print(
+            f"Lines of {journal} that are cut short or damaged: {count}. What they said is done again.", file=sys.stderr
         )
 
 

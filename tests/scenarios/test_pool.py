@@ -23,9 +23,10 @@ from analysis.results import Results
 from binwright.commands import progress
 from binwright.commands.progress import Live, duration
 from scenarios import backends, batch, estimate
-from scenarios.attempt import Row, Task
+from scenarios.attempt import Task
 from scenarios.batch import Batch, run_batches
 from scenarios.handout import PORTION, Handout
+from scenarios.journal import Row, rows_of
 from scenarios.load import scenario_from
 from scenarios.pool import ending
 from simcore.errors import UserError
@@ -120,7 +121,7 @@ def test_workers_give_the_same_bytes_of_several_batches_as_one(tmp_path: Path) -
         alone = Batch(one, tmp_path / "alone" / one.name).run()
         assert same(found, alone)
         assert tree(found.folder / "details") == tree(alone.folder / "details")
-        journal = [json.loads(line) for line in (found.folder / "journal.jsonl").read_text().splitlines()]
+        journal, _ = rows_of(found.folder / "journal.jsonl")
         assert journal == [row for row in rows if row in journal]
         assert len(journal) == len(alone.runs)
     assert len(rows) == 18 + 6

@@ -1,0 +1,69 @@
+"""The journal of a folder of results: a line per run that was done, and what each is believed for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+CHECK = ', "check": "'
+"""Stands before the digest that ends every line, of all that is before it in the line."""
+DIGITS = 16
+
+
+def line_of(row: Row) -> str:
+    """Write a row as a line that says whether it is whole."""
+    text = json.dumps(row)[:-1]
+    return f'{text}{CHECK}{_digest(text.encode())}"}}\n'
+
+
+def rows_of(file: Path) -> tuple[list[Row], int]:
+    """Read the rows of a journal in order, and count the lines that are damaged: those count for nothing."""
+    if not file.is_file():
+        return [], 0
+    lines = [line for line in file.read_bytes().split(b"\n") if line]
+    rows = list(_whole(lines))
+    return rows, len(lines) - len(rows)
+
+
+def _whole(lines: list[bytes]) -> Iterator[Row]:
+    tail = len(CHECK) + DIGITS + len('"}')
+    for line in lines:
+        text = line[:-tail]
+        if line[-tail:] != f'{CHECK}{_digest(text)}"}}'.encode():
+            continue
+        try:
+            row = json.loads(text + b"}")
+        except (ValueError, RecursionError):  # somebody else's, with a digest of theirs
+            continue
+        if isinstance(row, dict) and isinstance(row.get("run"), str):
+            yield row
+
+
+def kept(file: Path) -> str:
+    """Bring a file to the disk, whatever happens to the machine; returns what `state_of` says of it."""
+    for path in (file, file.parent):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    return state_of(file)
+
+
+def state_of(file: Path) -> str:
+    """The size of a file and a digest of what is in it; empty if it cannot be read."""
+    try:
+        with file.open("rb") as opened:
+            digest = hashlib.file_digest(opened, "blake2b").hexdigest()[:DIGITS]
+            return f"{opened.tell()}-{digest}"
+    except OSError:
+        return ""
+
+
+def _digest(text: bytes) -> str:
+    return hashlib.blake2b(text, digest_size=DIGITS // 2).hexdigest()
