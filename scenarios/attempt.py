@@ -12,7 +12,7 @@ from typing import NamedTuple
 from scenarios.engines import Engine
 from scenarios.execute import execute
 from scenarios.guard import TooLong, printing
-from scenarios.journal import Row, kept
+from scenarios.journal import Row, state_of
 from scenarios.plan import Run, modules_of
 from simcore.errors import RunError, UserError
 from simcore.opened import files_of
@@ -44,7 +44,9 @@ def attempt(task: Task) -> Row:
         with printing(task.folder / "details" / f"{task.run.name}.printed.txt"):
             metrics, status, error = execute(task.run, task.folder, task.engine), "done", ""
         metrics["files"] = files_of(_modules(task.run))
-        metrics["details"] = {kind: kept(detail(task.folder, task.run, kind)) for kind in set(task.run.scenario.record)}
+        metrics["details"] = {
+            kind: state_of(detail(task.folder, task.run, kind)) for kind in set(task.run.scenario.record)
+        }
     except (RunError, UserError) as failure:
         metrics, status, error = {}, "failed", str(failure)
     except SystemExit as end:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,17 +41,6 @@ def _whole(lines: list[bytes]) -> Iterator[Row]:
             continue
         if isinstance(row, dict) and isinstance(row.get("run"), str):
             yield row
-
-
-def kept(file: Path) -> str:
-    """Bring a file to the disk, whatever happens to the machine; returns what `state_of` says of it."""
-    for path in (file, file.parent):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    return state_of(file)
 
 
 def state_of(file: Path) -> str:
