@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from simcore.vocabulary import Floats, Ints
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+MEASURED = ("decision_us", "seconds")
+"""Times: no two runs agree on them, whatever their seeds."""
 LARGEST = 1e90
 """Larger values are of no metric, but of a spoilt file; their squares would be no numbers."""
 
@@ -37,6 +40,8 @@ class Cells:
         self.failed: Ints = np.bincount(self._cell[~self._done], minlength=len(self.runs))
         self._seed = runs.select(pl.col("seed").rank("dense").over("_point"))["seed"].to_numpy().astype(np.int64) - 1
         self._runs = runs
+        chance = runs["random"].fill_null(True).to_numpy() if "random" in runs.columns else np.ones(len(runs), bool)
+        self._chance = np.bincount(self._cell[chance], minlength=len(self.runs)) > 0
 
     def matrix(self, metric: str) -> Floats:
         """A metric, float64 [cells, seeds]: NaN where no run finished, or without a value.
@@ -50,6 +55,12 @@ class Cells:
         use = self._done & (abs(values) < LARGEST)
         found[self._cell[use], self._seed[use]] = values[use]
         return found
+
+    def exact(self, metric: str) -> npt.NDArray[np.bool_]:
+        """Which cells have no chance in a metric, bool [cells]: their runs drew nothing, and agree."""
+        values = self.matrix(metric)
+        agree: npt.NDArray[np.bool_] = np.fmin.reduce(values, axis=1) == np.fmax.reduce(values, axis=1)
+        return agree & ~self._chance & (metric not in MEASURED)
 
 
 def _numbered(frame: pl.DataFrame, keys: Sequence[str]) -> Ints:

@@ -35,6 +35,11 @@ class Metric:
         interval = "" if isinf(half) else f" ±{scale * half:,.{decimals}f}"
         return f"{scale * mean:,.{decimals}f}{interval}{unit}"
 
+    def exactly(self, value: float) -> str:
+        """A value without any chance in it, for people: to four digits, since all of them count."""
+        scale, unit = self.scale(value)
+        return f"{scale * value:,.{_decimals(scale * value, abs(scale * value) / 100)}f}{unit}"
+
     def between(self, mean: float, low: float | None, high: float | None, *, sign: str = "") -> str:
         """The mean and the ends of its interval where there is one; `sign` "+" writes the signs of all."""
         half = 0.0 if low is None or high is None else (high - low) / 2

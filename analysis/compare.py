@@ -10,19 +10,15 @@ import numpy.typing as npt
 
 from analysis.cells import Cells
 from analysis.columns import Metric, chosen, worth_showing
+from analysis.family import Family
 from analysis.results import Results, resources_of, tiers_of
 from analysis.several import pooled
 from analysis.stats import (
-    ALPHA,
-    FEWEST,
     bootstrap,
     by_count,
     differences,
-    holm,
     mean_interval,
-    paired_t,
     seeds_needed,
-    signed_rank,
     skewness,
 )
 from simcore.errors import ResultsError, UnknownName, suggest
@@ -36,15 +32,16 @@ SKEWED, ENOUGH = 1.0, 20
 """A metric is skewed when the median |skewness| of its cells of at least so many seeds is larger than that."""
 EFFECT = 0.01
 """The difference that `seeds_for_1pct` is about, as a share of the baseline's mean."""
-BASELINE, BETTER, WORSE, MORE, LESS, SAME = "baseline", "better", "worse", "more", "less", "not told apart"
+BASELINE, BETTER, WORSE, MORE, LESS = "baseline", "better", "worse", "more", "less"
+EQUAL, SAME = "equal", "not told apart"
 
 
 class Comparison:
     """Agents beside a baseline, for every point and metric; `frame` is tidy, a row per (keys..., agent, metric).
 
     `keys` are the swept keys, `scenario` first where there are several; `points` their values; `agents` the labels;
-    `metrics` what is compared; `versions` those of Binwright that wrote the runs. docs/results.md says what each column
-    is, and how it is computed.
+    `metrics` what is compared; `families` how many comparisons of each are tested; `versions` those of Binwright that
+    wrote the runs. docs/results.md says what each column is, and how it is computed.
     """
 
     def __init__(
@@ -76,6 +73,7 @@ class Comparison:
             self._cells.heads.select(self.keys).unique(maintain_order=True).rows() if self.keys else [()]
         )
         self._check_pairs()
+        self.families: dict[str, int] = {}
         self.frame = self._frame()
 
     def _bases(self, labels: list[str]) -> Ints:
@@ -133,7 +131,10 @@ class Comparison:
         values = self._cells.matrix(metric.name)
         n = (~np.isnan(values)).sum(axis=1)
         mean, half = by_count(values, mean_interval, 2)
+        exact = self._cells.exact(metric.name)
+        half[exact] = 0.0
         skewed, boot_low, boot_high = self._bootstrapped(values, n)
+        skewed &= ~exact
         low, high = np.where(skewed, boot_low, mean - half), np.where(skewed, boot_high, mean + half)
 
         against = self._against(values)
@@ -141,14 +142,11 @@ class Comparison:
         pairs = (~np.isnan(difference)).sum(axis=1)
         diff, diff_half, deviation = by_count(difference, _spread, 3)
         (base,) = by_count(against, lambda some: (some.mean(axis=1),), 1)
-        p_t, p_wilcoxon = by_count(difference, lambda some: (paired_t(some), signed_rank(some)), 2)
-        tested = pairs >= FEWEST
-        p_t[~tested] = p_wilcoxon[~tested] = np.nan
-        p_t_holm, p_wilcoxon_holm = holm(p_t), holm(p_wilcoxon)
-        family = int(tested.sum())
-        # The smallest p of n signs is 2^(1 - n): where that is too much after the correction, ranks can tell nothing.
-        by_ranks = family * 2.0 ** (1 - pairs) <= ALPHA
-        told = holm(np.where(by_ranks, p_wilcoxon, p_t)) <= ALPHA  # one family, whichever test decides
+        family = Family(self._cells, metric.name)
+        self.families[metric.name] = family.size
+        answers = family.beside(self._base)
+        diff_half[answers.exact] = 0.0
+        deviation[answers.exact] = np.nan
         up, down = {"more": (BETTER, WORSE), "less": (WORSE, BETTER), "neither": (MORE, LESS)}[metric.better]
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = 100 * diff / abs(base)
@@ -159,7 +157,7 @@ class Comparison:
             "mean": mean,
             "low": low,
             "high": high,
-            "interval": _words(n, (skewed, "bootstrap"), (n > 1, "t")),
+            "interval": _words(n, (exact, "exact"), (skewed, "bootstrap"), (n > 1, "t")),
             "half": half,
             "boot_low": boot_low,
             "boot_high": boot_high,
@@ -168,16 +166,17 @@ class Comparison:
             "diff_low": diff - diff_half,
             "diff_high": diff + diff_half,
             "relative": relative,
-            "p_t": p_t,
-            "p_wilcoxon": p_wilcoxon,
-            "p_t_holm": p_t_holm,
-            "p_wilcoxon_holm": p_wilcoxon_holm,
-            "test": _words(n, (~tested, None), (by_ranks, "wilcoxon"), (tested, "t")),
+            "p": answers.p,
+            "p_alone": answers.alone,
+            "test": _words(
+                n, (answers.exact & (pairs > 0), "exact"), (answers.ranks, "wilcoxon"), (~np.isnan(answers.p), "t")
+            ),
             "verdict": _words(
                 n,
                 (own, BASELINE),
                 (pairs == 0, None),
-                (~told, SAME),
+                (answers.exact & ~answers.told, EQUAL),
+                (~answers.told, SAME),
                 (diff > 0, up),
                 (diff < 0, down),
                 (pairs > 0, SAME),

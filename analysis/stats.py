@@ -69,11 +69,6 @@ def differences(values: Floats, others: Floats) -> Floats:
     return rounded
 
 
-def differs(difference: Floats) -> Any:
-    """Are paired differences not 0 on average, as far as FEWEST or more of them and the t-test can tell? bool [...]."""
-    return (paired_t(difference) <= ALPHA) & (difference.shape[-1] >= FEWEST)
-
-
 def paired_t(difference: Floats) -> Any:
     """Two-sided p of the paired t-test, [...]: 1 when nothing differs.
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isnan
+from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from analysis.cells import Cells
+from analysis.cells import MEASURED, Cells
 from analysis.columns import Metric, worth_showing
-from analysis.stats import by_count, differences, differs, mean_interval
+from analysis.family import Bools, Family
+from analysis.stats import by_count, differences, mean_interval
 from analysis.terminal import fitted
 from simcore.vocabulary import Floats
 
@@ -21,22 +21,34 @@ if TYPE_CHECKING:
 
     from analysis.results import Results
 
-Bools = npt.NDArray[np.bool_]
-
 BEST, TIED = "*", "="
+EXACT = "Nothing was drawn here: values are exact for these requests"
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Mean and half width over the seeds; `mark` is `*` for the best, `=` for what the seeds can't tell from it."""
+    """Mean and half width over the seeds; `mark` is `*` for the best, `=` for what the seeds can't tell from it.
+
+    Where there is no chance in a value, it is `exact`.
+    """
 
     mean: float
     half: float
     mark: str = ""
+    exact: bool = False
+
+    @property
+    def alone(self) -> bool:
+        """Is nothing known about how far chance might carry it?"""
+        return not (self.exact or isfinite(self.half))
+
+    def show(self, metric: Metric) -> str:
+        """The value for people."""
+        return metric.exactly(self.mean) if self.exact else metric.write(self.mean, self.half)
 
     def write(self, metric: Metric) -> str:
         """The cell for people."""
-        return metric.write(self.mean, self.half) + (self.mark and f" {self.mark}")
+        return self.show(metric) + (self.mark and f" {self.mark}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +69,9 @@ class Table:
         self.swept = results.swept
         done, cells = results.done, Cells(results.runs, self.swept)
         self.metrics = worth_showing(done, results.resources, results.tiers)
-        columns = [_column(metric, cells) for metric in self.metrics]
+        families = [Family(cells, metric.name) for metric in self.metrics]
+        self._tested = max((family.size for family in families), default=0)
+        columns = [_column(metric, cells, family) for metric, family in zip(self.metrics, families, strict=True)]
         self.rows = [
             Row(tuple(point), agent, runs, failed, tuple(column[number] for column in columns))
             for number, (*point, agent, runs, failed) in enumerate(
@@ -92,14 +106,31 @@ class Table:
     @property
     def legend(self) -> str:
         """What the marks mean."""
-        if not self._several_seeds:
-            return "One seed: no intervals, and nothing is told apart."
-        text = "Mean ± half of the 95 % interval over the seeds."
-        if not self._seeds_matter:
-            text += " All of them gave the same: nothing here depends on the seed, and one would do."
-        if any(cell and cell.mark for row in self.rows for cell in row.cells):
-            text += f" {BEST} best; {TIED} not told from the best by these seeds (paired t-test)."
-        return text
+        cells = [cell for row in self.rows for cell in row.cells if cell]
+        exact = [cell for cell in cells if cell.exact]
+        chance = [
+            cell
+            for row in self.rows
+            for metric, cell in zip(self.metrics, row.cells, strict=True)
+            if cell and not cell.exact and metric.name not in MEASURED
+        ]
+        notes = []
+        if exact:
+            which = "Values without ± are exact: nothing in them was drawn" if chance else EXACT
+            notes.append(f"{which}, and other seeds give the same.")
+        if self._several_seeds:
+            if chance or not exact:
+                notes.append("Mean ± half of the 95 % interval over the seeds.")
+            if chance and not exact and not self._seeds_matter:
+                notes.append("All of them gave the same: nothing here depends on the seed, and one would do.")
+        elif chance or not exact:
+            notes.append("One seed: no intervals, and nothing is told apart.")
+        marks = {cell.mark for cell in cells}
+        if BEST in marks:
+            notes.append(f"{BEST} best{'.' if TIED not in marks else ';'}")
+        if TIED in marks:
+            notes.append(f"{TIED} not told from the best by these seeds: {corrected(self._tested)}.")
+        return " ".join(notes)
 
     def rich(self, width: int) -> rich.table.Table:
         """For a terminal: as many metrics as fit its width, the others are named below."""
@@ -122,22 +153,29 @@ class Table:
         return str(self)
 
 
-def _column(metric: Metric, cells: Cells) -> list[Cell | None]:
+def corrected(size: int) -> str:
+    """What p-values are corrected for, in words; `size` is that of the largest family."""
+    return f"p > .05, corrected by Holm for all comparisons of two agents by the metric, up to {size:,}"
+
+
+def _column(metric: Metric, cells: Cells, family: Family) -> list[Cell | None]:
     """A metric's cell for every cell of runs; None where no finished run has a value."""
-    values = cells.matrix(metric.name)
+    values, exact = cells.matrix(metric.name), cells.exact(metric.name)
     mean, half = by_count(values, mean_interval, 2)
-    best, tied = _standing(metric, cells, values, mean)
+    half[exact] = 0.0
+    best, tied = _standing(metric, cells, mean, family)
     marks = np.where(best, BEST, np.where(tied, TIED, ""))
     return [
-        None if isnan(one) else Cell(one, interval, mark)
-        for one, interval, mark in zip(mean.tolist(), half.tolist(), marks.tolist(), strict=True)
+        None if isnan(one) else Cell(one, interval, mark, sure)
+        for one, interval, mark, sure in zip(mean.tolist(), half.tolist(), marks.tolist(), exact.tolist(), strict=True)
     ]
 
 
-def _standing(metric: Metric, cells: Cells, values: Floats, mean: Floats) -> tuple[Bools, Bools]:
+def _standing(metric: Metric, cells: Cells, mean: Floats, family: Family) -> tuple[Bools, Bools]:
     """Which cells are the best of their point, and which the seeds can't tell from it, bool [cells] each.
 
-    None where nothing is told apart, nor where neither more nor less is better.
+    None where nothing is told apart, nor where neither more nor less is better. Agents with the same best mean are all
+    the best.
     """
     there = ~np.isnan(mean)
     nobody = np.zeros(len(mean), bool)
@@ -146,11 +184,10 @@ def _standing(metric: Metric, cells: Cells, values: Floats, mean: Floats) -> tup
     order = np.lexsort((-mean if metric.better == "more" else mean, cells.point))  # NaN last, the first of equals first
     first = np.unique(cells.point[order], return_index=True)[1]
     best = order[first][cells.point]
-    (differ,) = by_count(differences(values, values[best]), lambda some: (differs(some),), 1)
-    told = differ == 1
+    told = family.beside(best).told
     marked = there & (np.bincount(cells.point, there & told) > 0)[cells.point]
-    own = best == np.arange(len(best))
-    return marked & own, marked & ~told & ~own
+    first = ~told & (differences(mean[:, None], mean[best][:, None])[:, 0] == 0)
+    return marked & first, marked & ~told & ~first
 
 
 def _vary(done: pl.DataFrame, groups: list[str], metrics: list[Metric]) -> bool:

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
+from analysis.cells import MEASURED
 from analysis.columns import Metric
 from analysis.stats import FEWEST
+from analysis.table import EXACT
 from analysis.terminal import fitted
 
 if TYPE_CHECKING:
@@ -93,25 +95,31 @@ def legend(comparison: Comparison) -> str:
     frame = comparison.frame
     if not len(frame):
         return "No run finished: there is nothing to compare."
-    if not frame["interval"].is_not_null().any():
-        notes = ["One seed: no intervals, and nothing is told apart."]
-    else:
-        notes = ["Mean with its 95 % interval over the seeds: ± from Student's t."]
+    exact = frame["interval"].eq_missing("exact")
+    chance = frame.filter(~exact, ~frame["metric"].is_in(MEASURED), frame["n"] > 0)
+    notes = []
+    if exact.any():
+        which = "Values without an interval are exact: nothing in them was drawn" if len(chance) else EXACT
+        notes.append(f"{which}, other seeds give the same, and differences between them are exact too.")
+    if frame["interval"].is_in(["t", "bootstrap"]).any():
+        notes.append("Mean with its 95 % interval over the seeds: ± from Student's t.")
         if (frame["interval"] == "bootstrap").any():
-            notes[0] = notes[0][:-1] + ", [low, high] by bootstrap where a metric is skewed."
-    if frame["pairs"].sum():
+            notes[-1] = notes[-1][:-1] + ", [low, high] by bootstrap where a metric is skewed."
+    elif len(chance) or not exact.any():
+        notes.append("One seed: no intervals, and nothing is told apart.")
+    if not frame["pairs"].sum():
+        notes.append("Nothing is there to compare with.")
+    elif len(paired := frame.filter(frame["pairs"] > 0, frame["test"].ne_missing("exact"))):
         base = comparison.baseline
         notes.append(f"Differences to {base} are paired by seed; each 95 % t interval is for its difference alone.")
-        family = max(map(len, frame.filter(frame["pairs"] >= FEWEST).partition_by("metric")), default=0)
-        if family:
+        if family := max(comparison.families.values()):
             notes.append(
-                f"Verdicts go by p-values, corrected by Holm for {_count(family, 'comparison')} per metric: an "
-                f"interval may miss 0 and the verdict still be {SAME}, not told apart by these seeds."
+                "Verdicts go by p-values, corrected by Holm for all comparisons of two agents by the metric "
+                f"({family:,}), and so are the same for any baseline: an interval may miss 0 and the verdict still be "
+                f"{SAME}, not told apart by these seeds."
             )
-        if len(frame.filter(frame["pairs"].is_between(1, FEWEST - 1))):
+        if (paired["pairs"] < FEWEST).any():
             notes.append(f"Fewer than {FEWEST} paired seeds are not tested, and tell nothing apart ({SAME}).")
-    else:
-        notes.append("Nothing is there to compare with.")
     failed = frame.filter(frame["metric"] == frame["metric"][0])["failed"].sum()
     if failed:
         notes.append(f"{_count(int(failed), 'failed run')} left out.")
@@ -139,8 +147,7 @@ def headings(comparison: Comparison) -> Line:
         "difference",
         "verdict",
         "%",
-        "p (Wilcoxon)",
-        "p (t)",
+        "p",
         "runs",
         "seeds for 1 %",
     ]
@@ -163,14 +170,15 @@ def _line(comparison: Comparison, metric: Metric, row: dict[str, Any]) -> Line:
         "baseline" if own else _difference(metric, row),
         {"not told apart": SAME, "baseline": "", None: "-"}.get(row["verdict"], row["verdict"]),
         "" if own else "-" if row["relative"] is None else _relative(row["relative"]),
-        "" if own else _p(row["p_wilcoxon_holm"]),
-        "" if own else _p(row["p_t_holm"]),
+        "" if own else "exact" if row["test"] == "exact" else _p(row["p"]),
         runs,
         "" if own else _seeds(row["seeds_for_1pct"]),
     ]
 
 
 def _mean(metric: Metric, row: dict[str, Any]) -> str:
+    if row["interval"] == "exact":
+        return metric.exactly(row["mean"])
     if row["interval"] == "bootstrap":
         return metric.between(row["mean"], row["low"], row["high"])
     return metric.write(row["mean"], float("inf") if row["half"] is None else row["half"])
@@ -179,6 +187,8 @@ def _mean(metric: Metric, row: dict[str, Any]) -> str:
 def _difference(metric: Metric, row: dict[str, Any]) -> str:
     if row["diff"] is None:
         return "-"
+    if row["test"] == "exact":
+        return metric.between(row["diff"], None, None, sign="+")
     return metric.between(row["diff"], row["diff_low"], row["diff_high"], sign="+")
 
 

@@ -36,7 +36,7 @@ comparison
 
 # %%
 comparison.frame.filter(pl.col("verdict").is_in(["better", "worse"])).select(
-    "agent", "metric", "diff", "diff_low", "diff_high", "relative", "p_wilcoxon_holm"
+    "agent", "metric", "diff", "diff_low", "diff_high", "relative", "p"
 )
 
 # %% [markdown]

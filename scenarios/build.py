@@ -150,6 +150,19 @@ def build_workload(scenario: Scenario, seed: int, cache: Path | None = None) -> 
     return _generate(spec, scenario.resources, seed)
 
 
+def is_drawn(scenario: Scenario) -> bool:
+    """Do the requests or the failures of a run depend on its seed?"""
+    if any(faults.mtbf < inf for faults in build_faults(scenario, scenario.seed)):
+        return True
+    spec = scenario.workload
+    if isinstance(spec, Trace):
+        return isinstance(spec.start, RandomStart) and spec.start.random[0] < spec.start.random[1]
+    if not isinstance(spec, Generated):
+        return True
+    parts = [spec.arrivals, *(kind.lifetimes or spec.lifetimes for kind in spec.flavours)]
+    return len(spec.flavours) > 1 or any(part is not None and part.chosen[0] != "fixed" for part in parts)
+
+
 def content_of(spec: Trace) -> str:
     """A hash of what is in a trace's file, by which runs are named."""
     with find(spec.trace, spec.path).open("rb") as file:

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from analysis.bounds import scheduled_bound
 from analysis.metrics import measure
 from analysis.samples import Sampler
@@ -18,6 +20,7 @@ from scenarios.build import (
     build_overflow,
     build_pacing,
     build_workload,
+    is_drawn,
 )
 from scenarios.details import write_requests, write_samples, write_states, write_times
 from scenarios.engines import Engine, agents_of, check_compiled, not_compiled
@@ -27,7 +30,7 @@ from scenarios.schema import Scenario, WarmStart
 from simcore.engine import Simulation, play
 from simcore.errors import RunError
 from simcore.opened import noted
-from simcore.rng import stream
+from simcore.rng import Watched, stream
 from simcore.rules import Overflow
 from simcore.vocabulary import Agent
 
@@ -46,11 +49,12 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
     if engine == "compiled":
         check_compiled(run)
     compiled = engine != "simpy" and not not_compiled(scenario, agent, warm_agent)
-    simulation, ledger, play_on = warmed_up(run, folder, warm_agent, compiled)
+    warm_luck, luck = Watched(stream(run.seed, "warm-start")), Watched(stream(run.seed, "agent"))
+    simulation, ledger, play_on = warmed_up(run, folder, warm_agent, compiled, warm_luck)
     first = simulation.offered
     limit = scenario.decision_limit
     with noted(type(agent).__module__), limited(max(limit, STARTING)):
-        agent.start(simulation.view, stream(run.seed, "agent"))
+        agent.start(simulation.view, luck)
     sampler = Sampler(simulation, ledger)
     watch: Callable[[], int] = sampler
     states: StateSampler | None = None
@@ -82,17 +86,23 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
         write_times(details / f"{run.name}.times.parquet", simulation, first)
     if states:
         write_states(details / f"{run.name}.states.parquet", states)
-    return {**metrics, "engine": "compiled" if compiled else "simpy"}
+    chance = is_drawn(scenario) or warm_luck.drawn or luck.drawn
+    return {**metrics, "random": chance, "engine": "compiled" if compiled else "simpy"}
 
 
-def warmed_up(run: Run, folder: Path, warm_agent: Agent | None, compiled: bool) -> tuple[Simulation, Ledger, Player]:
-    """The simulation as a run's agent finds it, after the warm start; its ledger, and how an agent plays it."""
+def warmed_up(
+    run: Run, folder: Path, warm_agent: Agent | None, compiled: bool, luck: np.random.Generator | None = None
+) -> tuple[Simulation, Ledger, Player]:
+    """The simulation as a run's agent finds it, after the warm start; its ledger, and how an agent plays it.
+
+    The agent of the warm start draws from `luck`, by default its stream.
+    """
     simulation, ledger, play_on = _set_up(run, folder, compiled)
     if run.scenario.warm_start and warm_agent:
         overflow, simulation.overflow = simulation.overflow, Overflow("drop")
         progress = _Reached(simulation, ledger, run.scenario.warm_start)
         with noted(type(warm_agent).__module__), limited(run.scenario.decision_limit, partial(_state, simulation)):
-            warm_agent.start(simulation.view, stream(run.seed, "warm-start"))
+            warm_agent.start(simulation.view, luck or stream(run.seed, "warm-start"))
             play_on(simulation, warm_agent, progress)
         progress.check()
         simulation.overflow = overflow

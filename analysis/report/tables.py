@@ -116,14 +116,14 @@ MEANINGS = {
     "difference": "mean of the differences to the baseline, paired by seed, and its 95 % interval, uncorrected",
     "verdict": "better or worse than the baseline by the corrected p-values; = not told apart by these seeds",
     "%": "the difference in % of the baseline's mean",
-    "p (Wilcoxon)": "signed-rank test, Holm-corrected over this table",
-    "p (t)": "paired t-test, Holm-corrected over this table",
+    "p": "of the signed-rank test where it can tell anything, else of the paired t-test; corrected by Holm for all "
+    "comparisons of two agents by this metric, whatever the baseline",
     "seeds for 1 %": "how many seeds would show a difference of 1 % of the baseline's mean",
 }
 
 
 def _compared(texts: int, row: dict[str, object], line: list[str]) -> list[Cell]:
-    columns = ("mean", "diff", "", "relative", "p_wilcoxon_holm", "p_t_holm", "n", "seeds_for_1pct")
+    columns = ("mean", "diff", "", "relative", "p", "n", "seeds_for_1pct")
     values = [row.get(name) for name in columns]
     style = CLASSES.get(str(row["verdict"]), "")
     return [

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from html import escape
-from math import isfinite
+from math import inf
 from typing import Any
+
+import numpy as np
 
 from analysis.columns import Metric
 from analysis.compare import BETTER, WORSE, Comparison
 from analysis.results import Results
-from analysis.stats import FEWEST
-from analysis.table import BEST, TIED, Row, Table
+from analysis.stats import FEWEST, differences
+from analysis.table import BEST, EXACT, TIED, Row, Table
 from simcore.errors import ResultsError
 
 MAIN = 3
@@ -43,7 +45,7 @@ def _alone(table: Table, main: list[tuple[int, Metric]]) -> Iterator[str]:
         yield f"{agent} The table has its figures at {len(table.rows)} points."
         return
     figures = (
-        f"{escape(metric.heading)} {escape(metric.write(cell.mean, cell.half))}"
+        f"{escape(metric.heading)} {escape(cell.show(metric))}"
         for number, metric in main
         if (cell := table.rows[0].cells[number])
     )
@@ -60,16 +62,20 @@ def _ranked(rows: list[Row], number: int, metric: Metric) -> list[Row]:
 def _compared(results: Results, table: Table, number: int, metric: Metric) -> str:
     """The best by mean beside all others: differences paired by seed, p-values corrected for all of them."""
     ranked = _ranked(table.rows, number, metric)
-    best, *others = [row.agent for row in ranked]
     cell = ranked[0].cells[number]
     assert cell is not None
-    mean = escape(metric.write(cell.mean, cell.half))
-    if others and all(row.cells[number] == cell for row in ranked):
-        return f"All agents have the same {escape(metric.heading)}: {mean}."
-    first = f"<strong>{escape(best)}</strong> has the {_extreme(metric)} {escape(metric.heading)}: {mean}."
+    mean, heading = escape(cell.show(metric)), escape(metric.heading)
+    equal = [row.agent for row in _leading(ranked, number)]
+    best, others = equal[0], [row.agent for row in ranked if row.agent not in equal]
+    if len(equal) > 1 and not others:
+        return f"All agents have the same {heading}: {mean}."
+    first = f"<strong>{escape(best)}</strong> has the {_extreme(metric)} {heading}: {mean}."
+    if len(equal) > 1:
+        names = " and ".join(f"<strong>{name}</strong>" for name in _named(equal))
+        first = f"{names} have the same {_extreme(metric)} {heading}: {mean}."
     if not others:
         return f"{first} No other agent finished a run."
-    if not isfinite(cell.half):
+    if cell.alone:
         return f"{first} One seed says nothing about chance: give it more <code>replications</code>."
     try:
         frame = Comparison(results, best, [metric.name]).frame
@@ -77,15 +83,38 @@ def _compared(results: Results, table: Table, number: int, metric: Metric) -> st
         return f"{first} It cannot be compared: {escape(error.problem)}."
     found = {row["agent"]: row for row in frame.iter_rows(named=True)}
     told = [agent for agent in others if found[agent]["verdict"] in (BETTER, WORSE)]
-    if all(found[agent]["pairs"] < FEWEST for agent in others):
+    if not any(found[agent]["test"] for agent in others):
         remedy = "give it more <code>replications</code>"
         return f"{first} Fewer than {FEWEST} seeds in common are not tested: {remedy}."
+    it, it_is = ("them", "they are") if len(equal) > 1 else ("it", "it is")
     if not told:
-        return f"{first} These seeds cannot tell it from any other agent."
+        return f"{first} These seeds cannot tell {it} from any other agent."
     text = f"{first} That is {_by(metric, found[told[0]])} than {escape(told[0])} ({_p(found[told[0]])})"
-    text += f"; these seeds tell it from {_names(told[1:])} too." if told[1:] else "."
+    if all(found[agent]["test"] == "exact" for agent in others):
+        return f"{text}. {EXACT}, and there is no chance in the ranking: {_ranking(table, number, metric)}."
+    text += f"; {it_is} told from {_names(told[1:])} too." if told[1:] else "."
     unsure = [agent for agent in others if agent not in told]
-    return text + (f" These seeds cannot tell it from {_names(unsure)}." if unsure else "")
+    return text + (f" These seeds cannot tell {it} from {_names(unsure)}." if unsure else "")
+
+
+def _leading(ranked: list[Row], number: int) -> list[Row]:
+    """Those of the ranked rows that have the value of the first, as far as floats know."""
+    values = np.array([cell.mean for row in ranked if (cell := row.cells[number])])
+    same = differences(values[:, None], values[:1, None])[:, 0] == 0
+    return [row for row, one in zip(ranked, same.tolist(), strict=True) if one]
+
+
+def _ranking(table: Table, number: int, metric: Metric) -> str:
+    """All agents, the best first, with their values; `=` between those that are equal."""
+    ranked = _ranked(table.rows, number, metric)
+    parts = []
+    while ranked:
+        equal = _leading(ranked, number)
+        cell = equal[0].cells[number]
+        assert cell is not None
+        parts.append(f"{' = '.join(escape(row.agent) for row in equal)} {escape(cell.show(metric))}")
+        ranked = ranked[len(equal) :]
+    return ", ".join(parts)
 
 
 def _extreme(metric: Metric) -> str:
@@ -93,14 +122,16 @@ def _extreme(metric: Metric) -> str:
 
 
 def _by(metric: Metric, row: dict[str, Any]) -> str:
-    half = (row["diff_high"] - row["diff_low"]) / 2
+    half = inf if row["test"] == "exact" else (row["diff_high"] - row["diff_low"]) / 2
     points = " points" if metric.form == "share" else ""
     return f"{escape(metric.write(abs(row['diff']), half))}{points} {'more' if row['diff'] < 0 else 'less'}"
 
 
 def _p(row: dict[str, Any]) -> str:
-    """The p-value that decided, as the comparison's column `test` says."""
-    p = row["p_wilcoxon_holm" if row["test"] == "wilcoxon" else "p_t_holm"]
+    """The p-value that decided, the same as in every table."""
+    p = row["p"]
+    if p is None:
+        return "exactly"
     return "p&nbsp;&lt;&nbsp;0.001" if p < 0.001 else f"p&nbsp;=&nbsp;{p:.3f}"
 
 
@@ -117,7 +148,7 @@ def _swept(table: Table, number: int, metric: Metric) -> str:
         if len({cell.mean for cell in cells}) < 2:
             same += 1
             continue
-        wins[ranked[0].agent] += 1
+        wins.update(row.agent for row in _leading(ranked, number))
         marks = {cell.mark for cell in cells}
         clear += BEST in marks and TIED not in marks
         none += BEST not in marks
@@ -135,7 +166,11 @@ def _swept(table: Table, number: int, metric: Metric) -> str:
 
 def _names(agents: list[str]) -> str:
     """Some by name, and how many more there are."""
-    names = [escape(agent) for agent in agents[:NAMED]]
-    if len(agents) > NAMED:
-        names.append(f"{len(agents) - NAMED} more")
+    names = _named(agents)
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _named(agents: list[str]) -> list[str]:
+    """Some by name, the others counted."""
+    names = [escape(agent) for agent in agents[:NAMED]]
+    return names + ([f"{len(agents) - NAMED} more"] if len(agents) > NAMED else [])

@@ -15,10 +15,11 @@ from scipy.stats import t as student
 
 from analysis.columns import Metric, metrics
 from analysis.results import Results
-from analysis.stats import differences, differs, mean_interval
+from analysis.stats import mean_interval
 from analysis.table import BEST, TIED, Cell, Table
 from scenarios.load import scenario_from
 from simcore.errors import ResultsError
+from tests.reference.stats import Verdicts, slow_verdicts, values_of
 from tests.support.results import failed, row
 
 
@@ -138,33 +139,29 @@ def test_intervals_are_those_of_students_t() -> None:
     assert (mean, half) == (7.0, float("inf"))
 
 
-def test_differ_is_about_pairs() -> None:
-    values = pl.Series([1.0, 20.0, 50.0, 70.0, 90.0, 100.0]).to_numpy()
-    assert differs(differences(values, values - 1))
-    assert not differs(differences(values, values))
-    assert not differs(differences(values, values[::-1]))
-
-
 # -- beside a slow one -------------------------------------------------------------------------------------------------
 
 
 def slow_rows(found: Table, runs: list[dict[str, Any]], swept: list[str]) -> list[list[Any]]:
     """What the table must say, one cell after another: point, agent, runs, failed, then (mean, half, mark) or None."""
     rows = []
+    told = {one.name: slow_verdicts(values_of(runs, one.name, swept)) for one in found.metrics}
     points = list(dict.fromkeys(tuple(run[key] for key in swept) for run in runs))
     for point in points:
         here = [run for run in runs if tuple(run[key] for key in swept) == point]
         by_agent = {
             agent: [run for run in here if run["agent"] == agent] for agent in {run["agent"]: 0 for run in here}
         }
-        columns = [slow_column(one, by_agent) for one in found.metrics]
+        columns = [slow_column(one, by_agent, told[one.name]) for one in found.metrics]
         for agent, own in by_agent.items():
             failures = sum(run["status"] != "done" for run in own)
             rows.append([point, agent, len(own), failures, *(column.get(agent) for column in columns)])
     return rows
 
 
-def slow_column(metric: Metric, by_agent: dict[str, list[dict[str, Any]]]) -> dict[str, tuple[float, float, str]]:
+def slow_column(
+    metric: Metric, by_agent: dict[str, list[dict[str, Any]]], verdicts: Verdicts
+) -> dict[str, tuple[float, float, str]]:
     values = {
         agent: {run["seed"]: run[metric.name] for run in sorted(runs, key=lambda run: run["seed"])}
         for agent, runs in by_agent.items()
@@ -177,13 +174,11 @@ def slow_column(metric: Metric, by_agent: dict[str, list[dict[str, Any]]]) -> di
     if metric.better != "neither" and intervals:
         sign = 1 if metric.better == "more" else -1
         best = max(intervals, key=lambda agent: sign * intervals[agent][0])
-        pairs = {
-            agent: [values[agent][seed] - values[best][seed] for seed in values[agent] if seed in values[best]]
-            for agent in intervals
-        }
-        told = {agent for agent, some in pairs.items() if slow_told(some)}
+        point = tuple(by_agent[best][0][key] for key in ("key",))
+        told = {agent for agent in intervals if verdicts.get((point, agent, best), (None, False))[1]}
+        equal = {agent for agent in intervals if intervals[agent][0] == pytest.approx(intervals[best][0], abs=1e-12)}
         if told:
-            marks = {agent: BEST if agent == best else "" if agent in told else TIED for agent in intervals}
+            marks = {agent: "" if agent in told else BEST if agent in equal else TIED for agent in intervals}
     return {agent: (*interval, marks[agent]) for agent, interval in intervals.items()}
 
 
@@ -193,15 +188,6 @@ def slow_interval(numbers: list[float]) -> tuple[float, float]:
         return mean, float("inf")
     deviation = (sum((x - mean) ** 2 for x in numbers) / (n - 1)) ** 0.5
     return mean, float(student.ppf(0.975, n - 1)) * deviation / n**0.5
-
-
-def slow_told(differences: list[float]) -> bool:
-    if len(differences) < 5:
-        return False
-    mean, half = slow_interval(differences)
-    if half == 0:
-        return mean != 0 and 0.5 ** (len(differences) - 1) <= 0.05
-    return abs(mean) > half
 
 
 eighths = st.integers(0, 16).map(lambda number: number / 8)
@@ -389,14 +375,14 @@ def test_every_point_of_a_sweep_is_a_comparison_of_its_own(tmp_path: Path) -> No
     for servers, better in ((10, "a"), (50, "b")):
         for agent in ("a", "b"):
             point = {"cluster.servers": servers, "workload.start": "3 d"}
-            rows += [row(agent, seed, point=point, acceptance=0.5 + (agent == better) / 4) for seed in range(6)]
+            rows += [row(agent, seed, point=point, acceptance=0.5 + (agent == better) / 4) for seed in range(7)]
     found = table(tmp_path, rows)
     assert found.headings[:4] == ["cluster.servers", "workload.start", "agent", "runs"]
     assert [(*one.point, one.agent, one.runs) for one in found.rows] == [
-        (10, "3 d", "a", 6), (10, "3 d", "b", 6), (50, "3 d", "a", 6), (50, "3 d", "b", 6),
+        (10, "3 d", "a", 7), (10, "3 d", "b", 7), (50, "3 d", "a", 7), (50, "3 d", "b", 7),
     ]  # fmt: skip
     assert marks(found, "acceptance") == [BEST, "", "", BEST]
-    assert found.texts()[0][:4] == ["10", "3 d", "a", "6"]
+    assert found.texts()[0][:4] == ["10", "3 d", "a", "7"]
     rendered(found, 80)
 
 
