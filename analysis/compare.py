@@ -11,6 +11,7 @@ import numpy.typing as npt
 from analysis.cells import Cells
 from analysis.columns import Metric, chosen, worth_showing
 from analysis.family import Family
+from analysis.overlap import overlap_of
 from analysis.results import Results, resources_of, tiers_of
 from analysis.several import pooled
 from analysis.stats import (
@@ -40,8 +41,9 @@ class Comparison:
     """Agents beside a baseline, for every point and metric; `frame` is tidy, a row per (keys..., agent, metric).
 
     `keys` are the swept keys, `scenario` first where there are several; `points` their values; `agents` the labels;
-    `metrics` what is compared; `families` how many comparisons of each are tested; `versions` those of Binwright that
-    wrote the runs. docs/results.md says what each column is, and how it is computed.
+    `metrics` what is compared; `families` how many comparisons of each are tested; `overlap` that of the seeds' windows
+    of a trace, if it is worth saying; `versions` those of Binwright that wrote the runs. docs/results.md says what each
+    column is, and how it is computed.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Comparison:
                 chosen(name, done, resources, tiers)
                 for name in dict.fromkeys([metrics] if isinstance(metrics, str) else metrics)
             ]
+        self.overlap = overlap_of(runs, self.keys)
         self._cells = Cells(runs, self.keys)
         named = (runs["agent"] == self.baseline) | (runs["_agent"] == self.baseline)
         self._base = self._bases(runs.filter(named)["agent"].unique().to_list())

@@ -97,7 +97,7 @@ def legend(comparison: Comparison) -> str:
         return "No run finished: there is nothing to compare."
     exact = frame["interval"].eq_missing("exact")
     chance = frame.filter(~exact, ~frame["metric"].is_in(MEASURED), frame["n"] > 0)
-    notes = []
+    notes = [str(comparison.overlap)] if comparison.overlap else []
     if exact.any():
         which = "Values without an interval are exact: nothing in them was drawn" if len(chance) else EXACT
         notes.append(f"{which}, other seeds give the same, and differences between them are exact too.")

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from functools import lru_cache
-from math import inf, isfinite
+from math import ceil, inf, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from scenarios.schema_multiserver import MultiServer
 from scenarios.schema_offline import Offline
 from scenarios.schema_virtual import Networks
 from scenarios.schema_virtual import Tenants as TenantsSpec
-from scenarios.schema_workload import Generated, RandomStart, Trace
+from scenarios.schema_workload import ApartStart, Generated, RandomStart, Trace
 from simcore.errors import ScenarioError
 from simcore.faults import Faults, Kind
 from simcore.opened import noted
@@ -40,8 +40,9 @@ from workloads.offline import FITTED, machines
 from workloads.traces.library import copy_of, find, read_mapped
 from workloads.traces.mapped import Columns, is_mapped
 from workloads.virtual import Tenants
+from workloads.windows import ApartStart as ApartRow
 from workloads.windows import RandomStart as RandomRow
-from workloads.windows import Start, TimeStart, Window, select
+from workloads.windows import Start, TimeStart, Window, firsts, select
 
 
 def build_agent(spec: AgentSpec) -> Agent:
@@ -156,11 +157,34 @@ def is_drawn(scenario: Scenario) -> bool:
         return True
     spec = scenario.workload
     if isinstance(spec, Trace):
-        return isinstance(spec.start, RandomStart) and spec.start.random[0] < spec.start.random[1]
+        return _is_drawn(spec)
     if not isinstance(spec, Generated):
         return True
     parts = [spec.arrivals, *(kind.lifetimes or spec.lifetimes for kind in spec.flavours)]
     return len(spec.flavours) > 1 or any(part is not None and part.chosen[0] != "fixed" for part in parts)
+
+
+def _is_drawn(spec: Trace) -> bool:
+    """Do its windows depend on the seed?"""
+    if isinstance(spec.start, ApartStart):
+        return True
+    return isinstance(spec.start, RandomStart) and spec.start.random[0] < spec.start.random[1]
+
+
+def windows_of(
+    scenario: Scenario, seed: int, drawn: int | None = None, met: float = 1.0
+) -> list[tuple[int, int]] | None:
+    """The rows of a trace that a seed's windows have, from the first up to but without the last; of each the first
+    `met`, a share. None where all seeds have the same.
+
+    Windows that go on to the end of the trace have `drawn` requests in all; None where nobody says how many.
+    """
+    spec = scenario.workload
+    if not isinstance(spec, Trace) or not _is_drawn(spec) or (spec.requests is None and drawn is None):
+        return None
+    starts = firsts(_window(spec), seed)
+    rows = ((drawn or 0) + sum(starts)) // len(starts)
+    return [(first, first + ceil((spec.requests or rows - first) * met)) for first in starts]
 
 
 def content_of(spec: Trace) -> str:
@@ -215,6 +239,8 @@ def _window(spec: Trace) -> Window:
     start: Start
     if isinstance(spec.start, RandomStart):
         start = RandomRow(*spec.start.random)
+    elif isinstance(spec.start, ApartStart):
+        start = ApartRow(*spec.start.apart)
     else:
         start = TimeStart(TIME.parse(spec.start)) if isinstance(spec.start, str) else spec.start
     return Window(start, spec.requests, spec.superpose, spec.time_scale)

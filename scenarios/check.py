@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from scenarios.build import build_agent, build_ledger, build_workload
+from analysis.overlap import Overlap, overlap, worst
+from scenarios.build import build_agent, build_ledger, build_workload, windows_of
 from scenarios.engines import grows_by
 from scenarios.explain import locate
 from scenarios.guard import STARTING, TooLong, limited, printing
-from scenarios.plan import Run, plan
+from scenarios.plan import Run, plan, points
 from scenarios.schema import Scenario
 from scenarios.schema_agent import AgentSpec
 from scenarios.schema_workload import Trace
@@ -43,6 +44,13 @@ def check_scenario(scenario: Scenario) -> int:
                 error.problem += f" (at {', '.join(f'{key}={value}' for key, value in first.point.items())})"
             raise
     return len(runs)
+
+
+def overlap_of(scenario: Scenario) -> Overlap | None:
+    """How much the seeds' windows of a trace overlap at the point where they do so most, if it is worth saying."""
+    seeds = range(scenario.seed, scenario.seed + scenario.replications)
+    drawn = ([windows_of(at_point, seed) for seed in seeds] for _, at_point in points(scenario))
+    return worst(overlap([rows for rows in windows if rows]) for windows in drawn)
 
 
 def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], workload: Workload) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from analysis.bounds import scheduled_bound
 from analysis.metrics import measure
+from analysis.overlap import written
 from analysis.samples import Sampler
 from fabric.ledger import Ledger
 from scenarios.build import (
@@ -21,6 +22,7 @@ from scenarios.build import (
     build_pacing,
     build_workload,
     is_drawn,
+    windows_of,
 )
 from scenarios.details import write_requests, write_samples, write_states, write_times
 from scenarios.engines import Engine, agents_of, check_compiled, not_compiled
@@ -86,8 +88,15 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
         write_times(details / f"{run.name}.times.parquet", simulation, first)
     if states:
         write_states(details / f"{run.name}.states.parquet", states)
+    requests = len(simulation.workload)
+    rows = windows_of(scenario, run.seed, requests, simulation.offered / requests)
     chance = is_drawn(scenario) or warm_luck.drawn or luck.drawn
-    return {**metrics, "random": chance, "engine": "compiled" if compiled else "simpy"}
+    return {
+        **metrics,
+        **({"windows": written(rows)} if rows else {}),
+        "random": chance,
+        "engine": "compiled" if compiled else "simpy",
+    }
 
 
 def warmed_up(

@@ -14,11 +14,12 @@ from scenarios.schema_cluster import Cluster, Overflow, expand_of, known_resourc
 from scenarios.schema_multiserver import MultiServer
 from scenarios.schema_train import Train
 from scenarios.schema_virtual import Tenants
-from scenarios.schema_workload import Generated, Workload
+from scenarios.schema_workload import ApartStart, Generated, Trace, Workload
 from scenarios.source import Source
 from simcore.errors import suggest
 from simcore.units import DATA, measure_of
 from simcore.vocabulary import QUANTUM
+from workloads.windows import ApartStart as ApartRows
 
 FIXED = (
     *("name", "description", "extends", "agents", "replications", "seed", "record", "decision_limit", "sweep", "train"),
@@ -168,6 +169,7 @@ class Scenario(Model):
             raise wrong("decisions about many requests are not timed one by one", remedy, ("record",), "times")
         self._check_network()
         self._check_failures()
+        self._check_windows()
         if isinstance(self.workload, Tenants):
             warm = [(("warm_start", "with"), self.warm_start.agent)] if self.warm_start else []
             asked = [(("agents", number), agent) for number, agent in enumerate(self.agents)]
@@ -202,6 +204,23 @@ class Scenario(Model):
                 if failure.part >= count:
                     where = (*at, "scheduled", number, "part")
                     raise wrong("there is no such part", f"The {kind} are 0 to {count - 1}.", where, failure.part)
+
+    def _check_windows(self) -> None:
+        trace = self.workload
+        if not (isinstance(trace, Trace) and isinstance(trace.start, ApartStart) and trace.requests):
+            return
+        low, high = trace.start.apart
+        there = ApartRows(low, high).count(trace.requests)
+        if there < self.replications * trace.superpose:
+            most = there // trace.superpose
+            of_each = f" with {trace.superpose} windows each" if trace.superpose > 1 else ""
+            seeds = f"{self.replications} seed{'s' * (self.replications > 1)}{of_each}"
+            found = f"{there} window{'s' * (there > 1)} of {trace.requests} requests"
+            remedy = "Give fewer requests, or a wider range."
+            if most:
+                remedy = f"Give {most} replication{'s' * (most > 1)} at most, fewer requests, or a wider range."
+            problem = f"has {found} side by side, too few for {seeds}"
+            raise wrong(problem, remedy, ("workload", "start", "apart"), [low, high])
 
     def _check_failures(self) -> None:
         size = self.cluster.size

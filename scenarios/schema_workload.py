@@ -111,7 +111,27 @@ class RandomStart(Model):
         return self
 
 
+class ApartStart(Model):
+    """Starts whose windows do not overlap: seeds that are independent, as far as requests a window apart are."""
+
+    apart: tuple[Index, ...] = Field(
+        description="First and last row that a window may start at, counted from 0. Windows lie side by side, and "
+        "every seed gets other ones, so that there are only so many seeds.",
+        examples=["[0, 100000]"],
+        min_length=2,
+        max_length=2,
+    )
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.apart[0] > self.apart[1]:
+            raise wrong("is an empty range", "Give the lower row first.", ("apart",), list(self.apart))
+        return self
+
+
 def _form_of_start(value: Any) -> str:
+    if isinstance(value, ApartStart) or (isinstance(value, Mapping) and "apart" in value):
+        return "<apart>"
     return "<row>" if isinstance(value, int) else "<time>" if isinstance(value, str) else "<random>"
 
 
@@ -122,9 +142,12 @@ def _time_text(text: str) -> str:
 Start: TypeAlias = Annotated[
     Annotated[Index, Tag("<row>")]
     | Annotated[str, AfterValidator(_time_text), Tag("<time>")]
-    | Annotated[RandomStart, Tag("<random>")],
+    | Annotated[RandomStart, Tag("<random>")]
+    | Annotated[ApartStart, Tag("<apart>")],
     Discriminator(_form_of_start),
-    Shown("row from 0, time with a unit on the trace's clock, or [RandomStart](#randomstart)"),
+    Shown(
+        "row from 0, time with a unit on the trace's clock, [RandomStart](#randomstart) or [ApartStart](#apartstart)"
+    ),
 ]
 
 
@@ -143,14 +166,18 @@ class Trace(Model):
         "user's cache folder.",
         examples=["../shared/traces/huawei-east-1.csv"],
     )
-    start: Start = Field(default=0, description="The first request.", examples=[0, "3 d", "{random: [50000, 100000]}"])
+    start: Start = Field(
+        default=0,
+        description="The first request.",
+        examples=[0, "3 d", "{random: [50000, 100000]}", "{apart: [0, 100000]}"],
+    )
     requests: Count | None = Field(
         default=None, description="How many requests; all to the end if not given.", examples=[2000]
     )
     superpose: Count = Field(
         default=1,
         description="How many windows of the trace are laid over one another: random starts are drawn for each, "
-        "others follow one another in the trace.",
+        "those apart are others for each, and others follow one another in the trace.",
         examples=[2],
     )
     time_scale: PositiveNumber = Field(
@@ -185,6 +212,8 @@ class Trace(Model):
 
     @model_validator(mode="after")
     def _length(self) -> Self:
+        if isinstance(self.start, ApartStart) and self.requests is None:
+            raise wrong("is missing", "Windows side by side need a length: give `requests:`.", ("requests",))
         if self.superpose > 1 and self.requests is None and not isinstance(self.start, RandomStart):
             remedy = "Windows that follow one another need a length: give `requests:`, or a random start."
             raise wrong("is missing", remedy, ("requests",))

@@ -29,13 +29,29 @@ class RandomStart:
 
 
 @dataclass(frozen=True, slots=True)
+class ApartStart:
+    """Row numbers low, low + n, low + 2n, ... up to high, for windows of n requests, a different one for every seed.
+
+    They are dealt in a shuffled order: seeds that follow one another have windows that do not overlap, as long as there
+    are enough of them.
+    """
+
+    low: int
+    high: int
+
+    def count(self, length: int) -> int:
+        """How many windows of this length there are."""
+        return (self.high - self.low) // length + 1
+
+
+@dataclass(frozen=True, slots=True)
 class TimeStart:
     """The first request that arrives at this second of the trace's own clock, or later."""
 
     seconds: float
 
 
-Start: TypeAlias = int | RandomStart | TimeStart
+Start: TypeAlias = int | RandomStart | ApartStart | TimeStart
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +59,8 @@ class Window:
     """`requests` rows of the trace from `start` (a row number from 0), or all to the end.
 
     `superpose` overlays that many windows, each moved so that its first request arrives at 0. A random start is
-    drawn for each window; from a fixed start they follow one another in the trace, so `requests` must be given.
+    drawn for each window, and one apart dealt to each; from a fixed start they follow one another in the trace, so
+    `requests` must be given, as for windows apart.
     `time_scale` multiplies the time between arrivals, and only that: 2 halves the load, lifetimes stay as they are.
     """
 
@@ -131,22 +148,19 @@ def _spans(arrival: Floats, window: Window, seed: int, file: Path | None) -> lis
     """First row and the row after the last, for each window."""
     rows = len(arrival)
     length = window.requests
-    if isinstance(window.start, RandomStart):
+    if isinstance(window.start, RandomStart | ApartStart):
         low, high = window.start.low, window.start.high
         if not 0 <= low <= high:
             raise WorkloadError(
                 "an impossible range",
                 file=file,
-                key="workload.start.random",
+                key=_key(window.start),
                 value=[low, high],
                 remedy="Give [first, last] row numbers, from 0, first <= last.",
             )
         # The highest start is checked, not the one drawn, so that no seed alone finds out.
         _fits(high, length, rows, window, file)
-        firsts = [
-            int(stream(seed, "workload", "start", number).integers(low, high + 1)) for number in range(window.superpose)
-        ]
-        return [(first, rows if length is None else first + length) for first in firsts]
+        return [(first, rows if length is None else first + length) for first in firsts(window, seed)]
     if isinstance(window.start, TimeStart):
         first = int(np.searchsorted(arrival, window.start.seconds))
         if first == rows:
@@ -172,16 +186,34 @@ def _spans(arrival: Floats, window: Window, seed: int, file: Path | None) -> lis
     return [(first + number * length, first + (number + 1) * length) for number in range(window.superpose)]
 
 
+def firsts(window: Window, seed: int) -> list[int]:
+    """The row that each window of a seed starts at; of a window whose start is drawn or dealt."""
+    start, numbers = window.start, range(window.superpose)
+    if isinstance(start, ApartStart):
+        assert window.requests is not None
+        count = start.count(window.requests)
+        order = stream(0, "workload", "apart").permutation(count)
+        places = [int(order[(seed * window.superpose + number) % count]) for number in numbers]
+        return [start.low + place * window.requests for place in places]
+    assert isinstance(start, RandomStart)
+    return [int(stream(seed, "workload", "start", number).integers(start.low, start.high + 1)) for number in numbers]
+
+
+def _key(start: Start) -> str:
+    """What the scenario calls it."""
+    return f"workload.start{'.random' if isinstance(start, RandomStart) else '.apart' * isinstance(start, ApartStart)}"
+
+
 def _fits(first: int, length: int | None, rows: int, window: Window, file: Path | None) -> None:
     if first < 0 or first >= rows or first + (length or 0) > rows:
         wanted = f"{length} requests from row {first}" if length else f"row {first}"
         start: object = window.start
-        if isinstance(window.start, RandomStart):
+        if isinstance(window.start, RandomStart | ApartStart):
             start = [window.start.low, window.start.high]
         raise WorkloadError(
             f"the window leaves the trace: it wants {wanted}",
             file=file,
-            key="workload.start.random" if isinstance(start, list) else "workload.start",
+            key=_key(window.start),
             value=start,
             remedy=f"The trace has {rows} requests, rows 0 to {rows - 1}.",
         )

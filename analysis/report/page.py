@@ -12,6 +12,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+from analysis.overlap import overlap_of
 from analysis.report.pictures import figures
 from analysis.report.replay import embedded, replay
 from analysis.report.tables import comparison_tables, legend, main_table
@@ -39,7 +40,7 @@ def compose(results: Results) -> str:
     sections = {
         "answer": (
             "The answer",
-            f"{answers}\n{_counts(results)}\n{summary.replace('<figure', '<figure class=wide', 1)}",
+            f"{answers}\n{_overlap(results)}{_counts(results)}\n{summary.replace('<figure', '<figure class=wide', 1)}",
         ),
         "table": ("Table", f"{main_table(table)}\n{legend(table)}"),
         "differences": ("Paired differences", _differences(results)),
@@ -90,6 +91,11 @@ def _counts(results: Results) -> str:
     failed = len(results.failed)
     failures = f' <a class="wrong" href="#failed">{_count(failed, "run")} failed.</a>' if failed else ""
     return f'<p class="soft">{_count(len(runs), "run")}: {agents}, {seeds}{points}.{failures}</p>'
+
+
+def _overlap(results: Results) -> str:
+    found = overlap_of(results.runs, results.swept)
+    return f'<p class="wrong">{escape(str(found))}</p>\n' if found else ""
 
 
 def _differences(results: Results) -> str:

@@ -111,7 +111,7 @@ def _batches(asked: Namespace) -> list[Batch]:
 
 
 def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine) -> int:
-    from scenarios.check import check_scenario
+    from scenarios.check import check_scenario, overlap_of
     from scenarios.engines import check_engine
     from scenarios.estimate import estimate
     from simcore.cores import usable_cpus
@@ -123,6 +123,7 @@ def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine
         check_scenario(batch.scenario)
         check_engine(engine, batch.runs)
         _plan(batch, known)
+        _warn_of(overlap_of(batch.scenario))
         if len(known) < len(batch.runs):
             found = estimate(batch, known, jobs, engine)
             seconds, probes, more = seconds + found.seconds, probes + found.probes, more or found.more
@@ -149,7 +150,15 @@ def _plan(batch: Batch, known: Mapping[str, Any]) -> None:
     )
 
 
+def _warn_of(overlap: object) -> None:
+    if overlap:
+        out.print(f"[yellow]Warning:[/] {escape(str(overlap))}", highlight=False)
+
+
 def _warn(results: Results) -> None:
+    from analysis.overlap import overlap_of
+
+    _warn_of(overlap_of(results.runs, results.swept))
     done = results.done
     impossible = int(done["impossible"].sum()) if len(done) else 0
     if impossible:
@@ -191,7 +200,7 @@ def _say_where(results: Results) -> None:
 
 def validate(asked: Namespace) -> int:
     """`binwright validate FILE...`: every file is looked at, whatever is wrong with the others."""
-    from scenarios.check import check_scenario
+    from scenarios.check import check_scenario, overlap_of
     from scenarios.load import load_to_run
     from scenarios.training import check_training
 
@@ -206,6 +215,7 @@ def validate(asked: Namespace) -> int:
             out.print(f"[red]wrong[/]  {escape(str(error))}", highlight=False, soft_wrap=True)
         else:
             out.print(f"[green]valid[/]  {escape(file)}: {runs} runs", highlight=False, soft_wrap=True)
+            _warn_of(overlap_of(scenario))
     return MISTAKE if wrong else 0
 
 

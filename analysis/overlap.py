@@ -1,0 +1,90 @@
+"""How much the seeds' windows of a trace overlap: seeds that met the same requests are not independent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Rows = Sequence[tuple[int, int]]
+"""Of a seed's windows: first row, and the row after the last."""
+WORTH_SAYING = 0.05
+"""The least share of requests met twice that is said."""
+
+
+class Overlap(NamedTuple):
+    """Of `seeds`: the share of a seed's requests that another one met too, and how many seeds' worth of different
+    requests there are in all.
+    """
+
+    seeds: int
+    share: float
+    worth: float
+
+    def __str__(self) -> str:
+        return (
+            f"The windows of these {self.seeds:,} seeds overlap: {100 * self.share:.0f} % of a seed's requests are met "
+            f"by another one too, and all their different requests are worth {self.worth:.1f} seeds. So seeds are not "
+            "independent, and intervals and p-values promise more than they can keep. Draw from more of the trace, or "
+            "take windows that do not overlap: start: {apart: [first, last]} (docs/traces.md)."
+        )
+
+
+def overlap(seeds: Sequence[Rows]) -> Overlap:
+    """The overlap of all seeds' windows; what a seed's own windows have in common counts once."""
+    merged = [_merged(rows) for rows in seeds]
+    low = min((first for rows in merged for first, _ in rows), default=0)
+    high = max((end for rows in merged for _, end in rows), default=0)
+    steps = np.zeros(high - low + 1, np.int64)
+    for rows in merged:
+        for first, end in rows:
+            steps[first - low] += 1
+            steps[end - low] -= 1
+    met = np.cumsum(steps)[:-1]  # by how many seeds, of each row
+    total = int(met.sum())
+    if not total:
+        return Overlap(len(seeds), 0.0, float(len(seeds)))
+    return Overlap(len(seeds), float(met[met > 1].sum() / total), float((met > 0).sum() * len(seeds) / total))
+
+
+def _merged(rows: Rows) -> list[tuple[int, int]]:
+    """The same rows in stretches that do not overlap."""
+    found: list[tuple[int, int]] = []
+    for first, end in sorted(rows):
+        if found and first <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((first, end))
+    return found
+
+
+def worst(several: Iterable[Overlap]) -> Overlap | None:
+    """The one with the largest share, if that is worth saying."""
+    most = max(several, key=lambda one: one.share, default=None)
+    return most if most and most.share >= WORTH_SAYING else None
+
+
+def written(rows: Rows) -> str:
+    """Windows as runs.parquet has them: `first-last`, both included."""
+    return " ".join(f"{first}-{end - 1}" for first, end in rows)
+
+
+def overlap_of(runs: pl.DataFrame, keys: Sequence[str]) -> Overlap | None:
+    """The largest overlap at a point of finished runs, if it is worth saying; of agents that met more or less of the
+    same windows, the one that met most counts.
+    """
+    import polars as pl
+
+    if "windows" not in runs.columns:
+        return None
+    points: dict[object, dict[int, Rows]] = {}
+    there = runs.filter(pl.col("status") == "done", pl.col("windows").is_not_null())
+    for *point, seed, text in there.select(*keys, "seed", "windows").unique(maintain_order=True).iter_rows():
+        rows = [(int(first), int(last) + 1) for first, _, last in (part.partition("-") for part in text.split())]
+        met = points.setdefault(tuple(point), {})
+        met[seed] = max(rows, met.get(seed, rows), key=lambda some: sum(end - first for first, end in some))
+    return worst(overlap([*seeds.values()]) for seeds in points.values())
