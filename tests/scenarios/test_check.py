@@ -163,3 +163,26 @@ def test_shipped_scenarios_are_valid(name: str) -> None:
     scenario = load_scenario(name)
     assert check_scenario(scenario) > 0
     check_training(scenario)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"start": {"apart": [0, 99]}}, "workload.requests: is missing"),
+        ({"start": {"apart": [9, 0]}, "requests": 5}, "workload.start.apart: is an empty range"),
+        (
+            {"start": {"apart": [0, 99]}, "requests": 50},
+            "has 2 windows of 50 requests side by side, too few for 3 seeds",
+        ),
+        ({"start": {"apart": [0, 99]}, "requests": 25, "superpose": 2}, "too few for 3 seeds with 2 windows each"),
+        ({"start": {"apart": [0, 99], "random": [0, 9]}, "requests": 5}, "workload.start.random: unknown key"),
+    ],
+)
+def test_windows_apart_must_be_enough(change: dict[str, Any], message: str) -> None:
+    trace = {"trace": "table", "path": "t.csv"}
+    with pytest.raises(UserError, match=message) as caught:
+        scenario_from(SERVERS | {"workload": trace | change, "replications": 3})
+    assert caught.value.remedy
+    enough = {"start": {"apart": [0, 99]}, "requests": 40}
+    scenario = scenario_from(SERVERS | {"workload": trace | enough, "replications": 3})
+    assert scenario_from(scenario.dump()) == scenario

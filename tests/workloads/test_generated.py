@@ -23,7 +23,7 @@ from workloads.arrivals import Fixed as FixedGaps
 from workloads.fit import fit
 from workloads.generators import Flavour, Synthetic, generate
 from workloads.lifetimes import Empirical, Exponential, Fixed, Lifetimes, Lognormal
-from workloads.windows import RandomStart, TimeStart, Window, select
+from workloads.windows import ApartStart, RandomStart, TimeStart, Window, select
 
 INF = float("inf")
 SMALL = Flavour({"cpu": 1, "mem": 2}, weight=3)
@@ -96,6 +96,18 @@ def test_random_starts_cover_both_ends_and_differ_between_windows() -> None:
     assert any(first.split(":")[1] != second.split(":")[1] for first, second in pairs)
 
 
+@given(st.integers(0, 5), st.integers(0, 20), st.integers(1, 6), st.integers(1, 3), st.integers(0, 2**40))
+def test_seeds_in_a_row_have_windows_apart(low: int, more: int, length: int, superpose: int, seed: int) -> None:
+    start = ApartStart(low, low + more)
+    frame, window = trace(low + more + length), Window(start, length, superpose)
+    seeds = start.count(length) // superpose
+    met = [row for number in range(seeds) for row in select(frame, window, ("cpu",), seed + number).id.tolist()]
+    rows = [int(str(name).rpartition(":")[2]) - 1000 for name in met]
+    assert len(rows) == len(set(rows)) == seeds * superpose * length
+    assert all((row - low) % length < length and low <= row < low + more + length for row in rows)
+    assert start.count(length) == len(range(low, low + more + 1, length))
+
+
 def test_superposed_windows_from_a_fixed_start_follow_one_another() -> None:
     workload = select(trace(6), Window(1, 2, superpose=2), ("cpu",), 0)
     assert workload.id.tolist() == ["w1:1001", "w2:1003", "w1:1002", "w2:1004"]
@@ -142,6 +154,8 @@ def test_superposed_windows(
         (Window(2, 5, 2), ("cpu",), "workload.start: the window leaves the trace: it wants 10 requests from row 2"),
         (Window(RandomStart(0, 9), 2), ("cpu",), "workload.start.random: the window leaves the trace: it wants 2 r"),
         (Window(RandomStart(5, 4)), ("cpu",), "workload.start.random: an impossible range (got [5, 4])"),
+        (Window(ApartStart(0, 9), 2), ("cpu",), "workload.start.apart: the window leaves the trace: it wants 2 r"),
+        (Window(ApartStart(5, 4), 1), ("cpu",), "workload.start.apart: an impossible range (got [5, 4])"),
         (Window(TimeStart(191)), ("cpu",), "workload.start: nothing arrives at that time or later (got '191 s')"),
         (Window(2, superpose=2), ("cpu",), "workload.requests: superposed windows from a fixed start"),
         (Window(requests=0), ("cpu",), "workload.requests: out of range (got 0)"),
