@@ -25,9 +25,12 @@ from scenarios.attempt import Task, attempt
 from scenarios.backends import ONE_THREAD
 from scenarios.handout import PORTION, Handout
 from scenarios.journal import Row
+from simcore.errors import UserError
 
 TRIES = 2
 """A run whose worker dies is tried once more."""
+STARTS = 5
+"""So many worker processes may end as they start, one after the other: then something is wrong with all of them."""
 _START = "import sys; sys.path[:] = {path!r}; from scenarios.pool import work; work({handle})"
 
 
@@ -37,6 +40,7 @@ class Pool:
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
         self._workers: list[_Worker] = []
+        self._stillborn = 0
 
     def __enter__(self) -> Self:
         for _ in range(self._jobs):
@@ -92,8 +96,11 @@ class Pool:
                 self._workers.remove(worker)
                 hand = worker.take_back()
                 if not hand:
-                    if not worker.began:
-                        raise RuntimeError(f"a worker process ended as it started ({ending(code)})") from None
+                    self._stillborn = 0 if worker.began else self._stillborn + 1
+                    if self._stillborn > STARTS:
+                        problem = f"{self._stillborn} worker processes ended as they started: the last {ending(code)}"
+                        remedy = "See what Python says above, or run with --jobs 1; what has finished is kept."
+                        raise UserError(problem, key="jobs", value=self._jobs, remedy=remedy) from None
                     continue
                 handout.back(hand[1:])
                 if row := handout.lost(hand[0], f"the worker process that ran it {ending(code)}"):

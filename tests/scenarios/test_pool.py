@@ -22,13 +22,13 @@ from hypothesis import strategies as st
 from analysis.results import Results
 from binwright.commands import progress
 from binwright.commands.progress import Live, duration
-from scenarios import backends, batch, estimate
+from scenarios import backends, batch, estimate, pool
 from scenarios.attempt import Task
 from scenarios.batch import Batch, run_batches
 from scenarios.handout import PORTION, Handout
 from scenarios.journal import Row, rows_of
 from scenarios.load import scenario_from
-from scenarios.pool import ending
+from scenarios.pool import Pool, ending
 from simcore.errors import UserError
 from tests.support.batches import agent, data, numbers, plain, same, scenario, tree
 
@@ -181,6 +181,23 @@ def test_a_worker_that_dies_loses_its_run_only_which_is_tried_again(tmp_path: Pa
     assert results.failed["error"].to_list() == [said] * 2
     assert ending(-9) == "was killed by SIGKILL, perhaps for want of memory"
     assert ending(-15) == "was killed by SIGTERM"
+
+
+def test_a_worker_killed_as_it_starts_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fuse = tmp_path / "fuse"
+    kill = f"import os, pathlib; p = pathlib.Path({str(fuse)!r}); p.exists() or (p.touch(), os.kill(os.getpid(), 9)); "
+    monkeypatch.setattr(pool, "_START", kill.replace("{", "{{").replace("}", "}}") + pool._START)
+    with Pool(1) as started:
+        rows = [row for _, row in started.rows(tasks(1))]
+    assert fuse.exists()
+    assert [row["status"] for row in rows] == ["done"]
+
+
+def test_workers_that_all_end_as_they_start_are_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_START", "raise SystemExit(9)  # {path} {handle}")
+    ended = "6 worker processes ended as they started: the last ended with exit code 9"
+    with Pool(2) as started, pytest.raises(UserError, match=ended):
+        list(started.rows(tasks(1)))
 
 
 # -- interrupted and killed --------------------------------------------------------------------------------------------
