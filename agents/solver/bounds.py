@@ -11,16 +11,17 @@ def lower_bound(problem: Problem) -> int:
 
     For vector problems whose bins are all alike that of `agents.solver.packing.bound`: at least, over the dimensions of
     a bin, the total demand over the capacity, rounded up, and the balls that take more than half of a bin, no two of
-    which share one. Otherwise what `BINS ?` starts from.
+    which share one. Otherwise what `BINS ?` starts from. It may be more than the most bins that there may be.
     """
     least, most = problem.spec.limits
     matrix = problem.with_bins(least).matrix()
-    if matrix is None:
+    if matrix is None or problem.counted:
         return least
-    bound = min(max(least, vector_bound(matrix)), most + 1)
-    last = problem.with_bins(min(bound, most)).matrix()
-    if last is None or (last.demand != matrix.demand).any() or (last.capacity != matrix.capacity[0]).any():
-        return least  # something depends on the bin, or on how many there are
+    bound = max(least, vector_bound(matrix))
+    if problem.bins_differ:
+        last = problem.with_bins(min(bound, most)).matrix()
+        if last is None or (last.capacity != matrix.capacity[0]).any():
+            return least
     return bound
 
 

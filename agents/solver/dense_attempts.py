@@ -10,7 +10,7 @@ import numpy as np
 from agents.solver.program import NULL, Problem
 from agents.solver.reference import Found
 from agents.solver.search.find import find
-from agents.solver.search.packing import Packing, units_of
+from agents.solver.search.packing import Packing
 from simcore.cores import usable_threads
 
 
@@ -21,7 +21,7 @@ def attempts(
 
     The published search makes several per number here. Nothing is begun after `monotonic()` is `until`.
     """
-    unit_of = units_of(problem)
+    unit_of = problem.unit_of
     best: Found | None = None
     checked, number, each = 0, first, usable_threads()
     while number < first + count:

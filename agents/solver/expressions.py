@@ -267,9 +267,7 @@ class Expressions(Lowering):
             left, right = self.value(node.left), self.value(node.right)
             if (left.kind == BOOL) != (right.kind == BOOL):
                 raise SpecError("truth values and numbers differ", "Compare like with like.", node.at)
-            if left.kind != BOOL:
-                _, (left, right) = self.alike([left, right])
-            return Typed(BOOL, 0, 1, self.op("eq" if node.op == "==" else "ne", left.code, right.code))
+            return Typed(BOOL, 0, 1, self.equal(left, right, node.op == "=="))
         left, right = self.number(node.left), self.number(node.right)
         if node.op in ("<", "<=", ">", ">="):
             _, (left, right) = self.alike([left, right])
@@ -289,6 +287,23 @@ class Expressions(Lowering):
                 raise SpecError("this may go beyond 1e12", "Choose a larger unit, or bound it with min.", node.at)
             return Typed(kind, min(ends), max(ends), self.op("qmul" if both else "mul", left.code, right.code))
         return self._divided(node, left, right)
+
+    def equal(self, left: Typed, right: Typed, truth: bool) -> Expr:
+        """The code of whether two values are equal, or unequal if `truth` is not asked for.
+
+        NULL is kept as -1 and equals NULL only: a number that may be below zero is tested for that first.
+        """
+        if PLACE in (left.kind, right.kind) and left.kind != right.kind:
+            place, number = (left, right) if left.kind == PLACE else (right, left)
+            if place.low < 0 and number.low < 0:
+                _, (place, number) = self.alike([place, number])
+                code = number.code if isinstance(number.code, Local | Const) else self.stored(number.code)
+                if truth:
+                    return Op("and", self.op("le", Const(0), code), self.op("eq", place.code, code))
+                return Op("or", self.op("lt", code, Const(0)), self.op("ne", place.code, code))
+        if left.kind != BOOL:
+            _, (left, right) = self.alike([left, right])
+        return self.op("eq" if truth else "ne", left.code, right.code)
 
     def _divided(self, node: s.Binary, left: Typed, right: Typed) -> Typed:
         if right.low == right.high == 0:
@@ -359,6 +374,9 @@ class Expressions(Lowering):
             if PLACE in (yes.kind, no.kind) and QUANTITY in (yes.kind, no.kind):
                 raise SpecError("bins and quantities differ", "Give both branches the same type.", node.at)
             kind = PLACE if PLACE in (yes.kind, no.kind) else QUANTITY
+            if kind == PLACE and min(one.low for one in values if one.kind == INT) < 0:
+                remedy = "Write NULL for no bin, or bound the number with max(0, ...)."
+                raise SpecError("a number below zero is no bin", remedy, node.at)
             if kind == QUANTITY:
                 yes, no = self.micro(yes), self.micro(no)
         sides = [(*block, Set(result.slot, one.code)) for block, one in zip(blocks, (yes, no), strict=True)]

@@ -1,17 +1,13 @@
-"""Evaluates the tree directly: constants when a specification is compiled, and UTILFN for the verifier.
-
-Slow and plain, with Python's integers, and without anything of the checker's: what the checked program computes must
-agree with this.
-"""
+"""Evaluates the constants of a specification, directly from the tree, with Python's integers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from agents.solver import syntax as s
 from agents.solver.errors import At, SpecError
-from agents.solver.program import MICRO, NULL, WIDE, Family
+from agents.solver.program import MICRO, NULL, WIDE
 from agents.solver.tables import Table
 from simcore.errors import suggest
 
@@ -27,35 +23,28 @@ class Value(NamedTuple):
     raw: int
 
 
-class Rejected(Exception):
-    """UTILFN rejects."""
-
-
 def micro(value: Value) -> int:
     """In millionths."""
     return value.raw if value.kind == QUANTITY else value.raw * MICRO
 
 
+def is_null(value: Value) -> bool:
+    """Tell NULL from a number that is kept in the same way."""
+    return value.kind == PLACE and value.raw == NULL
+
+
 class Interpreter:
-    """Names and tables, and what expressions over them come to.
+    """Names and tables, and what expressions over them come to; whatever is wrong is a `SpecError`."""
 
-    While compiling, whatever is wrong is a `SpecError`; in UTILFN, which the checker has passed, it rejects.
-    """
-
-    def __init__(self, compiling: bool, names: dict[str, Value], tables: dict[str, Table]) -> None:
-        self.compiling = compiling
+    def __init__(self, names: dict[str, Value], tables: dict[str, Table]) -> None:
         self.names = names
         self.tables = tables
-        self.alloc: Sequence[int] | None = None
         self.steps = 0
 
-    def fail(self, problem: str, remedy: str, at: At) -> Exception:
-        return SpecError(problem, remedy, at) if self.compiling else Rejected()
-
     def step(self, at: At) -> None:
-        """One node more; UTILFN has been bounded by the checker."""
+        """One node more."""
         self.steps += 1
-        if self.compiling and self.steps > STEP_LIMIT:
+        if self.steps > STEP_LIMIT:
             remedy = "Compute large tables in Python and read them from a file."
             raise SpecError(f"the constants take more than {STEP_LIMIT:,} steps", remedy, at)
 
@@ -64,28 +53,30 @@ class Interpreter:
         self.step(node.at)
         result: Value = getattr(self, f"_{type(node).__name__.lower()}")(node)
         if abs(micro(result)) > WIDE:
-            raise self.fail("the number is out of range", "Numbers are at most 1e12: choose a larger unit.", node.at)
+            raise SpecError("the number is out of range", "Numbers are at most 1e12: choose a larger unit.", node.at)
         return result
 
     def whole(self, node: s.Expr, what: str = "this") -> int:
         """A whole number, or a bin."""
-        value = self.value(node)
-        if value.kind not in (INT, PLACE):
-            raise self.fail(f"{what} must be a whole number", f"It is {value.kind}.", node.at)
+        value = self.number(node)
+        if value.kind != INT:
+            raise SpecError(f"{what} must be a whole number", f"It is {value.kind}.", node.at)
         return value.raw
 
     def number(self, node: s.Expr) -> Value:
         """A whole number or a quantity."""
         value = self.value(node)
         if value.kind not in (INT, QUANTITY, PLACE):
-            raise self.fail("this must be a number", f"It is {value.kind}.", node.at)
+            raise SpecError("this must be a number", f"It is {value.kind}.", node.at)
+        if is_null(value):
+            raise SpecError("NULL is no number", "Where a bin is missing in a table, write -1.", node.at)
         return value if value.kind != PLACE else Value(INT, value.raw)
 
     def truth(self, node: s.Expr) -> bool:
         """A truth value."""
         value = self.value(node)
         if value.kind != BOOL:
-            raise self.fail("this must be true or false", f"It is {value.kind}: compare it with something.", node.at)
+            raise SpecError("this must be true or false", f"It is {value.kind}: compare it with something.", node.at)
         return bool(value.raw)
 
     def over(self, axes: Sequence[s.Axis]) -> Iterator[tuple[int, ...]]:
@@ -100,7 +91,7 @@ class Interpreter:
     def each(self, axis: s.Axis) -> Iterator[int]:
         """The numbers of an axis; its name is set meanwhile."""
         if axis.name in self.names or axis.name in self.tables:
-            raise self.fail(f"{axis.name} has a meaning already", "Choose another name.", axis.at)
+            raise SpecError(f"{axis.name} has a meaning already", "Choose another name.", axis.at)
         skip = None if axis.skip is None else self.whole(axis.skip)
         try:
             for number in self.range(axis.range):
@@ -118,12 +109,12 @@ class Interpreter:
         table = self.tables.get(node.table) if isinstance(node, s.Index) else None
         if isinstance(node, s.Index) and table is not None and len(node.arguments) == table.rank - 1:
             if not table.whole:
-                raise self.fail(f"a row of {table.name} has quantities", "Run over 0 .. len(...) instead.", node.at)
+                raise SpecError(f"a row of {table.name} has quantities", "Run over 0 .. len(...) instead.", node.at)
             return (Value(INT, int(table.values[i])) for i in table.row(self._row(table, node)))
         if isinstance(node, s.Name) and node.name in self.tables and self.tables[node.name].rank == 1:
             table = self.tables[node.name]
             if not table.whole:
-                raise self.fail(f"{table.name} has quantities", "Run over len(...) instead.", node.at)
+                raise SpecError(f"{table.name} has quantities", "Run over len(...) instead.", node.at)
             return (Value(INT, int(number)) for number in table.values)
         return (Value(INT, i) for i in range(self.whole(node, "a range")))
 
@@ -134,10 +125,10 @@ class Interpreter:
         if node.name == "NULL":
             return Value(PLACE, NULL)
         if node.name in self.tables:
-            raise self.fail(f"{node.name} is a table", f"Write {node.name}[...].", node.at)
+            raise SpecError(f"{node.name} is a table", f"Write {node.name}[...].", node.at)
         if node.name not in self.names:
             known = {*self.names, *self.tables}
-            raise self.fail(f"unknown name {node.name}", suggest(node.name, known), node.at)
+            raise SpecError(f"unknown name {node.name}", suggest(node.name, known), node.at)
         return self.names[node.name]
 
     def _row(self, table: Table, node: s.Index) -> int:
@@ -147,33 +138,28 @@ class Interpreter:
             number = self.whole(argument, "an index")
             if not 0 <= number < size:
                 remedy = f"{table.name} goes from 0 to {size - 1} here." if size else f"{table.name} is empty."
-                raise self.fail(f"index {number} leaves {table.name}", remedy, argument.at)
+                raise SpecError(f"index {number} leaves {table.name}", remedy, argument.at)
             row = row * size + number
         return row
 
     def _index(self, node: s.Index) -> Value:
         table = self.tables.get(node.table)
         if table is None:
-            raise self.fail(f"unknown table {node.table}", suggest(node.table, self.tables), node.at)
+            raise SpecError(f"unknown table {node.table}", suggest(node.table, self.tables), node.at)
         if len(node.arguments) != table.rank:
             problem = f"{table.name} takes {table.rank} indices, here are {len(node.arguments)}"
-            raise self.fail(problem, "Write one per level, with commas between: T[row, column].", node.at)
+            raise SpecError(problem, "Write one per level, with commas between: T[row, column].", node.at)
         place = self._row(table, node)
         if table.starts is not None:
             row = table.row(place)
             last = self.whole(node.arguments[-1], "an index")
             if not 0 <= last < len(row):
-                raise self.fail(f"index {last} leaves the row of {table.name}", f"It has {len(row)}.", node.at)
+                raise SpecError(f"index {last} leaves the row of {table.name}", f"It has {len(row)}.", node.at)
             place = row[last]
         return Value(INT if table.whole else QUANTITY, int(table.values[place]))
 
     def _placed(self, node: s.Placed) -> Value:
-        if self.alloc is None:
-            raise self.fail("ALLOC is known in UTILFN only", "Move this into UTILFN.", node.at)
-        ball = self.whole(node.ball)
-        if not 0 <= ball < len(self.alloc):
-            raise self.fail(f"there is no ball {ball}", f"Balls go from 0 to {len(self.alloc) - 1}.", node.at)
-        return Value(PLACE, self.alloc[ball])
+        raise SpecError("ALLOC is known in UTILFN only", "Move this into UTILFN.", node.at)
 
     def _unary(self, node: s.Unary) -> Value:
         if node.op == "not":
@@ -190,7 +176,7 @@ class Interpreter:
             table = self.tables[node.table]
             if len(node.arguments) == table.rank - 1:
                 return len(table.row(self._row(table, node)))
-        raise self.fail("len takes a table or a row of it", "Write len(T), or len(T[row]) if rows differ.", node.at)
+        raise SpecError("len takes a table or a row of it", "Write len(T), or len(T[row]) if rows differ.", node.at)
 
     def _binary(self, node: s.Binary) -> Value:
         op = node.op
@@ -200,8 +186,11 @@ class Interpreter:
         if op in ("==", "!="):
             left, right = self.value(node.left), self.value(node.right)
             if (left.kind == BOOL) != (right.kind == BOOL):
-                raise self.fail("truth values and numbers differ", "Compare like with like.", node.at)
-            same = left.raw == right.raw if left.kind == BOOL else micro(left) == micro(right)
+                raise SpecError("truth values and numbers differ", "Compare like with like.", node.at)
+            if left.kind == BOOL:
+                same = left.raw == right.raw
+            else:  # NULL equals NULL and no number
+                same = is_null(left) == is_null(right) and micro(left) == micro(right)
             return Value(BOOL, same == (op == "=="))
         left, right = self.number(node.left), self.number(node.right)
         if op in _ORDER:
@@ -216,11 +205,11 @@ class Interpreter:
                 QUANTITY if quantity else INT, product // MICRO if left.kind == right.kind == QUANTITY else product
             )
         if right.raw == 0:
-            raise self.fail("division by zero", "Make the divisor at least one, with max(1, ...) for one.", node.at)
+            raise SpecError("division by zero", "Make the divisor at least one, with max(1, ...) for one.", node.at)
         if op == "/":
             return Value(QUANTITY, micro(left) * MICRO // micro(right))
         if quantity:
-            raise self.fail(f"{op} takes whole numbers", "Use / for quantities.", node.at)
+            raise SpecError(f"{op} takes whole numbers", "Use / for quantities.", node.at)
         return Value(INT, left.raw // right.raw if op == "//" else left.raw % right.raw)
 
     def _extreme(self, node: s.Extreme) -> Value:
@@ -240,48 +229,6 @@ class Interpreter:
         if any(value.kind == QUANTITY for value in values):
             return Value(QUANTITY, sum(map(micro, values)))
         return Value(INT, sum(value.raw for value in values))
-
-    def call(
-        self, body: s.Block, families: Mapping[str, Family], ball: int, place: int, alloc: Sequence[int]
-    ) -> list[tuple[int, int]] | None:
-        """UTILFN: (dimension, millionths) of each addition in order; None if it rejects."""
-        self.alloc = [*alloc[:ball], NULL, *alloc[ball + 1 :]]
-        self.names |= {"BALL": Value(INT, ball), "BIN": Value(INT, place)}
-        added: list[tuple[int, int]] = []
-        try:
-            self._run(body, families, added)
-        except Rejected:
-            return None
-        finally:
-            self.alloc = None
-            del self.names["BALL"], self.names["BIN"]
-        return added
-
-    def _run(self, body: s.Block, families: Mapping[str, Family], added: list[tuple[int, int]]) -> None:
-        lets: list[str] = []
-        try:
-            for statement in body:
-                if isinstance(statement, s.Let):
-                    self.names[statement.name] = self.value(statement.value)
-                    lets.append(statement.name)
-                elif isinstance(statement, s.Branch):
-                    self._run(statement.then if self.truth(statement.test) else statement.other, families, added)
-                elif isinstance(statement, s.Loop):
-                    for _ in self.each(statement.axis):
-                        self._run(statement.body, families, added)
-                elif isinstance(statement, s.AddTo):
-                    family, dim = families[statement.family], 0
-                    for size, argument in zip(family.sizes, statement.arguments, strict=True):
-                        number = self.whole(argument)
-                        if not 0 <= number < size:
-                            raise Rejected
-                        dim = dim * size + number
-                    added.append((family.offset + dim, statement.sign * micro(self.number(statement.amount))))
-                else:
-                    raise Rejected
-        finally:
-            for name in lets:
-                del self.names[name]
 
 
 _ORDER: dict[str, Callable[[int, int], bool]] = {

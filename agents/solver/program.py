@@ -294,6 +294,10 @@ class Problem:
     groupings: tuple[Sets, ...]
     """Ways to split the bins into groups, each an order of disjoint groups with every bin in one of them. Search key
     `group` is the index here. The chance has no meaning."""
+    counted: bool
+    """A capacity, or UTILFN, may depend on how many bins there are."""
+    bins_differ: bool
+    """A capacity may depend on which bin it is of."""
 
     @property
     def dims(self) -> int:
@@ -329,6 +333,8 @@ class Problem:
     @cached_property
     def units(self) -> Sets:
         """Balls that are placed together: those that certain friendship joins, everyone else alone; by first ball."""
+        if not (self.friends.chance == MICRO).any():
+            return Sets(np.arange(self.balls + 1), np.arange(self.balls), np.full(self.balls, MICRO))
         leader = list(range(self.balls))
 
         def find(ball: int) -> int:
@@ -345,6 +351,13 @@ class Problem:
         for ball in range(self.balls):
             joined.setdefault(find(ball), []).append(ball)
         return Sets.of([(members, MICRO) for members in joined.values()])
+
+    @cached_property
+    def unit_of(self) -> Ints:
+        """[balls]: the unit that a ball belongs to; a placement of units, indexed with it, is one of the balls."""
+        found = np.empty(self.balls, np.int64)
+        found[self.units.members] = np.repeat(np.arange(len(self.units)), np.diff(self.units.offsets))
+        return found
 
     def name(self, dim: int) -> str:
         """What people call a dimension: `CPU[3]`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ import numpy as np
 from agents.solver import syntax as s
 from agents.solver.check import check
 from agents.solver.errors import At, SpecError
-from agents.solver.interpret import INT, QUANTITY, Interpreter, Value, micro
+from agents.solver.interpret import INT, QUANTITY, Interpreter, Value, is_null, micro
 from agents.solver.parse import number, parse
 from agents.solver.program import MICRO, NULL, Family, Ints, Problem, Sets
 from agents.solver.tables import ENTRY_LIMIT, LARGEST, Table, from_array, from_file, from_rows
@@ -47,6 +47,8 @@ class Spec:
         self._located(self._check_declarations)
         self._read: dict[str, Table] = {}
         self._problems: dict[int | None, Problem] = {}
+        self.made: dict[str, Table] = {}
+        """The tables whose entries do not depend on BINS."""
 
     @property
     def declared(self) -> list[str]:
@@ -58,15 +60,19 @@ class Spec:
         """`BINS ?`."""
         return self._bins.count is None
 
-    @property
+    @cached_property
     def limits(self) -> tuple[int, int]:
-        """The least and the largest number of bins that `BINS ?` may try."""
-        build = self._located(lambda: Build(self, 1))
+        """The least and the largest number of bins that `BINS ?` may try: bins that balls are pinned to are there."""
+        return self._located(self._limits)
 
-        def limit(node: s.Expr | None, default: int) -> int:
-            return default if node is None else self._located(lambda: build.count(node, "BINS"))
-
-        return limit(self._bins.low, 1), limit(self._bins.high, build.balls)
+    def _limits(self) -> tuple[int, int]:
+        build, asked = Build(self, 1), self._bins
+        low = 1 if asked.low is None else build.count(asked.low, "BINS")
+        if asked.high is not None and low > build.most:
+            remedy = "Write the smaller number first."
+            raise SpecError(f"BINS ? goes from {low} to {build.most}", remedy, asked.at)
+        low = max([low, *(place + 1 for place, _ in build.pins.values())])
+        return low, max(low, build.balls) if asked.high is None else build.most
 
     def problem(self, bins: int | None = None) -> Problem:
         """The problem; with `BINS ?` for this many bins, by default the least that may be tried."""
@@ -126,7 +132,7 @@ class Build:
         self.spec = spec
         self.tables = dict(spec.given)
         self.names: dict[str, Value] = {}
-        self.constants = Interpreter(True, self.names, self.tables)
+        self.constants = Interpreter(self.names, self.tables)
         self.families: dict[str, Family] = {}
         self.capacity: list[Ints] = []
         self.dims = 0
@@ -135,13 +141,23 @@ class Build:
         self.members = 0
         self.softs: list[tuple[list[int], int, int]] = []
         self.soft_dims: set[int] = set()
-        self.pins: dict[int, int] = {}
+        self.pins: dict[int, tuple[int, At]] = {}
+        self.by_bins = {"BINS"}
+        """Names whose values depend on the number of bins."""
+        self.counted = self.bins_differ = False
+        """See `Problem`."""
+        self.most = -1
+        """So many bins there may be; all of them may be named."""
         for node in spec.tree.declarations:
             if isinstance(node, s.Bins):
+                self.most = COUNT_LIMIT if node.high is None else self.count(node.high, "BINS")
                 count = bins if node.count is None else self.count(node.count, "BINS")
                 self.bins = -1 if count is None else count
+                self.most = self.most if node.count is None else self.bins
                 self.names["BINS"] = Value(INT, self.bins)
-            else:
+            elif isinstance(node, s.TableIs | s.TableOf) and node.name not in spec.given:
+                self._table(node)
+            elif not isinstance(node, s.TableIs | s.TableOf):
                 getattr(self, f"_{type(node).__name__.lower()}")(node)
 
     def problem(self) -> Problem:
@@ -156,11 +172,14 @@ class Build:
             ceiling[dims] = [amount + amount * over // MICRO for amount in capacity[dims].tolist()]
         allowed = np.array([len(dims) - -(-len(dims) * share // MICRO) for dims, share, _ in self.softs], np.int64)
         pins = np.full(self.balls, NULL, np.int64)
-        for ball, place in self.pins.items():
+        for ball, (place, at) in self.pins.items():
+            if place >= self.bins:
+                raise SpecError(f"there is no bin {place}", f"They go from 0 to {self.bins - 1}.", at)
             pins[ball] = place
         problem = Problem(
             self.spec, self.balls, self.bins, families, capacity, ceiling, soft_group, allowed, data, program,
             Sets.of(self.sets["FRIENDS"]), Sets.of(self.sets["FOES"]), pins, self.groupings(),
+            self.counted or not self.by_bins.isdisjoint(_names(tree.body)), self.bins_differ,
         )  # fmt: skip
         for array in (capacity, ceiling, soft_group, allowed, data, pins):
             array.flags.writeable = False
@@ -181,13 +200,26 @@ class Build:
 
     def _param(self, node: s.Param) -> None:
         self._new(node.name, node.at)
+        if not self.by_bins.isdisjoint(_names(node.value)):
+            self.by_bins.add(node.name)
         self.names[node.name] = self.spec.params.get(node.name) or self.constants.number(node.value)
 
-    def _tableis(self, node: s.TableIs) -> None:
-        if node.name in self.spec.given:
-            return
+    def _table(self, node: s.TableIs | s.TableOf) -> None:
+        """A table of the text, computed once if it is the same for every number of bins."""
         self._new(node.name, node.at)
-        self.tables[node.name] = from_rows(node.name, self._entries(node.value), node.at)
+        if not self.by_bins.isdisjoint(
+            _names(node.value) | (_names(node.axes) if isinstance(node, s.TableOf) else set())
+        ):
+            self.by_bins.add(node.name)
+        table = self.spec.made.get(node.name)
+        if table is None:
+            if isinstance(node, s.TableIs):
+                table = from_rows(node.name, self._entries(node.value), node.at)
+            else:
+                table = self._tableof(node)
+            if node.name not in self.by_bins:
+                self.spec.made[node.name] = table
+        self.tables[node.name] = table
 
     def _entries(self, node: s.Literal) -> list[Any]:
         return [
@@ -202,16 +234,13 @@ class Build:
             raise SpecError("an entry is out of range", "Numbers are at most 1e9: choose a larger unit.", at)
         return value.raw, value.kind == INT
 
-    def _tableof(self, node: s.TableOf) -> None:
-        if node.name in self.spec.given:
-            return
-        self._new(node.name, node.at)
+    def _tableof(self, node: s.TableOf) -> Table:
         sizes = self._sizes(node.axes, ENTRY_LIMIT, node.at)
         number = self.constants.number
         entries = [self._entry(number(node.value), node.at) for _ in self.constants.over(node.axes)]
         whole = all(is_whole for _, is_whole in entries)
         values = [raw if is_whole == whole else raw * MICRO for raw, is_whole in entries]
-        self.tables[node.name] = Table(node.name, whole, sizes, np.array(values, np.int64))
+        return Table(node.name, whole, sizes, np.array(values, np.int64))
 
     def _tablefrom(self, node: s.TableFrom) -> None:
         if node.name in self.spec.given:
@@ -246,6 +275,11 @@ class Build:
         if node.name in self.families:
             raise SpecError(f"{node.name} is there twice", "Give every resource a name of its own.", node.at)
         sizes = self._sizes(node.axes, DIM_LIMIT - self.dims, node.at)
+        named = _names(node.capacity)
+        over_bins = [axis for axis in node.axes if not self.by_bins.isdisjoint(_names(axis.range))]
+        self.bins_differ = self.bins_differ or any(axis.name in named for axis in over_bins)
+        by_number = any(axis.range != s.Name(axis.at, "BINS") for axis in over_bins)
+        self.counted = self.counted or by_number or not self.by_bins.isdisjoint(named)
         copied = self._copied(node, sizes)
         if copied is not None:
             capacity = copied
@@ -306,7 +340,7 @@ class Build:
         return list(dict.fromkeys(found))
 
     def _company(self, node: s.Company) -> None:
-        count, what = (self.bins, "bin") if node.kind == "GROUPS" else (self.balls, "ball")
+        count, what = (self.most, "bin") if node.kind == "GROUPS" else (self.balls, "ball")
         self._counted(count, "BINS" if node.kind == "GROUPS" else "BALLS", node.at)
         for _ in self.constants.over(node.axes):
             members = self._items(node.items, count, what)
@@ -346,19 +380,24 @@ class Build:
         self._counted(self.balls, "BALLS", node.at)
         self._counted(self.bins, "BINS", node.at)
         for _ in self.constants.over(node.axes):
-            ball, place = self.constants.whole(node.ball), self.constants.whole(node.bin)
+            ball, to = self.constants.whole(node.ball), self.constants.value(node.bin)
+            place = NULL if is_null(to) else self.constants.whole(node.bin)
             if not 0 <= ball < self.balls:
                 raise SpecError(f"there is no ball {ball}", f"They go from 0 to {self.balls - 1}.", node.ball.at)
-            if not NULL <= place < self.bins:
-                raise SpecError(f"there is no bin {place}", f"They go from 0 to {self.bins - 1}.", node.bin.at)
-            if place != NULL and self.pins.setdefault(ball, place) != place:
+            if not NULL <= place < self.most:
+                raise SpecError(f"there is no bin {place}", f"They go from 0 to {self.most - 1}.", node.bin.at)
+            if place != NULL and self.pins.setdefault(ball, (place, node.bin.at))[0] != place:
                 raise SpecError(f"ball {ball} is pinned to two bins", "Keep one of them.", node.at)
 
     def groupings(self) -> tuple[Sets, ...]:
-        """Groups of one, two, four, ... and all bins; or as declared, every other bin alone at the end."""
+        """Groups of one, two, four, ... and all bins; or as declared, every other bin alone at the end.
+
+        With `BINS ?` groups have those of their bins that there are.
+        """
         if self.sets["GROUPS"]:
-            groups = [members for members, _ in self.sets["GROUPS"]]
-            seen = [place for group in groups for place in group]
+            named = [[place for place in members if place < self.bins] for members, _ in self.sets["GROUPS"]]
+            groups = [members for members in named if members]
+            seen = [place for members, _ in self.sets["GROUPS"] for place in members]
             if len(seen) != len(set(seen)):
                 raise SpecError("a bin is in two GROUPS", "Every bin is in one of them.", self._first("GROUPS"))
             rest = sorted(set(range(self.bins)) - set(seen))
@@ -376,11 +415,12 @@ class Build:
 
 
 def _names(node: object) -> set[str]:
-    """Names in an expression."""
+    """Names in an expression, of tables too."""
     if isinstance(node, s.Name):
         return {node.name}
     if isinstance(node, tuple) and not isinstance(node, At):
         return set().union(*map(_names, node))
     if isinstance(node, s.Node):
-        return set().union(*(_names(getattr(node, name)) for name in type(node).__slots__))
+        own = {node.table} if isinstance(node, s.Index) else set()
+        return own.union(*(_names(getattr(node, name)) for name in type(node).__slots__))
     return set()

@@ -1,19 +1,13 @@
-"""Checks an answer, independently of how it was found: UTILFN is evaluated from its text, not from the program.
-
-Only where that would take many seconds, in large problems whose balls look at all others, the compiled UTILFN is
-replayed instead; the search that called it is still not believed.
-"""
+"""Checks an answer, independently of how it was found: UTILFN is evaluated from its text, not from the program."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.solver.interpret import Interpreter
+from agents.solver.columns import Columns
 from agents.solver.program import MICRO, NULL, Problem
 from agents.solver.spec import Build
 
-PLAIN = 3_000_000
-"""Nodes of the program that the plain evaluation may take: a few seconds."""
 MESSAGES = 20
 """No more than this are listed."""
 
@@ -59,45 +53,7 @@ def faults(problem: Problem, alloc: Sequence[int]) -> list[str]:
 
 
 def utilisation(problem: Problem, alloc: Sequence[int]) -> tuple[list[int], list[int]]:
-    """(utilisation [dims] in millionths, rejected balls), from the text if that is not too long."""
-    if problem.program.steps * problem.balls > PLAIN:
-        return _replayed(problem, alloc)
+    """(utilisation [dims] in millionths, rejected balls), from the text."""
     build = Build(problem.spec, problem.bins)
-    run = Interpreter(False, build.names, build.tables)
-    used = [0] * problem.dims
-    partial = [NULL] * problem.balls
-    rejected = []
-    for ball, place in enumerate(alloc):
-        if place == NULL:
-            continue
-        added = run.call(problem.spec.tree.body, build.families, ball, place, partial)
-        if added is None:
-            rejected.append(ball)
-        for dim, amount in added or ():
-            used[dim] += amount
-        partial[ball] = place
-    return used, rejected
-
-
-def _replayed(problem: Problem, alloc: Sequence[int]) -> tuple[list[int], list[int]]:
-    """As `utilisation`, by the compiled UTILFN; a ball that breaks a ceiling may count as rejected."""
-    from agents.solver.cpu import compiled, room
-    from agents.solver.emit import PYTHON, utilfn
-    from agents.solver.flat import Flat
-
-    source, numbers = utilfn(problem, PYTHON)
-    call, _ = compiled(source)
-    flat, own = Flat.of_problem(problem, numbers), room(problem)
-    own.alloc[:] = NULL
-    rejected = []
-    for ball, place in enumerate(alloc):
-        if place == NULL:
-            continue
-        given = (own.alloc, flat.data, flat.numbers, own.used, flat.ceiling, own.dims, own.amounts)
-        added = call(ball, place, *given, 0)
-        if added < 0:
-            rejected.append(ball)
-        for k in range(added):
-            own.used[own.dims[k]] += own.amounts[k]
-        own.alloc[ball] = place
-    return own.used.tolist(), rejected
+    used, rejected = Columns(build.names, build.tables, build.families, alloc).run(problem.spec.tree.body, problem.dims)
+    return used.tolist(), rejected.tolist()

@@ -118,7 +118,7 @@ class _Writer:
         if kind == "null":
             return f"{self.place()} {self.pick(['==', '!='])} NULL"
         if kind == "same":
-            return f"{self.place()} == BIN"
+            return f"{self.place()} {self.pick(['==', '!='])} {self.pick(['BIN', 'BIN - 1', self.int_(0)])}"
         if kind in ("and", "or"):
             return f"({self.bool_(depth - 1)} {kind} {self.bool_(depth - 1)})"
         if kind == "not":

@@ -48,7 +48,7 @@ class Packing:
             return None
         if (matrix.demand < 0).any() or (matrix.capacity < 0).any():
             return None
-        units, unit_of = problem.units, units_of(problem)
+        units, unit_of = problem.units, problem.unit_of
         pins = np.full(len(units), NULL)
         np.maximum.at(pins, unit_of, problem.pins)
         foes = tuple(tuple({int(unit_of[ball]) for ball in members}) for members, chance in problem.foes if chance)
@@ -89,14 +89,6 @@ class Packing:
         scarcity /= max(scarcity.max(), 1e-9)
         weight: Ints = 1 + np.minimum(np.rint(share @ scarcity * 1e6), 1e9).astype(np.int64)
         return weight
-
-
-def units_of(problem: Problem) -> Ints:
-    """[balls]: the unit that a ball belongs to; a placement of units, indexed with it, is one of the balls."""
-    units = problem.units
-    found = np.empty(problem.balls, np.int64)
-    found[units.members] = np.repeat(np.arange(len(units)), np.diff(units.offsets))
-    return found
 
 
 def powers(bins: int) -> Groupings:

@@ -19,7 +19,7 @@ from agents.solver.packing.solve import RIVALS, pack
 from agents.solver.search import published, ruin
 from agents.solver.search.find import SEARCHES, find, luby
 from agents.solver.search.lowest import lowest
-from agents.solver.search.packing import Packing, powers, units_of
+from agents.solver.search.packing import Packing, powers
 from agents.solver.verify import faults
 from simcore.errors import BinwrightError, UserError
 from simcore.vocabulary import Ints
@@ -189,9 +189,9 @@ def test_problems_of_the_language_have_the_same_attempts_in_their_dense_form(
     for number in range(2 * ways):
         count = published.attempt(*given, 7, number, *room)
         alloc, lost = reference.attempt(written, 7, number % ways, number // ways)
-        assert (where[units_of(written)].tolist(), count) == (alloc, lost)
+        assert (where[written.unit_of].tolist(), count) == (alloc, lost)
     found = find(dense, chunks=range(2))
-    assert faults(written, found.where[units_of(written)].tolist()) == []
+    assert faults(written, found.where[written.unit_of].tolist()) == []
 
 
 def test_what_chance_imposes_has_no_dense_form() -> None:
