@@ -366,7 +366,7 @@ def attempts(
     rooms = [room(problem) for _ in range(threads)]
     given = len(problem.friends), len(problem.friends) + len(problem.foes)
     best: Found | None = None
-    checked, each = 0, 1
+    checked, each, interrupted = 0, 1, False
     number, end = first * ways, (first + count) * ways
     with ThreadPoolExecutor(threads) as pool:
 
@@ -385,6 +385,10 @@ def attempts(
                 if wait(parts, None if until == inf else max(0.0, until - monotonic())).not_done:
                     stop()
                 found = [one.result() for one in parts]
+            except KeyboardInterrupt:
+                stop()
+                interrupted = True
+                found = [one.result() for one in parts]
             except BaseException:
                 stop()
                 raise
@@ -394,6 +398,8 @@ def attempts(
                 best = Found(rooms[thread].best.tolist(), left, which // ways, which % ways, checked)
             best = replace(best, checked=checked)
             yield best
+            if interrupted:
+                raise KeyboardInterrupt
             if left == 0 or rooms[0].stop[0]:
                 return
             number = bounds[-1]

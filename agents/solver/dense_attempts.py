@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import inf
+from time import monotonic
 
 import numpy as np
 
@@ -35,6 +36,6 @@ def attempts(
         yield best
         if found.interrupted:
             raise KeyboardInterrupt
-        if best.left == 0:
+        if best.left == 0 or monotonic() >= until:
             return
         number, each = last, 2 * each

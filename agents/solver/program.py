@@ -295,7 +295,7 @@ class Problem:
     """Ways to split the bins into groups, each an order of disjoint groups with every bin in one of them. Search key
     `group` is the index here. The chance has no meaning."""
     counted: bool
-    """A capacity, or UTILFN, may depend on how many bins there are."""
+    """Something besides GROUPS, and how many dimensions there are, may depend on how many bins there are."""
     bins_differ: bool
     """A capacity may depend on which bin it is of."""
 

@@ -6,22 +6,36 @@ import time as clock
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from math import inf
-from typing import TYPE_CHECKING, Literal, Protocol
+from threading import Thread
+from typing import Literal, Protocol
+
+import numpy as np
 
 from agents.solver import reference
 from agents.solver.bounds import lower_bound
 from agents.solver.fewest import fewest, rounds
+from agents.solver.first_fit import first_fit, next_fit
+from agents.solver.impossible import impossible
 from agents.solver.program import NULL, Problem
+from agents.solver.search import find
+from agents.solver.search.packing import Packing
 from agents.solver.verify import faults
 from simcore.errors import UserError, suggest
 
-if TYPE_CHECKING:
-    from agents.solver.search.packing import Packing
-
 FIRST_ROUND = 16
 """Attempts per number of bins in the first round; every round doubles them."""
+LARGE = 20_000
+"""Balls from which on first fit comes before any search: a search may not get through them in time."""
+RESERVE = 0.5
+"""Seconds, or a quarter of the time if that is less, for an answer in plain Python if compiling takes too long."""
+NODE, NODE_AND_BALL = 8e-6, 1e-9
+"""Seconds that the verifier takes for a node of UTILFN, and more of it for every ball, roughly."""
+TOLD = 0.5
+"""Seconds of compilation that are told."""
+COST = "COST"
+"""The resource of which the agent `solver` uses as little as it can."""
 Status = Literal["optimal", "solved", "partial", "unsolved"]
 
 
@@ -54,14 +68,19 @@ class Answer:
     bound: int
     """No allocation of all balls needs fewer bins; `bins` itself where the number is fixed."""
     status: Status
-    """`optimal`: all balls placed, in `bound` bins. `solved`: all placed. `partial`: some. `unsolved`: none."""
+    """`optimal`: all balls placed, in `bound` bins, and nothing was left out of account. `solved`: all placed.
+    `partial`: some. `unsolved`: none."""
     checked: int
     """Attempts, each a whole allocation that was built and checked."""
     seconds: float
     search: str = "published"
-    """What found it: `published`, or of ours `ruin and recreate` or `trimming`."""
+    """What found it: `published`, or of ours `ruin and recreate`, `trimming` or `first fit`."""
     interrupted: bool = False
     """Ctrl-C."""
+    impossible: str = ""
+    """Why no allocation places all balls, where that is plain to see."""
+    notes: tuple[str, ...] = ()
+    """What else is to be known about the answer."""
 
     @property
     def placed(self) -> int:
@@ -104,9 +123,10 @@ def solve(
     answer on every device, or `ours`: ruin and recreate where the problem has a dense form (on `cpu`), trimming where a
     ball more may need less, else what is published.
 
-    `time` in seconds ends the search, `attempts` too: then the answer depends on the problem, the search, the seed and
-    `attempts` only. It counts the attempts in every grouping for one number of bins; without both the search goes on
-    until the answer is optimal. Ctrl-C ends it as time does.
+    `time` in seconds ends everything, compilation too: by then, or within a second, there is an answer. `attempts`
+    ends the search: without `time` the answer depends on the problem, the search, the seed and `attempts` only. It
+    counts the attempts in every grouping for one number of bins; without both the search goes on until the answer is
+    optimal. A problem that is plainly impossible is tried once. Ctrl-C ends it as time does.
     """
     task = _Search(problem, device, search, seed, time, attempts, progress)
     interrupted = False
@@ -118,37 +138,22 @@ def solve(
     return task.answer(interrupted)
 
 
-def _device(device: str, problem: Problem) -> Attempts:
-    """Its attempts; kernels are built before the clock runs."""
+def _device(device: str, problem: Problem) -> tuple[Attempts, Callable[[], None]]:
+    """Its attempts, and what has to be called before them: it compiles."""
     name, _, number = device.partition(":")
     if name == "reference" and not number:
-        return reference.attempts
+        return reference.attempts, lambda: None
     if name == "cpu" and not number:
-        from agents.solver.cpu import attempts
+        from agents.solver import cpu
 
-        return attempts
+        return cpu.attempts, lambda: cpu.prepare(problem)
     if name == "opencl" and (number.isdecimal() or not number):
         from agents.solver import opencl
 
         chosen = int(number) if number else None
-        opencl.prepare(problem, chosen)
-        return partial(opencl.attempts, device=chosen)
+        return partial(opencl.attempts, device=chosen), lambda: opencl.prepare(problem, chosen)
     remedy = suggest(device, ["cpu", "opencl", "opencl:0", "reference"])
     raise UserError("is no device", key="device", value=device, remedy=remedy)
-
-
-def _dense(problem: Problem) -> Packing | None:
-    from agents.solver.search.packing import Packing
-
-    return Packing.of(problem)
-
-
-def _prepare(problem: Problem) -> None:
-    """Compile before the clock runs; vector problems need nothing."""
-    from agents.solver.cpu import prepare
-
-    if _dense(problem) is None:
-        prepare(problem)
 
 
 class _TimeOver(Exception):
@@ -170,38 +175,113 @@ class _Search:
     ) -> None:
         if search not in SEARCHES:
             raise UserError("is no search", key="search", value=search, remedy=suggest(search, SEARCHES))
+        self.start = clock.monotonic()
         self.problem = problem
-        self.device = _device(device, problem)
+        self.device, self.prepare = _device(device, problem)
         self.dense = device == "cpu"
         self.ours = search == "ours"
         self.seed = seed
         self.attempts = attempts
         self.progress = progress
-        if self.dense:
-            _prepare(problem)
-        self.start = clock.monotonic()
-        self.end = inf if time is None else self.start + time
+        self.end = inf
+        if time is not None:
+            checks = problem.program.steps * (NODE + NODE_AND_BALL * problem.balls)
+            self.end = self.start + time - min(time / 2, checks)
+        self.reserve = RESERVE if time is None else min(RESERVE, time / 4)
         self.shown = 0.0
         self.checked = 0
+        self.compiling = 0.0
+        """Seconds that it took."""
+        self.late = self.fits = False
+        """It took too long; first fit, at least, is compiled."""
         self.method = "published"
-        self.best: tuple[int, Problem, list[int]] | None = None
-        """(units left, problem, allocation): fewest left, then fewest bins."""
+        self.best: tuple[int, Problem, list[int], str] | None = None
+        """(units left, problem, allocation, what found it): fewest left, then fewest bins."""
+        self.fallback: tuple[int, Problem, list[int], str] | None = None
+        """What first fit came to."""
         self.known: int | None = None
         self.made: dict[int, tuple[Problem, Packing | None]] = {}
         """By number of bins: the problem and its dense form, which every round needs again."""
+        self.impossible = ""
         self.bound, self.most = problem.bins, problem.bins
-        if problem.searched:
-            self.bound, self.most = lower_bound(problem), problem.spec.limits[1]
 
     def run(self) -> None:
         """Until optimal, or out of attempts; raises when out of time."""
-        fewest(self.bound, self.most, None, rounds(FIRST_ROUND, self.attempts), self.attempt)
+        self.impossible = impossible(self.problem)
+        if self.problem.searched:
+            self.bound, self.most = lower_bound(self.problem), self.problem.spec.limits[1]
+            if self.bound > self.most and not self.impossible:
+                balls = f"{self.problem.balls:,} balls"
+                self.impossible = f"{balls} need at least {self.bound:,} bins, and TO allows {self.most:,}"
+            self.bound = min(self.bound, self.most)
+        if self.impossible:
+            self.attempts = min(1, self.attempts or 1)
+        self.compile()
+        upward = self.ours and self.dense and self.problem.searched
+        if upward or (self.problem.balls > LARGE and self.end < inf):
+            self.first_fit(self.end)
+            if upward and self.fallback is not None and self.fallback[0] == 0:
+                self.known = self.fallback[1].bins
+                if self.known == self.bound:
+                    return
+        fewest(self.bound, self.most, self.known, rounds(FIRST_ROUND, self.attempts), self.attempt)
+
+    @cached_property
+    def packing(self) -> Packing | None:
+        """The dense form, if there is one."""
+        return Packing.of(self.problem)
+
+    def prepare_dense(self) -> None:
+        """Compile first fit and the search on the dense form."""
+        tiny = Packing.alike(np.full((3, 1), 2), np.full(1, 3), 3)
+        first_fit(tiny, tiny.capacity)
+        self.fits = True
+        find.prepare("ruin" if self.ours else "published")
+
+    def compile(self) -> None:
+        """Have the search compiled, or read from disk, while there is time; a thread goes on with it after that."""
+        prepare = self.prepare
+        if self.dense and self.packing is not None:
+            prepare = self.prepare_dense
+        raised: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                prepare()
+            except BaseException as error:
+                raised.append(error)
+
+        began = clock.monotonic()
+        thread = Thread(target=run, name="compile")
+        thread.start()
+        thread.join(None if self.end == inf else max(0.0, self.end - self.reserve - began))
+        if raised:
+            raise raised[0]
+        self.compiling = clock.monotonic() - began
+        if thread.is_alive():
+            self.late = True
+            raise _TimeOver
+
+    def first_fit(self, until: float) -> None:
+        """What first fit comes to, if bins are alike, or their number is given."""
+        given, packing = self.problem, self.packing
+        if packing is None or (given.searched and (given.counted or given.bins_differ)):
+            return
+        capacity = packing.capacity
+        if given.searched:
+            most = min(self.most, len(packing.demand) + given.bins)
+            capacity = np.broadcast_to(capacity[0], (most, capacity.shape[1]))
+        where = first_fit(packing, capacity, until) if self.fits else next_fit(packing, capacity, packing.pins)
+        bins = max(given.bins, int(where.max()) + 1)
+        left = int((where == NULL).sum())
+        problem = given.with_bins(bins) if given.searched else given
+        self.fallback = left, problem, where[problem.unit_of].tolist(), "first fit"
 
     def attempt(self, bins: int, numbers: range) -> int | None:
         """Some attempts with this many bins; the fewest bins known then."""
         if bins not in self.made:
             problem = self.problem.with_bins(bins) if self.problem.searched else self.problem
-            self.made[bins] = problem, _dense(problem) if self.dense else None
+            self.made[bins] = problem, Packing.of(problem) if self.dense else None
         if self.try_bins(*self.made[bins], numbers.start, len(numbers)):
             self.known = bins
         return self.known
@@ -220,15 +300,14 @@ class _Search:
 
     def try_bins(self, problem: Problem, packing: Packing | None, first: int, count: int) -> bool:
         """Some attempts with this many bins; did one place all?"""
-        before = self.checked
+        before, solved = self.checked, False
         for found in self.backend(problem, packing, first, count):
             self.checked = before + found.checked
-            if self.best is None or found.left < self.best[0] or found.left == 0:
-                self.best = found.left, problem, found.alloc
-            if found.left == 0:
-                return True
+            solved = found.left == 0
+            if self.best is None or (found.left, problem.bins) < (self.best[0], self.best[1].bins):
+                self.best = found.left, problem, found.alloc, self.method
             self.look_at_clock()
-        return False
+        return solved
 
     def look_at_clock(self) -> None:
         """Tell how it goes, and stop in time."""
@@ -242,9 +321,36 @@ class _Search:
         if now > self.end:
             raise _TimeOver
 
+    def last_resort(self) -> None:
+        """If time was over too soon: first fit where there is a dense form, else one attempt with all bins."""
+        if self.best is not None and self.best[0] == 0:
+            return
+        until = clock.monotonic() + self.reserve
+        if self.packing is not None:
+            if self.fallback is None:
+                self.first_fit(until)
+        elif self.best is None or self.problem.searched:
+            problem = self.problem.with_bins(self.most) if self.problem.searched else self.problem
+            device = reference.attempts if self.late else self.device
+            for found in device(problem, self.seed, 0, 1, until=until):
+                self.fallback = found.left, problem, found.alloc, "published"
+
+    def notes(self, problem: Problem) -> Iterator[str]:
+        """What a user would not expect."""
+        if self.late:
+            yield "compiling took longer than there was time; it goes on, for the next time"
+        elif self.compiling > TOLD:
+            yield f"compiling took {self.compiling:.1f} s of the time"
+        if any(family.name == COST and not family.sizes for family in problem.families):
+            yield f"{COST} is a capacity here, and not made small: the agent `solver` does that"
+
     def answer(self, interrupted: bool) -> Answer:
         """The best there is, verified."""
-        left, problem, alloc = self.best or (1, self.problem, [NULL] * self.problem.balls)
+        if self.end < inf or interrupted:
+            self.last_resort()
+        if self.fallback is not None and (self.best is None or self.ours or self.best[0] > 0):
+            self.best = min(self.best or self.fallback, self.fallback, key=lambda one: (one[0], one[1].bins))
+        left, problem, alloc, method = self.best or (1, self.problem, [NULL] * self.problem.balls, self.method)
         wrong = faults(problem, alloc)
         if wrong and not problem.program.alloc_free:
             remedy = "Make two balls add the same whichever of them is placed first, and REJECT likewise."
@@ -252,11 +358,14 @@ class _Search:
                 f"UTILFN depends on the order of the balls: {wrong[0]}", file=problem.spec.file, remedy=remedy
             )
         assert not wrong, f"the search gave a wrong answer: {wrong}"
+        notes = tuple(self.notes(problem))
         status: Status = "unsolved" if max(alloc) == NULL else "partial"
         bound = min(self.bound, problem.bins)
         if left == 0:
-            status = "optimal" if problem.bins == bound else "solved"
+            costs = any(family.name == COST and not family.sizes for family in problem.families)
+            status = "optimal" if problem.bins == bound and not costs else "solved"
         seconds = clock.monotonic() - self.start
         return Answer(
-            problem, list(alloc), problem.bins, bound, status, self.checked, seconds, self.method, interrupted
-        )
+            problem, list(alloc), problem.bins, bound, status, self.checked, seconds, method, interrupted,
+            self.impossible, notes,
+        )  # fmt: skip

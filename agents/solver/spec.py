@@ -155,9 +155,14 @@ class Build:
                 self.bins = -1 if count is None else count
                 self.most = self.most if node.count is None else self.bins
                 self.names["BINS"] = Value(INT, self.bins)
-            elif isinstance(node, s.TableIs | s.TableOf) and node.name not in spec.given:
-                self._table(node)
-            elif not isinstance(node, s.TableIs | s.TableOf):
+            elif isinstance(node, s.TableIs | s.TableOf):
+                if node.name not in spec.given:
+                    self._table(node)
+            else:
+                if isinstance(node, s.Balls | s.Soft | s.Pin) or (
+                    isinstance(node, s.Company) and node.kind != "GROUPS"
+                ):
+                    self.counted = self.counted or not self.by_bins.isdisjoint(_names(node))
                 getattr(self, f"_{type(node).__name__.lower()}")(node)
 
     def problem(self) -> Problem:

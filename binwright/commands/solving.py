@@ -8,6 +8,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 UNSOLVED = 1
 """Exit code: no allocation of all balls was found."""
+SHOWN, RUNS = 100, 200
+"""Bins of a table, and ranges of balls of a bin."""
 
 
 Told = Callable[[dict[str, Any]], None]
@@ -68,6 +71,7 @@ def solve(asked: Namespace) -> int:
         writer.writerows(enumerate(found["alloc"]))
     else:
         _print_answer(found)
+    sys.stdout.flush()  # a thread may go on with compiling
     return 0 if found["status"] in ("optimal", "solved") else UNSOLVED
 
 
@@ -92,6 +96,7 @@ class Here:
     """Solves in this process."""
 
     def __init__(self, asked: Namespace, params: dict[str, str]) -> None:
+        self._began = monotonic()
         from agents.solver import load_problem
 
         self._asked = asked
@@ -108,7 +113,8 @@ class Here:
         asked, units = self._asked, len(self._problem.units)
         progress = None if tell is None else lambda now: tell(asdict(now) | {"units": units})
         how = {"device": asked.device, "search": asked.search, "seed": asked.seed}
-        return as_json(solve(self._problem, time=seconds, progress=progress, **how))
+        left = max(0.0, seconds - (monotonic() - self._began))
+        return as_json(solve(self._problem, time=left, progress=progress, **how))
 
 
 def properties(problem: Problem) -> dict[str, Any]:
@@ -166,13 +172,19 @@ def _print_answer(found: dict[str, Any]) -> None:
     """The answer as a table, bin by bin."""
     table = Table("bin", "balls", "", box=box.SIMPLE_HEAD, pad_edge=False)
     alloc = np.array([-1 if place is None else place for place in found["alloc"]])
-    for place in range(found["bins"]):
+    for place in range(min(found["bins"], SHOWN)):
         balls = np.flatnonzero(alloc == place)
         table.add_row(str(place), str(len(balls)), _ranges(balls.tolist()))
     out.print(table)
+    if found["bins"] > SHOWN:
+        out.print(f"and {found['bins'] - SHOWN:,} bins more: --csv and --json have them all", highlight=False)
     left = np.flatnonzero(alloc < 0)
     if len(left):
         out.print(f"not placed: {_ranges(left.tolist())}", highlight=False, soft_wrap=True)
+    if found["impossible"]:
+        out.print(f"not all can be placed: {found['impossible']}", highlight=False, soft_wrap=True)
+    for note in found["notes"]:
+        out.print(note, highlight=False, soft_wrap=True)
     bins = f"{found['bins']} bins"
     if found["searched"]:
         bins += f" (bound {found['bound']}, gap {found['gap']})"
@@ -190,7 +202,8 @@ def _ranges(numbers: Iterable[int]) -> str:
             runs[-1][1] = number
         else:
             runs.append([number, number])
-    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
+    more = f" and {len(runs) - RUNS:,} ranges more" if len(runs) > RUNS else ""
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in runs[:RUNS]) + more
 
 
 def as_json(answer: Answer) -> dict[str, Any]:
@@ -207,6 +220,8 @@ def as_json(answer: Answer) -> dict[str, Any]:
         "searched": answer.problem.searched,
         "checked": answer.checked,
         "seconds": round(answer.seconds, 6),
+        "impossible": answer.impossible,
+        "notes": list(answer.notes),
         "alloc": [None if place < 0 else place for place in answer.alloc],
     }
 

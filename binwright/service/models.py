@@ -114,6 +114,8 @@ class Result(BaseModel):
     searched: bool = Field(description="`BINS ?`: the number of bins was searched for.")
     checked: int = Field(description="Whole allocations that were built and checked.")
     seconds: float
+    impossible: str = Field(description="Why not all balls can be placed, where that is plain to see; else empty.")
+    notes: list[str] = Field(description="What else is to be known about the answer.")
     alloc: list[int | None] = Field(description="The bin of every ball; null for one that is left out.")
     resources: list[Family] | None = Field(description="Null if there are very many dimensions.")
 

@@ -14,7 +14,7 @@ import numpy as np
 from agents.solver.fewest import fewest, rounds
 from agents.solver.packing import heuristics
 from agents.solver.packing.bound import lower_bound
-from agents.solver.search.find import find
+from agents.solver.search.find import find, prepare
 from agents.solver.search.packing import Packing
 from simcore.errors import BinwrightError, UserError, suggest
 from simcore.vocabulary import Ints
@@ -96,7 +96,7 @@ def _compiled(method: str) -> None:
     for rule in HEURISTICS.values():
         rule(demand, capacity)
     if method in SEARCHES:
-        find(Packing.alike(demand, capacity, 2), SEARCHES[method], chunks=range(1))
+        prepare(SEARCHES[method])
 
 
 def check(demand: Ints, capacity: Ints) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from itertools import count
 from math import inf
 from typing import NamedTuple
@@ -61,8 +62,10 @@ def find(
 
     An answer that is complete does not depend on time or on the number of workers; one that is not may.
     """
-    attempt = {"ruin": _ruin, "published": _published}[search](packing, word(seed))
-    outcome = lowest(attempt, count() if chunks is None else chunks, until=until, workers=workers)
+    stop = np.zeros(1, np.int64)
+    attempt = {"ruin": _ruin, "published": _published}[search](packing, word(seed), stop)
+    numbers = count() if chunks is None else chunks
+    outcome = lowest(attempt, numbers, until=until, workers=workers, halt=lambda: stop.fill(1))
     checked = sum(tried.checked for tried in outcome.tried)
     best = outcome.best
     if best is None:
@@ -70,15 +73,19 @@ def find(
     return Found(best.where, best.left, best.attempt, checked, outcome.interrupted)
 
 
-def _published(packing: Packing, seed: int) -> Callable[[int, Callable[[], bool]], Tried | None]:
+@cache
+def prepare(search: str) -> None:
+    """Compile a search, or read what is kept of it."""
+    find(Packing.alike(np.full((3, 1), 2), np.full(1, 3), 2), search, chunks=range(1), workers=1)
+
+
+def _published(packing: Packing, seed: int, stop: Ints) -> Callable[[int, Callable[[], bool]], Tried | None]:
     each = max(1, CHUNK // len(packing.demand))
     given = (packing.demand, packing.capacity, packing.pins, packing.foe_sets, packing.least, packing.groupings, seed)
 
     def attempts(chunk: int, cancelled: Callable[[], bool]) -> Tried | None:
-        made, best, left = published.attempts(*given, chunk * each, (chunk + 1) * each)
-        where, unplaced = np.empty(len(packing.demand), np.int64), np.empty(len(packing.demand), np.int64)
-        bins = np.empty(len(packing.capacity), np.int64)
-        published.attempt(*given, best, where, np.empty_like(packing.capacity), unplaced, bins)
+        where = np.empty(len(packing.demand), np.int64)
+        made, best, left = published.attempts(*given, chunk * each, (chunk + 1) * each, stop, where)
         return Tried(left, where, best, made)
 
     return attempts
@@ -91,12 +98,12 @@ def luby(number: int) -> int:
     return (number + 2) >> 1
 
 
-def _ruin(packing: Packing, seed: int) -> Callable[[int, Callable[[], bool]], Tried | None]:
+def _ruin(packing: Packing, seed: int, stop: Ints) -> Callable[[int, Callable[[], bool]], Tried | None]:
     given = (packing.demand, packing.capacity, packing.pins, packing.foe_sets)
 
     def attempt(number: int, cancelled: Callable[[], bool]) -> Tried | None:
         state = ruin.state(packing.demand, packing.capacity)
-        left = ruin.begin(*given, packing.least, packing.weight, seed, number, state)
+        left = ruin.begin(*given, packing.least, packing.weight, seed, number, stop, state)
         steps, most = 0, luby(number) * STEPS * len(packing.demand)
         while left and steps < most and not cancelled():
             left = ruin.improve(*given, packing.weight, seed, number, SLICE, state)

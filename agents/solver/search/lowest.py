@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from threading import Lock
 from time import monotonic
 from typing import Generic, Protocol, TypeVar
@@ -42,16 +43,18 @@ def lowest(
     *,
     until: float,
     workers: int | None = None,
+    halt: Callable[[], None] = lambda: None,
 ) -> Outcome[T]:
     """Make attempts of ascending numbers until one succeeds and all below it have ended, or `monotonic()` is `until`.
 
-    `attempt(number, cancelled)` looks now and then whether it is cancelled, and returns None then.
+    `attempt(number, cancelled)` looks now and then whether it is cancelled, and returns None then. `halt` is called to
+    have those end that are under way: when time is up, and at Ctrl-C.
     """
     waiting = iter(numbers)
     lock = Lock()
     ended: list[tuple[int, T]] = []
     found: list[int] = []  # the lowest number that succeeded, if any
-    stopped = False
+    stopped = interrupted = False
 
     def cancelled(number: int) -> bool:
         return stopped or monotonic() >= until or bool(found and number > found[0])
@@ -74,13 +77,18 @@ def lowest(
     with ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(work) for _ in range(workers)]
         try:
+            left = None if until == inf else max(0.0, until - monotonic())
+            if wait(futures, left, FIRST_EXCEPTION).not_done:
+                stopped = monotonic() < until  # by an exception; else time is up
+                halt()
             for future in futures:
                 future.result()
         except KeyboardInterrupt:
-            stopped = True
+            interrupted = stopped = True
+            halt()
         except BaseException:
             stopped = True
+            halt()
             raise
-        interrupted = stopped
     best = min(ended, key=lambda entry: (entry[1].left, entry[0]), default=None)
     return Outcome(best[1] if best else None, [result for _, result in ended], interrupted)

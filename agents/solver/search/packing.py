@@ -98,7 +98,10 @@ def powers(bins: int) -> Groupings:
 
 
 def _groupings(problem: Problem) -> Groupings:
-    return _grouped([[members for members, _ in grouping] for grouping in problem.groupings])
+    ways = problem.groupings
+    sizes = np.concatenate([np.diff(way.offsets) for way in ways])
+    of_groups = np.append(0, np.cumsum(sizes))
+    return np.cumsum([0, *map(len, ways)], dtype=np.int64), of_groups, np.concatenate([way.members for way in ways])
 
 
 def _grouped(ways: Sequence[Sequence[Sequence[int]]]) -> Groupings:

@@ -75,6 +75,7 @@ def attempt(
     groupings: tuple[Ints, Ints, Ints],
     seed: int,
     number: int,
+    stop: Ints,
     where: Ints,
     free: Ints,
     left: Ints,
@@ -83,7 +84,8 @@ def attempt(
     """One attempt; returns how many balls are left. Writes where [balls], free [bins, d], left, open_bins [bins].
 
     `groupings`: offsets of each grouping's groups; offsets of each group's bins; the bins. `least` [d] is what the
-    smallest ball needs: a bin with less is closed, which changes the speed and nothing else.
+    smallest ball needs: a bin with less is closed, which changes the speed and nothing else. `stop` [1] is set from
+    outside: who is not placed then stays so.
     """
     of_groupings, of_groups, members = groupings
     ways = len(of_groupings) - 1
@@ -93,6 +95,8 @@ def attempt(
     count = start(demand, capacity, pins, where, free, left)
     dims = demand.shape[1]
     for group in range(of_groupings[way], of_groupings[way + 1]):
+        if stop[0]:
+            break
         bins = of_groups[group + 1] - of_groups[group]
         for i in range(bins):
             open_bins[i] = members[of_groups[group] + i]
@@ -104,6 +108,8 @@ def attempt(
             left[j] = left[i]
             target = -1
             for k in range(bins):
+                if stop[0]:
+                    break
                 if fits(demand, ball, free, open_bins[k]) and parted(ball, open_bins[k], where, foes):
                     target = k
                     break
@@ -138,19 +144,24 @@ def attempts(
     seed: int,
     first: int,
     last: int,
+    stop: Ints,
+    kept: Ints,
 ) -> tuple[int, int, int]:
     """Attempts first, ..., last - 1, up to the first that succeeds: (attempts made, the best's number, its balls left).
 
-    The best leaves the fewest; of several the lowest number.
+    The best leaves the fewest; of several the lowest number. Writes the best's placement to `kept` [balls].
     """
     bins, balls = len(capacity), len(demand)
     where, left = np.empty(balls, np.int64), np.empty(balls, np.int64)
     free, open_bins = np.empty_like(capacity), np.empty(bins, np.int64)
     best, fewest = first, balls + 1
     for number in range(first, last):
-        count = attempt(demand, capacity, pins, foes, least, groupings, seed, number, where, free, left, open_bins)
+        count = attempt(
+            demand, capacity, pins, foes, least, groupings, seed, number, stop, where, free, left, open_bins
+        )
         if count < fewest:
             best, fewest = number, count
-            if count == 0:
-                return number - first + 1, best, 0
+            kept[:] = where
+        if count == 0 or stop[0]:
+            return number - first + 1, best, fewest
     return last - first, best, fewest

@@ -49,9 +49,13 @@ def begin(
     weight: Ints,
     seed: int,
     number: int,
+    stop: Ints,
     state: State,
 ) -> int:
-    """The first fit that an attempt begins with. Writes the state; returns how many balls are unplaced."""
+    """The first fit that an attempt begins with. Writes the state; returns how many balls are unplaced.
+
+    `stop` [1] is set from outside: who is not placed then stays so.
+    """
     where, free, left, tally, head, after = state
     stream = stream_kernel(seed, GROUP, number)
     spread = SPREADS[number % len(SPREADS)]
@@ -68,6 +72,8 @@ def begin(
     for ball in order:
         target = -1
         for k in range(bins):
+            if stop[0]:
+                break
             if fits(demand, ball, free, open_bins[k]) and parted(ball, open_bins[k], where, foes):
                 target = k
                 break

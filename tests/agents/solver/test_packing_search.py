@@ -84,14 +84,17 @@ def test_the_published_search_is_what_it_says(packing: Packing, seed: int, first
     given = (packing.demand, packing.capacity, packing.pins, packing.foe_sets, packing.least, packing.groupings, seed)
     answers = []
     for number in range(first, first + 8):
-        count = published.attempt(*given, number, *room)
+        count = published.attempt(*given, number, np.zeros(1, np.int64), *room)
         assert where.tolist() == attempt(packing, seed, number)
         assert count == (where < 0).sum()
         assert packing.keeps(where, partial=True)
         answers.append((count, number))
     solved = [number for count, number in answers if count == 0]
     made = solved[0] - first + 1 if solved else 8
-    assert published.attempts(*given, first, first + 8) == (made, min(answers)[1], min(answers)[0])
+    kept = np.empty(len(packing.demand), np.int64)
+    found = published.attempts(*given, first, first + 8, np.zeros(1, np.int64), kept)
+    assert found == (made, min(answers)[1], min(answers)[0])
+    assert kept.tolist() == attempt(packing, seed, found[1])
 
 
 @scaled(1.5)
@@ -99,7 +102,7 @@ def test_the_published_search_is_what_it_says(packing: Packing, seed: int, first
 def test_ruin_and_recreate_never_breaks_a_rule_nor_gets_worse(packing: Packing, seed: int, number: int) -> None:
     given = (packing.demand, packing.capacity, packing.pins, packing.foe_sets)
     state = ruin.state(packing.demand, packing.capacity)
-    left = ruin.begin(*given, packing.least, packing.weight, seed, number, state)
+    left = ruin.begin(*given, packing.least, packing.weight, seed, number, np.zeros(1, np.int64), state)
     heaviest = int(state[3][ruin.WEIGHT])
     for _ in range(30):
         where, free, unplaced = state[0], state[1], state[2][:left]
@@ -187,7 +190,7 @@ def test_problems_of_the_language_have_the_same_attempts_in_their_dense_form(
     given = (dense.demand, dense.capacity, dense.pins, dense.foe_sets, dense.least, dense.groupings)
     ways = len(written.groupings)
     for number in range(2 * ways):
-        count = published.attempt(*given, 7, number, *room)
+        count = published.attempt(*given, 7, number, np.zeros(1, np.int64), *room)
         alloc, lost = reference.attempt(written, 7, number % ways, number // ways)
         assert (where[written.unit_of].tolist(), count) == (alloc, lost)
     found = find(dense, chunks=range(2))

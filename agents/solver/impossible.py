@@ -1,0 +1,151 @@
+"""What is plainly impossible, found without a search: the first reason why not all balls can be placed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from agents.solver.packing.bound import lower_bound as packing_bound
+from agents.solver.program import MICRO, NULL, Ints, Problem
+from agents.solver.reference import call
+
+CALLS = 300_000
+"""Nodes of UTILFN that may be evaluated here: some tenths of a second."""
+ENTRIES = 2_000_000
+"""Capacities that are looked at."""
+NAMED = 6
+"""Balls that a message names."""
+
+
+def impossible(problem: Problem) -> str:
+    """Why no allocation places all balls, if that is plain to see; else nothing.
+
+    A problem may well be impossible for reasons that are not looked for.
+    """
+    return next(_reasons(problem), "")
+
+
+def _reasons(problem: Problem) -> Iterator[str]:
+    if problem.searched and problem.counted:
+        return  # other numbers of bins are other problems
+    yield from _sets(problem)
+    widest = problem
+    if problem.searched and problem.bins_differ:
+        most = problem.spec.limits[1]
+        if most * problem.dims // problem.bins > ENTRIES:
+            return
+        widest = problem.with_bins(most)
+    matrix = widest.matrix()
+    if matrix is not None and not (matrix.demand < 0).any():
+        units, unit_of = problem.units, problem.unit_of
+        demand = np.add.reduceat(matrix.demand[units.members], units.offsets[:-1], axis=0)
+        yield from _too_large(widest, demand, matrix.capacity, matrix.names)
+        pinned = np.zeros_like(matrix.capacity)
+        at = np.full(len(units), NULL)
+        np.maximum.at(at, unit_of, problem.pins)
+        np.add.at(pinned, at[at != NULL], demand[at != NULL])
+        yield from _overfull(pinned, matrix.capacity, matrix.names)
+        if not problem.searched:
+            yield from _too_many(demand, matrix.capacity, matrix.names)
+    elif widest.program.alloc_free and widest.program.non_negative:
+        yield from _by_calls(widest)
+
+
+def _sets(problem: Problem) -> Iterator[str]:
+    """FRIENDS, FOES and PIN that contradict one another."""
+    unit_of, pins = problem.unit_of, problem.pins
+    pin_of = np.full(len(problem.units), NULL)
+    np.maximum.at(pin_of, unit_of, pins)
+    for ball in np.flatnonzero((pins != NULL) & (pins != pin_of[unit_of]))[:1].tolist():
+        friends = problem.units.members[problem.units.offsets[unit_of[ball]] : problem.units.offsets[unit_of[ball] + 1]]
+        other = int(friends[pins[friends] == pin_of[unit_of[ball]]][0])
+        yield f"{_balls([ball, other])} are FRIENDS, and pinned to bins {pins[ball]} and {pins[other]}"
+    for members, chance in problem.foes:
+        if chance == MICRO and len({int(unit_of[ball]) for ball in members}) == 1:
+            yield f"{_balls(members)} are FRIENDS, and FOES"
+        places = {int(pin_of[unit_of[ball]]) for ball in members}
+        if chance == MICRO and len(places) == 1 and places != {NULL}:
+            yield f"{_balls(members)} are FOES, and all in bin {places.pop()} by PIN"
+
+
+def _too_large(problem: Problem, demand: Ints, capacity: Ints, names: tuple[str, ...]) -> Iterator[str]:
+    """Units [units, d] that no bin [bins, d] holds even alone."""
+    kinds = np.unique(capacity, axis=0)
+    fits = np.zeros(len(demand), bool)
+    for kind in kinds if kinds.size * len(demand) < 100 * ENTRIES else ():
+        fits |= (demand <= kind).all(axis=1)
+        if fits.all():
+            return
+    for unit in np.flatnonzero(~fits)[:1].tolist() if len(kinds) else ():
+        members = problem.units.members[problem.units.offsets[unit] : problem.units.offsets[unit + 1]].tolist()
+        beyond = demand[unit] > kinds.max(axis=0)
+        together = "takes" if len(members) == 1 else "are FRIENDS, and together take"
+        if beyond.any():
+            d = int(beyond.argmax())
+            has = f"no bin has more than {_amount(int(kinds[:, d].max()))}"
+            yield f"{_balls(members)} {together} {_amount(int(demand[unit, d]))} of {names[d]}, and {has}"
+        else:
+            parts = ", ".join(f"{_amount(int(demand[unit, d]))} of {name}" for d, name in enumerate(names))
+            yield f"{_balls(members)} {together} {parts}, and no bin has so much of all"
+
+
+def _overfull(used: Ints, capacity: Ints, names: tuple[str, ...]) -> Iterator[str]:
+    """Pinned balls that need more of a bin than it has."""
+    for place, d in np.argwhere(used > capacity)[:1].tolist():
+        took, has = _amount(int(used[place, d])), _amount(int(capacity[place, d]))
+        yield f"the balls pinned to bin {place} take {took} of {names[d]}, and it has {has}"
+
+
+def _too_many(demand: Ints, capacity: Ints, names: tuple[str, ...]) -> Iterator[str]:
+    """Balls that need more than all bins have."""
+    total, most = demand.sum(axis=0), capacity.sum(axis=0)
+    for d in np.flatnonzero(total > most)[:1].tolist():
+        yield f"all balls take {_amount(int(total[d]))} of {names[d]}, and all bins have {_amount(int(most[d]))}"
+    if (capacity == capacity[0]).all() and (least := packing_bound(demand, capacity[0])) > len(capacity):
+        yield f"{len(demand)} balls need at least {least} bins, and there are {len(capacity)}"
+
+
+def _by_calls(problem: Problem) -> Iterator[str]:
+    """Balls that no bin takes, by UTILFN itself, where one adds the same whatever the others do."""
+    bins, ceiling = problem.bins, problem.ceiling.tolist()
+    room = CALLS // problem.program.steps
+    used: dict[int, int] = {}
+    for ball, place in enumerate(problem.pins.tolist()):
+        if place == NULL or room == 0:
+            continue
+        room -= 1
+        for dim, amount in call(problem, ball, place, []) or ():
+            used[dim] = used.get(dim, 0) + amount
+            if used[dim] > ceiling[dim]:
+                took, has = _amount(used[dim]), _amount(ceiling[dim])
+                yield f"the pinned balls take {took} of {problem.name(dim)}, and it has {has}"
+                return
+    for ball in range(problem.balls):
+        pin = int(problem.pins[ball])
+        rejected = True
+        for place in range(bins) if pin == NULL else (pin,):
+            if room == 0:
+                return
+            room -= 1
+            added = call(problem, ball, place, [])
+            rejected = rejected and added is None
+            sums: dict[int, int] = {}
+            for dim, amount in added or ():
+                sums[dim] = sums.get(dim, 0) + amount
+            if added is not None and all(amount <= ceiling[dim] for dim, amount in sums.items()):
+                break
+        else:
+            where = "every bin" if pin == NULL else f"bin {pin}, to which it is pinned"
+            yield f"ball {ball} is rejected in {where}" if rejected else f"ball {ball} alone is too much for {where}"
+
+
+def _balls(members: list[int]) -> str:
+    if len(members) == 1:
+        return f"ball {members[0]}"
+    more = f" and {len(members) - NAMED:,} more" if len(members) > NAMED else ""
+    return f"balls {', '.join(map(str, sorted(members)[:NAMED]))}{more}"
+
+
+def _amount(micro: int) -> str:
+    return f"{micro / MICRO:,.15g}"
