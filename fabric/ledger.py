@@ -4,57 +4,70 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from operator import index
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fabric.cluster import Cluster
-from simcore.errors import InfeasiblePlacement, LedgerError
+from simcore.errors import AgentError, InfeasiblePlacement, LedgerError
 from simcore.faults import Kind
 from simcore.vocabulary import Ints, Placement, Request, Share, View
 
+WRITTEN = "the agent has written to what it was shown, which changes nothing: let it work on a copy"
+
 
 class Ledger:
-    """Who holds what. Refuses what breaks the rules or does not fit, and changes nothing when it refuses."""
+    """Who holds what. Refuses what breaks the rules or does not fit, and changes nothing when it refuses.
+
+    The view shows copies of the arrays that count: what an agent's kernel writes to them changes nothing here, and
+    `confirm` tells.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self._held: dict[int, tuple[Share, ...]] = {}
+        self._held: dict[int, Any] = {}
         self._down: set[int] = set()
         self._evicted: set[int] = set()
         self._capacity = cluster.capacity.copy()
         self._free = self._capacity.copy()
-        self.view = View(cluster.resources, read_only(self._capacity), read_only(self._free))
+        self.view = View(cluster.resources, self._capacity, self._free)
         self._lay_out()
 
     def _lay_out(self) -> None:
-        """Point the view and the flat window at the arrays, after they were made anew.
+        """Give the view new copies, and make flat windows, after the arrays were made anew.
 
-        The flat memoryview reads and writes one number several times faster than numpy's indexing does.
+        A flat memoryview reads and writes one number several times faster than numpy's indexing does.
         """
-        self.view.capacity, self.view.free = read_only(self._capacity), read_only(self._free)
+        self._shown = self._free.copy()
+        self.view.capacity, self.view.free = read_only(self._capacity.copy()), read_only(self._shown)
         self._servers, self._nodes, self._resources = self._free.shape
-        self._flat = self._free.reshape(-1).data
+        self._flat, self._seen = self._free.reshape(-1).data, self._shown.reshape(-1).data
 
-    def apply(self, request: Request, placement: Placement) -> None:
-        """Take what the placement says. Raises `InfeasiblePlacement` when it breaks a rule or does not fit."""
+    def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
+        """Take what the placement says; returns the server and the node of its first share.
+
+        Raises `InfeasiblePlacement` when it breaks a rule or does not fit.
+        """
         if request.index in self._held:
             raise LedgerError(f"request {request.index} is placed already")
         try:
             # request.on(server, node), the usual answer, needs no closer look than this.
             ((server, node, amounts),) = placement.shares
-            if amounts is not request.demand or request.spread or not 0 <= server < self._servers:
-                shares = self._checked(request, placement)
-            else:
-                shares = ((server, node, amounts),)
-            self._take(shares)
+            usual = amounts is request.demand and type(server) is int is type(node) and not request.spread
         except (AttributeError, TypeError, ValueError):
+            usual = False
+        if usual and 0 <= server < self._servers:
+            shares: tuple[Share, ...] = ((server, node, amounts),)
+        else:
             shares = self._checked(request, placement)
-            self._take(shares)
+            server, node, _ = shares[0]
+        self._take(shares)
         self._held[request.index] = shares
+        return server, node
 
     def _take(self, shares: tuple[Share, ...]) -> None:
-        free, nodes, resources = self._flat, self._nodes, self._resources
+        free, seen, nodes, resources = self._flat, self._seen, self._nodes, self._resources
         for taken, (server, node, amounts) in enumerate(shares):
             if not 0 <= node < nodes:
                 self._give_back(shares[:taken])
@@ -65,15 +78,16 @@ class Ledger:
                 if left < 0:
                     self._give_back((*shares[:taken], (server, node, amounts[: k - first])))
                     raise InfeasiblePlacement(self._too_much(server, node))
-                free[k] = left
+                free[k] = seen[k] = left
                 k += 1
 
-    def _give_back(self, shares: tuple[Share, ...]) -> None:
-        free, nodes, resources = self._flat, self._nodes, self._resources
+    def _give_back(self, shares: Any) -> None:
+        """Free what one placement holds, as `_held` has it."""
+        free, seen, nodes, resources = self._flat, self._seen, self._nodes, self._resources
         for server, node, amounts in shares:
             k = (server * nodes + node) * resources
             for amount in amounts:
-                free[k] += amount
+                free[k] = seen[k] = free[k] + amount
                 k += 1
 
     def _checked(self, request: Request, placement: object) -> tuple[Share, ...]:
@@ -127,14 +141,18 @@ class Ledger:
         """Take a server out of service; returns the requests that lost their place, released, in order."""
         if part in self._down:
             return []
-        hit = self._evict(
-            row
-            for row, shares in self._held.items()
-            if shares[0][0] == part or (len(shares) > 1 and any(share[0] == part for share in shares))
-        )
-        self._free[part] = 0
+        hit = self._evict(self._on(part))
+        self._free[part] = self._shown[part] = 0
         self._down.add(part)
         return hit
+
+    def _on(self, server: int) -> Iterable[int]:
+        """The requests that hold something on this server."""
+        return (
+            row
+            for row, shares in self._held.items()
+            if shares[0][0] == server or (len(shares) > 1 and any(share[0] == server for share in shares))
+        )
 
     def _evict(self, rows: Iterable[int]) -> list[int]:
         hit = sorted(rows)
@@ -147,7 +165,7 @@ class Ledger:
         """Bring a failed server back, empty; nothing happens to a server in service."""
         if part in self._down:
             self._down.remove(part)
-            self._free[part] = self._capacity[part]
+            self._free[part] = self._shown[part] = self._capacity[part]
 
     def has_room(self, request: Request) -> bool:
         """Is as much free, over all servers together?"""
@@ -155,15 +173,24 @@ class Ledger:
 
     def grow(self, by: int) -> None:
         """Add empty servers. The view's arrays are new ones afterwards."""
+        self.confirm()
         added = np.repeat(self.cluster.growth[None], by, axis=0)
         self._capacity = np.concatenate([self._capacity, added])
         self._free = np.concatenate([self._free, added])
         self._lay_out()
 
     @property
-    def arrays(self) -> tuple[Ints, Ints]:
-        """Capacity and what is free, to write to: only for compiled episodes, which keep the rules by themselves."""
-        return self._capacity, self._free
+    def arrays(self) -> tuple[Ints, Ints, Ints]:
+        """What the view shows of capacity and of what is free, and what is free, to write to the two.
+
+        Only for compiled episodes, which keep the rules by themselves.
+        """
+        return self.view.capacity, self._shown, self._free
+
+    def confirm(self) -> None:
+        """Raise an `AgentError` if somebody else has written to what the view shows."""
+        if not (np.array_equal(self.view.free, self._free) and np.array_equal(self.view.capacity, self._capacity)):
+            raise AgentError(WRITTEN)
 
     def used(self) -> Ints:
         """Quanta held of each resource, int64 [resources]."""
@@ -217,11 +244,17 @@ class Ledger:
         free = self._capacity.copy()
         for server in self._down:
             free[server] = 0
-        for shares in self._held.values():
-            for server, node, amounts in shares:
+        for held in self._held.values():
+            for server, node, amounts in self._shares(held):
                 free[server, node] -= amounts
+        self.confirm()
         if not np.array_equal(free, self._free) or free.min(initial=0) < 0:
             raise LedgerError("what is free is not what was there less what is held")
+
+    def _shares(self, held: Any) -> Iterable[Any]:
+        """Server, node and amounts of what one placement holds, as `_held` has it."""
+        shares: Iterable[Any] = held
+        return shares
 
 
 def read_only(array: Ints) -> Ints:

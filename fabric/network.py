@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from operator import index
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fabric.books import (
+    APART,
+    HEAD,
+    LINK_FULL,
+    LINK_TWICE,
+    NEGATIVE,
+    NO_LINK,
+    NO_PLACE,
+    NO_SERVER,
+    NOTHING,
+    TAKEN,
+    TOO_MUCH,
+    TWICE,
+    WRONG_SUM,
+    books,
+    give_back,
+    take,
+)
 from fabric.cluster import Cluster
-from fabric.ledger import Ledger, read_only
+from fabric.ledger import WRITTEN, Ledger, read_only
 from fabric.routing import Routing
 from fabric.topology import Topology
 from fabric.virtual import check_embedding
-from simcore.errors import InfeasiblePlacement, LedgerError
+from simcore.errors import AgentError, InfeasiblePlacement, LedgerError
 from simcore.faults import Kind
-from simcore.vocabulary import Ints, Placement, Request, Share, View, VirtualNetwork
+from simcore.jit import prepared
+from simcore.vocabulary import Ints, Placement, Request, View
 
 FAILED = -1
 """What a link out of service has free: not enough for anything, not even for a request without bandwidth."""
@@ -41,28 +61,28 @@ class NetworkView(View):
 
 @dataclass(slots=True)
 class Provisioned(Placement):
-    """A placement by the rules of `fabric.filling`: its links are known to connect its servers.
+    """A placement by the rules of `fabric.filling`: its servers are those in `chosen`, also those that give nothing."""
 
-    `servers` counts those that were chosen, also without giving anything; `span` indexes `SPANS`.
-    """
-
-    servers: int = 0
-    span: int = 0
+    chosen: tuple[int, ...] = ()
 
 
 class NetworkLedger(Ledger):
-    """Who holds what, links included. Shares lie on any servers, as long as the links reserved connect these."""
+    """Who holds what, links included. Shares lie on any servers, as long as the links reserved connect these.
+
+    Every placement is checked, and taken, by `fabric.books`.
+    """
 
     view: NetworkView
 
     def __init__(self, cluster: Cluster, routing: Routing, weighted: bool = False) -> None:
         super().__init__(cluster)
         topology = self.topology = routing.topology
-        self._link_free = topology.link_capacity.copy()
-        self._wires = self._link_free.data
-        self._wired: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}  # links, and the quanta held on each
+        self._link_free, self._links_shown = topology.link_capacity.copy(), topology.link_capacity.copy()
         self._cuts: dict[int, int] = {}  # links out of service, and for how many reasons
-        self._tier = topology.link_tier.data
+        self._books = books(topology, routing.routes, self._free, self._shown, self._link_free, self._links_shown)
+        placed = np.zeros(HEAD, np.int64)
+        self._settle = prepared(take, self._books, placed, (1,) * self._resources, 1, True)
+        self._return = prepared(give_back, self._books, placed, 1)
         self.notes: list[tuple[int, ...]] = []
         """Of every placement: row, servers, span, and the quanta reserved on each tier."""
         self.room = self._free.sum(axis=(0, 1)).tolist()
@@ -74,100 +94,100 @@ class NetworkLedger(Ledger):
             topology=topology,
             routing=routing,
             link_capacity=topology.link_capacity,
-            link_free=read_only(self._link_free),
+            link_free=read_only(self._links_shown),
             weighted=weighted,
         )
 
-    def apply(self, request: Request, placement: Placement) -> None:
-        """Take shares and links. Raises `InfeasiblePlacement` when they break a rule or do not fit.
+    def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
+        """Take shares and links; returns the server and the node of the first share.
 
-        A virtual network is checked from its machines on (`fabric.virtual`).
+        Raises `InfeasiblePlacement` when they break a rule or do not fit. A virtual network is checked from its
+        machines on (`fabric.virtual`).
         """
         if request.index in self._held:
             raise LedgerError(f"request {request.index} is placed already")
-        if request.network is not None:
-            placement, wanted = self._embedded(request.network, placement)
+        network = request.network
+        if network is None:
+            numbers = self._numbers(placement)
         else:
-            if type(placement) is not Provisioned:
-                placement = self._connected(request, placement)
-            wanted = (request.bandwidth,) * len(placement.links)
-        shares, links = placement.shares, placement.links
-        wires = self._wires
-        for link, amount in zip(links, wanted, strict=True):
-            if wires[link] < amount:
-                why = "failed" if wires[link] == FAILED else f"{wires[link]} free, {amount} are wanted"
-                raise InfeasiblePlacement(f"link {link} has {why}")
-        missing = list(request.demand)
-        for _, _, amounts in shares:
-            for r, amount in enumerate(amounts):
-                missing[r] -= amount
-        if any(missing):
-            raise InfeasiblePlacement(f"its shares leave {missing} of the demand to be given")
-        self._take(shares)
-        tier = self._tier
-        reserved = [0] * len(self.topology.tiers)
-        for link, amount in zip(links, wanted, strict=True):
-            wires[link] -= amount
-            reserved[tier[link]] += amount
+            found = check_embedding(self.topology, network, placement, self._servers, self._nodes)
+            numbers = self._numbers(found, found.amounts)
+        said = self._settle(self._books, numbers, request.demand, request.bandwidth, network is None)
+        if said != TAKEN:
+            raise InfeasiblePlacement(self._mistake(said, numbers, request))
         room = self.room
         for r, amount in enumerate(request.demand):
             room[r] -= amount
-        self._held[request.index] = shares
-        self._wired[request.index] = links, wanted
-        self.notes.append((request.index, placement.servers, placement.span, *reserved))
+        self._held[request.index] = numbers, request.bandwidth, request.demand
+        self.notes.append((request.index, *self._books.told[:-1].tolist()))
+        server, node = numbers[HEAD : HEAD + 2].tolist()
+        return server, node
 
-    def _embedded(self, network: VirtualNetwork, placement: Placement) -> tuple[Provisioned, tuple[int, ...]]:
-        """A virtual network's checked placement as plain numbers, and what it reserves on each link."""
-        found = check_embedding(self.topology, network, placement, self._servers, self._nodes)
-        servers = list(dict.fromkeys(server for server, _, _ in found.shares))
-        links = tuple(map(int, found.links))
-        where = Provisioned(found.shares, links, len(servers), span(self.topology, servers))
-        return where, tuple(map(int, found.amounts))
-
-    def _connected(self, request: Request, placement: object) -> Provisioned:
-        """A placement of plain numbers whose links connect its servers, with each link once."""
-        shares, links = self._plain(placement)
-        servers = list(dict.fromkeys(server for server, _, _ in shares))
-        if not shares or min(amount for share in shares for amount in share[2]) < 0:
-            raise InfeasiblePlacement("placed nothing, or less than nothing")
-        if any(len(amounts) != self._resources for _, _, amounts in shares):
-            raise InfeasiblePlacement(f"a share says what it takes of each of {len(request.demand)} resources")
-        for server, node, _ in shares:
-            if not (0 <= server < self._servers and 0 <= node < self._nodes):
-                raise InfeasiblePlacement(f"there is no node {node} of server {server}")
-        if len({share[:2] for share in shares}) < len(shares):
-            raise InfeasiblePlacement("two shares on one node: add them up")
-        if len(set(links)) < len(links) or any(not 0 <= link < self.topology.links for link in links):
-            raise InfeasiblePlacement("reserves a link twice, or one that there is not")
-        if not connects(self.topology, servers, links):
-            raise InfeasiblePlacement("its links do not connect its servers: use fabric.filling, or reserve a route")
-        return Provisioned(shares, links, len(servers), span(self.topology, servers))
-
-    @staticmethod
-    def _plain(placement: object) -> tuple[tuple[Share, ...], tuple[int, ...]]:
+    def _numbers(self, placement: object, amounts: Sequence[int] = ()) -> Ints:
+        """A placement as `fabric.books` reads it; an `InfeasiblePlacement` if it is not made of whole numbers."""
         if not isinstance(placement, Placement):
-            raise InfeasiblePlacement(f"answered {placement!r}, which is no Placement, Refusal or None")
+            raise InfeasiblePlacement(f"answered {placement!r:.200}, which is no Placement, Refusal or None")
+        chosen = placement.chosen if isinstance(placement, Provisioned) else ()
         try:
-            return (
-                tuple((index(server), index(node), tuple(map(index, part))) for server, node, part in placement.shares),
-                tuple(map(index, placement.links)),
-            )
-        except (TypeError, ValueError):
-            raise InfeasiblePlacement(f"answered {placement!r}, whose shares are not (server, node, amounts)") from None
+            shares = [(server, node, *part) for server, node, part in placement.shares]
+            lists = tuple(placement.links), tuple(amounts), tuple(chosen)
+            # An array takes whole numbers of any type, and no others.
+            numbers = array("q", (len(shares), *map(len, lists)))
+            for each in (*shares, *lists):
+                numbers.extend(each)
+        except (TypeError, ValueError, OverflowError):
+            problem = "whose shares are not (server, node, amounts), or its links no numbers"
+            raise InfeasiblePlacement(f"answered {placement!r:.200}, {problem}") from None
+        if any(len(share) != 2 + self._resources for share in shares):
+            raise InfeasiblePlacement(f"a share says what it takes of each of {self._resources} resources")
+        return np.frombuffer(numbers, np.int64)
 
-    def release(self, row: int) -> None:
-        """Give back what this request holds; nothing, once, if a failure has done so before its time."""
-        shares = self._held.get(row)
-        super().release(row)
-        if shares is None:
-            return
+    def _mistake(self, said: int, numbers: Ints, request: Request) -> str:
+        """What `take` has found, in words."""
+        place = int(self._books.told[0])
+        number = int(numbers[place])
+        if said in (NO_PLACE, NEGATIVE, TOO_MUCH, TWICE):
+            node = int(numbers[place + 1])
+            return {
+                NO_PLACE: f"there is no node {node} of server {number}",
+                NEGATIVE: f"takes less than nothing on node {node} of server {number}",
+                TWICE: f"has two shares on node {node} of server {number}: add them up",
+            }.get(said) or self._too_much(number, node)
+        if said == LINK_FULL:
+            free, links = int(self._link_free[number]), int(numbers[1])
+            wanted = int(numbers[place + links]) if numbers[2] else request.bandwidth
+            why = "failed" if free == FAILED else f"{free} free, {wanted} are wanted"
+            return f"link {number} has {why}"
+        given = numbers[HEAD : HEAD + numbers[0] * (2 + self._resources)].reshape(-1, 2 + self._resources)[:, 2:]
+        return {
+            NOTHING: "placed nothing at all",
+            WRONG_SUM: f"its shares give {given.sum(axis=0).tolist()} of {list(request.demand)} quanta",
+            NO_LINK: f"there is no link {number}",
+            LINK_TWICE: f"reserves link {number} twice",
+            NO_SERVER: f"there is no server {number}",
+            APART: "its links do not connect its servers: use fabric.filling, or reserve a route",
+        }[said]
+
+    def _give_back(self, shares: Any) -> None:
+        numbers, bandwidth, demand = shares
+        self._return(self._books, numbers, bandwidth)
         room = self.room
-        for _, _, amounts in shares:
-            for r, amount in enumerate(amounts):
-                room[r] += amount
-        wires = self._wires
-        for link, amount in zip(*self._wired.pop(row), strict=True):
-            wires[link] += amount
+        for r, amount in enumerate(demand):
+            room[r] += amount
+
+    def _shares(self, held: Any) -> Iterable[Any]:
+        numbers = held[0].tolist()
+        width = 2 + self._resources
+        for place in range(HEAD, HEAD + numbers[0] * width, width):
+            yield numbers[place], numbers[place + 1], numbers[place + 2 : place + width]
+
+    def _wires(self, held: Any) -> tuple[list[int], list[int]]:
+        """The links of what one placement holds, and the quanta held on each."""
+        numbers, bandwidth, _ = held
+        shares, links, amounts, _ = numbers[:HEAD].tolist()
+        first = HEAD + shares * (2 + self._resources)
+        wires = numbers[first : first + links].tolist()
+        return wires, numbers[first + links : first + 2 * links].tolist() if amounts else [bandwidth] * links
 
     def parts(self, kind: Kind) -> int:
         """How many parts of a kind there are that can fail."""
@@ -181,11 +201,14 @@ class NetworkLedger(Ledger):
             self._recount()
             return hit
         links = self._links_of(part, kind)
-        hit = self._evict(row for row, (wires, _) in self._wired.items() if not links.isdisjoint(wires))
+        hit = self._evict(row for row, held in self._held.items() if not links.isdisjoint(self._wires(held)[0]))
         for link in links:
             self._cuts[link] = self._cuts.get(link, 0) + 1
-            self._wires[link] = FAILED
+            self._link_free[link] = self._links_shown[link] = FAILED
         return hit
+
+    def _on(self, server: int) -> Iterable[int]:
+        return (row for row, held in self._held.items() if any(share[0] == server for share in self._shares(held)))
 
     def repair(self, part: int, kind: Kind = "server") -> None:
         """Bring a part back. A link is back when it and both its switches are."""
@@ -197,7 +220,7 @@ class NetworkLedger(Ledger):
             self._cuts[link] -= 1
             if not self._cuts[link]:
                 del self._cuts[link]
-                self._wires[link] = int(self.topology.link_capacity[link])
+                self._link_free[link] = self._links_shown[link] = self.topology.link_capacity[link]
 
     def _links_of(self, part: int, kind: Kind) -> set[int]:
         return {part} if kind == "link" else set(np.flatnonzero((self.topology.link_ends == part).any(axis=1)).tolist())
@@ -256,12 +279,18 @@ class NetworkLedger(Ledger):
         notes = np.array(self.notes, np.int64).reshape(-1, 3 + len(self.topology.tiers))
         return notes[np.argsort(notes[:, 0])[np.searchsorted(np.sort(notes[:, 0]), rows)], 1:]
 
+    def confirm(self) -> None:
+        """As for servers, and what the view shows of links."""
+        super().confirm()
+        if not np.array_equal(self.view.link_free, self._link_free):
+            raise AgentError(WRITTEN)
+
     def check(self) -> None:
         """Conservation of servers and links, recomputed from every placement held."""
         super().check()
         free = self.topology.link_capacity.copy()
-        for links, amounts in self._wired.values():
-            free[list(links)] -= np.array(amounts, np.int64)
+        for links, amounts in map(self._wires, self._held.values()):
+            free[links] -= np.array(amounts, np.int64)
             if not self._cuts.keys().isdisjoint(links):
                 raise LedgerError("a link that has failed carries something")
         if free.min(initial=0) < 0:
@@ -271,29 +300,3 @@ class NetworkLedger(Ledger):
             raise LedgerError("what links have free is not what was there less what is reserved")
         if self.room != self._free.sum(axis=(0, 1)).tolist():
             raise LedgerError("the count of what is free is wrong")
-
-
-def connects(topology: Topology, servers: Sequence[int], links: Sequence[int]) -> bool:
-    """Do these links join all these servers? One server alone needs none."""
-    group: dict[int, int] = {}
-
-    def find(vertex: int) -> int:
-        while group.setdefault(vertex, vertex) != vertex:
-            vertex = group[vertex]
-        return vertex
-
-    for link in links:
-        one, other = map(int, topology.link_ends[link])
-        group[find(one)] = find(other)
-    return len({find(end) for end in topology.ends_of(np.array(servers)).tolist()}) == 1
-
-
-def span(topology: Topology, servers: Sequence[int]) -> int:
-    """How far apart these servers are: an index into `SPANS`."""
-    if len(servers) == 1:
-        return 0
-    racks = {int(topology.rack_of[server]) for server in servers}
-    if len(racks) == 1:
-        return 1
-    pods = {int(topology.pod_of[rack]) for rack in racks}
-    return 2 if len(pods) == 1 and -1 not in pods else 3

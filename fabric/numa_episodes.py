@@ -108,8 +108,8 @@ class CompiledSimulation(Simulation):
                 self._complain(code)
             else:
                 break
-            capacity, free = self._servers.arrays
-            self._state = self._state._replace(capacity=capacity, free=free)
+            capacity, free, left = self._servers.arrays
+            self._state = self._state._replace(capacity=capacity, free=free, left=left)
         return made
 
     @property
@@ -118,6 +118,7 @@ class CompiledSimulation(Simulation):
 
     def _follow(self) -> None:
         """Say what the loop has come to where the engine says it."""
+        self._servers.confirm()
         at = self._state.at
         self.clock.run_to(float(self._state.now[0]), False)
         self.view.now = self.clock.now
@@ -209,7 +210,7 @@ class Replay:
         """Everything that an answer looks at, and how it is now."""
         state = self._state
         ends = int(state.at[ENDS])
-        changing = state.free, state.at, state.now, state.due[:ends], state.holder[:ends]
+        changing = state.free, state.left, state.at, state.now, state.due[:ends], state.holder[:ends]
         return tuple((array, array.copy()) for array in changing)
 
     def _go(self, rule: Compiled, answers: int, ahead: bool = False) -> int:

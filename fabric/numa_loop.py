@@ -45,13 +45,15 @@ class Requests(NamedTuple):
 class State(NamedTuple):
     """Where one simulation is: everything changes but `capacity`.
 
-    `capacity` and `free` int64 [servers, nodes, resources]; `due` float64 and `holder` int64 [k] a heap of ends, and of
-    which rows; `at` int64 [COUNTERS]; `now` float64 [1]; `sequence` int64 [k], the rows answered, in order; the others
-    are the columns of `simcore.record.Record`.
+    `capacity` and `free` int64 [servers, nodes, resources] are what the rule sees, `left` is what is free: what a rule
+    writes gets it nothing. `due` float64 and `holder` int64 [k] are a heap of ends, and of which rows; `at` int64
+    [COUNTERS]; `now` float64 [1]; `sequence` int64 [k], the rows answered, in order; the others are the columns of
+    `simcore.record.Record`.
     """
 
     capacity: Ints
     free: Ints
+    left: Ints
     due: Floats
     holder: Ints
     at: Ints
@@ -74,23 +76,28 @@ def demand_of(demands: Ints, row: int, nothing: Amounts) -> Amounts:
 
 
 @kernel
-def move(free: Ints, demand: Amounts, server: int, node: int, sign: int) -> None:
-    """Take (sign -1) or give back (1) a demand; `node` is `SPREAD` for an even part on every node. `free` changes."""
-    nodes: int = free.shape[1]
+def move(left: Ints, free: Ints, demand: Amounts, server: int, node: int, sign: int) -> None:
+    """Take (sign -1) or give back (1) a demand; `node` is `SPREAD` for an even part on every node.
+
+    `left` changes, and `free` to the same there.
+    """
+    nodes: int = left.shape[1]
     if node != SPREAD:
         for r in range(len(demand)):
-            free[server, node, r] += sign * demand[r]
+            left[server, node, r] += sign * demand[r]
+            free[server, node, r] = left[server, node, r]
     elif nodes == 2:  # the usual two: a constant divides faster
-        _move_parts(free, demand, server, 2, sign)
+        _move_parts(left, free, demand, server, 2, sign)
     else:
-        _move_parts(free, demand, server, nodes, sign)
+        _move_parts(left, free, demand, server, nodes, sign)
 
 
 @inlined
-def _move_parts(free: Ints, demand: Amounts, server: int, nodes: int, sign: int) -> None:
+def _move_parts(left: Ints, free: Ints, demand: Amounts, server: int, nodes: int, sign: int) -> None:
     for n in range(nodes):
         for r in range(len(demand)):
-            free[server, n, r] += sign * (demand[r] // nodes + (n < demand[r] % nodes))
+            left[server, n, r] += sign * (demand[r] // nodes + (n < demand[r] % nodes))
+            free[server, n, r] = left[server, n, r]
 
 
 @kernel
@@ -114,8 +121,8 @@ def go(
     """
     # Unpacked once: within the loop, numba would count references at every look.
     rows, arrival, duration, demands, spread, nothing = asked
-    capacity, free, due, holder, at, clock, sequence, outcome, decided, servers, nodes_of, reason = state
-    nodes = free.shape[1]
+    capacity, free, left, due, holder, at, clock, sequence, outcome, decided, servers, nodes_of, reason = state
+    nodes = left.shape[1]
     head, tail, ends, answered = at[HEAD], at[TAIL], at[ENDS], at[ANSWERED]
     blocked, stirred, serving = at[BLOCKED] > 0, at[STIRRED] > 0, at[SERVING] > 0
     now, made, code, status = clock[0], 0, -1, ASK
@@ -125,7 +132,7 @@ def go(
                 row = holder[0]
                 ends -= 1
                 pop(due, holder, ends)
-                move(free, demand_of(demands, row, nothing), servers[row], nodes_of[row], 1)
+                move(left, free, demand_of(demands, row, nothing), servers[row], nodes_of[row], 1)
             serving = head < tail and not blocked
         while True:
             end = due[0] if ends > 0 else np.inf
@@ -148,7 +155,7 @@ def go(
                 row, now = holder[0], end
                 ends -= 1
                 pop(due, holder, ends)
-                move(free, demand_of(demands, row, nothing), servers[row], nodes_of[row], 1)
+                move(left, free, demand_of(demands, row, nothing), servers[row], nodes_of[row], 1)
                 stirred = blocked
             else:
                 now, stirred, status = change, True, CHANGE
@@ -162,10 +169,10 @@ def go(
         if code >= 0:
             server = code // 2 if nodes == 2 else code // nodes
             node = SPREAD if spread[row] else code - server * nodes
-            if not fits(free, demand, server, node):
+            if not fits(left, demand, server, node):
                 status = BROKEN
                 break
-            move(free, demand, server, node, -1)
+            move(left, free, demand, server, node, -1)
             outcome[row], servers[row], nodes_of[row] = PLACED, server, node
             if duration[row] < np.inf:
                 push(due, holder, ends, now + duration[row], row)
@@ -177,7 +184,7 @@ def go(
             status = GROW
             break
         else:
-            outcome[row], reason[row] = REJECTED, why_not(free, demand, spread[row])
+            outcome[row], reason[row] = REJECTED, why_not(left, demand, spread[row])
             if mode == STOP:
                 status = OVER
                 at[STOPPED] = 1
@@ -186,7 +193,7 @@ def go(
         head += 1
     while status == OVER and head < tail and not at[STOPPED]:  # they would wait for ever
         row = rows[head]
-        outcome[row], reason[row] = REJECTED, why_not(free, demand_of(demands, row, nothing), spread[row])
+        outcome[row], reason[row] = REJECTED, why_not(left, demand_of(demands, row, nothing), spread[row])
         sequence[answered], decided[row] = row, now
         answered += 1
         head += 1

@@ -167,6 +167,7 @@ def step_all(
         state = State(
             many.capacity,
             many.free[i],
+            many.free[i],
             many.due[i],
             many.holder[i],
             many.at[i],

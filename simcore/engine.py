@@ -146,7 +146,7 @@ class Simulation:
                 self._overflow(placement)
             return
         try:
-            self.ledger.apply(request, placement)
+            server, node = self.ledger.apply(request, placement)
         except InfeasiblePlacement as error:
             raise InfeasiblePlacement(f"{request!r}: {error}") from None
         if offer:
@@ -155,7 +155,6 @@ class Simulation:
         else:
             line.popleft()
         index, now, duration = request.index, self.view.now, request.duration
-        server, node, _ = placement.shares[0]
         self.record.placed(index, now, server, SPREAD if request.spread else node)
         if duration < inf:
             self.clock.release_at(now + duration, self.ledger.release, index)
@@ -375,4 +374,5 @@ def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda
                 left -= 1
             if not left:
                 left = watch()
+    simulation.ledger.confirm()
     return thought

@@ -27,8 +27,8 @@ route to all chosen before.
 class Network(NamedTuple):
     """What every rule needs: the routes, the tier of every link, room to provision in, and room for the answer.
 
-    `answer` int64 [any] is servers chosen, span, shares and links; then for all shares their servers, their nodes, and
-    the amounts of each resource; then the links.
+    `answer` int64 [any] is how many servers, shares and links; then the servers chosen; then for all shares their
+    servers, their nodes, and the amounts of each resource; then the links.
     """
 
     routes: Routes
@@ -45,7 +45,7 @@ def network(view: NetworkView) -> Network:
         routes=view.routing.routes,
         link_tier=view.topology.link_tier,
         room=filling(view.routing, nodes, resources),
-        answer=np.zeros(4 + columns + view.topology.links, np.int64),
+        answer=np.zeros(3 + servers + columns + view.topology.links, np.int64),
     )
 
 
@@ -83,20 +83,6 @@ def reaches(network: Network, link_free: Ints, server: int, bandwidth: int, weig
 
 
 @kernel
-def span(network: Network) -> int:
-    """How far the servers chosen are apart: an index into `fabric.network.SPANS`."""
-    routes, room = network.routes, network.room
-    found = 1 if room.counts[0] > 1 else 0
-    home = routes.servers[room.servers[0], 0]
-    for j in range(1, room.counts[0]):
-        rack = routes.servers[room.servers[j], 0]
-        if rack != home:
-            near = routes.pod_of[rack] == routes.pod_of[home] and routes.pod_of[home] >= 0
-            found = max(found, 2 if near else 3)
-    return found
-
-
-@kernel
 def answered(network: Network, status: int) -> int:
     """What a rule returns: how long the answer is; 0 without any; -1 - tier when that had no route.
 
@@ -108,14 +94,16 @@ def answered(network: Network, status: int) -> int:
     if room.counts[1] == 0:  # nothing was asked for: a share of nothing, on the first
         room.places[0, 0], room.places[0, 1] = room.servers[0], 0
         room.counts[1] = 1
-    shares = room.counts[1]
-    answer[0], answer[1], answer[2], answer[3] = room.counts[0], span(network), shares, room.counts[2]
+    shares, first = room.counts[1], 3 + room.counts[0]
+    answer[0], answer[1], answer[2] = room.counts[0], shares, room.counts[2]
+    for j in range(room.counts[0]):
+        answer[3 + j] = room.servers[j]
     for share in range(shares):
-        answer[4 + share] = room.places[share, 0]
-        answer[4 + shares + share] = room.places[share, 1]
+        answer[first + share] = room.places[share, 0]
+        answer[first + shares + share] = room.places[share, 1]
         for r in range(room.amounts.shape[1]):
-            answer[4 + (2 + r) * shares + share] = room.amounts[share, r]
-    length = 4 + (2 + room.amounts.shape[1]) * shares
+            answer[first + (2 + r) * shares + share] = room.amounts[share, r]
+    length = first + (2 + room.amounts.shape[1]) * shares
     for j in range(room.counts[2]):
         answer[length + j] = room.links[j]
     return int(length + room.counts[2])
@@ -159,11 +147,10 @@ class NetworkAgent(Agent):
         if length <= 0:
             return self._refusals[-1 - length] if length else None
         numbers = self._answer[:length].tolist()
-        servers, span, shares, links = numbers[:4]
-        columns = [numbers[first : first + shares] for first in range(4, length - links, shares)]
+        servers, shares, links = numbers[:3]
+        columns = [numbers[first : first + shares] for first in range(3 + servers, length - links, shares)]
         return Provisioned(
             tuple(zip(columns[0], columns[1], zip(*columns[2:], strict=True), strict=True)),
             tuple(numbers[length - links :]),
-            servers,
-            span,
+            tuple(numbers[3 : 3 + servers]),
         )

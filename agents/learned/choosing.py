@@ -11,7 +11,7 @@ import numpy.typing as npt
 from agents.networked import network_of
 from fabric.allowed import allow, homes, narrow
 from fabric.filling import Filling, begin, choose, filling
-from fabric.network import NetworkView, Provisioned, span
+from fabric.network import NetworkView, Provisioned
 from simcore.jit import prepared
 from simcore.vocabulary import Agent, Refusal, Request, View
 
@@ -60,7 +60,7 @@ class Choosing(Agent):
             server = int(scores.argmax())
             status = self._take(view, request, server)
             if status:
-                return self._refusals[-1 - status] if status < 0 else provisioned(view, self.room)
+                return self._refusals[-1 - status] if status < 0 else provisioned(self.room)
             if self.feasible:
                 routes, bandwidth = view.routing.routes, request.bandwidth
                 self._narrow(
@@ -81,11 +81,11 @@ class Choosing(Agent):
         )
 
 
-def provisioned(view: NetworkView, room: Filling) -> Provisioned:
+def provisioned(room: Filling) -> Provisioned:
     """The placement that was filled into `room`."""
     servers, shares, links, _ = room.counts.tolist()
     chosen = room.servers[:servers].tolist()
     places, amounts = room.places[:shares].tolist(), room.amounts[:shares].tolist()
     given = tuple((server, node, tuple(part)) for (server, node), part in zip(places, amounts, strict=True))
     nothing = ((chosen[0], 0, (0,) * len(room.need)),)
-    return Provisioned(given or nothing, tuple(room.links[:links].tolist()), servers, span(view.topology, chosen))
+    return Provisioned(given or nothing, tuple(room.links[:links].tolist()), tuple(chosen))

@@ -12,7 +12,7 @@ import numpy as np
 
 from agents.solver.sizes import BySize, Stated, exceeds, in_units
 from fabric.filling import begin, choose, filling
-from fabric.network import NetworkView, Provisioned, span
+from fabric.network import NetworkView, Provisioned
 from fabric.routing import Routes, find_path
 from simcore.jit import kernel, prepared
 from simcore.vocabulary import Amounts, Ints, Refusal, Request
@@ -143,17 +143,17 @@ class Connected:
             if status < 0:
                 return self.refusals[-1 - status]
             if status:
-                return self._placement(view)
+                return self._placement()
         return None
 
-    def _placement(self, view: NetworkView) -> Provisioned:
+    def _placement(self) -> Provisioned:
         room = self.room
         servers, shares, links, _ = room.counts.tolist()
         chosen = room.servers[:servers].tolist()
         places, amounts = room.places[:shares].tolist(), room.amounts[:shares].tolist()
         given = tuple((server, node, tuple(each)) for (server, node), each in zip(places, amounts, strict=True))
         nothing = ((chosen[0], 0, (0,) * self.kinds),)
-        return Provisioned(given or nothing, tuple(room.links[:links].tolist()), servers, span(view.topology, chosen))
+        return Provisioned(given or nothing, tuple(room.links[:links].tolist()), tuple(chosen))
 
 
 @kernel

@@ -232,6 +232,7 @@ def test_check_notices_a_lost_quantum() -> None:
     ledger.apply(request, request.on(0, 1))
     ledger.check()
     ledger._free[0, 0, 0] -= 1
+    ledger._shown[0, 0, 0] -= 1
     with pytest.raises(LedgerError, match="what is free"):
         ledger.check()
 

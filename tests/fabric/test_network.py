@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import networkx  # type: ignore[import-untyped]
 import numpy as np
 import polars as pl
 import pytest
@@ -13,19 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import AGENTS
-from fabric.network import FAILED, NetworkLedger, connects, span
-from fabric.presets import topology
+from fabric.network import FAILED, NetworkLedger, Provisioned
 from scenarios.batch import Batch
 from scenarios.load import load_scenario, scenario_from
 from simcore.engine import Simulation, play
-from simcore.errors import InfeasiblePlacement, LedgerError, ScenarioError
+from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, ScenarioError
 from simcore.faults import Faults
+from simcore.jit import kernel
 from simcore.rng import stream
 from simcore.rules import Pacing
-from simcore.vocabulary import QUANTUM, Placement, Refusal, Request, Workload
+from simcore.vocabulary import QUANTUM, Agent, Ints, Placement, Refusal, Request, View, Workload
+from tests.reference.ledger import accepts, joined, span
 from tests.support.kinds import IN_NETWORKS
 from tests.support.networks import NETWORKS, ledger_of, request
-from tests.support.properties import first
+from tests.support.properties import first, scaled
 
 steps = st.lists(
     st.one_of(
@@ -150,23 +150,186 @@ def test_one_server_alone_reserves_nothing() -> None:
         assert (ledger.view.link_free == ledger.view.link_capacity).all()
 
 
-@given(
-    st.sampled_from(sorted(NETWORKS)), st.sets(st.integers(0, 7), min_size=1, max_size=4), st.sets(st.integers(0, 20))
-)
-def test_connects_and_span(name: str, picked: set[int], some: set[int]) -> None:
-    network = topology(name, **NETWORKS[name])
-    servers = sorted({server % network.servers for server in picked})
-    links = sorted({link % network.links for link in some})
-    graph = networkx.Graph()
-    vertices = [network.switches + server for server in servers]
-    graph.add_nodes_from(vertices)
-    graph.add_edges_from(network.link_ends[links].tolist())
-    reached = networkx.node_connected_component(graph, vertices[0])
-    assert connects(network, servers, links) == reached.issuperset(vertices)
-    racks = {int(network.rack_of[server]) for server in servers}
-    pods = {int(network.pod_of[rack]) for rack in racks}
-    expected = 0 if len(servers) == 1 else 1 if len(racks) == 1 else 2 if len(pods) == 1 and pods != {-1} else 3
-    assert span(network, servers) == expected
+NUMBERS = [-(2**63), -1, 0, 1, 2, 7, 99, QUANTUM, 2**62, 2**64, 1.5, "1", None, True, np.int8(1), np.int64(2)]
+"""What a careless or hostile agent writes for a server, a link or an amount."""
+CORRUPTIONS = [
+    "nothing",
+    "a number of a share",
+    "an amount moved to another share",
+    "a share left out",
+    "a share twice",
+    "a share cut in two",
+    "a link left out",
+    "a link twice",
+    "another link",
+    "no links",
+    "a server more",
+    "servers left out",
+    "too short",
+]
+
+
+def corrupted(data: st.DataObject, placement: Provisioned) -> tuple[Any, Any, Any]:
+    """Shares, links and servers of a right answer, with one thing changed in it."""
+    shares: list[Any] = [(server, node, list(part)) for server, node, part in placement.shares]
+    links: list[Any] = list(placement.links)
+    chosen: list[Any] = list(placement.chosen)
+    number = st.sampled_from(NUMBERS)
+    place = data.draw(st.integers(0, len(shares) - 1))
+    match data.draw(st.sampled_from(CORRUPTIONS)):
+        case "a number of a share":
+            server, node, part = shares[place]
+            change = data.draw(st.integers(0, 1 + len(part)))
+            numbers = [server, node, *part]
+            numbers[change] = data.draw(number)
+            shares[place] = (*numbers[:2], numbers[2:])
+        case "an amount moved to another share":
+            other, amount = data.draw(st.integers(0, len(shares) - 1)), data.draw(st.integers(-9, 9)) * QUANTUM
+            shares[place][2][0] -= amount
+            shares[other][2][0] += amount
+        case "a share left out":
+            del shares[place]
+        case "a share twice":
+            shares.append(shares[place])
+        case "a share cut in two":
+            shares.append((*shares[place][:2], [0] * len(shares[place][2])))
+        case "a link left out" if links:
+            del links[data.draw(st.integers(0, len(links) - 1))]
+        case "a link twice" if links:
+            links.append(links[0])
+        case "another link":
+            links.append(data.draw(number))
+        case "no links":
+            links = []
+        case "a server more":
+            chosen.append(data.draw(number))
+        case "servers left out":
+            chosen = []
+        case "too short":
+            shares[place] = data.draw(st.sampled_from([(), shares[place][:2], (*shares[place][:2], [0]), None, 5]))
+    return shares, links, chosen
+
+
+def state(ledger: NetworkLedger) -> tuple[Any, ...]:
+    """All that a placement may change."""
+    shown = ledger.view.free.tobytes(), ledger.view.link_free.tobytes()
+    return *shown, ledger._free.tobytes(), ledger._link_free.tobytes(), list(ledger.room), len(ledger.notes)
+
+
+@pytest.mark.parametrize("kind", ["Placement", "Provisioned"])
+@given(st.sampled_from([*sorted(NETWORKS), "lone"]), st.integers(1, 2), st.integers(0, 2**32), st.data())
+@scaled(4)
+def test_the_ledger_takes_what_the_slow_rule_accepts(
+    kind: str, name: str, nodes: int, seed: int, data: st.DataObject
+) -> None:
+    """Right answers with something changed, and random ones, whoever says that he has proven them."""
+    ledger, rng = ledger_of(name, nodes), np.random.default_rng(seed)
+    agent = AGENTS.load("random")()
+    agent.start(ledger.view, stream(seed, "agent"))
+    found = ledger.topology
+    for row in range(6):
+        asked = request(row, int(rng.integers(0, 10)), int(rng.integers(0, 8)), float(rng.choice([0, 0.3, 0.6, 1])))
+        if rng.random() < 0.2:
+            ledger.fail(int(rng.integers(found.links)), "link")
+        answer = agent.decide(ledger.view, asked)
+        shares: Any = ()
+        links: Any = ()
+        chosen: Any = ()
+        if isinstance(answer, Provisioned):
+            shares, links, chosen = corrupted(data, answer)
+        elif found.links:
+            servers = data.draw(st.lists(st.integers(-1, found.servers), min_size=1, max_size=3))
+            shares = [(servers[0], 0, asked.demand), *((server, 0, (0, 0)) for server in servers[1:])]
+            links = data.draw(st.lists(st.integers(-1, found.links), max_size=found.links, unique=True))
+        given = Placement(shares, links) if kind == "Placement" else Provisioned(shares, links, chosen)
+        right = accepts(ledger, asked, shares, links, chosen if kind == "Provisioned" else ())
+        before = state(ledger)
+        if right:
+            assert ledger.apply(asked, given) == tuple(map(int, shares[0][:2]))
+            more = chosen if kind == "Provisioned" else ()
+            mine = {*(int(share[0]) for share in shares), *map(int, more)}
+            assert ledger.notes[-1][:3] == (row, len(mine), span(found, sorted(mine)))
+            assert sum(ledger.notes[-1][3:]) == len(links) * asked.bandwidth
+        else:
+            with pytest.raises(InfeasiblePlacement):
+                ledger.apply(asked, given)
+            assert state(ledger) == before
+        ledger.check()
+
+
+@given(st.data())
+@scaled(4)
+def test_connected_is_what_the_slow_rule_says(data: st.DataObject) -> None:
+    """For any servers and any links, also where servers are racks of their own, which nothing passes through."""
+    ledger = ledger_of(data.draw(st.sampled_from([*sorted(NETWORKS), "lone", "homes"])))
+    found = ledger.topology
+    servers = data.draw(st.lists(st.integers(0, found.servers - 1), min_size=1, max_size=4, unique=True))
+    links = data.draw(st.lists(st.integers(0, found.links - 1), unique=True))
+    if data.draw(st.booleans()):  # most of the links: else hardly anything is connected
+        links = [link for link in range(found.links) if link not in links[:3]]
+    asked, placement = (
+        request(0, 0, 0, 0.1),
+        Provisioned(tuple((server, 0, (0, 0)) for server in servers), tuple(links)),
+    )
+    if joined(found, servers, links):
+        ledger.apply(asked, placement)
+        assert ledger.notes[-1][1:3] == (len(servers), span(found, servers))
+    else:
+        with pytest.raises(InfeasiblePlacement, match="do not connect"):
+            ledger.apply(asked, placement)
+
+
+def test_no_way_leads_through_a_server() -> None:
+    ledger = ledger_of("lone")
+    through = Provisioned(((0, 0, (0, 0)), (3, 0, (0, 0))), (0, 2, 3, 4))  # a - p - c - q - d
+    with pytest.raises(InfeasiblePlacement, match="do not connect"):
+        ledger.apply(request(0, 0, 0, 0.1), through)
+
+
+class Bypass(Agent):
+    """Says that it has proven what it has not."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def decide(self, view: View, request: Request) -> Placement:
+        half = tuple(amount // 2 for amount in request.demand)
+        rest = tuple(amount - part for amount, part in zip(request.demand, half, strict=True))
+        more, less = tuple(amount + QUANTUM for amount in request.demand), (-QUANTUM,) * len(half)
+        return {
+            "no links": Provisioned(((0, 0, half), (1, 0, rest)), ()),
+            "one link many times": Provisioned(((0, 0, half), (1, 0, rest)), (0, 1) * 9),
+            "less than nothing elsewhere": Provisioned(((0, 0, more), (1, 0, less)), (0, 1)),
+            "the last server": Provisioned(((-1, 0, request.demand),), ()),
+            "servers that it has not": Provisioned(((0, 0, request.demand),), (), (0, 99)),
+        }[self.how]
+
+
+@pytest.mark.parametrize("how", ["no links", "one link many times", "less than nothing elsewhere", "the last server"])
+def test_an_agent_from_outside_cannot_bypass_the_ledger(how: str) -> None:
+    ledger = ledger_of("fabric")
+    simulation = Simulation(workload_of([(4, 2, 5)]), ledger)
+    with pytest.raises(InfeasiblePlacement):
+        play(simulation, Bypass(how))
+    ledger.check()
+
+
+@kernel
+def scribble(array: Ints) -> None:
+    """Write to what it is given."""
+    for place in range(len(array)):
+        array[place] += 1
+
+
+def test_what_is_written_to_the_view_changes_nothing_and_is_told() -> None:
+    for written in ("free", "link_free"):
+        ledger = ledger_of("fabric")
+        ledger.apply(request(0, 1, 1, 0.1), Placement(((0, 0, (QUANTUM, QUANTUM)),)))
+        scribble(getattr(ledger.view, written).reshape(-1))
+        with pytest.raises(InfeasiblePlacement, match="does not fit"):
+            ledger.apply(request(1, 4, 3, 0.1), Placement(((0, 0, (4 * QUANTUM, 3 * QUANTUM)),)))
+        with pytest.raises(AgentError, match="written to what it was shown"):
+            ledger.confirm()
 
 
 def workload_of(rows: list[tuple[int, int, int]]) -> Workload:
@@ -223,7 +386,7 @@ def test_link_failures_send_requests_back() -> None:
     assert simulation.record.interruption[0] == 2.0
     assert simulation.record.origin[4] == 0
     assert simulation.record.decided[4] == 2.0
-    assert 0 not in ledger._wired[4][0]
+    assert 0 not in ledger._wires(ledger._held[4])[0]
     ledger.check()
 
 

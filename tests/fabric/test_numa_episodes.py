@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
@@ -20,14 +20,14 @@ from analysis.samples import Sampler
 from fabric import numa_episodes
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
-from fabric.numa_episodes import CompiledSimulation, play_compiled
+from fabric.numa_episodes import CompiledSimulation, placement_of, play_compiled
 from fabric.servers import fits_node, fits_spread
 from simcore.engine import Simulation, play
-from simcore.errors import InfeasiblePlacement
+from simcore.errors import AgentError, InfeasiblePlacement
 from simcore.jit import kernel
-from simcore.record import Record
+from simcore.record import PLACED, Record
 from simcore.rules import Overflow
-from simcore.vocabulary import Amounts, Compiled, Ints, Workload
+from simcore.vocabulary import Amounts, Compiled, Floats, Ints, Workload
 from tests.support.properties import forms, scaled
 
 
@@ -203,6 +203,69 @@ def test_a_place_that_cannot_be_taken_is_refused_in_the_engines_words() -> None:
     assert str(found.value) == str(expected.value)
     assert found.value.args == expected.value.args
     np.testing.assert_array_equal(compiled.view.free, engine.view.free)
+
+
+@kernel
+def told(free: Ints, capacity: Ints, demand: Amounts, spread: bool, codes: Floats) -> int:
+    """A `Scan` that answers whatever is next in a list, after its length."""
+    codes[0] += 1
+    return int(codes[int(codes[0])]) if codes[0] < len(codes) else -1
+
+
+@kernel
+def generous(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
+    """A `Scan` that gives itself what is not there."""
+    for place in range(len(free) * free.shape[1]):
+        server, node = place // free.shape[1], place % free.shape[1]
+        for r in range(len(demand)):
+            free[server, node, r] = capacity[server, node, r] + 1
+    return 0
+
+
+hostile = st.one_of(st.integers(-3, 25), st.sampled_from([-(2**62), -1, 2**31, 2**32, 2**52]))
+
+
+@given(st.lists(hostile, max_size=30), st.booleans())
+@scaled(2)
+def test_whatever_a_rule_answers_nothing_holds_more_than_it_has(codes: list[int], spread: bool) -> None:
+    workload, cluster = busy(30)
+    if spread:
+        cluster = replace(cluster, spread_above=(10**7, 10**7))
+    compiled, refused = CompiledSimulation(workload, Ledger(cluster)), ""
+    engine = Simulation(workload, Ledger(cluster))
+    try:
+        compiled.go(Compiled(told, (np.array([0.0, *codes]),)))
+    except InfeasiblePlacement as error:
+        refused = str(error)
+    answers, expected = iter(codes), ""
+    try:
+        while (asked := engine.advance()) is not None:
+            code = next(answers, -1)
+            engine.answer(None if code < 0 else placement_of(code, asked, 2))
+    except InfeasiblePlacement as error:
+        expected = str(error)
+    assert refused == expected
+    if not refused:
+        assert_same(compiled, engine)
+    np.testing.assert_array_equal(compiled.view.free, engine.view.free)
+    assert (compiled.view.free >= 0).all()
+
+
+COLUMNS = ("arrival", "duration", "demand", "id")
+
+
+@pytest.mark.parametrize("run", ["compiled", "engine"])
+@pytest.mark.parametrize("requests", [200, 2])
+def test_a_rule_that_writes_to_what_it_sees_gets_nothing_for_it(run: str, requests: int) -> None:
+    """Two requests fit, and then it is told; of 200 there is one that does not fit."""
+    workload, cluster = busy(200)
+    some = replace(workload, **{name: getattr(workload, name)[:requests] for name in COLUMNS})
+    ledger = Ledger(cluster)
+    simulation = CompiledSimulation(some, ledger) if run == "compiled" else Simulation(some, ledger)
+    play_one = play_compiled if isinstance(simulation, CompiledSimulation) else play
+    with pytest.raises(AgentError, match="written to what it was shown" if requests == 2 else "written|does not fit"):
+        play_one(simulation, agent_of(generous))  # type: ignore[arg-type]
+    assert int((simulation.record.outcome == PLACED).sum()) < 10
 
 
 def test_compiling_is_no_thought(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,7 @@ from simcore.rng import stream
 from simcore.vocabulary import Agent, Embedding, Ints, Placement, Request, VirtualNetwork, Workload
 from tests.reference.virtual import Oktopus, cut, matchings, reservation, shortest_widest
 from tests.support.kinds import ANYWHERE, EMBEDDING
+from tests.support.networks import show
 from tests.support.properties import scaled
 
 NAMES = sorted(EMBEDDING - ANYWHERE)
@@ -314,6 +315,7 @@ def test_oktopus_agrees_with_its_reference(name: str, network: VirtualNetwork, n
     ledger, rng = ledger_of(name, nodes), np.random.default_rng(seed)
     ledger._free[:, :, 0] = rng.integers(0, 4, ledger._free.shape[:2])
     ledger._link_free[:] = rng.choice([FAILED, 100_000, 250_000, 400_000, 800_000, 10**6], len(ledger._link_free))
+    show(ledger)
     agent = started("oktopus", ledger, "hose")
     answer = agent.decide(ledger.view, asked(0, network))
     expected = Oktopus(ledger.topology, ledger.view.free, ledger.view.link_free, network).decide()
@@ -331,6 +333,7 @@ def test_oktopus_minds_the_holes() -> None:
     ledger._free[:, 0, 0] = [3, 2, 3, 2, 2, 2]
     ledger._link_free[:] = 1_000_000
     ledger._link_free[6:] = 300_000, 300_000, 400_000
+    show(ledger)
     agent = started("oktopus", ledger, "hose")
     network = VirtualNetwork(np.tile(ONE_SLOT, (10, 1)), hose=100_000)
     answer = agent.decide(ledger.view, asked(0, network))
@@ -357,6 +360,7 @@ def test_a_round_needs_only_the_servers_with_the_least_used_links(network: Virtu
     view, net = ledger.view, ledger.topology
     ledger._free[:, 0] = rng.integers(0, 4, (net.servers, 2))
     ledger._link_free[:] = rng.integers(0, 10**6, net.links)
+    show(ledger)
     matching = Matching(network, view.free, net.server_link, view.link_capacity, view.link_free)
     every = np.arange(net.servers)
     few = matching._enough(every, len(network))
@@ -384,6 +388,7 @@ def test_secondnet_takes_the_smallest_cluster_and_goes_on_when_it_fails() -> Non
     # A rack has the slots for these two, and one of its servers' links does not: they go on to the next.
     ledger = ledger_of("fat-tree", slots=1)
     ledger._link_free[0] = 0
+    show(ledger)
     agent = started("secondnet", ledger, "pairs")
     network = VirtualNetwork(np.tile(ONE_SLOT, (2, 1)), np.array([[0, 1]]), np.array([1000]))
     answer = agent.decide(ledger.view, asked(0, network))

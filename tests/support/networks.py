@@ -35,10 +35,16 @@ NETWORKS: dict[str, dict[str, Any]] = {
 
 def ledger_of(name: str, nodes: int = 1, cpu: int = 4, mem: int = 3, weighted: bool = False) -> NetworkLedger:
     """Build the ledger of a network, of which every node has so many units of cpu and memory."""
-    network = topology(name, **NETWORKS.get(name, {}))
+    made = {"lone": lone, "homes": homes}.get(name)
+    network = made() if made else topology(name, **NETWORKS.get(name, {}))
     node = np.array([cpu, mem], np.int64) * QUANTUM
     capacity = np.broadcast_to(node, (network.servers, nodes, 2)).copy()
     return NetworkLedger(Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0]), Routing(network), weighted)
+
+
+def show(ledger: NetworkLedger) -> None:
+    """Let agents see what a test has written to the ledger's own arrays."""
+    ledger._shown[:], ledger._links_shown[:] = ledger._free, ledger._link_free
 
 
 def request(row: int, cpu: int, mem: int, bandwidth: float) -> Request:
@@ -56,6 +62,18 @@ def lone() -> Topology:
     for one, other in ("pm", "mq", "qr", "pr"):
         graph.link(one, other, 1, 0)
     return build(graph, "lone")
+
+
+def homes() -> Topology:
+    """Build a network in which some servers are racks of their own, on two or three of three switches in a row."""
+    graph = Graph(Path("homes"))
+    for server, switches in {"a": "pq", "b": "qr", "c": "pr", "d": "pqr", "e": "p", "f": "q", "g": "r"}.items():
+        graph.server(server)
+        for switch in switches:
+            graph.link(server, switch, 1, 0)
+    graph.link("p", "q", 1, 0)
+    graph.link("q", "r", 1, 0)
+    return build(graph, "homes")
 
 
 SHAPES = [

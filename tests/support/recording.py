@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fabric.filling import COMPLETE, begin, choose, filling
-from fabric.network import NetworkView, Provisioned, span
+from fabric.network import NetworkView, Provisioned
 from fabric.routing import find_route
 from simcore.vocabulary import Agent, Ints, Placement, Request, View
 
@@ -59,7 +59,7 @@ class Recorder(Agent):
                 ]
                 links = tuple(room.links[: room.counts[2]].tolist())
                 nothing = [(chosen[0], 0, (0,) * resources)]
-                return Provisioned(tuple(shares or nothing), links, len(chosen), span(view.topology, chosen))
+                return Provisioned(tuple(shares or nothing), links, tuple(chosen))
         return None
 
     def _may(self, view: NetworkView, request: Request, server: int, chosen: list[int]) -> bool:

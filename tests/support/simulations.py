@@ -42,10 +42,10 @@ class WatchedLedger(Ledger):
         self.happened += 1
         assert self.happened < MANY, "the run does not end"
 
-    def apply(self, request: Request, placement: Placement) -> None:
+    def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
         before = self.view.free.tobytes()
         try:
-            super().apply(request, placement)
+            return super().apply(request, placement)
         except InfeasiblePlacement:
             assert self.view.free.tobytes() == before
             raise

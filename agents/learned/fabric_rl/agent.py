@@ -81,7 +81,7 @@ class FabricRL(Agent):
             self._reject,
         )
         if status == COMPLETE:
-            return provisioned(view, self._sight.room)
+            return provisioned(self._sight.room)
         return self._blamed(view, request) if status < 0 else None
 
     def _read(self, view: NetworkView, rng: np.random.Generator) -> Weights:

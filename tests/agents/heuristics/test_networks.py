@@ -18,7 +18,7 @@ from agents.heuristics.random_servers import DRAWS
 from agents.heuristics.tetris import EXACT, scales
 from fabric.cluster import NEVER, Cluster
 from fabric.graph import Graph, build
-from fabric.network import FAILED, NetworkLedger, NetworkView, Provisioned, connects, span
+from fabric.network import FAILED, NetworkLedger, NetworkView, Provisioned
 from fabric.presets import topology
 from fabric.routing import Routing
 from fabric.shapes import fabric, tree
@@ -26,6 +26,7 @@ from fabric.topology import Topology
 from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.vocabulary import Agent, Refusal, Request, View
+from tests.reference.ledger import joined, span
 from tests.reference.network_agents import (
     Answer,
     Case,
@@ -128,7 +129,7 @@ def same(said: object, expected: Answer | None) -> None:
         assert isinstance(said, Provisioned)
         assert list(said.shares) == expected.shares
         assert sorted(said.links) == sorted(expected.links)
-        assert (said.servers, said.span) == (len(expected.servers), expected.span)
+        assert list(said.chosen) == expected.servers
 
 
 @pytest.mark.parametrize("name", list(RULES))
@@ -261,7 +262,7 @@ def ask(name: str, view: View, cpu: int, mem: int, bandwidth: float, masked: boo
 @pytest.mark.parametrize("name", NAMES)
 def test_one_server_alone_reserves_nothing(name: str, masked: bool) -> None:
     placement = ask(name, rack_of([[0, 0], [10, 10]], [1, 0]), 10, 10, 0.9, masked)
-    assert placement == Provisioned(((1, 0, (10 * UNIT, 10 * UNIT)),), (), 1, 0)
+    assert placement == Provisioned(((1, 0, (10 * UNIT, 10 * UNIT)),), (), (1,))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -270,7 +271,7 @@ def test_bandwidth_is_counted_as_of_before_the_request_and_reserved_once(name: s
     view = rack_of([[10, 10], [10, 10], [10, 10]], [0.6, 0.6, 0.6])
     placement = ask(name, view, 30, 30, 0.6)
     assert sorted(placement.links) == [0, 1, 2]
-    assert (placement.servers, placement.span) == (3, 1)
+    assert len(placement.chosen) == 3
     assert ask(name, rack_of([[10, 10]] * 3, [0.6, 0.5, 0.6]), 30, 30, 0.6) == Refusal("no path: server-rack")
 
 
@@ -288,7 +289,7 @@ def test_a_server_with_anything_free_is_taken_though_it_has_nothing_that_is_need
     view = rack_of([[0, 10], [0, 1], [9, 0]], [1, 1, 1])
     placement = ask("nulb", view, 9, 10, 0.1)
     assert [share[0] for share in placement.shares] == [0, 2]
-    assert (placement.servers, sorted(placement.links)) == (3, [0, 1, 2])
+    assert (len(placement.chosen), sorted(placement.links)) == (3, [0, 1, 2])
 
 
 @pytest.mark.parametrize("name", ["tetris", "nulb"])
@@ -357,12 +358,11 @@ def test_all_or_nothing(name: str, masked: bool, shape: Routing, nodes: int, wei
         before = view.free.copy(), view.link_free.copy()
         placement = agent.decide(view, request)
         if isinstance(placement, Provisioned):
-            servers = list(dict.fromkeys(server for server, _, _ in placement.shares))
-            assert connects(found, servers, placement.links)
-            assert placement.servers >= len(servers)
-            assert placement.span >= span(found, servers)
-            assert placement.links or placement.servers == 1
+            assert {server for server, _, _ in placement.shares} <= set(placement.chosen)
+            assert joined(found, placement.chosen, placement.links)
+            assert placement.links or len(placement.chosen) == 1
             ledger.apply(request, placement)
+            assert ledger.notes[-1][1:3] == (len(placement.chosen), span(found, placement.chosen))
             held.append(index)
         assert isinstance(placement, Provisioned) or (
             np.array_equal(view.free, before[0]) and np.array_equal(view.link_free, before[1])

@@ -1,0 +1,62 @@
+"""What the ledger of a network accepts, as slow, obvious rules: lists, sums and every pair of servers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from operator import index
+from typing import Any
+
+import networkx  # type: ignore[import-untyped]
+import numpy as np
+
+from fabric.network import NetworkLedger
+from fabric.topology import Topology
+from simcore.vocabulary import Request
+
+
+def joined(found: Topology, servers: Sequence[int], links: Sequence[int]) -> bool:
+    """Leads a way along these links, through switches only, from every server to every other?"""
+    graph = networkx.Graph(found.link_ends[list(links)].tolist())
+    stands = {server: int(end) for server, end in enumerate(found.ends_of(np.arange(found.servers)))}
+    for one, other in combinations(sorted(set(servers)), 2):
+        ends = stands[one], stands[other]
+        others = [end for end in stands.values() if end not in ends]
+        between = graph.subgraph(set(graph) - set(others))
+        if not (set(ends) <= set(between) and networkx.has_path(between, *ends)):
+            return False
+    return True
+
+
+def span(found: Topology, servers: Sequence[int]) -> int:
+    """How far apart these servers are: an index into `fabric.network.SPANS`."""
+    racks = {int(found.rack_of[server]) for server in servers}
+    pods = {int(found.pod_of[rack]) for rack in racks}
+    if len(set(servers)) == 1:
+        return 0
+    return 1 if len(racks) == 1 else 2 if len(pods) == 1 and pods != {-1} else 3
+
+
+def accepts(ledger: NetworkLedger, request: Request, shares: Any, links: Any, chosen: Any = ()) -> bool:
+    """May the request have these shares and links, as the view shows what is free?"""
+    free, link_free, found = ledger.view.free.tolist(), ledger.view.link_free.tolist(), ledger.topology
+    servers, nodes, resources = ledger.view.free.shape
+    try:
+        taken = [(index(server), index(node), [index(amount) for amount in part]) for server, node, part in shares]
+        wires, more = [index(link) for link in links], [index(server) for server in chosen]
+    except (TypeError, ValueError):
+        return False
+    there = all(0 <= server < servers and 0 <= node < nodes for server, node, _ in taken)
+    if not taken or not there or len({(server, node) for server, node, _ in taken}) < len(taken):
+        return False
+    if any(len(part) != resources or min(part) < 0 for _, _, part in taken):
+        return False
+    if [sum(part[r] for _, _, part in taken) for r in range(resources)] != list(request.demand):
+        return False
+    if any(part[r] > free[server][node][r] for server, node, part in taken for r in range(resources)):
+        return False
+    if len(set(wires)) < len(wires) or not all(0 <= link < found.links for link in wires):
+        return False
+    if any(link_free[link] < request.bandwidth for link in wires) or not all(0 <= one < servers for one in more):
+        return False
+    return joined(found, [server for server, _, _ in taken] + more, wires)
