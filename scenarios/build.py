@@ -27,7 +27,7 @@ from scenarios.schema_multiserver import MultiServer
 from scenarios.schema_offline import Offline
 from scenarios.schema_virtual import Networks
 from scenarios.schema_virtual import Tenants as TenantsSpec
-from scenarios.schema_workload import ApartStart, Generated, RandomStart, Trace
+from scenarios.schema_workload import ApartStart, Generated, ListedStart, RandomStart, Trace
 from simcore.errors import ScenarioError
 from simcore.faults import Faults, Kind
 from simcore.opened import noted
@@ -37,6 +37,7 @@ from simcore.vocabulary import QUANTUM, Agent, Ints, Workload, part
 from workloads.generators import Flavour, Synthetic, generate
 from workloads.multiserver import MultiServer as Requests
 from workloads.offline import FITTED, machines
+from workloads.starts import listed_start
 from workloads.traces.library import copy_of, find, read_mapped
 from workloads.traces.mapped import Columns, is_mapped
 from workloads.virtual import Tenants
@@ -166,7 +167,7 @@ def is_drawn(scenario: Scenario) -> bool:
 
 def _is_drawn(spec: Trace) -> bool:
     """Do its windows depend on the seed?"""
-    if isinstance(spec.start, ApartStart):
+    if isinstance(spec.start, ApartStart | ListedStart):
         return True
     return isinstance(spec.start, RandomStart) and spec.start.random[0] < spec.start.random[1]
 
@@ -182,7 +183,7 @@ def windows_of(
     spec = scenario.workload
     if not isinstance(spec, Trace) or not _is_drawn(spec) or (spec.requests is None and drawn is None):
         return None
-    starts = firsts(_window(spec), seed)
+    starts = firsts(_window(spec, seed), seed)
     rows = ((drawn or 0) + sum(starts)) // len(starts)
     return [(first, first + ceil((spec.requests or rows - first) * met)) for first in starts]
 
@@ -209,7 +210,7 @@ def _select(
     spec: Trace, file: Path, resources: tuple[str, ...], seed: int, cache: Path | None, version: tuple[int, int]
 ) -> Workload:
     table = _table(spec.trace, file, json.dumps(spec.options), cache, version)
-    return select(table, _window(spec), resources, seed, file=file)
+    return select(table, _window(spec, seed), resources, seed, file=file)
 
 
 @lru_cache(maxsize=2)
@@ -235,15 +236,19 @@ def forget() -> None:
         kept.cache_clear()
 
 
-def _window(spec: Trace) -> Window:
+def _window(spec: Trace, seed: int) -> Window:
     start: Start
+    requests = spec.requests
     if isinstance(spec.start, RandomStart):
         start = RandomRow(*spec.start.random)
     elif isinstance(spec.start, ApartStart):
         start = ApartRow(*spec.start.apart)
+    elif isinstance(spec.start, ListedStart):
+        start, listed = listed_start(Path(spec.start.path), seed)
+        requests = requests or listed
     else:
         start = TimeStart(TIME.parse(spec.start)) if isinstance(spec.start, str) else spec.start
-    return Window(start, spec.requests, spec.superpose, spec.time_scale)
+    return Window(start, requests, spec.superpose, spec.time_scale)
 
 
 def _synthetic(spec: Generated) -> Synthetic:

@@ -15,13 +15,14 @@ from scenarios.guard import STARTING, TooLong, limited, printing
 from scenarios.plan import Run, plan, points
 from scenarios.schema import Scenario
 from scenarios.schema_agent import AgentSpec
-from scenarios.schema_workload import Trace
+from scenarios.schema_workload import ListedStart, Trace
 from scenarios.source import Keys, dotted
 from simcore.engine import Simulation
 from simcore.errors import UserError, WorkloadError
 from simcore.jit import postponed
 from simcore.rng import stream
 from simcore.vocabulary import View, Workload
+from workloads.starts import listed_start
 
 
 def check_scenario(scenario: Scenario) -> int:
@@ -35,6 +36,9 @@ def check_scenario(scenario: Scenario) -> int:
         firsts.setdefault(id(run.scenario), run)
     for first in firsts.values():
         at_point = first.scenario
+        spec = at_point.workload
+        if isinstance(spec, Trace) and isinstance(spec.start, ListedStart):
+            listed_start(Path(spec.start.path), scenario.seed + scenario.replications - 1)
         workload = _workload(at_point, first.seed)
         try:
             with postponed():

@@ -129,9 +129,21 @@ class ApartStart(Model):
         return self
 
 
+class ListedStart(Model):
+    """Starts from a file: the first seed takes its first row, seed 1 its second, and so on."""
+
+    path: Text = Field(
+        description="A CSV with the column `start`, rows counted from 0; a column `requests` says how many requests "
+        "each start has, unless the workload says it.",
+        examples=["starts.csv"],
+    )
+
+
 def _form_of_start(value: Any) -> str:
     if isinstance(value, ApartStart) or (isinstance(value, Mapping) and "apart" in value):
         return "<apart>"
+    if isinstance(value, ListedStart) or (isinstance(value, Mapping) and "path" in value):
+        return "<listed>"
     return "<row>" if isinstance(value, int) else "<time>" if isinstance(value, str) else "<random>"
 
 
@@ -143,10 +155,12 @@ Start: TypeAlias = Annotated[
     Annotated[Index, Tag("<row>")]
     | Annotated[str, AfterValidator(_time_text), Tag("<time>")]
     | Annotated[RandomStart, Tag("<random>")]
-    | Annotated[ApartStart, Tag("<apart>")],
+    | Annotated[ApartStart, Tag("<apart>")]
+    | Annotated[ListedStart, Tag("<listed>")],
     Discriminator(_form_of_start),
     Shown(
-        "row from 0, time with a unit on the trace's clock, [RandomStart](#randomstart) or [ApartStart](#apartstart)"
+        "row from 0, time with a unit on the trace's clock, [RandomStart](#randomstart), [ApartStart](#apartstart) or "
+        "[ListedStart](#listedstart)"
     ),
 ]
 

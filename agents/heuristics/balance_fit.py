@@ -12,7 +12,7 @@ from simcore.vocabulary import Amounts, Ints
 def balance_fit(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
     """A `Scan`: the fitting server whose nodes differ most in free share, the emptiest fitting node of it.
 
-    Differences are compared in billionths, so that the last bits of a float decide no tie.
+    Differences are compared as the floats that they are: what is published comes out that way, to the last digit.
     """
     nodes: int = free.shape[1]
     return _scan(free, capacity, demand, spread, 2) if nodes == 2 else _scan(free, capacity, demand, spread, nodes)
@@ -21,7 +21,7 @@ def balance_fit(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> in
 @inlined
 def _scan(free: Ints, capacity: Ints, demand: Amounts, spread: bool, nodes: int) -> int:
     """`nodes` is `free.shape[1]`: a constant makes the loop faster."""
-    best, best_apart = -1, -1
+    best, best_apart = -1, -1.0
     for server in range(len(free)):
         if spread:
             if fits_spread(free, server, demand):
@@ -33,7 +33,7 @@ def _scan(free: Ints, capacity: Ints, demand: Amounts, spread: bool, nodes: int)
             lowest, highest = min(lowest, share), max(highest, share)
             if share > chosen_share and fits_node(free, server, node, demand):
                 chosen, chosen_share = node, share
-        apart = int((highest - lowest) * 1e9 + 0.5)
+        apart = highest - lowest
         if chosen >= 0 and apart > best_apart:
             best, best_apart = server * nodes + chosen, apart
     return best

@@ -82,14 +82,14 @@ def worst_fit(free: Room, capacity: Room, demand: Demand, spread: bool) -> Where
 
 
 def balance_fit(free: Room, capacity: Room, demand: Demand, spread: bool) -> Where | None:
-    """Single requests: where the shares of the server's nodes lie furthest apart, then the emptiest node."""
+    """Single requests: where the shares of the server's nodes lie furthest apart as floats, then the emptiest node."""
     if spread:
         return first_fit(free, capacity, demand, spread)
 
-    def key(where: Where) -> tuple[int, int, Fraction]:
+    def key(where: Where) -> tuple[float, int, float]:
         server, node = where
-        shares = [free_share(free, capacity, server, n) for n in range(len(free[server]))]
-        return billionths(max(shares) - min(shares)), -server, shares[node]
+        shares = [float(free_share(free, capacity, server, n)) for n in range(len(free[server]))]
+        return max(shares) - min(shares), -server, shares[node]
 
     return max(feasible(free, demand, spread), key=key, default=None)
 

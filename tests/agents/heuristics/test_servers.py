@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,6 +15,7 @@ from agents.heuristics.best_fit import BestFit
 from simcore.errors import UnknownName
 from simcore.rng import stream
 from simcore.vocabulary import Agent, Ints, View
+from tests.reference import spane
 from tests.reference.agents import RULES, Demand, Room, feasible
 from tests.support.kinds import ON_ANY_SERVERS
 from tests.support.properties import forms, scaled
@@ -53,14 +56,31 @@ def test_agrees_with_its_reference(name: str, case: Case) -> None:
     assert ask(make(name), view_of(free, capacity), demand, spread) == RULES[name](free, capacity, demand, spread)
 
 
-@pytest.mark.parametrize(
-    ("name", "free", "demand"),
-    [("balance-fit", [[[3], [1]], [[4], [2]]], (1,)), ("dot-product", [[[3, 5]], [[4, 4]]], (2, 2))],
-)
-def test_the_last_bits_of_a_float_decide_no_tie(name: str, free: Room, demand: Demand) -> None:
-    """As floats, .3 - .1 < .4 - .2 and .2 * .3 + .2 * .5 < .2 * .4 + .2 * .4."""
-    capacity = [[[10 for _ in node] for node in server] for server in free]
-    assert ask(make(name), view_of(free, capacity), demand, False) == (0, 0)
+def test_the_last_bits_of_a_float_decide_no_tie() -> None:
+    """As floats, .2 * .3 + .2 * .5 < .2 * .4 + .2 * .4."""
+    view = view_of([[[3, 5]], [[4, 4]]], [[[10, 10]], [[10, 10]]])
+    assert ask(make("dot-product"), view, (2, 2), False) == (0, 0)
+
+
+def test_balance_fit_compares_floats_as_its_publication_does() -> None:
+    """As floats, .3 - .1 < .4 - .2: no tie, which the first server would win."""
+    view = view_of([[[3], [1]], [[4], [2]]], [[[10], [10]]] * 2)
+    assert ask(make("balance-fit"), view, (1,), False) == (1, 0)
+
+
+shares = st.integers(0, 40)
+
+
+@given(st.lists(st.tuples(st.tuples(shares, shares), st.tuples(shares, shares)), min_size=1, max_size=6), st.data())
+@scaled(4)
+def test_balance_fit_is_the_published_program(free: list[Any], data: st.DataObject) -> None:
+    """Nodes of 40 cores and 90 GB; many differ by as much but for the last bits."""
+    nodes = [[[float(cpu), 90.0 if rich else float(mem)] for cpu, mem in server] for rich, server in enumerate(free)]
+    cpu, mem = data.draw(st.integers(1, 16)), data.draw(st.integers(1, 10))
+    fits = [node[0] >= cpu and node[1] >= mem for server in nodes for node in server]
+    view = view_of([[[int(a), int(b)] for a, b in server] for server in nodes], [[[40, 90]] * 2] * len(nodes))
+    expected = divmod(spane.balance_fit(nodes, fits, False), 2) if any(fits) else None
+    assert ask(make("balance-fit"), view, (cpu, mem), False) == expected
 
 
 @pytest.mark.parametrize("name", ON_ANY_SERVERS)

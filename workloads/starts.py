@@ -1,0 +1,41 @@
+"""Starts of a trace from a file: which row a seed begins at, and how many requests it has."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from simcore.errors import WorkloadError
+
+KEY = "workload.start.path"
+
+
+def listed_start(file: Path, seed: int) -> tuple[int, int | None]:
+    """The row of a seed (seed 0 has the first), and how many requests, if a CSV says it in a column `requests`."""
+    starts = []
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as text:
+            rows = csv.DictReader(text)
+            columns = rows.fieldnames or ()
+            if "start" not in columns:
+                raise WorkloadError("has no column 'start'", file=file, key=KEY, remedy="Its columns: start, requests.")
+            for row in rows:
+                start = _whole(row, "start", file, rows.line_num)
+                starts.append((start, _whole(row, "requests", file, rows.line_num) if "requests" in columns else None))
+    except OSError as error:
+        raise WorkloadError(f"cannot be read: {error.strerror}", file=file, key=KEY) from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise WorkloadError(f"is no CSV: {error}", file=file, key=KEY) from None
+    if seed >= len(starts):
+        remedy = f"Seeds count from 0: take those below {len(starts)} by `seed:` and `replications:`, or list more."
+        raise WorkloadError(f"has {len(starts)} starts, and none for seed {seed}", file=file, key=KEY, remedy=remedy)
+    return starts[seed]
+
+
+def _whole(row: dict[str, str], name: str, file: Path, line: int) -> int:
+    text = (row[name] or "").strip()
+    least = 1 if name == "requests" else 0
+    if not (text.isdecimal() and int(text) >= least):
+        problem = f"the {name} is no whole number from {least}"
+        raise WorkloadError(problem, file=file, line=line, key=KEY, value=text, remedy="Write it in digits.")
+    return int(text)
