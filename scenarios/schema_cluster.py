@@ -162,7 +162,11 @@ class Cluster(Model):
     servers: Count | None = Field(default=None, description="How many equal servers.", examples=[10])
     nodes: Count = Field(default=1, description="NUMA nodes of every server.", examples=[2])
     node: Amounts | None = Field(default=None, description="What one node has.", examples=["{cpu: 40, mem: 90 GB}"])
-    groups: tuple[Group, ...] | None = Field(default=None, description="Groups of equal servers.", min_length=1)
+    groups: tuple[Group, ...] | None = Field(
+        default=None,
+        description="Groups of equal servers, which all say how much they have of every resource.",
+        min_length=1,
+    )
     csv: Csv | None = Field(default=None, description="Servers from a file.")
     network: Network | None = Field(
         None,
@@ -194,8 +198,20 @@ class Cluster(Model):
         for at, node in self._node_kinds():
             if not any(node.values()):
                 raise wrong("has nothing on it", "Give at least one resource, like {cpu: 40, mem: 90 GB}.", at)
+        self._same_resources()
         known_resources(self.spread_above, self.resources, ("spread_above",))
         return self
+
+    def _same_resources(self) -> None:
+        """Refuse groups of different resources: one that is misspelt in a group would be another one."""
+        for number, group in enumerate(self.groups or ()):
+            first, at = (self.groups or ())[0].node, ("groups", number, "node")
+            for name in [name for name in group.node if name not in first]:
+                remedy = f"{suggest(name, first)} If the others have none, write `{name}: 0` there."
+                raise wrong("the groups before it have no such resource", remedy, (*at, name))
+            for name in [name for name in first if name not in group.node]:
+                remedy = f"Write `{name}: 0` where there is none."
+                raise wrong(f"says nothing of {name}, which the groups before it have", remedy, at)
 
     def _networked(self, network: Network) -> None:
         if self.node is None:

@@ -322,7 +322,8 @@ def test_an_agent_that_cannot_start_is_recorded(tmp_path: Path) -> None:
         },
         {
             "cluster": {
-                "groups": [{"count": 2, "node": {"cpu": 4, "mem": "8 GiB"}}, {"count": 1, "node": {"cpu": "8500 m"}}],
+                "groups": [{"count": 2, "node": {"cpu": 4, "mem": "8 GiB"}},
+                           {"count": 1, "node": {"cpu": "8500 m", "mem": 0}}],
                 "expansion": [{"at": "3 min", "by": 1}],
                 "failures": {"mtbf": "10 min", "mttr": "1 min", "scheduled": [{"at": 100, "server": 1}],
                              "on_failure": "requeue"},

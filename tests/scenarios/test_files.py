@@ -44,8 +44,8 @@ prices: {cpu_hour: 0.04, mem_gib_hour: 0.005}
 GENERATED = """\
 cluster:
   groups:
-  - {count: 2, node: {cpu: 4, mem: 8 GB}}
-  - {count: 1, node: {mem: 16 GB, gpu: 1}, name: large}
+  - {count: 2, node: {cpu: 4, mem: 8 GB, gpu: 0}}
+  - {count: 1, node: {cpu: 0, mem: 16 GB, gpu: 1}, name: large}
   expansion: [{at: 1 h, by: 2}]
   failures: {mtbf: 30 d, mttr: 4 h, scheduled: [{at: 1 h, server: 2}], on_failure: requeue}
 workload:
@@ -154,6 +154,9 @@ MISTAKES = [
     (GENERATED, "  lifetimes: {lognormal: {median: 10 min, sigma: 1.5}}\n", "", 10, "workload.flavours.0", "has no lifetimes", "Give"),
     (GENERATED, "limit: 9", "limit: 2", 14, "overflow.expand.limit", "below the servers there are (got 2)", "3 servers"),
     (TRACE, "  nodes: 2", "  failures: {scheduled: [{at: 1, server: 10}]}", 4, "cluster.failures.scheduled.0.server", "no such server", "0 to 9"),
+    (GENERATED, "{cpu: 0, mem: 16", "{cpus: 0, mem: 16", 4, "cluster.groups.1.node.cpus", "the groups before it have no such", "Did you mean 'cpu'?"),
+    (GENERATED, "gpu: 0}", "gpus: 0}", 4, "cluster.groups.1.node.gpu", "the groups before it have no such", "write `gpu: 0` there"),
+    (GENERATED, "{cpu: 0, mem: 16", "{mem: 16", 4, "cluster.groups.1.node", "says nothing of cpu", "Write `cpu: 0`"),
     # Agents and other names
     (TRACE, "[first-fit,", "[frist-fit,", 12, "agents.0", "unknown agent (got 'frist-fit')", "Did you mean 'first-fit'?"),
     (TRACE, "{node: loose}", "{nod: loose}", 12, "agents.2.best-fit.nod", "unknown option", "Did you mean 'node'?"),
