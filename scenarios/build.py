@@ -138,7 +138,9 @@ def build_workload(scenario: Scenario, seed: int, cache: Path | None = None) -> 
     if isinstance(spec, Trace):
         file = find(spec.trace, spec.path)
         stat = file.stat()
-        return _select(spec, file, scenario.resources, seed, cache, (stat.st_mtime_ns, stat.st_size))
+        scale = tuple(spec.units_of(scenario.resources).items())
+        version = (stat.st_mtime_ns, stat.st_size)
+        return _select(spec.trace, file, json.dumps(spec.options), _window(spec, seed), scale, seed, cache, version)
     if isinstance(spec, MultiServer):
         total = build_cluster(scenario).capacity.sum(axis=(0, 1)) / QUANTUM
         return _draw(spec, scenario.resources, tuple(total.tolist()), seed)
@@ -181,11 +183,14 @@ def windows_of(
     Windows that go on to the end of the trace have `drawn` requests in all; None where nobody says how many.
     """
     spec = scenario.workload
-    if not isinstance(spec, Trace) or not _is_drawn(spec) or (spec.requests is None and drawn is None):
+    if not isinstance(spec, Trace) or not _is_drawn(spec):
         return None
-    starts = firsts(_window(spec, seed), seed)
+    window = _window(spec, seed)
+    if window.requests is None and drawn is None:
+        return None
+    starts = firsts(window, seed)
     rows = ((drawn or 0) + sum(starts)) // len(starts)
-    return [(first, first + ceil((spec.requests or rows - first) * met)) for first in starts]
+    return [(first, first + ceil((window.requests or rows - first) * met)) for first in starts]
 
 
 def content_of(spec: Trace) -> str:
@@ -207,16 +212,26 @@ def _generate(spec: Generated, resources: tuple[str, ...], seed: int) -> Workloa
 
 @lru_cache(maxsize=1)
 def _select(
-    spec: Trace, file: Path, resources: tuple[str, ...], seed: int, cache: Path | None, version: tuple[int, int]
+    name: str,
+    file: Path,
+    options: str,
+    window: Window,
+    scale: tuple[tuple[str, float], ...],
+    seed: int,
+    cache: Path | None,
+    version: tuple[int, int],
 ) -> Workload:
-    table = _table(spec.trace, file, json.dumps(spec.options), cache, version)
-    return select(table, _window(spec, seed), resources, seed, file=file)
+    resources = tuple(resource for resource, _ in scale)
+    table = _table(name, file, options, resources, cache, version)
+    return select(table, window, resources, seed, scale=dict(scale), file=file)
 
 
 @lru_cache(maxsize=2)
-def _table(name: str, file: Path, options: str, cache: Path | None, version: tuple[int, int]) -> Columns:
+def _table(
+    name: str, file: Path, options: str, resources: tuple[str, ...], cache: Path | None, version: tuple[int, int]
+) -> Columns:
     """Runs that differ in agent or seed read the same file: keep the last ones, while `version` stays."""
-    return read_mapped(name, file, options=json.loads(options), cache=cache)
+    return read_mapped(name, file, options=json.loads(options), resources=resources, cache=cache)
 
 
 def with_copy(scenario: Scenario, cache: Path) -> Scenario:
@@ -225,8 +240,11 @@ def with_copy(scenario: Scenario, cache: Path) -> Scenario:
     if not isinstance(spec, Trace):
         return scenario
     file = find(spec.trace, spec.path)
-    read_mapped(spec.trace, file, options=spec.options, cache=cache)
-    copy = file if is_mapped(file) else copy_of(spec.trace, file, options=spec.options, cache=cache)
+    if is_mapped(file):
+        copy = file
+    else:
+        read_mapped(spec.trace, file, options=spec.options, resources=scenario.resources, cache=cache)
+        copy = copy_of(spec.trace, file, options=spec.options, resources=scenario.resources, cache=cache)
     return scenario.model_copy(update={"workload": spec.model_copy(update={"path": str(copy)})})
 
 

@@ -156,6 +156,13 @@ def _amounts(values: object) -> dict[str, float]:
     return {name: checked_amount(name, value) for name, value in values.items() if value is not None}
 
 
+def _scales(values: object) -> dict[str, float]:
+    if not isinstance(values, Mapping):
+        raise wrong("must be a mapping of resources to amounts", "Write it like {cpu: 1 m, mem: 1 MiB}.")
+    positive = {name: checked(_positive(measure_of(str(name))), (name,)) for name in values}
+    return {name: positive[name](value) for name, value in values.items() if value is not None}
+
+
 def checked_amount(resource: str, value: object) -> float:
     """Units of a resource."""
     return checked(partial(amount, resource), (resource,))(value)
@@ -206,6 +213,13 @@ Amounts: TypeAlias = Annotated[
     PlainSerializer(show_amounts, return_type=dict[str, str]),
     WithJsonSchema({"type": "object", "additionalProperties": _AMOUNT}),
     Shown("{resource: amount}"),
+]
+Scales: TypeAlias = Annotated[
+    dict[str, float],
+    BeforeValidator(_scales),
+    PlainSerializer(show_amounts, return_type=dict[str, str]),
+    WithJsonSchema({"type": "object", "additionalProperties": _AMOUNT}),
+    Shown("{resource: amount above 0}"),
 ]
 Count: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=100_000_000), Shown("whole number from 1")]
 Index: TypeAlias = Annotated[int, Field(strict=True, ge=0), Shown("whole number from 0")]

@@ -154,6 +154,9 @@ class Scenario(Model):
         if isinstance(self.workload, Generated):
             for number, flavour in enumerate(self.workload.flavours):
                 known_resources(flavour.demand, resources, ("workload", "flavours", number), ("weight", "lifetimes"))
+        if isinstance(self.workload, Trace):
+            known_resources(self.workload.scale, resources, ("workload", "scale"))
+            self.workload.units_of(resources)
         for key in self.prices:
             if key not in (known := _price_keys(resources)):
                 usual = [name for name in known if measure_of(known[name][0]) is not DATA or "_gb_" in name]

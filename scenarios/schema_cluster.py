@@ -9,11 +9,25 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeA
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from fabric.presets import TOPOLOGIES
-from scenarios.fields import Amounts, Count, Index, Model, OneOf, PositiveTime, Shown, Text, Time, checked, wrong
+from scenarios.fields import (
+    Amounts,
+    Count,
+    Index,
+    Model,
+    OneOf,
+    PositiveTime,
+    Scales,
+    Shown,
+    Text,
+    Time,
+    checked,
+    wrong,
+)
 from scenarios.networks import topology
 from scenarios.registered import Registered
 from simcore.errors import suggest
 from simcore.registry import Registry
+from simcore.units import DATA, measure_of
 
 if TYPE_CHECKING:
     from fabric.topology import Topology
@@ -36,15 +50,20 @@ class Csv(Model):
         examples=["{cpu: cpu_milli, mem: memory_mib, gpu: gpu}"],
         min_length=1,
     )
-    scale: Amounts = Field(
+    scale: Scales = Field(
         default_factory=dict,
-        description="How much a 1 in the column means; 1 of the resource's unit where it is not given.",
+        description="How much a 1 in the column means. Data needs it; of others it is 1 core, 1 card, or just 1 where "
+        "it is not given.",
         examples=["{cpu: 1 millicores, mem: 1 MiB}"],
     )
 
     @model_validator(mode="after")
     def _scales(self) -> Self:
         known_resources(self.scale, tuple(self.columns), ("scale",))
+        for name, column in self.columns.items():
+            if name not in self.scale and measure_of(name) is DATA:
+                remedy = f"Say what a 1 there means: `scale: {{{name}: 1 GB}}`, or 1 GiB, ..."
+                raise wrong(f"does not say in what unit the column {column} is", remedy, ("scale",))
         return self
 
 

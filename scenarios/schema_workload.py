@@ -23,6 +23,7 @@ from scenarios.fields import (
     Model,
     Number,
     PositiveNumber,
+    Scales,
     Shown,
     Text,
     checked,
@@ -35,7 +36,7 @@ from scenarios.schema_arrivals import Arrivals, Lifetimes
 from scenarios.schema_multiserver import MultiServer
 from scenarios.schema_offline import Offline
 from scenarios.schema_virtual import Tenants
-from simcore.units import TIME
+from simcore.units import COUNT, DATA, TIME, measure_of
 from workloads import TRACES
 
 
@@ -139,6 +140,9 @@ class ListedStart(Model):
     )
 
 
+_SCALE = ("workload", "scale")
+
+
 def _form_of_start(value: Any) -> str:
     if isinstance(value, ApartStart) or (isinstance(value, Mapping) and "apart" in value):
         return "<apart>"
@@ -199,6 +203,12 @@ class Trace(Model):
         description="Multiplies the time between arrivals, and only that: 2 halves the load.",
         examples=[0.5],
     )
+    scale: Scales = Field(
+        default_factory=dict,
+        description="How much a 1 in the trace's column of a resource is. The shipped traces know it, but `table` does "
+        "not know its data's unit, nor azure-packing-2020 how large a machine is.",
+        examples=["{mem: 1 GiB}"],
+    )
 
     @classmethod
     def prepare(cls, data: Any) -> Any:
@@ -232,6 +242,24 @@ class Trace(Model):
             remedy = "Windows that follow one another need a length: give `requests:`, or a random start."
             raise wrong("is missing", remedy, ("requests",))
         return self
+
+    def __hash__(self) -> int:
+        """Fewer keys than are compared: mappings among them have no hash."""
+        return hash((self.trace, self.path))
+
+    def units_of(self, resources: tuple[str, ...]) -> dict[str, float]:
+        """How many units of each of these resources a 1 in the trace is; refuses what nobody has said."""
+        known: Mapping[str, str] = TRACES.load(self.trace).units
+        found: dict[str, float] = {}
+        for name in resources:
+            measure, unit = measure_of(name), known.get(name, "")
+            understood = unit in measure.factors if unit else measure is not DATA
+            if name not in self.scale and measure is not COUNT and not understood:
+                problem = f"the trace's {name} is in {unit}, no unit of {measure.name}"
+                remedy = f"Say what a 1 in its column is: `scale: {{{name}: {measure.show(1)}}}`, if that is right."
+                raise wrong(problem if unit else f"the unit of the trace's {name} is not known", remedy, _SCALE)
+            found[name] = self.scale.get(name, float(measure.factors.get(unit, 1)))
+        return found
 
     @property
     def options(self) -> dict[str, Any]:

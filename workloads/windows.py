@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from simcore.errors import WorkloadError
 from simcore.rng import stream
+from simcore.units import LARGEST, measure_of
 from simcore.vocabulary import QUANTUM, Floats, Ints, Workload
 from workloads.traces.mapped import Columns, structured
 
@@ -76,17 +78,19 @@ def select(
     resources: tuple[str, ...],
     seed: int,
     *,
+    scale: Mapping[str, float] | None = None,
     file: Path | None = None,
 ) -> Workload:
     """The requests of a window over a trace (the common columns, as a frame or one array), for a cluster's resources.
 
     Ids are the trace's; of superposed windows they are strings, `w1:` and the trace's id for the first window.
-    Requests of one instant stay in the order of windows, and within a window of the trace. `file` is named in
-    errors.
+    Requests of one instant stay in the order of windows, and within a window of the trace. `scale` says how many units
+    of a resource a 1 in the trace is, where that is not one unit. `file` is named in errors.
     """
     _check(window, file)
     table = trace if isinstance(trace, np.ndarray) else structured(trace)
-    _check_resources(table, resources, file)
+    units = dict.fromkeys(resources, 1.0) | dict(scale or {})
+    _check_resources(table, units, file)
     arrival = table["arrival"]
     spans = _spans(arrival, window, seed, file)
     rows = np.concatenate([np.arange(first, end) for first, end in spans])
@@ -101,8 +105,8 @@ def select(
         )
         order = np.argsort(times, kind="stable")
         rows, times, names = rows[order], times[order], names[order]
-    units = np.stack([table[name][rows] for name in resources], axis=1)
-    return Workload(resources, times, table["lifetime"][rows], np.rint(units * QUANTUM).astype(np.int64), names)
+    demand = np.stack([table[name][rows] * units[name] for name in resources], axis=1)
+    return Workload(resources, times, table["lifetime"][rows], np.rint(demand * QUANTUM).astype(np.int64), names)
 
 
 def _check(window: Window, file: Path | None) -> None:
@@ -115,8 +119,9 @@ def _check(window: Window, file: Path | None) -> None:
             raise WorkloadError("out of range", file=file, key=f"workload.{key}", value=value, remedy=remedy)
 
 
-def _check_resources(table: Columns, resources: tuple[str, ...], file: Path | None) -> None:
-    """Refuse a trace with requests that ask for none of the resources."""
+def _check_resources(table: Columns, units: dict[str, float], file: Path | None) -> None:
+    """Refuse a trace with requests that ask for none of the resources, or for more of one than can be counted."""
+    resources = list(units)
     there = [name for name in table.dtype.names or () if name not in COMMON]
     missing = [name for name in resources if name not in there]
     if missing:
@@ -128,7 +133,15 @@ def _check_resources(table: Columns, resources: tuple[str, ...], file: Path | No
         )
     nothing = np.ones(len(table), np.bool_)
     for name in resources:
-        nothing &= np.rint(table[name] * QUANTUM) == 0
+        nothing &= np.rint(table[name] * units[name] * QUANTUM) == 0
+        if units[name] > 1 and table[name].max() * units[name] > LARGEST:
+            raise WorkloadError(
+                f"a demand above {measure_of(name).show(LARGEST)}",
+                file=file,
+                key=f"workload.scale.{name}",
+                value=f"{table[name].max():g} x {measure_of(name).show(units[name])}",
+                remedy="Check what a 1 in the trace is.",
+            )
     if nothing.any():
         raise WorkloadError(
             f"{nothing.sum()} of {len(table)} requests ask for none of {', '.join(resources)}",

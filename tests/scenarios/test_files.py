@@ -157,6 +157,12 @@ MISTAKES = [
     (GENERATED, "{cpu: 0, mem: 16", "{cpus: 0, mem: 16", 4, "cluster.groups.1.node.cpus", "the groups before it have no such", "Did you mean 'cpu'?"),
     (GENERATED, "gpu: 0}", "gpus: 0}", 4, "cluster.groups.1.node.gpu", "the groups before it have no such", "write `gpu: 0` there"),
     (GENERATED, "{cpu: 0, mem: 16", "{mem: 16", 4, "cluster.groups.1.node", "says nothing of cpu", "Write `cpu: 0`"),
+    (TRACE, "trace: huawei-east-1", "trace: table", 7, "workload.scale", "the unit of the trace's mem is not known", "`scale: {mem: 1 GB}`"),
+    (TRACE, "trace: huawei-east-1", "trace: azure-packing-2020", 7, "workload.scale", "cpu is in machines, no unit of cpu", "`scale: {cpu: 1 cores}`"),
+    (TRACE, "trace: huawei", "scale: {mem: 0}\n  trace: huawei", 8, "workload.scale.mem", "more than zero (got 0)", "GiB"),
+    (TRACE, "trace: huawei", "scale: {men: 1}\n  trace: huawei", 8, "workload.scale.men", "no such resource", "mean 'mem'?"),
+    (TRACE, "  servers: 10\n  nodes: 2\n  node: {cpu: 40, mem: 90 GB}\n", "  csv: {path: a, columns: {cpu: c, mem: m}}\n", 3,
+     "cluster.csv.scale", "does not say in what unit the column m is", "1 GiB"),
     # Agents and other names
     (TRACE, "[first-fit,", "[frist-fit,", 12, "agents.0", "unknown agent (got 'frist-fit')", "Did you mean 'first-fit'?"),
     (TRACE, "{node: loose}", "{nod: loose}", 12, "agents.2.best-fit.nod", "unknown option", "Did you mean 'node'?"),
@@ -577,6 +583,41 @@ def test_building_from_a_trace(tmp_path: Path, file: Path) -> None:
     random = load_scenario(file, ["workload.start={random: [0, 7]}"])
     assert len({tuple(build_workload(random, seed).id.tolist()) for seed in range(20)}) > 1
     assert build_workload(load_scenario(file, ["workload.start=2"]), 0).id.tolist() == [2, 3, 4]
+
+
+def test_amounts_of_a_trace_have_their_unit(tmp_path: Path, file: Path) -> None:
+    (tmp_path / "t.csv").write_text(
+        "id,arrival,lifetime,cpu,mem,prio\n" + "".join(f"{n},{n},5,1,2,low\n" for n in range(3))
+    )
+    own = changed(TRACE, "trace: huawei-east-1\n  start: {random: [50000, 100000]}", "trace: table\n  path: t.csv")
+    amounts = []
+    for mem in ("1 GB", "1 GiB", "0.5 MiB", "1 B"):
+        scenario = load_scenario(_written(file, own), [f"workload.scale={{mem: {mem}}}"])
+        amounts.append(build_workload(scenario, 0).demand[0].tolist())
+        assert scenario_from(yaml.safe_load(resolved(scenario))) == scenario
+    assert amounts == [[1_000_000, mem] for mem in (2_000_000, 2_147_484, 1_049, 0)]
+    (tmp_path / "h.csv").write_text("vmid,cpu,mem,at,lt\n1,1,2,0,5\n")
+    known = changed(TRACE, "start: {random: [50000, 100000]}", "path: h.csv")
+    assert build_workload(load_scenario(_written(file, known)), 0).demand.tolist() == [[1_000_000, 2_000_000]]
+    other = load_scenario(file, ["workload.scale={mem: 1 GiB}"])  # of whoever knows it better
+    assert build_workload(other, 0).demand.tolist() == [[1_000_000, 2_147_484]]
+
+
+def test_a_reader_of_others_says_its_units(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = "from workloads.traces.huawei import Huawei\nclass Gib(Huawei):\n    units = {'cpu': 'm', 'mem': 'GiB'}\n"
+    (tmp_path / "theirs.py").write_text(theirs + "class None_(Huawei):\n    units = {}\n")
+    (tmp_path / "h.csv").write_text("vmid,cpu,mem,at,lt\n1,1000,2,0,5\n")
+    own = changed(
+        TRACE, "huawei-east-1\n  start: {random: [50000, 100000]}", f"{tmp_path}/theirs.py:Gib\n  path: h.csv"
+    )
+    assert build_workload(load_scenario(_written(file, own)), 0).demand.tolist() == [[1_000_000, 2_147_484]]
+    with pytest.raises(ScenarioError, match="the unit of the trace's mem is not known"):
+        load_scenario(_written(file, own.replace(":Gib", ":None_")))
+
+
+def _written(file: Path, text: str) -> Path:
+    file.write_text(text)
+    return file
 
 
 # -- the reference -----------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from workloads import TRACES, catalogue
 from workloads.describe import convert, describe
 from workloads.fit import fit
 from workloads.generators import generate
+from workloads.traces.check import COMMON
 from workloads.traces.library import detect, find, read, read_mapped
 from workloads.windows import Window, select
 
@@ -108,9 +109,69 @@ def test_azure_packing_prices(tmp_path: Path) -> None:
 
 
 def test_own_table(tmp_path: Path) -> None:
-    path = put(tmp_path / "t.csv", "gpu,lifetime,id,arrival\n1,5,b,0\n0.5,,a,0\n")
+    path = put(tmp_path / "t.csv", "gpu,lifetime,id,arrival\n1,5,b,0\n0.5,inf,a,0\n")
     assert read("table", path).rows() == [("b", 0.0, 5.0, 1.0), ("a", 0.0, INF, 0.5)]
     assert detect(path) == "table"
+
+
+WORDS = {
+    "id": ["a", "b"],
+    "arrival": [0, 1],
+    "lifetime": [5.0, 6.0],
+    "cpu": [1, 2],
+    "prio": ["low", "high"],
+    "zone": ["1", "x"],
+    "rank": [-1, -2],
+    "note": ["", ""],
+}
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_other_columns_of_an_own_table_are_not_read(tmp_path: Path, form: str) -> None:
+    frame, path = pl.DataFrame(WORDS), tmp_path / f"t.{form}"
+    frame.write_csv(path) if form == "csv" else frame.write_parquet(path)
+    wanted = [("a", 0.0, 5.0, 1.0), ("b", 1.0, 6.0, 2.0)]
+    assert read("table", path, resources=("cpu",)).rows() == wanted
+    cache = tmp_path / "cache"
+    for _ in range(2):
+        assert read_mapped("table", path, resources=("cpu",), cache=cache).dtype.names == (*COMMON, "cpu")
+    with pytest.raises(WorkloadError, match=r"missing column gpu\n.*has id, arrival, lifetime, cpu, prio"):
+        read("table", path, resources=("cpu", "gpu"))
+    with pytest.raises(WorkloadError, match="prio: not "):
+        read("table", path, resources=("cpu", "prio"))
+    with pytest.raises(WorkloadError, match="rank: negative demand"):
+        read("table", path, resources=("rank", "cpu"))
+    # Where nobody says what is asked for, words are passed over, and what has some numbers is not.
+    with pytest.raises(WorkloadError, match="zone: not "):
+        read("table", path)
+    plain = frame.drop("zone", "rank")
+    plain.write_csv(path) if form == "csv" else plain.write_parquet(path)
+    assert read("table", path).rows() == wanted
+    assert detect(path) == "table"
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_an_own_table_says_what_never_ends(tmp_path: Path, form: str) -> None:
+    frame = pl.DataFrame({"id": [1, 2], "arrival": [0, 1], "lifetime": [5, None], "cpu": [1, 1]})
+    path = tmp_path / f"t.{form}"
+    frame.write_csv(path) if form == "csv" else frame.write_parquet(path)
+    with pytest.raises(WorkloadError, match=r"lifetime: no value(.|\n)*or inf to keep running"):
+        read("table", path)
+
+
+def test_what_a_1_in_a_trace_is(tmp_path: Path) -> None:
+    path = put(tmp_path / "t.csv", "id,arrival,lifetime,cpu,mem\n0,0,1,500,8\n1,0,1,0,3\n")
+    resources = ("cpu", "mem")
+    table = read("table", path)
+    scaled = select(table, Window(), resources, 0, scale={"cpu": 0.001, "mem": 1.073741824})
+    assert scaled.demand.tolist() == [[500_000, 8_589_935], [0, 3_221_225]]
+    assert select(table, Window(), resources, 0).demand.tolist() == [[500_000_000, 8_000_000], [0, 3_000_000]]
+    with pytest.raises(
+        WorkloadError, match=r"workload.scale.mem: a demand above 1000000000 GB \(got '8 x 1000000000 GB'\)"
+    ):
+        select(table, Window(), resources, 0, scale={"mem": 1e9})
+    with pytest.raises(WorkloadError, match="1 of 2 requests ask for none of cpu"):
+        select(table, Window(), ("cpu",), 0, scale={"cpu": 0.001})
 
 
 CSV_ERRORS = [

@@ -20,11 +20,15 @@ class Trace:
     files: ClassVar[tuple[str, ...]] = ()
     """File names it is looked up under when no path is given."""
     units: ClassVar[dict[str, str]] = {}
-    """Unit of each resource column."""
+    """Unit of each resource column, as a scenario would write it; others, such as machines, a scenario must explain."""
     headers: ClassVar[tuple[frozenset[str], ...]] = ()
     """The columns (of a database: tables) by which each form of the file is recognised."""
     version: ClassVar[int] = 1
     """Part of the cache's key: raise it whenever `read` gives something else for the same file."""
+
+    def only(self, resources: tuple[str, ...]) -> Trace:
+        """The same for these resources, whose columns are read alone where a file may have any columns."""
+        return self
 
     def read(self, path: Path) -> pl.DataFrame:
         """The checked requests of a file, in order of arrival.

@@ -67,7 +67,8 @@ def _rules(columns: list[str]) -> Iterator[tuple[str, pl.Expr, str, str]]:
     import polars as pl
 
     for name in columns:
-        yield name, pl.col(name).is_null(), "no value", "Fill the cell or remove the row."
+        remedy = "Give seconds, or inf to keep running." if name == "lifetime" else "Fill the cell or remove the row."
+        yield name, pl.col(name).is_null(), "no value", remedy
     resources = columns[len(COMMON) :]
     for name in resources:
         demand = pl.col(name)

@@ -100,40 +100,65 @@ def _header(path: Path) -> list[str]:
     return [cell.strip().strip('"') for cell in first.decode(errors="replace").split(",")]
 
 
-def read(name: str, path: str | Path | None = None, *, options: Mapping[str, Any] | None = None) -> pl.DataFrame:
-    """The requests of a trace in the common columns of `Trace.read`. `path` may also be a converted Parquet of it."""
+def read(
+    name: str,
+    path: str | Path | None = None,
+    *,
+    options: Mapping[str, Any] | None = None,
+    resources: tuple[str, ...] | None = None,
+) -> pl.DataFrame:
+    """The requests of a trace in the common columns of `Trace.read`. `path` may also be a converted Parquet of it.
+
+    Of a file that may have any columns, only those of `resources` are read if they are given.
+    """
     file = find(name, path)
-    trace = _build(name, options or {})
-    return Table().read(file) if is_parquet(file) else trace.read(file)
+    trace = _build(name, options or {}, resources)
+    return _only(Table(), resources).read(file) if is_parquet(file) else trace.read(file)
 
 
 def read_mapped(
-    name: str, path: str | Path | None = None, *, options: Mapping[str, Any] | None = None, cache: Path | None = None
+    name: str,
+    path: str | Path | None = None,
+    *,
+    options: Mapping[str, Any] | None = None,
+    resources: tuple[str, ...] | None = None,
+    cache: Path | None = None,
 ) -> Columns:
     """What `read` gives, as one array; with `cache`, a folder, mapped from the copy that is kept there."""
     file = find(name, path)
     if is_mapped(file):
         return load(file)
     if cache:
-        copy = copy_of(name, file, options=options, cache=cache)
+        copy = copy_of(name, file, options=options, resources=resources, cache=cache)
         try:
             return load(copy)
         except (OSError, ValueError):
-            table = structured(read(name, file, options=options))
+            table = structured(read(name, file, options=options, resources=resources))
         try:
             save(table, copy)
             return load(copy)
         except OSError:  # a cache that cannot be written costs time and memory, nothing else
             return table
-    return structured(read(name, file, options=options))
+    return structured(read(name, file, options=options, resources=resources))
 
 
-def copy_of(name: str, file: Path, *, options: Mapping[str, Any] | None = None, cache: Path) -> Path:
-    """Where the copy of a trace is kept: named by the file's content, the options and the reader's version."""
-    return cache / f"{name}-{_digest(file, _build(name, options or {}))}.npy"
+def copy_of(
+    name: str,
+    file: Path,
+    *,
+    options: Mapping[str, Any] | None = None,
+    resources: tuple[str, ...] | None = None,
+    cache: Path,
+) -> Path:
+    """Where the copy of a trace is kept: named by the file's content, what is read of it and the reader's version."""
+    return cache / f"{name}-{_digest(file, _build(name, options or {}, resources))}.npy"
 
 
-def _build(name: str, options: Mapping[str, Any]) -> Trace:
+def _only(trace: Trace, resources: tuple[str, ...] | None) -> Trace:
+    return trace if resources is None else trace.only(resources)
+
+
+def _build(name: str, options: Mapping[str, Any], resources: tuple[str, ...] | None) -> Trace:
     kind = TRACES.load(name)
     known = [field.name for field in fields(kind)]
     for key in options:
@@ -141,8 +166,7 @@ def _build(name: str, options: Mapping[str, Any]) -> Trace:
             raise WorkloadError(
                 f"unknown option of the trace {name}", key=f"workload.{key}", remedy=suggest(key, known)
             )
-    built: Trace = kind(**options)
-    return built
+    return _only(kind(**options), resources)
 
 
 def _digest(file: Path, trace: Trace) -> str:

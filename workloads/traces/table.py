@@ -21,7 +21,7 @@ HEADER = frozenset(COMMON)
 
 @dataclass(frozen=True)
 class Table(Trace):
-    """`id`, `arrival`, `lifetime` in seconds (inf or an empty cell keeps running), then a column per resource."""
+    """`id`, `arrival`, `lifetime` in seconds (inf keeps running), and a column per resource; others are not read."""
 
     summary: ClassVar[str] = "a trace of your own: id, arrival, lifetime, then a column per resource (CSV or Parquet)."
     reference: ClassVar[str] = "docs/traces.md"
@@ -29,18 +29,65 @@ class Table(Trace):
     licence: ClassVar[str] = "yours"
     headers: ClassVar[tuple[frozenset[str], ...]] = (HEADER,)
 
+    version: ClassVar[int] = 2
+
+    def only(self, resources: tuple[str, ...]) -> Trace:
+        return _Columns(resources)
+
     def read(self, path: Path) -> pl.DataFrame:
+        import polars as pl
+
         if is_parquet(path):
-            return _parquet(path)
+            frame = _parquet(path)
+            names = self.resources_of(frame, path)
+            frame = frame.select("id", *(_floats(frame, name, path) for name in ("arrival", "lifetime", *names)))
+            if frame.schema["id"] not in (pl.Int64, pl.String):
+                frame = frame.with_columns(pl.col("id").cast(pl.String))
+            return check(frame, path, {})
         text = read_text(path, HEADER)
         frame = text.select(
             "line",
             identity(text["id"]),
-            number(text, "arrival", path),
-            number(text, "lifetime", path).fill_null(float("inf")),
-            *(number(text, name, path) for name in text.columns if name not in {"line", *COMMON}),
+            *(number(text, name, path) for name in ("arrival", "lifetime", *self.resources_of(text, path))),
         )
         return check(frame, path, {})
+
+    def resources_of(self, frame: pl.DataFrame, path: Path) -> list[str]:
+        """The columns that are read as resources: here all but those of words, in which no cell is a number."""
+        others = (frame[name] for name in frame.columns if name not in {"line", *COMMON})
+        return [column.name for column in others if not _is_words(column)]
+
+
+@dataclass(frozen=True)
+class _Columns(Table):
+    """A table of which only these resources are read, whatever else stands in it."""
+
+    resources: tuple[str, ...] = ()
+
+    def resources_of(self, frame: pl.DataFrame, path: Path) -> list[str]:
+        require([name for name in frame.columns if name != "line"], frozenset(self.resources), path)
+        return list(self.resources)
+
+
+def _is_words(column: pl.Series) -> bool:
+    import polars as pl
+
+    if not column.dtype.is_numeric():
+        if column.dtype != pl.String:
+            return True
+        column = column.str.strip_chars().cast(pl.Float64, strict=False)
+        return bool(column.is_null().all())
+    return False
+
+
+def _floats(frame: pl.DataFrame, name: str, path: Path) -> pl.Series:
+    import polars as pl
+
+    if not frame.schema[name].is_numeric():
+        raise WorkloadError(
+            f"not numbers but {frame.schema[name]}", file=path, key=name, remedy="Store this column as numbers."
+        )
+    return frame[name].cast(pl.Float64)
 
 
 def is_parquet(path: Path) -> bool:
@@ -53,14 +100,10 @@ def _parquet(path: Path) -> pl.DataFrame:
 
     try:
         frame = pl.read_parquet(path)
-        require(frame.columns, HEADER, path)
-        resources = [name for name in frame.columns if name not in COMMON]
-        frame = frame.select("id", pl.col("arrival", "lifetime", *resources).cast(pl.Float64))
     except (pl.exceptions.PolarsError, OSError) as error:
         problem = str(error).splitlines()[0]
         raise WorkloadError(
             f"not a readable Parquet trace: {problem}", file=path, remedy="Convert the trace again."
         ) from error
-    if frame.schema["id"] not in (pl.Int64, pl.String):
-        frame = frame.with_columns(pl.col("id").cast(pl.String))
-    return check(frame.with_columns(pl.col("lifetime").fill_null(float("inf"))), path, {})
+    require(frame.columns, HEADER, path)
+    return frame
