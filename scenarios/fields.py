@@ -13,14 +13,17 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
     PlainSerializer,
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError
 
+from scenarios.outline import NULL, Schema, amounts, nullable, one_key, quantity
 from simcore.errors import UserError, suggest
-from simcore.units import CARDS, CPU, DATA, SHARE, TIME, Measure, amount, measure_of
+from simcore.units import SHARE, TIME, Measure, amount, measure_of
 
 T = TypeVar("T")
 
@@ -99,6 +102,25 @@ class Model(BaseModel):
         """Check keys beyond the fields, and keys together."""
         return data
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        found = handler(core)
+        own = handler.resolve_ref_schema(found)
+        if own.get("type") == "object":  # and not done already, in another place that the model is used
+            required = own.setdefault("required", [])
+            shown = own.setdefault("properties", {})
+            shown |= {key: schema if key in required else nullable(schema) for key, schema in shown.items()}
+            own["additionalProperties"] = NULL
+            outlined = cls.outline(dict(own))
+            own.clear()
+            own |= outlined
+        return found
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        """The JSON schema of all that the model takes, from that of its fields."""
+        return own
+
     def dump(self) -> dict[str, Any]:
         """Plain data with every default written out, which validates to an equal model."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -107,7 +129,6 @@ class Model(BaseModel):
 class OneOf(Model):
     """A mapping with exactly one key, which says which."""
 
-    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
     what: ClassVar[str] = "kind"
 
     @classmethod
@@ -117,19 +138,23 @@ class OneOf(Model):
             raise wrong(problem, f"Give exactly one of {', '.join(cls.known())}.")
         return data
 
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        return one_key(own["properties"], plugins=False) | {"description": own["description"]}
+
     @property
     def chosen(self) -> tuple[str, Any]:
         """The one key that is given, and its value."""
         return next((name, value) for name, value in self if value is not None)
 
 
-def _quantity(measure: Measure, example: str) -> dict[str, Any]:
-    units = "|".join(measure.factors)
-    pattern = rf"^\s*[0-9.eE+-]+\s*({units})?\s*$"
-    return {
-        "anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": pattern}],
-        "description": f"{measure.accepted} Like {example}.",
-    }
+def whole(value: Any) -> Any:
+    """1e3 is as whole a number as 1000, in YAML as in JSON schemas; in lists and mappings, too."""
+    if isinstance(value, Mapping):
+        return {key: whole(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [whole(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _positive(measure: Measure) -> Callable[[object], float]:
@@ -173,56 +198,54 @@ def show_amounts(amounts: Mapping[str, float]) -> dict[str, str]:
     return {name: measure_of(name).show(units) for name, units in amounts.items()}
 
 
-_AMOUNT = {
-    "anyOf": [{"type": "number", "minimum": 0}, {"type": "string"}],
-    "description": "A plain number, or one with a unit: "
-    f"mem, memory, disk, ssd, hdd take {', '.join(DATA.factors)}; cpu {', '.join(CPU.factors)}; "
-    f"gpu {', '.join(CARDS.factors)}.",
-}
-
 Time: TypeAlias = Annotated[
     float,
     BeforeValidator(checked(TIME.parse)),
     PlainSerializer(TIME.show, return_type=str),
-    WithJsonSchema(_quantity(TIME, "10 min")),
+    WithJsonSchema(quantity(TIME, "10 min")),
     Shown("time"),
 ]
 PositiveTime: TypeAlias = Annotated[
     float,
     BeforeValidator(checked(_positive(TIME))),
     PlainSerializer(TIME.show, return_type=str),
-    WithJsonSchema(_quantity(TIME, "10 min")),
+    WithJsonSchema(quantity(TIME, "10 min", above_zero=True)),
     Shown("time above 0"),
 ]
 Lifespan: TypeAlias = Annotated[
     float,
     BeforeValidator(checked(_lifespan)),
     PlainSerializer(_show_lifespan, return_type=str),
-    WithJsonSchema({"anyOf": [*_quantity(TIME, "")["anyOf"], {"const": "never"}], "description": "A time, or never."}),
+    WithJsonSchema({"anyOf": [*quantity(TIME)["anyOf"], {"const": "never"}], "description": "A time, or never."}),
     Shown("time or `never`"),
 ]
 Share: TypeAlias = Annotated[
-    float, BeforeValidator(checked(_positive(SHARE))), WithJsonSchema(_quantity(SHARE, "50 %")), Shown("share")
+    float,
+    BeforeValidator(checked(_positive(SHARE))),
+    WithJsonSchema(quantity(SHARE, "50 %", above_zero=True)),
+    Shown("share"),
 ]
 ShareFromZero: TypeAlias = Annotated[
-    float, BeforeValidator(checked(SHARE.parse)), WithJsonSchema(_quantity(SHARE, "0 %")), Shown("share from 0")
+    float, BeforeValidator(checked(SHARE.parse)), WithJsonSchema(quantity(SHARE, "0 %")), Shown("share from 0")
 ]
 Amounts: TypeAlias = Annotated[
     dict[str, float],
     BeforeValidator(_amounts),
     PlainSerializer(show_amounts, return_type=dict[str, str]),
-    WithJsonSchema({"type": "object", "additionalProperties": _AMOUNT}),
+    WithJsonSchema(amounts()),
     Shown("{resource: amount}"),
 ]
 Scales: TypeAlias = Annotated[
     dict[str, float],
     BeforeValidator(_scales),
     PlainSerializer(show_amounts, return_type=dict[str, str]),
-    WithJsonSchema({"type": "object", "additionalProperties": _AMOUNT}),
+    WithJsonSchema(amounts(above_zero=True)),
     Shown("{resource: amount above 0}"),
 ]
-Count: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=100_000_000), Shown("whole number from 1")]
-Index: TypeAlias = Annotated[int, Field(strict=True, ge=0), Shown("whole number from 0")]
+Count: TypeAlias = Annotated[
+    int, Field(strict=True, ge=1, le=100_000_000), BeforeValidator(whole), Shown("whole number from 1")
+]
+Index: TypeAlias = Annotated[int, Field(strict=True, ge=0), BeforeValidator(whole), Shown("whole number from 0")]
 Number: TypeAlias = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False), Shown("number from 0")]
 FromOne: TypeAlias = Annotated[float, Field(strict=True, ge=1, allow_inf_nan=False), Shown("number from 1")]
 PositiveNumber: TypeAlias = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), Shown("number above 0")]

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from scenarios.fields import Model, Shown
+from scenarios.outline import laid_over
 from scenarios.schema import Scenario
 
 _INTRO = """\
@@ -35,15 +36,28 @@ replications: 100
   Resources of other names take plain numbers.
 - What a key `path` says, and `file.py:Class`, is relative to the file that says it.
 - `--set cluster.servers=100` overrides a key. Dotted keys reach into lists by number: `cluster.groups.0.count`.
+- `binwright schema` prints a JSON schema for editors. It takes what `binwright validate` takes. What depends on several
+  keys or files at once only `validate` finds: a resource that the cluster does not have, or a key that neither this
+  file nor the one it extends says.
 - Resources are whatever the servers have. Their order matters: the agents' "CPU" is the first one.
 """
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON schema of a scenario file, for editors."""
-    schema = Scenario.model_json_schema(by_alias=True)
-    _parse_examples(schema)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+    """JSON schema of a scenario file, for editors: of one that stands alone, and of one that `extends` another."""
+    whole = Scenario.model_json_schema(by_alias=True)
+    _parse_examples(whole)
+    kinds = {**whole.pop("$defs"), "Scenario": whole}
+    extends = {"required": ["extends"], "properties": {"extends": {"type": "string"}}}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Scenario",
+        "description": whole["description"],
+        "if": extends,
+        "then": {"$ref": "#/$defs/Scenario-laid-over"},
+        "else": {"$ref": "#/$defs/Scenario"},
+        "$defs": kinds | {f"{name}-laid-over": laid_over(kind) for name, kind in kinds.items()},
+    }
 
 
 def _parse_examples(schema: Any) -> None:

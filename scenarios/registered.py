@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 from pydantic import ConfigDict
 
-from scenarios.fields import OneOf, checked
-from scenarios.options import check_options
+from scenarios.fields import OneOf, checked, whole
+from scenarios.options import by_name, check_options, needs_none
+from scenarios.outline import PLUGIN, Schema, one_key
 from simcore.registry import Registry
 
 
@@ -30,9 +31,25 @@ class Registered(OneOf):
     def parse_more(cls, data: dict[str, Any]) -> dict[str, Any]:
         data = super().parse_more(data)
         [(name, options)] = data.items()
-        if name not in cls.known():
-            cls.check(name, options)
-        return data
+        if name in cls.known():
+            return data
+        options = whole(options)
+        cls.check(name, options)
+        return {name: options}
+
+    @classmethod
+    def options(cls) -> dict[str, Schema]:
+        """What each registered thing takes."""
+        return by_name(cls.registry)
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        options = cls.options()
+        form = one_key({**options, **own["properties"]}, plugins=True)
+        if isinstance(cls.prepare("name"), str):
+            return form | {"description": own["description"]}
+        names: Schema = {"anyOf": [{"enum": needs_none(options)}, {"type": "string", "pattern": PLUGIN}]}
+        return {"anyOf": [names, form], "description": own["description"]}
 
     @classmethod
     def check(cls, name: str, options: Any) -> None:

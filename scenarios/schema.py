@@ -27,6 +27,9 @@ FIXED = (
 """Top-level keys that are the same for all points of a sweep, and do not change what a run gives."""
 
 
+_SWEPT: dict[str, Any] = {"propertyNames": {"not": {"pattern": rf"^({'|'.join(FIXED)})(\.|$)"}}}
+
+
 class WarmStart(Model):
     """Requests placed before the run counts: every agent starts from the same partly filled cluster."""
 
@@ -43,6 +46,7 @@ class Pacing(Model):
     step: PositiveTime = Field(1.0, description="The next request is offered this long after the last.")
     await_room: bool = Field(
         False,
+        strict=True,
         description="Before that, the clock goes on, releasing, until all servers together have as much free.",
     )
 
@@ -54,11 +58,13 @@ class Sweep(Model):
         default_factory=dict,
         description="Every combination of these values.",
         examples=["{cluster.servers: [10, 50], overflow: [drop, wait]}"],
+        json_schema_extra=_SWEPT,
     )
     zip: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
         default_factory=dict,
         description="The first values together, the second ones together, and so on; combined with `product`.",
         examples=["{cluster.servers: [10, 50], workload.requests: [1000, 5000]}"],
+        json_schema_extra=_SWEPT,
     )
 
     @model_validator(mode="after")
@@ -121,6 +127,7 @@ class Scenario(Model):
         description="What an allocated unit earns: `cpu_hour`, and with a unit where the resource is data: "
         "`mem_gb_hour`, `mem_gib_hour`.",
         examples=["{cpu_hour: 0.04, mem_gb_hour: 0.005}"],
+        json_schema_extra={"propertyNames": {"pattern": "_hour$"}},
     )
     sweep: Sweep = Field(default_factory=Sweep, description="Points to run instead of one.")
     record: tuple[Literal["requests", "samples", "states", "times"], ...] = Field(

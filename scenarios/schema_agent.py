@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field
 
 from agents import AGENTS
 from scenarios.fields import Model, Shown, Text, checked, wrong
-from scenarios.options import check_options
+from scenarios.options import by_name, check_options, needs_none
+from scenarios.outline import PLUGIN, Schema, mapping, nullable
 from simcore.errors import suggest
 from simcore.vocabulary import Agent
 
@@ -57,6 +58,21 @@ class AgentSpec(Model):
             data = {"label": _label(name, options), **data, "options": options}
         return {"label": name, **data}
 
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        options, label = by_name(AGENTS), own["properties"]["label"]
+        theirs: Schema = {"type": "string", "pattern": PLUGIN}
+        forms: list[Schema] = [{"enum": needs_none(options)}, theirs]
+        for name, taken in options.items():
+            required = ["options"] if taken["required"] else []
+            entry = {"name": {"const": name}, "options": taken, "label": label}
+            forms.append(mapping(entry, ["name", *required]))
+            short = {"type": "object", "properties": {name: nullable(taken)}, "required": [name]}
+            forms.append({**short, "additionalProperties": False})
+        forms.append(mapping({"name": theirs, "options": {"type": "object"}, "label": label}, ["name"]))
+        forms.append({"type": "object", "propertyNames": {"pattern": PLUGIN}, "minProperties": 1, "maxProperties": 1})
+        return {"anyOf": forms, "description": "A name, {name: {options}}, or a mapping with name, options and label."}
+
 
 def _load(name: str, at: tuple[str, ...]) -> type[Agent]:
     found = checked(AGENTS.load, at)(name)
@@ -100,17 +116,4 @@ def _ends(options: Mapping[str, Any], parts: int) -> dict[str, Any]:
     return {key: end(key, value) for key, value in options.items()}
 
 
-AgentEntry: TypeAlias = Annotated[
-    AgentSpec,
-    WithJsonSchema(
-        {
-            "description": "A name, {name: {options}}, or a mapping with name, options and label.",
-            "anyOf": [
-                {"enum": list(AGENTS)},
-                {"type": "string", "pattern": r".+:\w+", "description": "package.module:Class or file.py:Class"},
-                {"type": "object", "minProperties": 1},
-            ],
-        }
-    ),
-    Shown("name, {name: {option: value}}, or [AgentSpec](#agentspec)"),
-]
+AgentEntry: TypeAlias = Annotated[AgentSpec, Shown("name, {name: {option: value}}, or [AgentSpec](#agentspec)")]

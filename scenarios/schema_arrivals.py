@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 from pydantic import Field, model_validator
 
 from scenarios.fields import FromOne, Lifespan, Model, Number, PositiveTime, Time, wrong
+from scenarios.outline import Schema, given
 from scenarios.registered import Registered
 from simcore.registry import Registry
 from workloads import ARRIVALS, LIFETIMES
@@ -70,6 +71,11 @@ class Empirical(Model):
     weights: tuple[Number, ...] | None = Field(
         default=None, description="How often each value occurs; equally if not given.", examples=["[9, 1]"]
     )
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        forms = [given("quantiles", without=["values", "weights"]), given("values", without=["quantiles"])]
+        return {**own, "allOf": [{"anyOf": forms}]}
 
     @model_validator(mode="after")
     def _form(self) -> Self:

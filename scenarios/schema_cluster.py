@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from fabric.presets import TOPOLOGIES
 from scenarios.fields import (
@@ -21,13 +21,15 @@ from scenarios.fields import (
     Text,
     Time,
     checked,
+    whole,
     wrong,
 )
 from scenarios.networks import topology
+from scenarios.outline import Schema, given, quantity
 from scenarios.registered import Registered
 from simcore.errors import suggest
 from simcore.registry import Registry
-from simcore.units import DATA, measure_of
+from simcore.units import BANDWIDTH, DATA, LARGEST, measure_of
 
 if TYPE_CHECKING:
     from fabric.topology import Topology
@@ -101,6 +103,10 @@ class PartFailures(Model):
     mttr: PositiveTime | None = Field(None, description="Mean time to its repair (exponential).", examples=["1 h"])
     scheduled: tuple[PartFailure, ...] = Field((), description="Failures at planned times.")
 
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        return {**own, "allOf": [{"anyOf": [given("mtbf", "mttr"), given(without=["mtbf", "mttr"])]}]}
+
     @model_validator(mode="after")
     def _pair(self) -> Self:
         _together(self.mtbf, self.mttr)
@@ -125,6 +131,10 @@ class Failures(Model):
     )
     links: PartFailures | None = Field(default=None, description="Links of the network that fail.")
     switches: PartFailures | None = Field(default=None, description="Switches that fail, all links with them.")
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        return {**own, "allOf": [{"anyOf": [given("mtbf", "mttr"), given(without=["mtbf", "mttr"])]}]}
 
     @model_validator(mode="after")
     def _pair(self) -> Self:
@@ -153,6 +163,19 @@ class TopologyChoice(Registered):
         if not isinstance(options, dict):
             raise wrong("must be a mapping of options", "Write it like {fat-tree: {k: 4}}.", (name,))
         checked(partial(topology, **options), (name,))(name)
+
+    @classmethod
+    def options(cls) -> dict[str, Schema]:
+        found = super().options()
+        for taken in found.values():
+            for name, own in taken["properties"].items():
+                if own.get("type") == "integer":
+                    own["minimum"] = 1
+                if own.get("items") == {"type": "integer"}:
+                    own["items"]["minimum"] = 1
+                if name == "capacities":
+                    own["items"] = quantity(BANDWIDTH, above_zero=True, largest=LARGEST)
+        return found
 
     @property
     def built(self) -> Topology:
@@ -199,6 +222,16 @@ class Cluster(Model):
     )
     expansion: tuple[Added, ...] = Field(default=(), description="Servers added at planned times.")
     failures: Failures = Field(default=Failures(), description="Servers that fail.")
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        forms = [
+            given("servers", "node", without=["groups", "csv", "network"]),
+            given("groups", without=["servers", "node", "csv", "network"]),
+            given("csv", without=["servers", "node", "groups", "network"]),
+            given("network", "node", without=["servers", "groups", "csv"], empty=["expansion", "spread_above"]),
+        ]
+        return {**own, "allOf": [{"anyOf": forms}]}
 
     @model_validator(mode="after")
     def _form(self) -> Self:
@@ -291,9 +324,9 @@ class Expand(Model):
 class Wait(Model):
     """Requests that wait are offered together, and whoever gets a place leaves the line."""
 
-    together: Annotated[int, Field(strict=True, ge=1, le=MOST_TOGETHER), Shown("whole number from 1")] = Field(
-        description="So many at most, from the head of the line on.", examples=[32]
-    )
+    together: Annotated[
+        int, Field(strict=True, ge=1, le=MOST_TOGETHER), BeforeValidator(whole), Shown("whole number from 1")
+    ] = Field(description="So many at most, from the head of the line on.", examples=[32])
     window: Time = Field(
         default=0.0, description="Only at multiples of this time, so that requests pile up.", examples=["30 s"]
     )

@@ -6,7 +6,8 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from scenarios.fields import Count, Model, PositiveTime, Share, Shown, wrong
+from scenarios.fields import Count, Model, Number, PositiveTime, Share, Shown, wrong
+from scenarios.outline import Schema, given
 from scenarios.registered import Registered
 from simcore.registry import Registry
 from workloads.demands import DEMANDS
@@ -46,9 +47,13 @@ class MultiServer(Model):
         examples=["95 %"],
     )
     bandwidth: Annotated[
-        tuple[float, float], AfterValidator(_ascending), Shown("[low, high] in units of link capacities")
+        tuple[Number, Number], AfterValidator(_ascending), Shown("[low, high] in units of link capacities")
     ] = Field((0.1, 1.0), description="What each needs between its servers, uniformly.", examples=["[0.1, 1.0]"])
     step: PositiveTime = Field(1.0, description="One request arrives every step.", examples=["1 s"])
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        return {**own, "allOf": [{"anyOf": [given("holding", without=["load"]), given("load", without=["holding"])]}]}
 
     @model_validator(mode="after")
     def _either(self) -> Self:

@@ -18,6 +18,7 @@ class Offline(Model):
         description=f"The input: {', '.join(NAMES)}. Those that are fitted (`{'`, `'.join(FITTED)}`) ask for shares of "
         "a server, so that a server has 1 of cpu, mem, disk, net_out and net_in; the others ask for `a` and `b`.",
         examples=["pgrank"],
+        json_schema_extra={"enum": list(NAMES)},
     )
     requests: Count | None = Field(
         default=None,

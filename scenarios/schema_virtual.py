@@ -21,10 +21,11 @@ from scenarios.fields import (
     checked,
     wrong,
 )
+from scenarios.outline import Schema, quantity
 from scenarios.registered import Registered
 from scenarios.schema_arrivals import Arrivals, Lifetimes
 from simcore.registry import Registry
-from simcore.units import BANDWIDTH, amount
+from simcore.units import BANDWIDTH, LARGEST, amount
 from workloads.virtual import NETWORKS, Sizes
 
 
@@ -39,11 +40,12 @@ def _range_of(value: object) -> tuple[float, float]:
     return low, high
 
 
+_BANDWIDTH = quantity(BANDWIDTH, above_zero=True, largest=LARGEST)
 Bandwidth: TypeAlias = Annotated[
     tuple[float, float],
     BeforeValidator(_range_of),
     PlainSerializer(lambda ends: [BANDWIDTH.show(end) for end in ends], return_type=list[str]),
-    WithJsonSchema({"type": ["array", "number", "string"], "description": BANDWIDTH.accepted}),
+    WithJsonSchema({"anyOf": [_BANDWIDTH, {"type": "array", "items": _BANDWIDTH, "minItems": 2, "maxItems": 2}]}),
     Shown("bandwidth, or [low, high]"),
 ]
 
@@ -75,13 +77,17 @@ class Machines(OneOf):
 
     @classmethod
     def prepare(cls, data: Any) -> Any:
-        return {"fixed": data} if isinstance(data, int) else data
+        return {"fixed": data} if isinstance(data, int | float) else data
 
     @model_validator(mode="after")
     def _ascending(self) -> Self:
         if self.uniform and self.uniform[0] > self.uniform[1]:
             raise wrong("is an empty range", "Give the smaller size first.", ("uniform",), list(self.uniform))
         return self
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        return {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 100_000_000}, super().outline(own)]}
 
     @property
     def sizes(self) -> Sizes:
@@ -98,7 +104,8 @@ class _Network(Model):
         description="How many machines: a number or a distribution.", examples=[100, "{uniform: [64, 128]}"]
     )
     machine: Amounts = Field(
-        description="What each machine takes.", examples=["{slots: 1, mem: 256 MB, disk: 10 GB}"], min_length=1
+        description="What each machine takes.",
+        examples=["{slots: 1, mem: 256 MB, disk: 10 GB}"],
     )
 
     @model_validator(mode="after")

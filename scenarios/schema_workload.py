@@ -13,6 +13,7 @@ from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
     Tag,
+    WithJsonSchema,
     model_serializer,
     model_validator,
 )
@@ -31,7 +32,8 @@ from scenarios.fields import (
     show_amounts,
     wrong,
 )
-from scenarios.options import check_options
+from scenarios.options import by_name, check_options
+from scenarios.outline import PLUGIN, Schema, amounts, nullable, quantity
 from scenarios.schema_arrivals import Arrivals, Lifetimes
 from scenarios.schema_multiserver import MultiServer
 from scenarios.schema_offline import Offline
@@ -43,7 +45,7 @@ from workloads import TRACES
 class Flavour(Model):
     """One size of request. Every key that is not listed here is a resource with its amount: `{cpu: 1, mem: 2 GB}`."""
 
-    model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": {"type": ["number", "string"]}})
+    model_config = ConfigDict(extra="allow")
 
     weight: Number = Field(default=1, description="How often, in relation to the other flavours.", examples=[3])
     lifetimes: Lifetimes | None = Field(default=None, description="Its own lifetimes, instead of the workload's.")
@@ -56,6 +58,12 @@ class Flavour(Model):
     @classmethod
     def parse_more(cls, data: dict[str, Any]) -> dict[str, Any]:
         return {key: value if key in cls.known() else checked_amount(key, value) for key, value in data.items()}
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        resources = amounts()
+        resources["properties"] |= own["properties"]
+        return {**own, **resources}
 
     @model_serializer(mode="wrap")
     def _show(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -148,7 +156,7 @@ def _form_of_start(value: Any) -> str:
         return "<apart>"
     if isinstance(value, ListedStart) or (isinstance(value, Mapping) and "path" in value):
         return "<listed>"
-    return "<row>" if isinstance(value, int) else "<time>" if isinstance(value, str) else "<random>"
+    return "<row>" if isinstance(value, int | float) else "<time>" if isinstance(value, str) else "<random>"
 
 
 def _time_text(text: str) -> str:
@@ -157,7 +165,7 @@ def _time_text(text: str) -> str:
 
 Start: TypeAlias = Annotated[
     Annotated[Index, Tag("<row>")]
-    | Annotated[str, AfterValidator(_time_text), Tag("<time>")]
+    | Annotated[str, AfterValidator(_time_text), WithJsonSchema(quantity(TIME, "3 d")["anyOf"][1]), Tag("<time>")]
     | Annotated[RandomStart, Tag("<random>")]
     | Annotated[ApartStart, Tag("<apart>")]
     | Annotated[ListedStart, Tag("<listed>")],
@@ -233,6 +241,16 @@ class Trace(Model):
             options = {key: value for key, value in data.items() if key not in cls.known()}
             check_options(checked(TRACES.load, ("trace",))(data["trace"]), options)
         return data
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        options = by_name(TRACES)
+        forms = []
+        for name, schema in options.items():
+            more = {key: nullable(each) for key, each in schema["properties"].items()}
+            forms.append({**own, "properties": {**own["properties"], "trace": {"const": name}, **more}})
+        theirs = {**own["properties"], "trace": {"type": "string", "pattern": PLUGIN}}
+        return {"anyOf": [*forms, {**own, "properties": theirs, "additionalProperties": True}]}
 
     @model_validator(mode="after")
     def _length(self) -> Self:

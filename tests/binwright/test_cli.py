@@ -450,8 +450,9 @@ def test_the_schema_is_json(binwright: Asker) -> None:
     assert said.code == 0
     schema = json.loads(said.out)
     assert schema["$schema"].startswith("https://json-schema.org/")
-    assert {"cluster", "workload", "agents", "overflow", "sweep"} <= schema["properties"].keys()
-    assert {"cluster", "workload", "agents"} == set(schema["required"])
+    whole = schema["$defs"]["Scenario"]
+    assert {"cluster", "workload", "agents", "overflow", "sweep"} <= whole["properties"].keys()
+    assert {"cluster", "workload", "agents"} == set(whole["required"])
 
 
 def test_agents_are_listed_with_their_references(binwright: Asker) -> None:

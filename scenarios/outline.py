@@ -1,0 +1,103 @@
+"""Pieces of the JSON schema that pydantic does not make: null for what is absent, units, keys that exclude others.
+
+Rules about which keys there must be stand in `required` and `allOf` only: a file that is laid over another need not
+keep them, and `laid_over` takes them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from simcore.units import BANDWIDTH, CARDS, COUNT, CPU, DATA, LARGEST, SHARE, Measure
+
+Schema: TypeAlias = dict[str, Any]
+
+NULL: Schema = {"type": "null"}
+PLUGIN = r"[^:]:\w"
+"""Names of what is no part of Binwright: `package.module:Class`, `file.py:Class`."""
+_ABOUT = ("description", "examples", "default", "title")
+_NUMBER = r"\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
+_PERCENT = r"\+?0*(100(\.0*)?|[0-9]{0,2}\.?[0-9]*)\s*%"
+_PART = r"\+?0*(1(\.0*)?|\.?[0-9]+|0\.[0-9]*)"
+
+
+def nullable(schema: Schema) -> Schema:
+    """The same, or null, which says that the key is absent."""
+    if NULL in schema.get("anyOf", ()):
+        return schema
+    about = {key: value for key, value in schema.items() if key in _ABOUT}
+    return {"anyOf": [{key: value for key, value in schema.items() if key not in about}, NULL], **about}
+
+
+def _there(schema: Schema) -> Schema:
+    """The same, but not null."""
+    return {**schema, "anyOf": [one for one in schema["anyOf"] if one != NULL]} if "anyOf" in schema else schema
+
+
+def mapping(properties: Mapping[str, Schema], required: Iterable[str] = (), **more: Any) -> Schema:
+    """An object of these keys; what is null is absent, whatever its key."""
+    required = list(required)
+    shown = {key: value if key in required else nullable(value) for key, value in properties.items()}
+    return {"type": "object", "properties": shown, "required": required, "additionalProperties": NULL, **more}
+
+
+def one_key(alternatives: Mapping[str, Schema], plugins: bool) -> Schema:
+    """An object with exactly one of these keys, or, with `plugins`, one for what is no part of Binwright."""
+    forms = [mapping({key: _there(value)}, [key]) for key, value in alternatives.items()]
+    if plugins:
+        some = {"not": {"propertyNames": {"not": {"pattern": PLUGIN}}}}
+        forms.append({"type": "object", "patternProperties": {PLUGIN: {}}, "additionalProperties": NULL, **some})
+    return {"anyOf": forms}
+
+
+def given(*keys: str, without: Iterable[str] = (), empty: Iterable[str] = ()) -> Schema:
+    """Objects that have these keys, not those `without`, and of `empty` nothing that counts."""
+    there = {key: {"not": NULL} for key in keys}
+    nothing = {"anyOf": [NULL, {"type": "array", "maxItems": 0}, {"type": "object", "maxProperties": 0}]}
+    none = dict.fromkeys(empty, nothing)
+    return {"required": list(keys), "properties": {**there, **dict.fromkeys(without, NULL), **none}}
+
+
+def laid_over(schema: Any) -> Any:
+    """What a file may say there that is laid over another: any part of it. Lists are replaced, and so whole."""
+    if isinstance(schema, list):
+        return [laid_over(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return {**schema, "$ref": f"{schema['$ref']}-laid-over"}
+    kept = {key: value for key, value in schema.items() if key not in ("required", "allOf")}
+    return {key: value if key in ("items", "prefixItems", *_ABOUT) else laid_over(value) for key, value in kept.items()}
+
+
+# -- amounts -----------------------------------------------------------------------------------------------------------
+
+
+def quantity(measure: Measure, example: str = "", above_zero: bool = False, largest: float | None = None) -> Schema:
+    """A number, or one with a unit."""
+    units = "|".join(measure.factors)
+    number = rf"{_NUMBER}\s*({units})?" if units else _NUMBER
+    if measure is SHARE:
+        number = f"({_PERCENT}|{_PART})"
+    some = r"(?=[^eE]*[1-9])" if above_zero else ""
+    numbers: Schema = {"type": "number", "exclusiveMinimum" if above_zero else "minimum": 0}
+    if measure is SHARE or largest is not None:
+        numbers["maximum"] = 1 if measure is SHARE else largest
+    like = f" Like {example}." if example else ""
+    return {
+        "anyOf": [numbers, {"type": "string", "pattern": rf"^\s*{some}{number}\s*$"}],
+        "description": f"{measure.accepted}{like}",
+    }
+
+
+def amounts(above_zero: bool = False) -> Schema:
+    """Amounts by resource."""
+
+    def each(measure: Measure) -> Schema:
+        return nullable(quantity(measure, above_zero=above_zero, largest=None if above_zero else LARGEST))
+
+    known = {"cpu": CPU, "gpu": CARDS, "bandwidth": BANDWIDTH}
+    known |= dict.fromkeys(("mem", "memory", "disk", "ssd", "hdd"), DATA)
+    properties = {name: each(measure) for name, measure in known.items()}
+    return {"type": "object", "properties": properties, "additionalProperties": each(COUNT)}

@@ -1,0 +1,142 @@
+"""The JSON schema takes what `validate` takes, and refuses what it refuses: all shipped files, and their mutations."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+from scenarios.load import load_scenario, shipped
+from scenarios.reference import json_schema
+from scenarios.source import LIBRARY
+from simcore.errors import ScenarioError
+
+BEYOND = (
+    "the cluster has no such resource",
+    "is no price of the cluster's resources",
+    "has the same label",
+    "is below the servers there are",
+    "is above what any link has",
+    "no single link of the network",
+    "asks for nothing",
+    "has nothing on it",
+    "is an empty range",
+    "have no weight above zero",
+    "has no lifetimes",
+    "needs a network",
+    "virtual networks",
+    "a machine",
+    "must ascend",
+    "is swept twice",
+    "make them equally long",
+    "are as many as we build",
+    "is more than any server has",
+    "is more than any link has",
+    "is below `least`",
+    "must be a list of",
+    "an even number of ports",
+    "the unit of the trace's",
+    "cannot import",
+    "does not go with",
+    "extends itself",
+    "there is no such",
+    "Only groups are",
+)
+"""What a JSON schema cannot say: how things that are written in different places go together."""
+
+
+@cache
+def validator() -> Draft202012Validator:
+    schema = json_schema()
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+def outcome(data: Any, folder: Path, file: Path) -> tuple[bool, str]:
+    """Whether our own validation takes it, and what it says if not."""
+    file.write_text(json.dumps(data))
+    try:
+        load_scenario(file)
+    except ScenarioError as error:
+        return False, f"{error.key}: {error.problem} {error.remedy}"
+    return True, ""
+
+
+def mutations(data: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Every single change of one value or key, named."""
+    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in list(items):
+        here = (*at, key)
+        name = ".".join(map(str, here))
+        others: list[Any] = [None, -1, 0, 3, 2.5, True, "", "words", "3 parsecs", "12 %", [], {}, [1, 2], {"words": 1}]
+        if isinstance(value, str):
+            others += [value.upper(), f"{value}x", f" {value}"]
+        elif isinstance(value, bool):
+            pass
+        elif isinstance(value, int | float):
+            others += [-value, str(value), float(value), f"{value} GB", f"{value} h", f"{value}:1", 1e12]
+        elif isinstance(value, list):
+            others += [value * 2, [*value, None], value[:1]]
+        else:
+            others += [[value], {**value, "wrods": 1}, {**value, "wrods": None}]
+        for other in others:
+            if other != value or type(other) is not type(value):
+                yield f"{name} = {other!r:.60}", _with(data, key, other)
+        if isinstance(data, dict):
+            yield f"{name} left out", {one: kept for one, kept in data.items() if one != key}
+            yield f"{name} misspelt", {(f"{one}s" if one == key else one): kept for one, kept in data.items()}
+        for text, changed in mutations(value, here):
+            yield text, _with(data, key, changed)
+
+
+def _with(data: Any, key: Any, value: Any) -> Any:
+    changed = copy.copy(data)
+    changed[key] = value
+    return changed
+
+
+def absolute(data: Any, file: Path) -> Any:
+    """What it extends, from wherever it is written to."""
+    if "extends" in data and (file.parent / data["extends"]).is_file():
+        return {**data, "extends": str(file.parent / data["extends"])}
+    return data
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_it_takes_all_shipped_scenarios(name: str) -> None:
+    data = yaml.safe_load(shipped()[name].read_text())
+    assert [error.message for error in validator().iter_errors(data)] == []
+
+
+CASES = ("quickstart", "cvd/non-expansion-10", "nara/table1", "wrasse/oktopus", "wrasse/secondnet", "nara/train-alpha")
+
+
+SOME = 50
+"""Mutations of each of these cases that `make test` tries; all of all files are for `make test-all`."""
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [*((name, SOME) for name in CASES), *(pytest.param(name, 10**6, marks=pytest.mark.long) for name in shipped())],
+)
+def test_it_agrees_with_validate_on_mutations(name: str, most: int, tmp_path: Path) -> None:
+    file = LIBRARY / f"{name}.yaml"
+    data = absolute(yaml.safe_load(file.read_text()), file)
+    wrong: list[str] = []
+    beyond_it = (*BEYOND, "is missing") if "extends" in data else BEYOND
+    found = list(mutations(data))
+    for text, changed in found[:: max(1, len(found) // most)]:
+        valid, said = outcome(changed, tmp_path, tmp_path / "s.yaml")
+        taken = validator().is_valid(changed)
+        if valid and not taken:
+            wrong.append(f"{text}: valid, and not taken")
+        elif taken and not valid and not any(beyond in said for beyond in beyond_it):
+            wrong.append(f"{text}: taken, but {said}")
+    assert wrong == []
