@@ -16,13 +16,14 @@ from scenarios.plan import Run, plan, points
 from scenarios.schema import Scenario
 from scenarios.schema_agent import AgentSpec
 from scenarios.schema_workload import ListedStart, Trace
-from scenarios.source import Keys, dotted
+from scenarios.source import Keys, dotted, undotted
 from simcore.engine import Simulation
-from simcore.errors import UserError, WorkloadError
+from simcore.errors import UserError, WorkloadError, as_one
 from simcore.jit import postponed
 from simcore.rng import stream
 from simcore.vocabulary import View, Workload
 from workloads.starts import listed_start
+from workloads.traces.library import find
 
 
 def check_scenario(scenario: Scenario) -> int:
@@ -34,19 +35,23 @@ def check_scenario(scenario: Scenario) -> int:
     firsts: dict[int, Run] = {}
     for run in runs:
         firsts.setdefault(id(run.scenario), run)
+    mistakes: dict[str, UserError] = {}
     for first in firsts.values():
-        at_point = first.scenario
-        spec = at_point.workload
-        if isinstance(spec, Trace) and isinstance(spec.start, ListedStart):
-            listed_start(Path(spec.start.path), scenario.seed + scenario.replications - 1)
-        workload = _workload(at_point, first.seed)
+        spec = first.scenario.workload
         try:
+            if isinstance(spec, Trace) and isinstance(spec.start, ListedStart):
+                listed_start(Path(spec.start.path), scenario.seed + scenario.replications - 1)
+            workload = _workload(first.scenario, first.seed)
             with postponed():
                 start_agents(scenario, first, scenario.agents, workload)
         except UserError as error:
-            if first is not runs[0]:  # there it was right
-                error.problem += f" (at {', '.join(f'{key}={value}' for key, value in first.point.items())})"
-            raise
+            for one in error.each():
+                said = one.said()
+                if first is not runs[0]:  # there it was right
+                    one.problem += f" (at {', '.join(f'{key}={value}' for key, value in first.point.items())})"
+                mistakes.setdefault(said, one)
+    if mistakes:
+        raise as_one(mistakes.values())
     return len(runs)
 
 
@@ -57,6 +62,21 @@ def overlap_of(scenario: Scenario) -> Overlap | None:
     return worst(overlap([rows for rows in windows if rows]) for windows in drawn)
 
 
+def missing_files(scenario: Scenario) -> list[UserError]:
+    """What cannot be run on this machine: the files of requests that are not here, and how to get them."""
+    found: dict[str, UserError] = {}
+    for _, at_point in points(scenario):
+        try:
+            if isinstance(at_point.workload, Trace):
+                find(at_point.workload.trace, at_point.workload.path)
+            else:
+                build_workload(at_point, at_point.seed)
+        except WorkloadError as error:
+            locate(error, scenario._source, undotted(error.key or "workload"))
+            found.setdefault(str(error), error)
+    return list(found.values())
+
+
 def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], workload: Workload) -> None:
     """Start these agents, and that of the warm start, as `first`, a run of the scenario, would with this workload.
 
@@ -64,11 +84,18 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
     are passed over: their runs will say so, and stop no other.
     """
     view = Simulation(workload, build_ledger(first.scenario)).view
-    if first.scenario.warm_start:
-        _start(scenario, first, ("warm_start", "with"), first.scenario.warm_start.agent, view)
     labels = [agent.label for agent in scenario.agents]
-    for spec in agents:
-        _start(scenario, first, ("agents", labels.index(spec.label)), spec, view)
+    asked: list[tuple[Keys, AgentSpec]] = [(("agents", labels.index(spec.label)), spec) for spec in agents]
+    if first.scenario.warm_start:
+        asked.insert(0, (("warm_start", "with"), first.scenario.warm_start.agent))
+    mistakes: list[UserError] = []
+    for at, spec in asked:
+        try:
+            _start(scenario, first, at, spec, view)
+        except UserError as error:
+            mistakes.append(error)
+    if mistakes:
+        raise as_one(mistakes)
 
 
 def _start(scenario: Scenario, first: Run, at: Keys, spec: AgentSpec, view: View) -> None:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from scenarios.source import Keys, Source, dotted
-from simcore.errors import ScenarioError, UserError, suggest
+from simcore.errors import ScenarioError, UserError, as_one, suggest
 
 _SHOULD = {
     "int_type": "Write a whole number.",
@@ -20,15 +20,24 @@ _SHOULD = {
 }
 
 
-def explain(error: ValidationError, source: Source) -> ScenarioError:
-    """The first mistake in the order of the file, with its place; unknown keys first: they often explain the rest."""
-    found = [(_keys(detail), detail) for detail in error.errors(include_url=False)]
-    keys, detail = min(found, key=lambda item: (item[1]["msg"] != "unknown key", source.place(item[0]).line or 0))
-    place = source.place(keys)
-    problem, remedy, value = _say(detail)
-    return ScenarioError(
-        problem, file=place.file, line=place.line, key=dotted(keys), value=_scalar(value, source, keys), remedy=remedy
-    )
+def explain(error: ValidationError, source: Source) -> UserError:
+    """The mistakes in the order of the file, with their places; unknown keys first: they often explain the rest."""
+    found = [(_keys(detail), detail) for detail in error.errors(include_url=False) if not _follows(detail)]
+    found.sort(key=lambda item: (item[1]["msg"] != "unknown key", source.place(item[0]).line or 0))
+    mistakes: dict[str, ScenarioError] = {}
+    for keys, detail in found:
+        place = source.place(keys)
+        problem, remedy, value = _say(detail)
+        mistake = ScenarioError(
+            problem,
+            file=place.file,
+            line=place.line,
+            key=dotted(keys),
+            value=_scalar(value, source, keys),
+            remedy=remedy,
+        )
+        mistakes.setdefault(str(mistake), mistake)
+    return as_one(mistakes.values())
 
 
 def locate(error: UserError, source: Source | None, at: Keys) -> None:
@@ -38,6 +47,11 @@ def locate(error: UserError, source: Source | None, at: Keys) -> None:
         if error.file is not None:
             error.problem = f"{error.file}{'' if error.line is None else f':{error.line}'}: {error.problem}"
         error.file, error.line = place
+
+
+def _follows(detail: ErrorDetails) -> bool:
+    """Whether it says no more than others: a list too short without the items that are wrong."""
+    return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
 
 
 def _keys(detail: ErrorDetails) -> Keys:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 from math import inf
-from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeAlias, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -14,12 +15,14 @@ from pydantic import (
     ConfigDict,
     Field,
     GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
     PlainSerializer,
+    ValidationError,
     WithJsonSchema,
     model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from scenarios.outline import NULL, Schema, amounts, nullable, one_key, quantity
 from simcore.errors import UserError, suggest
@@ -54,28 +57,71 @@ def checked(parse: Callable[[Any], T], at: tuple[str, ...] = ()) -> Callable[[An
     return validate
 
 
+def findings(error: PydanticCustomError | ValidationError) -> list[InitErrorDetails]:
+    """The mistakes in an error, to be raised again together with others."""
+    if isinstance(error, PydanticCustomError):
+        return [{"type": error, "loc": (), "input": None}]
+    return [
+        {
+            "type": wrong(**one["ctx"]) if one["type"] == "binwright" else one["type"],
+            "loc": one["loc"],
+            "input": one["input"],
+            "ctx": one.get("ctx", {}),
+        }
+        for one in error.errors(include_url=False)
+    ]
+
+
+def together(*checks: Callable[[], object]) -> None:
+    """Make all of these checks, and raise what they raise as one."""
+    found = []
+    for check in checks:
+        try:
+            check()
+        except (PydanticCustomError, ValidationError) as error:
+            found += findings(error)
+    if found:
+        raise ValidationError.from_exception_data("mistakes", found)
+
+
 class Model(BaseModel):
     """A mapping in a scenario file. `null` says the same as leaving a key out."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False, ser_json_inf_nan="constants")
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _keys(cls, data: Any) -> Any:
+    def _checked(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Find as many mistakes as there are: in the keys, and in the values of those that are known."""
         if isinstance(data, cls):
-            return data
+            return handler(data)
         data = cls.prepare(data)
         fields = cls.known()
         if not isinstance(data, Mapping):
             raise wrong("must be a mapping of keys", f"Its keys: {', '.join(fields)}.")
-        data = {key: value for key, value in data.items() if value is not None}
-        for key in data:
-            if not isinstance(key, str) or (key not in fields and not cls.takes(key, data)):
-                raise wrong("unknown key", suggest(str(key), [*fields, *cls.more(data)]), (key,))
+        found: list[InitErrorDetails] = []
+        given = {key: value for key, value in data.items() if value is not None}
+        known = {key: value for key, value in given.items() if key in fields or cls.takes(key, given)}
+        meant: set[str] = set()
+        for key in given.keys() - known.keys():
+            names = [*fields, *cls.more(given)]
+            meant |= set(get_close_matches(str(key), names, n=1))
+            found += findings(wrong("unknown key", suggest(str(key), names), (key,)))
         for key, field in fields.items():
-            if field.is_required() and key not in data:
-                raise wrong("is missing", f"Add `{key}:` {field.description}", (key,))
-        return cls.parse_more(data)
+            if field.is_required() and key not in known and key not in meant:
+                found += findings(wrong("is missing", f"Add `{key}:` {field.description}", (key,)))
+        if not found:
+            try:
+                known = cls.parse_more(known)
+            except (PydanticCustomError, ValidationError) as error:
+                found += findings(error)
+        try:
+            model = handler(known)
+        except ValidationError as error:
+            found += [one for one in findings(error) if one["type"] != "missing"]
+        if found:
+            raise ValidationError.from_exception_data(cls.__name__, found)
+        return model
 
     @classmethod
     def known(cls) -> dict[str, Any]:
@@ -109,6 +155,8 @@ class Model(BaseModel):
         if own.get("type") == "object":  # and not done already, in another place that the model is used
             required = own.setdefault("required", [])
             shown = own.setdefault("properties", {})
+            for schema in shown.values():
+                schema.pop("title", None)  # the key in other letters
             shown |= {key: schema if key in required else nullable(schema) for key, schema in shown.items()}
             own["additionalProperties"] = NULL
             outlined = cls.outline(dict(own))
@@ -135,7 +183,8 @@ class OneOf(Model):
     def parse_more(cls, data: dict[str, Any]) -> dict[str, Any]:
         if len(data) != 1:
             problem = f"needs one {cls.what}" if not data else f"has more than one {cls.what}: {', '.join(data)}"
-            raise wrong(problem, f"Give exactly one of {', '.join(cls.known())}.")
+            names = dict.fromkeys((*cls.known(), *cls.more(data)))
+            raise wrong(problem, f"Give exactly one of {', '.join(names)}.")
         return data
 
     @classmethod
@@ -178,14 +227,24 @@ def _show_lifespan(seconds: float) -> str:
 def _amounts(values: object) -> dict[str, float]:
     if not isinstance(values, Mapping):
         raise wrong("must be a mapping of resources to amounts", "Write it like {cpu: 40, mem: 90 GB}.")
-    return {name: checked_amount(name, value) for name, value in values.items() if value is not None}
+    return _each(values, checked_amount)
+
+
+def _each(values: Mapping[str, Any], parse: Callable[[str, Any], float]) -> dict[str, float]:
+    """All that are not null, parsed; the mistakes in them together."""
+    found: dict[str, float] = {}
+
+    def one(name: str, value: object) -> None:
+        found[name] = parse(name, value)
+
+    together(*(partial(one, name, value) for name, value in values.items() if value is not None))
+    return found
 
 
 def _scales(values: object) -> dict[str, float]:
     if not isinstance(values, Mapping):
         raise wrong("must be a mapping of resources to amounts", "Write it like {cpu: 1 m, mem: 1 MiB}.")
-    positive = {name: checked(_positive(measure_of(str(name))), (name,)) for name in values}
-    return {name: positive[name](value) for name, value in values.items() if value is not None}
+    return _each(values, lambda name, value: checked(_positive(measure_of(name)), (name,))(value))
 
 
 def checked_amount(resource: str, value: object) -> float:

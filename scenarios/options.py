@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 
-from scenarios.fields import whole, wrong
+from scenarios.fields import together, whole, wrong
 from scenarios.outline import Schema
 from simcore.errors import UserError, suggest
 from simcore.registry import Registry
@@ -48,7 +48,8 @@ def check_options(kind: type, options: object, at: tuple[str | int, ...] = ()) -
         raise wrong("must be a mapping of options", f"Options: {', '.join(parameters) or 'none'}.", at)
     hints = _hints(kind)
     found = {}
-    for name, value in options.items():
+
+    def one(name: str, value: object) -> None:
         if name not in parameters and not _takes_any(kind):
             raise wrong("unknown option", suggest(name, parameters), (*at, name))
         try:
@@ -57,13 +58,17 @@ def check_options(kind: type, options: object, at: tuple[str | int, ...] = ()) -
             raise wrong(error.problem, error.remedy, (*at, name)) from None
         except ValidationError as error:
             # A union has a finding for each of its members; one item of a list may be named.
-            findings = error.errors(include_url=False)
-            inner = findings[0]["loc"] if len(findings) == 1 else ()
-            said = [finding["msg"].replace("Input", "It").replace("tuple", "list") for finding in findings]
+            all_said = error.errors(include_url=False)
+            inner = all_said[0]["loc"] if len(all_said) == 1 else ()
+            said = [finding["msg"].replace("Input", "It").replace("tuple", "list") for finding in all_said]
             raise wrong("is a wrong value", f"{', or: '.join(said)}.", (*at, name, *inner)) from None
-    for name, parameter in parameters.items():
-        if parameter.default is Parameter.empty and name not in options:
+
+    def there(name: str) -> None:
+        if name not in options:
             raise wrong("is missing", f"The option {name} has no default: give it.", (*at, name))
+
+    needed = [name for name, parameter in parameters.items() if parameter.default is Parameter.empty]
+    together(*(partial(one, *item) for item in options.items()), *(partial(there, name) for name in needed))
     return found
 
 

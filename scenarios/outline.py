@@ -65,6 +65,8 @@ def laid_over(schema: Any) -> Any:
         return [laid_over(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
+    if "oneOf" in schema:  # of kinds of workload, which a part may fit several of
+        schema = {"anyOf" if key == "oneOf" else key: value for key, value in schema.items()}
     if "$ref" in schema:
         return {**schema, "$ref": f"{schema['$ref']}-laid-over"}
     kept = {key: value for key, value in schema.items() if key not in ("required", "allOf")}

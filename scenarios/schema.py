@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 from scenarios.check_virtual import check_tenants
-from scenarios.fields import Count, Index, Model, Number, PositiveTime, ShareFromZero, Text, wrong
+from scenarios.fields import Count, Index, Model, Number, PositiveTime, ShareFromZero, Text, together, wrong
 from scenarios.schema_agent import AgentEntry, shortly
 from scenarios.schema_cluster import Cluster, Overflow, expand_of, known_resources, wait_of
 from scenarios.schema_multiserver import MultiServer
@@ -28,6 +30,9 @@ FIXED = (
 
 
 _SWEPT: dict[str, Any] = {"propertyNames": {"not": {"pattern": rf"^({'|'.join(FIXED)})(\.|$)"}}}
+
+
+_OF_FLAVOURS = ("weight", "lifetimes")
 
 
 class WarmStart(Model):
@@ -152,22 +157,48 @@ class Scenario(Model):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        resources = self.cluster.resources
+        together(
+            self._check_resources,
+            self._check_prices,
+            self._check_overflow,
+            self._check_network,
+            self._check_failures,
+            self._check_windows,
+            self._check_tenants,
+            self._check_labels,
+        )
+        return self
+
+    def _check_resources(self) -> None:
+        resources, workload = self.cluster.resources, self.workload
+        above = self.cluster.spread_above
+        checks: list[Callable[[], object]] = [
+            partial(known_resources, above, resources, ("cluster", "spread_above")),
+        ]
         if self.warm_start:
-            name = self.warm_start.resource
-            if name not in resources:
-                at = ("warm_start", "resource")
-                raise wrong("the cluster has no such resource", suggest(name, resources), at, name)
-        if isinstance(self.workload, Generated):
-            for number, flavour in enumerate(self.workload.flavours):
-                known_resources(flavour.demand, resources, ("workload", "flavours", number), ("weight", "lifetimes"))
-        if isinstance(self.workload, Trace):
-            known_resources(self.workload.scale, resources, ("workload", "scale"))
-            self.workload.units_of(resources)
+            checks.append(partial(self._check_warm_start, self.warm_start.resource))
+        if isinstance(workload, Generated):
+            checks += [
+                partial(known_resources, flavour.demand, resources, ("workload", "flavours", number), _OF_FLAVOURS)
+                for number, flavour in enumerate(workload.flavours)
+            ]
+        if isinstance(workload, Trace):
+            checks.append(partial(known_resources, workload.scale, resources, ("workload", "scale")))
+            checks.append(partial(workload.units_of, resources))
+        together(*checks)
+
+    def _check_warm_start(self, name: str) -> None:
+        if name not in self.cluster.resources:
+            remedy = suggest(name, self.cluster.resources)
+            raise wrong("the cluster has no such resource", remedy, ("warm_start", "resource"), name)
+
+    def _check_prices(self) -> None:
         for key in self.prices:
-            if key not in (known := _price_keys(resources)):
+            if key not in (known := _price_keys(self.cluster.resources)):
                 usual = [name for name in known if measure_of(known[name][0]) is not DATA or "_gb_" in name]
                 raise wrong("is no price of the cluster's resources", suggest(key, usual), ("prices", key))
+
+    def _check_overflow(self) -> None:
         expand, size = expand_of(self.overflow), self.cluster.size
         if expand and size is not None and expand.limit < size:
             remedy = f"The cluster starts with {size} servers: give that or more."
@@ -177,13 +208,14 @@ class Scenario(Model):
         if "times" in self.record and wait_of(self.overflow):
             remedy = "Take times from record, or offer requests one by one."
             raise wrong("decisions about many requests are not timed one by one", remedy, ("record",), "times")
-        self._check_network()
-        self._check_failures()
-        self._check_windows()
+
+    def _check_tenants(self) -> None:
         if isinstance(self.workload, Tenants):
             warm = [(("warm_start", "with"), self.warm_start.agent)] if self.warm_start else []
             asked = [(("agents", number), agent) for number, agent in enumerate(self.agents)]
             check_tenants(self.workload, self.cluster, [*warm, *asked])
+
+    def _check_labels(self) -> None:
         labels: dict[str, int] = {}
         for number, agent in enumerate(self.agents):
             if agent.label in labels:
@@ -191,7 +223,6 @@ class Scenario(Model):
                 remedy = "Remove one, or give a label: {name: ..., options: ..., label: ...}."
                 raise wrong(problem, remedy, ("agents", number), agent.label)
             labels[agent.label] = number
-        return self
 
     def _check_network(self) -> None:
         network, failures = self.cluster.network, self.cluster.failures

@@ -21,6 +21,7 @@ from scenarios.fields import (
     Text,
     Time,
     checked,
+    together,
     whole,
     wrong,
 )
@@ -251,7 +252,6 @@ class Cluster(Model):
             if not any(node.values()):
                 raise wrong("has nothing on it", "Give at least one resource, like {cpu: 40, mem: 90 GB}.", at)
         self._same_resources()
-        known_resources(self.spread_above, self.resources, ("spread_above",))
         return self
 
     def _same_resources(self) -> None:
@@ -302,9 +302,12 @@ def known_resources(
     names: Iterable[str], resources: tuple[str, ...], at: tuple[str | int, ...], others: tuple[str, ...] = ()
 ) -> None:
     """Refuse the key of a resource that the cluster does not have; `others` may have been meant too."""
-    for name in names:
+
+    def known(name: str) -> None:
         if name not in resources:
             raise wrong("the cluster has no such resource", suggest(name, [*resources, *others]), (*at, name))
+
+    together(*(partial(known, name) for name in names))
 
 
 MOST_TOGETHER = 1000

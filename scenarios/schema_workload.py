@@ -250,7 +250,8 @@ class Trace(Model):
             more = {key: nullable(each) for key, each in schema["properties"].items()}
             forms.append({**own, "properties": {**own["properties"], "trace": {"const": name}, **more}})
         theirs = {**own["properties"], "trace": {"type": "string", "pattern": PLUGIN}}
-        return {"anyOf": [*forms, {**own, "properties": theirs, "additionalProperties": True}]}
+        says_which = {"not": {"properties": {"trace": False}}}  # any key is taken where it says whose trace it is
+        return {"anyOf": [*forms, {**own, "properties": theirs, "additionalProperties": True, **says_which}]}
 
     @model_validator(mode="after")
     def _length(self) -> Self:

@@ -31,8 +31,18 @@ class UserError(BinwrightError):
         self.key = key
         self.value = value
         self.remedy = remedy
+        self.others: list[UserError] = []
+        """Further mistakes, where several were found at once."""
 
     def __str__(self) -> str:
+        return "\n".join(mistake.said() for mistake in self.each())
+
+    def each(self) -> list[UserError]:
+        """This mistake and the others."""
+        return [self, *self.others]
+
+    def said(self) -> str:
+        """This mistake alone, in words."""
         where = "" if self.file is None else str(self.file)
         if self.line is not None:
             where += f":{self.line}"
@@ -40,6 +50,13 @@ class UserError(BinwrightError):
         if self.value is not None:
             text += f" (got {self.value!r})"
         return f"{text}\n  {self.remedy}" if self.remedy else text
+
+
+def as_one(mistakes: Iterable[UserError]) -> UserError:
+    """The first of them, which says the others, too."""
+    first, *others = dict.fromkeys(one for mistake in mistakes for one in mistake.each())
+    first.others = others
+    return first
 
 
 class ScenarioError(UserError):
@@ -76,7 +93,7 @@ class LedgerError(BinwrightError):
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """A remedy for an unknown name: the nearest known one, and the list."""
-    names = sorted(known)
+    names = sorted(set(known))
     near = get_close_matches(name, names, n=1, cutoff=0.6)
     text = f"Did you mean {near[0]!r}? " if near else ""
     return f"{text}Known: {', '.join(names) or 'none'}."

@@ -130,7 +130,7 @@ def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine
     if probes or more:
         about = "more than" if more else "about"
         said = f"{about} {duration(seconds / jobs)} with --jobs {jobs}"
-        out.print(f"It will take {said}, going by {probes} runs.", markup=False, highlight=False, soft_wrap=True)
+        out.print(f"It will take {said}, going by {_count(probes)}.", markup=False, highlight=False, soft_wrap=True)
     return 0
 
 
@@ -146,7 +146,9 @@ def _plan(batch: Batch, known: Mapping[str, Any]) -> None:
         )
     out.print(table)
     out.print(
-        f"{len(batch.runs)} runs, {len(known)} of them done already, into {batch.folder}", markup=False, soft_wrap=True
+        f"{_count(len(batch.runs))}, {len(known)} of them done already, into {batch.folder}",
+        markup=False,
+        soft_wrap=True,
     )
 
 
@@ -174,8 +176,7 @@ def _list_failed(results: Results) -> None:
     failed = results.failed
     if not len(failed):
         return
-    runs = "1 run" if len(failed) == 1 else f"{len(failed)} runs"
-    out.print(f"[red]{runs} failed:[/]")
+    out.print(f"[red]{_count(len(failed))} failed:[/]")
     agents: set[str] = set()
     for row in failed.head(SHOWN).iter_rows(named=True):
         point = "".join(f", {key} {row[key]}" for key in results.swept)
@@ -189,6 +190,10 @@ def _list_failed(results: Results) -> None:
     out.print("Column `error` of runs.parquet says why in full; the same command tries them again.", highlight=False)
 
 
+def _count(runs: int) -> str:
+    return "1 run" if runs == 1 else f"{runs} runs"
+
+
 def _say_where(results: Results) -> None:
     out.print(f"Results: {results.folder}/runs.parquet", markup=False, highlight=False, soft_wrap=True)
     if results.done["agent"].n_unique() > 1:
@@ -200,21 +205,36 @@ def _say_where(results: Results) -> None:
 
 def validate(asked: Namespace) -> int:
     """`binwright validate FILE...`: every file is looked at, whatever is wrong with the others."""
-    from scenarios.check import check_scenario, overlap_of
+    from scenarios.check import check_scenario, missing_files, overlap_of
     from scenarios.load import load_to_run
     from scenarios.training import check_training
 
-    wrong = 0
+    wrong = False
     for file in asked.files:
+        mistakes: list[UserError] = []
+        missing: list[UserError] = []
+        runs = 0
         try:
             scenario = load_to_run(file, asked.sets)
-            runs = check_scenario(scenario)
-            check_training(scenario)
         except UserError as error:
-            wrong += 1
-            out.print(f"[red]wrong[/]  {escape(str(error))}", highlight=False, soft_wrap=True)
+            mistakes += error.each()
         else:
-            out.print(f"[green]valid[/]  {escape(file)}: {runs} runs", highlight=False, soft_wrap=True)
+            try:
+                runs = check_scenario(scenario)
+                missing = missing_files(scenario)
+            except UserError as error:
+                mistakes += error.each()
+            try:
+                check_training(scenario)
+            except UserError as error:
+                mistakes += error.each()
+        wrong = wrong or bool(mistakes or missing)
+        for mistake in mistakes:
+            out.print(f"[red]wrong[/]  {escape(mistake.said())}", highlight=False, soft_wrap=True)
+        for mistake in missing:
+            out.print(f"[red]not to be run here[/]  {escape(mistake.said())}", highlight=False, soft_wrap=True)
+        if not mistakes and not missing:
+            out.print(f"[green]valid[/]  {escape(file)}: {_count(runs)}", highlight=False, soft_wrap=True)
             _warn_of(overlap_of(scenario))
     return MISTAKE if wrong else 0
 

@@ -440,7 +440,23 @@ def test_validate_looks_at_every_file(binwright: Asker) -> None:
     assert f"wrong  {Path('bad.yaml').absolute()}:1: cluster.sevrers: unknown key" in said.out
     assert binwright("validate", "s.yaml", "--set", "replications=3").out == "valid  s.yaml: 6 runs\n"
     assert "sevrers: unknown key" in binwright("validate", "s.yaml", "--set", "cluster.sevrers=3").out
-    assert binwright("validate", "missing.yaml").code == 0  # the trace is not part of the scenario
+    assert (
+        "valid  s.yaml: 1 run\n"
+        in binwright("validate", "s.yaml", "--set", "replications=1", "--set", "agents=[random]").out
+    )
+    absent = binwright("validate", "missing.yaml", "s.yaml")
+    assert absent.code == MISTAKE
+    assert absent.out.startswith(
+        f"not to be run here  {Path('missing.yaml').absolute()}:2: workload.trace: the file of this"
+    )
+    assert "Get it from github.com" in absent.out
+    assert "valid  s.yaml: 4 runs" in absent.out
+    two = binwright("validate", "s.yaml", "--set", "agents=[nulb, sched-rl]", "--set", "replications=3")
+    assert two.code == MISTAKE
+    assert [line.split(":")[1].split()[0] for line in two.out.splitlines() if line.startswith("wrong")] == [
+        "agents.0",
+        "agents.1",
+    ]
     assert files() >= {"bad.yaml"}
     assert not Path("results").exists()
 

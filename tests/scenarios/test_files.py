@@ -195,6 +195,67 @@ def test_a_mistake_is_one_message(
     assert "\n" not in rest
 
 
+MANY = """\
+nmae: x
+cluster:
+  sevrers: 10
+  nodes: zero
+  node: {cpu: -4, mem: 90 gib}
+workload:
+  arrivals: {poisson: {evry: 10 s}}
+  flavours:
+  - {cpu: 1 parsec, mem: 2 min, wieght: [3]}
+  - {cpu: 1, lifetimes: {fixed: soon}}
+  requests: 0
+overflow: dorp
+agents: [frist-fit, {best-fit: {nod: loose}}, {random-top: {k: [], filtre: 3}}]
+replications: many
+record: [request, samples, statez]
+prices: {cpu_hour: -1}
+"""
+FOUND = [
+    (1, "nmae"), (3, "cluster.sevrers"), (4, "cluster.nodes"), (5, "cluster.node.cpu"), (5, "cluster.node.mem"),
+    (7, "workload.arrivals.poisson.evry"), (9, "workload.flavours.0.wieght"),
+    (10, "workload.flavours.1.lifetimes.fixed"), (11, "workload.requests"), (12, "overflow"), (13, "agents.0"),
+    (13, "agents.1.best-fit.nod"), (13, "agents.2.random-top.filtre"), (13, "agents.2.random-top.k"),
+    (14, "replications"), (15, "record.0"), (15, "record.2"), (16, "prices.cpu_hour"),
+]  # fmt: skip
+APART = """\
+cluster:
+  servers: 10
+  node: {cpu: 4, mem: 8 GB}
+  spread_above: {men: 1}
+  failures: {scheduled: [{at: 1, server: 10}]}
+workload:
+  arrivals: {poisson: {every: 10 s}}
+  flavours: [{cpu: 1, mme: 2}, {cpus: 1, gpu: 1}]
+  lifetimes: {fixed: 3}
+  requests: 10
+warm_start: {resource: gpu, until: 3 %, with: best-fit}
+overflow: {expand: {by: 1, limit: 2}}
+agents: [first-fit, first-fit]
+prices: {gpu_hour: 1}
+"""
+FOUND_APART = [
+    (4, "cluster.spread_above.men"), (8, "workload.flavours.0.mme"), (8, "workload.flavours.1.cpus"),
+    (8, "workload.flavours.1.gpu"), (11, "warm_start.resource"), (12, "overflow.expand.limit"), (13, "agents.1"),
+    (14, "prices.gpu_hour"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "found"), [(MANY, FOUND), (APART, FOUND_APART)])
+def test_all_mistakes_are_said_at_once(file: Path, text: str, found: list[tuple[int, str]]) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(_written(file, text))
+    mistakes = str(caught.value).splitlines()
+    assert len(mistakes) == 2 * len(found)
+    for mistake in caught.value.each():
+        assert str(mistake.file) == str(file)
+        assert mistake.remedy
+        assert "\n" not in mistake.said().replace(f"\n  {mistake.remedy}", "")
+    assert sorted((mistake.line or 0, mistake.key or "") for mistake in caught.value.each()) == sorted(found)
+
+
 SWEEPS = [
     ("product: {cluster.servers: []}", 3, "sweep.product.cluster.servers", "(got [])", "at least 1"),
     ("zip:\n    cluster.servers: [1, 2]\n    seed: [1]", 5, "sweep.zip.seed", "cannot be swept", "agents"),

@@ -34,6 +34,7 @@ def test_what_does_not_apply_is_left_out(error: UserError, text: str) -> None:
 def test_a_suggestion_names_the_nearest_and_all() -> None:
     assert suggest("frist-fit", ["worst-fit", "first-fit"]) == "Did you mean 'first-fit'? Known: first-fit, worst-fit."
     assert suggest("zzz", ["worst-fit", "first-fit"]) == "Known: first-fit, worst-fit."
+    assert suggest("zzz", ["two", "one", "two"]) == "Known: one, two."
     assert suggest("zzz", []) == "Known: none."
 
 
