@@ -12,6 +12,7 @@ import numpy.typing as npt
 from fabric.cluster import Cluster
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError
 from simcore.faults import Kind
+from simcore.units import say
 from simcore.vocabulary import Ints, Placement, Request, Share, View
 
 WRITTEN = "the agent has written to what it was shown, which changes nothing: let it work on a copy"
@@ -121,7 +122,8 @@ class Ledger:
     def _too_much(self, server: int, node: int) -> str:
         if server in self._down:
             return f"server {server} has failed"
-        return f"it does not fit on node {node} of server {server}, which has {self._free[server, node].tolist()} free"
+        free = say(self._free[server, node].tolist(), self.cluster.resources)
+        return f"it does not fit on node {node} of server {server}, which has {free} free"
 
     def release(self, row: int) -> None:
         """Give back what this request holds; nothing, once, if a failure has done so before its time."""

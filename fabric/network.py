@@ -36,8 +36,10 @@ from fabric.virtual import check_embedding
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError
 from simcore.faults import Kind
 from simcore.jit import prepared
+from simcore.units import say
 from simcore.vocabulary import Ints, Placement, Request, View
 
+_LINK = ("bandwidth",)
 FAILED = -1
 """What a link out of service has free: not enough for anything, not even for a request without bandwidth."""
 SPANS = ("one server", "one rack", "neighbouring racks", "beyond")
@@ -156,12 +158,13 @@ class NetworkLedger(Ledger):
         if said == LINK_FULL:
             free, links = int(self._link_free[number]), int(numbers[1])
             wanted = int(numbers[place + links]) if numbers[2] else request.bandwidth
-            why = "failed" if free == FAILED else f"{free} free, {wanted} are wanted"
+            why = "failed" if free == FAILED else f"{say([free], _LINK)} free, and {say([wanted], _LINK)} is wanted"
             return f"link {number} has {why}"
+        names = self.cluster.resources
         given = numbers[HEAD : HEAD + numbers[0] * (2 + self._resources)].reshape(-1, 2 + self._resources)[:, 2:]
         return {
             NOTHING: "placed nothing at all",
-            WRONG_SUM: f"its shares give {given.sum(axis=0).tolist()} of {list(request.demand)} quanta",
+            WRONG_SUM: f"its shares give {say(given.sum(axis=0).tolist(), names)} of {say(request.demand, names)}",
             NO_LINK: f"there is no link {number}",
             LINK_TWICE: f"reserves link {number} twice",
             NO_SERVER: f"there is no server {number}",

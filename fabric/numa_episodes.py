@@ -30,6 +30,7 @@ from fabric.numa_loop import (
     given,
     go,
 )
+from simcore.asking import said
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement
 from simcore.jit import callback
@@ -137,7 +138,7 @@ class CompiledSimulation(Simulation):
         try:
             self.ledger.apply(request, placement_of(code, request, self.view.free.shape[1]))
         except InfeasiblePlacement as error:
-            raise InfeasiblePlacement(f"{request!r}: {error}") from None
+            raise InfeasiblePlacement(f"{said(request, workload.resources)}: {error}") from None
 
 
 def placement_of(code: int, request: Request, nodes: int) -> Placement:

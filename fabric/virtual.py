@@ -13,6 +13,7 @@ from fabric.topology import Indices, Topology
 from fabric.virtual_tree import reserve, tree
 from simcore.errors import InfeasiblePlacement
 from simcore.jit import kernel
+from simcore.units import say
 from simcore.vocabulary import Embedding, Ints, Share, VirtualNetwork
 
 
@@ -71,7 +72,8 @@ def check_embedding(
     if network.form == "hose":
         for link, amount in zip(*reserve(tree(topology), network, hosts // nodes), strict=True):
             if reserved.get(link, 0) < amount:
-                raise InfeasiblePlacement(f"link {link} needs {amount}, {reserved.get(link, 0)} are reserved")
+                needed, there = (say([each], ["bandwidth"]) for each in (amount, reserved.get(link, 0)))
+                raise InfeasiblePlacement(f"link {link} needs {needed}, and {there} is reserved")
         return placement
     if placement.route_first is None or placement.route_links is None:
         raise InfeasiblePlacement("it says no path for each pair: use fabric.virtual.routed")

@@ -12,6 +12,7 @@ from agents import AGENTS
 from scenarios.fields import Model, Shown, Text, checked, wrong
 from scenarios.options import by_name, check_options, needs_none
 from scenarios.outline import PLUGIN, Schema, mapping, nullable
+from simcore.asking import WRITE_DECIDE
 from simcore.errors import suggest
 from simcore.vocabulary import Agent
 
@@ -78,6 +79,8 @@ def _load(name: str, at: tuple[str, ...]) -> type[Agent]:
     found = checked(AGENTS.load, at)(name)
     if not (isinstance(found, type) and issubclass(found, Agent)):
         raise wrong("is no agent", "Name a subclass of simcore.vocabulary.Agent.", at, name)
+    if found.decide is Agent.decide and found.decide_line is Agent.decide_line:
+        raise wrong("decide is missing", WRITE_DECIDE, at, name)
     return found
 
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from math import inf
 from time import perf_counter_ns
 from traceback import extract_tb
 from typing import TYPE_CHECKING
 
 from simcore.errors import AgentError
+from simcore.units import say
 from simcore.vocabulary import Agent, Placement, Refusal, Request
 
 if TYPE_CHECKING:
     from simcore.engine import Simulation
+
+
+WRITE_DECIDE = "Write a method decide(self, view, request) that returns request.on(server, node), or None."
 
 
 @contextmanager
@@ -38,7 +44,9 @@ def answer_all(simulation: Simulation, agent: Agent) -> int:
                 answers = iter(agent.decide_line(simulation.view, offer))
             request, placement = next(answers, (None, None))
         except Exception as error:
-            raise raised(agent, error, f"{len(offer)} requests from {offer[0]!r} on") from error
+            raise raised(
+                agent, error, f"{len(offer)} requests from {said(offer[0], simulation.view.resources)} on"
+            ) from error
         thought += perf_counter_ns() - before
         if request is None:
             simulation.offer.clear()
@@ -47,6 +55,19 @@ def answer_all(simulation: Simulation, agent: Agent) -> int:
 
 
 def raised(agent: Agent, error: Exception, of: str) -> AgentError:
-    """What an agent raised, as a mistake of its own: where, and for which request."""
-    at = extract_tb(error.__traceback__)[-1]
-    return AgentError(f"{type(agent).__name__} raised {error!r} at {at.filename}:{at.lineno} for {of}")
+    """What an agent raised, as a mistake of its own: where in its own file, if it was there, and for which request."""
+    kind = type(agent)
+    if kind.decide is Agent.decide and isinstance(error, NotImplementedError):
+        return AgentError(f"{kind.__name__}: decide is missing. {WRITE_DECIDE}")
+    frames = extract_tb(error.__traceback__)
+    own = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    at = ([frame for frame in frames if frame.filename == own] or frames)[-1]
+    return AgentError(f"{kind.__name__} raised {error!r} at {at.filename}:{at.lineno} for {of}")
+
+
+def said(request: Request, resources: Sequence[str]) -> str:
+    """A request in words: which, what it asks for, when and for how long."""
+    time = f"at {request.arrival:g} s for {'ever' if request.duration == inf else f'{request.duration:g} s'}"
+    spread = ", spread over all nodes of a server" if request.spread else ""
+    bandwidth = f" with {say([request.bandwidth], ['bandwidth'])}" if request.bandwidth else ""
+    return f"request {request.index} ({say(request.demand, resources)}{bandwidth}, {time}{spread})"

@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from simcore.asking import answer_all, raised, rare_collection
+from simcore.asking import answer_all, raised, rare_collection, said
 from simcore.clock import Clock
 from simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
 from simcore.faults import FaultProcess, Faults, Kind
@@ -138,7 +138,8 @@ class Simulation:
         if request is None:
             request = offer[0] if offer else line[0]
         elif request not in offer:
-            raise AgentError(f"answered {request!r}, which is not offered or has its answer")
+            known = said(request, self.view.resources)
+            raise AgentError(f"answered {known}, which is not offered or has its answer")
         if placement is None or type(placement) is Refusal:
             if offer:
                 offer.remove(request)
@@ -148,7 +149,7 @@ class Simulation:
         try:
             server, node = self.ledger.apply(request, placement)
         except InfeasiblePlacement as error:
-            raise InfeasiblePlacement(f"{request!r}: {error}") from None
+            raise InfeasiblePlacement(f"{said(request, self.view.resources)}: {error}") from None
         if offer:
             offer.remove(request)
             line.remove(request)
@@ -365,7 +366,7 @@ def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda
                 try:
                     placement = decide(view, request)
                 except Exception as error:
-                    raise raised(agent, error, repr(request)) from error
+                    raise raised(agent, error, said(request, view.resources)) from error
                 took = perf_counter_ns() - before
                 thought += took
                 if times is not None:

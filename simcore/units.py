@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from math import inf, isfinite
@@ -103,6 +103,15 @@ def amount(resource: str, value: object) -> float:
         smallest = measure.show(1 / QUANTUM)
         raise UserError(f"is less than {smallest}, the finest amount", value=value, remedy="Check the unit.")
     return units
+
+
+def say(amounts: Iterable[int], resources: Iterable[str]) -> str:
+    """Quanta of these resources for people, rounded to six digits: `16 cpu, 32 GB mem`."""
+    said = []
+    for units, name in zip((amount / QUANTUM for amount in amounts), resources, strict=True):
+        base = f"{measure_of(name).base} " if measure_of(name) in (DATA, BANDWIDTH) else ""
+        said.append(f"{units:.6g} {base}{name}")
+    return ", ".join(said)
 
 
 def quanta(units: float) -> int:

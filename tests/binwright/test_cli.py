@@ -193,7 +193,7 @@ def test_a_failed_run_is_exit_code_1(binwright: Asker) -> None:
     said = binwright("run", "s.yaml", "--agents", "first-fit,mine.py:Mine")
     assert said.code == FAILED
     assert "ValueError('no idea')" in " ".join(said.out.split())
-    assert "Request(3, at 30.0 s" in " ".join(said.out.split())
+    assert "mine.py:9 for request 3 (1 cpu, 2 GB mem, at 30 s for 60 s)" in " ".join(said.out.split())
     assert "first-fit" in said.out
     assert "0/2" in said.out
     assert "Traceback" not in said.everything

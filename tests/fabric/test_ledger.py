@@ -210,12 +210,12 @@ def test_the_messages_say_what_is_wrong() -> None:
     more = Request(6, 0.0, 1.0, (3,), False)
     spread = Request(7, 0.0, 1.0, (4,), True)
     for asked, placement, message in (
-        (more, more.on(0, 1), r"does not fit on node 1 of server 0, which has \[1\] free"),
+        (more, more.on(0, 1), r"does not fit on node 1 of server 0, which has 1e-06 cpu free"),
         (more, more.on(0, 2), "no node 2 of server 0"),
         (more, more.on(1, 0), "no node 0 of server 1"),
         (more, more.across(0, 2), r"answer request.on\(server, node\)"),
         (spread, spread.on(0, 0), r"answer request.across\(server, 2\)"),
-        (spread, spread.across(0, 2), r"does not fit on node 1 of server 0, which has \[1\] free"),
+        (spread, spread.across(0, 2), r"does not fit on node 1 of server 0, which has 1e-06 cpu free"),
         (more, Placement(()), "nothing at all"),
         (more, (0, 0), "neither a Placement nor None"),
     ):

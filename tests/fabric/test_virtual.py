@@ -26,6 +26,7 @@ from fabric.virtual_tree import grouped, needed, reserve, tree
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement, UserError, WorkloadError
 from simcore.rng import stream
+from simcore.units import say
 from simcore.vocabulary import Agent, Embedding, Ints, Placement, Request, VirtualNetwork, Workload
 from tests.reference.virtual import Oktopus, cut, matchings, reservation, shortest_widest
 from tests.support.kinds import ANYWHERE, EMBEDDING
@@ -220,7 +221,8 @@ def test_a_cluster_reserves_at_least_what_every_link_needs() -> None:
     request = asked(0, network)
     for place in range(len(answer.links)):
         less = [amount - (number == place) for number, amount in enumerate(answer.amounts)]
-        with pytest.raises(InfeasiblePlacement, match=f"link {answer.links[place]} needs {answer.amounts[place]}"):
+        needed = say([answer.amounts[place]], ["bandwidth"])
+        with pytest.raises(InfeasiblePlacement, match=f"link {answer.links[place]} needs {needed}, "):
             ledger.apply(request, replace(answer, amounts=tuple(less)))
     more = tuple(amount + 1 for amount in answer.amounts)
     ledger.apply(request, replace(answer, amounts=more))
@@ -235,7 +237,7 @@ def test_what_is_not_free_is_refused() -> None:
     for row, hosts, problem in (
         (0, [0, 0], "does not fit on node 0"),
         (1, [0, 1], ""),
-        (2, [1, 2], "link 1 has 400000 free"),
+        (2, [1, 2], "link 1 has 0.4 Gbps bandwidth free"),
     ):
         answer = hosed(ledger.topology, network, np.array(hosts), 1)
         if problem:

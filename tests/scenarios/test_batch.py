@@ -230,7 +230,10 @@ def agent_file(folder: Path, line: str) -> str:
         ("if request.index == 7: return type(request.on(0, 0))(())", ["nothing at all"]),
         ("if request.index == 7: return request.across(0, 2)", ["whole to one node"]),
         ("if request.index == 7: view.free[0, 0, 0] = 0", ["read-only"]),
-        ("if request.index >= 7: return request.on(0, 0)", ["does not fit on node 0 of server 0"]),
+        (
+            "if request.index >= 7: return request.on(0, 0)",
+            ["does not fit on node 0 of server 0, which has ", " GB mem, at "],
+        ),
     ],
 )
 def test_an_agent_that_errs_fails_alone(tmp_path: Path, line: str, words: list[str]) -> None:
@@ -239,7 +242,8 @@ def test_an_agent_that_errs_fails_alone(tmp_path: Path, line: str, words: list[s
     assert results.runs["status"].to_list() == ["done", "failed", "done"] * 3
     assert set(results.failed["agent"]) == {"mine.py:Mine"}
     for error in results.failed["error"]:
-        assert "Request(7, at" in error or (">= 7" in line and "Request(" in error)
+        assert "request 7 (" in error or (">= 7" in line and "request " in error)
+        assert "quanta" not in error
         assert "Traceback" not in error
         for word in words:
             assert word in error

@@ -12,11 +12,14 @@ import pytest
 from agents.learned.tensors import SHIPPED
 from binwright.cli import MISTAKE, main
 from scenarios.batch import Batch
+from scenarios.build import build_ledger, build_workload
 from scenarios.check import check_scenario
 from scenarios.load import load_scenario, scenario_from, shipped
 from scenarios.training import check_training
-from simcore.errors import UserError
+from simcore.engine import Simulation, play
+from simcore.errors import AgentError, UserError
 from simcore.jit import kernel, postponed, prepared
+from simcore.vocabulary import Agent
 
 SERVERS: dict[str, Any] = {
     "cluster": {"servers": 10, "nodes": 2, "node": {"cpu": 40, "mem": "90 GB"}},
@@ -41,8 +44,21 @@ def double(x):
 class Mine(Agent):
     def start(self, view, rng):
         prepared(double, 1)
+
+    def decide(self, view, request):
+        return None
 """
-BREAKS = "from simcore.vocabulary import Agent\nclass Breaks(Agent):\n    def start(self, view, rng):\n        1 / 0\n"
+BREAKS = """\
+from simcore.vocabulary import Agent
+
+
+class Breaks(Agent):
+    def start(self, view, rng):
+        1 / 0
+
+    def decide(self, view, request):
+        return None
+"""
 
 
 def test_what_is_postponed_is_not_compiled() -> None:
@@ -135,6 +151,30 @@ def test_a_run_says_it_before_anything_is_compiled(tmp_path: Path) -> None:
         Batch(scenario_from({**SERVERS, "agents": agents}), tmp_path / "out").run()
     [module] = [found for name, found in sys.modules.items() if name.startswith("binwright_user_compiles")]
     assert module.double.signatures == []
+
+
+def test_an_agent_that_decides_nothing_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty.py").write_text("from simcore.vocabulary import Agent\nclass Empty(Agent):\n    pass\n")
+    (tmp_path / "s.yaml").write_text(json.dumps({**SERVERS, "agents": ["empty.py:Empty"]}))
+    assert main(["validate", str(tmp_path / "s.yaml")]) == MISTAKE
+    said = capsys.readouterr().out
+    assert "agents.0: decide is missing" in said
+    assert "Write a method decide(self, view, request) that returns request.on(server, node), or None." in said
+    # From Python, too, where nobody looked before.
+    simulation = Simulation(build_workload(scenario_from(SERVERS), 0), build_ledger(scenario_from(SERVERS)))
+    with pytest.raises(AgentError, match=r"^Agent: decide is missing\. Write a method decide"):
+        play(simulation, Agent())
+
+
+def test_a_request_of_an_error_is_in_words(tmp_path: Path) -> None:
+    (tmp_path / "breaks.py").write_text(
+        "import numpy as np\nfrom simcore.vocabulary import Agent\nclass Breaks(Agent):\n"
+        "    def decide(self, view, request):\n        return np.stack([])\n"
+    )
+    name = f"{tmp_path}/breaks.py:Breaks"
+    results = Batch(scenario_from({**SERVERS, "agents": [name]}), tmp_path / "out").run()
+    # The line is the agent's own, not numpy's.
+    assert f"{tmp_path}/breaks.py:5 for request 0 (1 cpu, 1 GB mem, at 0 s for 3 s)" in results.failed["error"][0]
 
 
 def test_what_an_agent_breaks_by_itself_is_for_its_runs_to_say(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def test_nobody_is_answered_twice(answers: list[tuple[int, Placement | None]]) -
 
 
 def test_what_an_agent_raises_names_the_offer() -> None:
-    with pytest.raises(AgentError, match=r"raised IndexError.* for 2 requests from Request\(0,"):
+    with pytest.raises(AgentError, match=r"raised IndexError.* for 2 requests from request 0 \("):
         play(simulate(TWO), Answering([(7, None)]))
     unpaired = Answering([])
     unpaired.decide_line = lambda view, requests: iter([None])  # type: ignore[method-assign,list-item]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simcore.errors import UserError
-from simcore.units import BANDWIDTH, CARDS, COUNT, CPU, DATA, SHARE, TIME, Measure, amount, measure_of, quanta
+from simcore.units import BANDWIDTH, CARDS, COUNT, CPU, DATA, SHARE, TIME, Measure, amount, measure_of, quanta, say
 from simcore.vocabulary import QUANTUM
 
 MEASURES = [BANDWIDTH, CARDS, COUNT, CPU, DATA, SHARE, TIME]
@@ -73,6 +73,12 @@ def test_mistakes_name_what_is_accepted(measure: Measure, value: object, problem
         measure.parse(value)
     assert problem in caught.value.problem
     assert remedy in caught.value.remedy
+
+
+def test_amounts_are_said_with_their_units() -> None:
+    assert say((16_000_000, 32_000_000), ("cpu", "mem")) == "16 cpu, 32 GB mem"
+    assert say((500_000, 1_073_742, 0), ("gpu", "ssd", "slots")) == "0.5 gpu, 1.07374 GB ssd, 0 slots"
+    assert say([50_000], ["bandwidth"]) == "0.05 Gbps bandwidth"
 
 
 @pytest.mark.parametrize(
