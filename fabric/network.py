@@ -192,6 +192,12 @@ class NetworkLedger(Ledger):
         wires = numbers[first : first + links].tolist()
         return wires, numbers[first + links : first + 2 * links].tolist() if amounts else [bandwidth] * links
 
+    def place(self, row: int) -> tuple[tuple[Share, ...], tuple[tuple[int, int], ...]] | None:
+        """The shares that this request holds now, and its links with the quanta reserved on each; None without any."""
+        if row not in self._held:
+            return None
+        return self._held[row], tuple(zip(*self._wired[row], strict=True))
+
     def parts(self, kind: Kind) -> int:
         """How many parts of a kind there are that can fail."""
         counts = {"server": self.topology.servers, "link": self.topology.links, "switch": self.topology.switches}

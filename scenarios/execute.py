@@ -68,7 +68,7 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
         simulation.times = []
     with noted(type(agent).__module__), limited(limit, partial(_state, simulation)):
         thought = play_on(simulation, agent, watch)
-    watch()  # how it ended
+    sampler()  # how it ended
     samples = sampler.columns()
     metrics = measure(simulation, first, scenario.hourly, samples, thought)
     if is_bounded(scenario):

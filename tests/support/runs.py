@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from analysis.metrics import measure
 from analysis.samples import Sampler
+from analysis.states import StateSampler
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
 from simcore.engine import Simulation, play
@@ -81,6 +82,7 @@ class Run:
     warm: int  # how many decisions the warm start took
     decisions: list[Decision]
     samples: dict[str, Any]
+    states: StateSampler
     looks: list[tuple[int, list[list[list[int]]]]]  # at each sample: how much had happened, and what was free
 
     def metrics(self, prices: dict[str, float] = PRICES, thought: int = 0) -> dict[str, float | int]:
@@ -127,14 +129,15 @@ def run(case: Case) -> Run:
         simulation.overflow = overflow
     first, warm = simulation.offered, len(decisions)
     sampler = Sampler(simulation, ledger)
+    states = StateSampler(sampler, simulation, first)
     looks: list[tuple[int, list[list[list[int]]]]] = []
 
     def look() -> int:
         looks.append((len(simulation.changes), simulation.view.free.tolist()))
-        return sampler()
+        return states()
 
     play(simulation, Plain(case.declines), look)
-    return Run(simulation, first, warm, decisions, sampler.columns(), looks)
+    return Run(simulation, first, warm, decisions, sampler.columns(), states, looks)
 
 
 TIMES = st.sampled_from([0.0, 0.0, 0.0, 1.0, 1.0, 2.0, 0.5, 3.0])
