@@ -1,4 +1,4 @@
-// The replay: moments of one or two runs, on one time axis.
+// The replay: one or two runs on one time axis, at moments at which the states of all that is shown are known.
 const data = JSON.parse(document.getElementById("replay-data").textContent);
 if (data) startReplay(data);
 
@@ -11,6 +11,7 @@ function startReplay(data) {
   const count = (number) => number.toLocaleString("en");
   let panels = [];
   let times = [0];
+  let now = 0; // which of the times is shown
   let timer = 0;
   let wanted = 0; // the newest choice of runs wins, however long another one takes to unpack
 
@@ -214,13 +215,11 @@ function startReplay(data) {
 
     show(time) {
       const run = this.run;
-      let low = 0;
-      while (low + 1 < run.time.length && run.time[low + 1] <= time) low += 1;
-      this.moment = low;
+      const low = (this.moment = Math.max(0, run.time.findLastIndex((some) => some <= time)));
       const share = run.offered[low] ? ` (${percent(run.accepted[low] / run.offered[low])})` : "";
       const waiting = run.waiting[low] ? `, ${count(run.waiting[low])} waiting` : "";
       const held = data.resources.map((name) => `${name} ${percent(run.allocation[name][low])}`).join(", ");
-      const over = time > run.time[run.time.length - 1] ? " This run is over." : "";
+      const over = time > run.time.at(-1) ? " This run is over." : time < run.time[0] ? " This run has not begun." : "";
       this.text = `${count(run.accepted[low])} of ${count(run.offered[low])} requests accepted${share}${waiting}. Allocated: ${held}.${over}`;
       this.summary.textContent = this.text;
       this.grids.forEach((grid) => grid.draw());
@@ -229,33 +228,50 @@ function startReplay(data) {
 
   // ---- the time axis ----------------------------------------------------------------------------------------------
   function clock(time) {
-    const longest = times[times.length - 1];
+    const longest = times.at(-1);
     const [size, unit] = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]].find(([some]) => longest >= 2 * some) || [1, "s"];
     return `${(time / size).toFixed(2)} ${unit}`;
   }
 
-  function show() {
-    const time = times[moment.valueAsNumber];
+  // Moments that all runs have; before its first and after its last one a run stays as it is.
+  function shared(runs) {
+    const known = runs.map((run) => new Set(run.time));
+    const fits = (time) => runs.every(
+      (run, number) => time < run.time[0] || time > run.time.at(-1) || known[number].has(time));
+    return [...new Set(runs.flatMap((run) => run.time))].filter(fits).sort((a, b) => a - b);
+  }
+
+  function nearest(time) {
+    const after = times.findIndex((some) => some >= time);
+    if (after < 1) return after < 0 ? times.length - 1 : 0;
+    return times[after] - time < time - times[after - 1] ? after : after - 1;
+  }
+
+  // Where a time is on the axis, 0 to 1.
+  const along = (time) => (time - times[0]) / (times.at(-1) - times[0] || 1);
+
+  function show(number) {
+    now = Math.max(0, Math.min(times.length - 1, number));
+    const time = times[now];
+    moment.value = time;
     at("clock").textContent = clock(time);
     panels.forEach((panel) => panel.show(time));
     moment.setAttribute("aria-valuetext",
       [clock(time), ...panels.map((panel) => `${panel.run.agent}: ${panel.text}`)].join(". "));
     const cursor = at("curve").querySelector("line");
-    const x = (1000 * time) / (times[times.length - 1] || 1);
-    cursor.setAttribute("x1", x);
-    cursor.setAttribute("x2", x);
+    cursor.setAttribute("x1", 1000 * along(time));
+    cursor.setAttribute("x2", 1000 * along(time));
   }
 
   function curve() {
-    const longest = times[times.length - 1] || 1;
     const lines = panels.map(({ run }, number) => {
       const points = run.allocation[resource.value].map(
-        (share, i) => `${((1000 * run.time[i]) / longest).toFixed(1)},${(97 - 94 * share).toFixed(1)}`);
+        (share, i) => `${(1000 * along(run.time[i])).toFixed(1)},${(97 - 94 * share).toFixed(1)}`);
       return `<polyline class="${number ? "right" : "left"}" points="${points.join(" ")}"></polyline>`;
     });
     at("curve").innerHTML = `${lines.join("")}<line y1="0" y2="100"></line>`;
     const names = panels.map(({ run }, number) => `${number ? "dashed" : "line"}: ${run.name}`);
-    at("curve-caption").textContent = `Share of all ${resource.value} allocated, 0 to 100 %, from 0 to ${clock(longest)} (${names.join("; ")})`;
+    at("curve-caption").textContent = `Share of all ${resource.value} allocated, 0 to 100 %, from ${clock(times[0])} to ${clock(times.at(-1))} (${names.join("; ")})`;
   }
 
   async function choose() {
@@ -263,19 +279,18 @@ function startReplay(data) {
     const runs = [left, right].filter((box) => box.value !== "").map((box) => data.runs[Number(box.value)]);
     await Promise.all(runs.map(unpack));
     if (order !== wanted) return;
-    const time = times[moment.valueAsNumber];
+    const time = times[now];
     at("panels").replaceChildren();
     panels = runs.map((run, number) => new Panel(run, number > 0));
-    times = [...new Set(runs.flatMap((run) => run.time))].sort((a, b) => a - b);
-    moment.max = times.length - 1;
-    moment.value = Math.max(0, times.findLastIndex((some) => some <= time));
+    times = shared(runs);
+    [moment.min, moment.max, now] = [times[0], times.at(-1), nearest(time)];
     relay();
   }
 
   function relay() {
     panels.forEach((panel) => panel.grids.forEach((grid) => grid.lay()));
     curve();
-    show();
+    show(now);
   }
 
   // ---- playing ----------------------------------------------------------------------------------------------------
@@ -290,14 +305,13 @@ function startReplay(data) {
       stop();
       return;
     }
-    const last = Number(moment.max);
-    if (moment.valueAsNumber >= last) moment.value = 0;
+    const last = times.length - 1;
+    if (now >= last) show(0);
     // Who wants less motion gets a picture a second, and twenty of them.
     const step = calm.matches ? Math.max(1, Math.round(last / 20)) : 1;
     timer = setInterval(() => {
-      moment.value = Math.min(last, moment.valueAsNumber + step);
-      show();
-      if (moment.valueAsNumber >= last) stop();
+      show(now + step);
+      if (now >= last) stop();
     }, calm.matches ? 1000 : 120);
     play.textContent = "Stop";
   }
@@ -313,21 +327,28 @@ function startReplay(data) {
   right.addEventListener("change", choose);
   resource.addEventListener("change", () => {
     curve();
-    show();
+    show(now);
   });
   moment.addEventListener("input", () => {
     stop();
-    show();
+    show(nearest(moment.valueAsNumber));
   });
   moment.addEventListener("keydown", (event) => {
-    if (event.key !== " ") return;
+    const target = { ArrowRight: now + 1, ArrowUp: now + 1, ArrowLeft: now - 1, ArrowDown: now - 1, Home: 0,
+      End: times.length - 1, PageUp: now + 10, PageDown: now - 10 }[event.key];
+    if (target === undefined && event.key !== " ") return;
     event.preventDefault();
-    toggle();
+    if (target === undefined) {
+      toggle();
+    } else {
+      stop();
+      show(target);
+    }
   });
   play.addEventListener("click", toggle);
   dark.addEventListener("change", () => {
     mix();
-    show();
+    show(now);
   });
   addEventListener("resize", relay);
   at("player").hidden = false;

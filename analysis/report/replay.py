@@ -13,6 +13,8 @@ import numpy.typing as npt
 from analysis.network import network_of
 from analysis.report.layout import layout
 from analysis.results import Results
+from analysis.samples import KEPT
+from analysis.states import moments
 from simcore.errors import ResultsError
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ Bytes = npt.NDArray[np.uint8]
 def replay(results: Results) -> dict[str, Any] | None:
     """What the page's script shows: the first seed of every agent, point by point, for as long as there is room.
 
-    A run that would take more than half of it has every second moment only, or every fourth, and so on. None when no
+    A run that would take more than half of it has the moments of half as many, or a quarter, and so on. None when no
     states were recorded.
     """
     import polars as pl
@@ -46,10 +48,12 @@ def replay(results: Results) -> dict[str, Any] | None:
         if point not in networks:
             networks[point] = _network(results, row) if results.tiers else {}
         key = json.dumps(networks[point])
-        states = results.states(row["run"])
+        states, most = results.states(row["run"]), KEPT
         run = _packed(row, results, key, states)
-        while len(embedded(run)) > ROOM / 2 and len(states) > 1:
-            states = states.gather_every(2)
+        while len(embedded(run)) > ROOM / 2 and most > 1:
+            most //= 2
+            kept = moments(states["time"][0], states["time"][-1], most)
+            states = states.filter(pl.col("time").is_in(kept.tolist()))
             run = _packed(row, results, key, states)
         room -= len(embedded(run))
         if room < 0 and shown:
@@ -91,7 +95,7 @@ def _packed(row: dict[str, Any], results: Results, key: str, states: pl.DataFram
         "layout": key,
         "servers": states[f"used_{results.resources[0]}"].list.len().to_list(),
         "links": int(parts[-1].list.len()[0]) if "links" in states.columns else 0,
-        **{name: states[name].round(3).to_list() for name in ("time", "offered", "accepted", "waiting")},
+        **{name: states[name].to_list() for name in ("time", "offered", "accepted", "waiting")},
         "allocation": {name: states[f"allocation_{name}"].cast(float).round(4).to_list() for name in results.resources},
         "data": base64.b64encode(zlib.compress(rows.tobytes(), 9)).decode(),
     }

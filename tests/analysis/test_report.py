@@ -199,7 +199,8 @@ def test_the_replay_takes_no_more_room_than_it_may(results: Results, monkeypatch
     assert found[0] == [moments] * 2
     assert len(found[1]) == 2
     assert all(moments / 8 < thinned < moments for thinned in found[1])
-    assert found[2] == [1]
+    assert len(found[2]) == 1
+    assert found[2][0] <= 3
 
 
 def test_nothing_half_written_is_left(results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
+import polars as pl
 import pytest
 
 import binwright as bw
@@ -31,6 +32,19 @@ SCENARIO: dict[str, Any] = {
     "replications": 2,
     "record": ["states"],
 }
+WAITING: dict[str, Any] = {
+    "name": "waiting",
+    "cluster": {"servers": 4, "node": {"cpu": 8}},
+    "workload": {
+        "requests": 600,
+        "arrivals": {"poisson": {"every": "10 s"}},
+        "flavours": [{"cpu": 1}, {"cpu": 3}, {"cpu": 5}],
+        "lifetimes": {"exponential": {"mean": "80 s"}},
+    },
+    "overflow": {"wait": {"together": 4}},
+    "agents": ["first-fit", "worst-fit"],
+    "record": ["states"],
+}
 FOCUS = "return document.activeElement.id || document.activeElement.tagName.toLowerCase()"
 PANELS = "return [...document.querySelectorAll('.panel .summary')].map((each) => each.textContent)"
 PIXELS = """
@@ -42,11 +56,15 @@ return [...data].reduce((sum, value, i) => (sum * 31 + value * (i % 7 + 1)) % 10
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("browser")
+    return reported(SCENARIO, tmp_path_factory.mktemp("browser"))
+
+
+def reported(scenario: dict[str, Any], folder: Path) -> Path:
+    """The report of a scenario."""
     with pytest.MonkeyPatch.context() as patched:  # figures have tests of their own, and take their time
         patched.setattr("analysis.report.page.figures", lambda results: ({}, {}))
         patched.setattr("analysis.report.tables.FILTERED", 1)
-        return bw.run(bw.scenario(SCENARIO), out=folder / "results" / "alpha").report()
+        return bw.run(bw.scenario(scenario), out=folder / "results" / "x").report()
 
 
 @pytest.fixture(scope="module")
@@ -75,13 +93,57 @@ def focus(window: Browser, name: str) -> None:
     window.run("document.getElementById(arguments[0]).focus()", name)
 
 
+AXIS = """
+const slider = document.getElementById('moment');
+const [box, curve] = [slider, document.getElementById('curve')].map((each) => each.getBoundingClientRect());
+const share = (slider.valueAsNumber - slider.min) / (slider.max - slider.min);
+const line = document.querySelector('#curve line');
+return [box.left + 8 + share * (box.width - 16), curve.left + line.getAttribute('x1') / 1000 * curve.width];
+"""
+DRAG = "const slider = document.getElementById('moment'); slider.value = Number(slider.max) * arguments[0];"
+DRAG += "slider.dispatchEvent(new Event('input'))"
+
+
+@pytest.mark.long
+def test_the_cursor_stands_under_the_thumb(opened: Browser) -> None:
+    for share in (0, 0.013, 0.37, 0.5, 0.81, 1):
+        opened.run(DRAG, share)
+        thumb, cursor = opened.run(AXIS)
+        assert cursor == pytest.approx(thumb, abs=0.5)
+
+
+@pytest.mark.long
+def test_at_every_moment_the_runs_of_a_seed_were_offered_the_same(window: Browser, tmp_path: Path) -> None:
+    """Agents that need different numbers of decisions for the same requests; every number is exact at its moment."""
+    path = reported(WAITING, tmp_path)
+    results = bw.load(path.parent)
+    states = [results.states(run) for run in results.done["run"]]
+    times = sorted(set.intersection(*(set(frame["time"]) for frame in states)))
+    assert len(times) > 60
+    window.open(path)
+    wait_for(window, "return document.querySelectorAll('.panel canvas').length === 2")
+    focus(window, "moment")
+    seen = []
+    for time in times:
+        assert window.run("return document.getElementById('moment').valueAsNumber") == pytest.approx(time)
+        texts = [text.split(" requests")[0] for text in window.run(PANELS)]
+        seen.append(texts)
+        for text, frame in zip(texts, states, strict=True):
+            [state] = frame.filter(pl.col("time") == time).iter_rows(named=True)
+            assert text == f"{state['accepted']} of {state['offered']}"
+        if not all(time > frame["time"][-1] for frame in states):
+            assert texts[0].split(" of ")[1] == texts[1].split(" of ")[1]
+        window.press("Right")
+    assert any(one != other for one, other in seen)
+
+
 @pytest.mark.long
 def test_arrow_keys_move_both_runs_through_time(opened: Browser) -> None:
-    assert opened.run(PANELS)[0].startswith("0 of 0 requests accepted")
+    assert opened.run(PANELS)[0].startswith("1 of 1 requests accepted")
     focus(opened, "moment")
     before = [opened.run(PIXELS, number) for number in (0, 1, 4)]
     opened.press("Right")
-    assert opened.run("return document.getElementById('moment').value") == "1"
+    assert opened.run("return document.getElementById('moment').valueAsNumber") > 0
     opened.press("End")
     texts = opened.run(PANELS)
     assert all(" of 128 requests accepted" in text for text in texts)
@@ -96,7 +158,7 @@ def test_arrow_keys_move_both_runs_through_time(opened: Browser) -> None:
     assert heads[2].startswith("rack-fabric: 8 links: ")
     assert "2 out of service" in heads[2]
     opened.press("Home")
-    assert opened.run(PANELS)[0].startswith("0 of 0")
+    assert opened.run(PANELS)[0].startswith("1 of 1")
     assert not opened.errors()
 
 
@@ -116,8 +178,8 @@ def test_who_wants_less_motion_gets_few_pictures(window: Browser, path: Path) ->
     window.open(path, calm=True)
     wait_for(window, "return document.querySelectorAll('.panel canvas').length === 8")
     window.click("#play")
-    steps = wait_for(window, "return document.getElementById('moment').valueAsNumber")
-    assert steps == round(window.run("return Number(document.getElementById('moment').max)") / 20)
+    share = "const slider = document.getElementById('moment'); return slider.valueAsNumber / slider.max"
+    assert wait_for(window, share) == pytest.approx(1 / 20, rel=0.2)
 
 
 @pytest.mark.long
