@@ -45,7 +45,9 @@ class Kind:
 
 
 KINDS = {
-    "summary": Kind("overview", "every metric of the table, a panel each", "agents or points that differ"),
+    "summary": Kind(
+        "overview", "paired differences to the first agent, then the table, a panel per metric", "what differs"
+    ),
     "bars": Kind("bars", "acceptance and utilisation, a bar per agent", "any results"),
     "timeline": Kind("timeline", "utilisation over time, with expansion and failures", "record: [samples]"),
     "sweep": Kind("sweep", "any metric over a swept number, a line per agent", "a sweep over numbers"),

@@ -1,30 +1,43 @@
-"""The table as a figure: mean and 95 % interval of every agent, a panel per metric."""
+"""What the seeds can tell, as a figure: the paired differences to a baseline, then the table, a panel per metric."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from math import isfinite
+from textwrap import fill
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from analysis.columns import Metric
+from analysis.compare import BETTER, LESS, MORE, WORSE, Comparison
 from analysis.figures.chosen import Chosen, short
-from analysis.figures.style import Look, grid, heading, legend, new, tidy
-from analysis.table import Table
+from analysis.figures.style import GREY, Look, grid, heading, legend, new, tidy
+from analysis.table import BEST, Cell, Table
 from simcore.errors import ResultsError
 
 PANELS = 6
-"""More metrics than that are left to the table."""
+"""More of them than that, where no metrics were asked for, are left to the table."""
 ROWS = 60
 """More agents times points than that are, too."""
+BELOW, BESIDE = 36, 26
+"""Letters in a line of a panel's label."""
+
+Panel = tuple[Metric, str, Sequence[Cell | None]]
+"""A metric, the baseline that it is the difference to (or ""), and a cell for every row of the table."""
 
 
 def draw(chosen: Chosen) -> Figure:
     """The summary; refuses when there is nothing to see, or more than one can: `ROWS` of a sweep of no one number."""
     table = Table(chosen.results)
-    panels = [(number, metric) for number, metric in enumerate(table.metrics) if _worth_a_panel(number, metric, table)]
-    panels = panels[:PANELS]
+    asked = [chosen.metric(name) for name in chosen.options.metrics]
+    panels: list[Panel] = [(metric, "", cells) for metric, cells in _metrics(chosen, table, asked)]
+    if panels and (first := _difference(chosen, table, panels[0][0])):
+        panels.insert(0, first)
+    panels = panels if asked else panels[:PANELS]
     numeric = len(table.swept) == 1 and all(isinstance(row.point[0], int | float) for row in table.rows)
     if not panels or (not numeric and len(table.rows) > ROWS):
         raise ResultsError(
@@ -32,7 +45,7 @@ def draw(chosen: Chosen) -> Figure:
             file=chosen.results.folder,
             remedy=f"It needs a metric that differs, and at most {ROWS} rows of the table.",
         )
-    width = chosen.options.width or "page"
+    width = chosen.options.width or ("page" if len(panels) > 1 else "column")
     lines, columns = grid(len(panels), 3 if width == "page" else 1)
     height = 2.0 if numeric else 0.8 + 0.15 * len(table.rows)
     figure = new(width, 0.5 + height * lines)
@@ -41,42 +54,89 @@ def draw(chosen: Chosen) -> Figure:
         if place >= len(panels):
             ax.set_axis_off()
             continue
-        number, metric = panels[place]
-        cells = [cell for row in table.rows if (cell := row.cells[number])]
-        scale, unit = metric.scale(max(abs(cell.mean) for cell in cells))
-        words = metric.heading + (unit and f",{unit}") + ("\n(less is better)" if metric.better == "less" else "")
+        metric, baseline, cells = panels[place]
+        scale, unit = metric.scale(max((abs(cell.mean) for cell in cells if cell), default=1.0))
+        told = bool(baseline) and not numeric and any(cell and cell.mark for cell in cells)
+        words = _words(metric, unit, baseline, told, BESIDE if numeric else BELOW)
         tidy(ax)
         if numeric:
-            _lines(ax, number, scale, table, chosen.look)
+            _lines(ax, cells, scale, table, chosen.look)
             ax.set_xlabel(short(table.swept[0]))
             ax.set_ylabel(words)
         else:
-            _dots(ax, number, scale, table, chosen.look, named=place % columns == 0)
+            _dots(ax, cells, scale, table, chosen.look, named=place % columns == 0)
             ax.set_xlabel(words)
+        if baseline:
+            (ax.axhline if numeric else ax.axvline)(0, color=GREY, linewidth=0.8, zorder=0)
     if numeric:
         legend(figure, dict.fromkeys(row.agent for row in table.rows), chosen.look)
-    heading(figure, chosen.title, _caption(table, numeric))
+    heading(figure, chosen.title, _caption(table, panels, numeric))
     return figure
 
 
-def _worth_a_panel(number: int, metric: Metric, table: Table) -> bool:
-    means = {cell.mean for row in table.rows if (cell := row.cells[number])}
-    return metric.name != "decision_us" and len(means) > 1
+def _metrics(chosen: Chosen, table: Table, asked: Sequence[Metric]) -> list[tuple[Metric, list[Cell | None]]]:
+    """The metrics to draw, with their cells: those asked for, or those of the table whose means differ."""
+    columns = {metric: [row.cells[number] for row in table.rows] for number, metric in enumerate(table.metrics)}
+    if not asked:
+        differ = [len({cell.mean for cell in cells if cell}) > 1 for cells in columns.values()]
+        shown = [metric for metric, some in zip(table.metrics, differ, strict=True) if some]
+        return [(metric, columns[metric]) for metric in shown if metric.name != "decision_us"]
+    for metric in asked:
+        if metric not in columns:  # a column of runs.parquet that is none of the table
+            found = chosen.cells(metric.name)
+            points = [dict(zip(table.swept, row.point, strict=True)) for row in table.rows]
+            rows = [
+                (tuple(at[key] for key in chosen.swept), row.agent) for at, row in zip(points, table.rows, strict=True)
+            ]
+            means = [found.get(row) for row in rows]
+            columns[metric] = [Cell(one.mean, one.half) if one else None for one in means]
+    return [(metric, columns[metric]) for metric in asked]
 
 
-def _caption(table: Table, numeric: bool) -> str:
-    if not any(isfinite(cell.half) for row in table.rows for cell in row.cells if cell):
-        return "one seed"
-    marked = any(cell.mark for row in table.rows for cell in row.cells if cell)
+def _difference(chosen: Chosen, table: Table, metric: Metric) -> Panel | None:
+    """The differences to the first agent over the seeds that it has in common, marked where the seeds tell them."""
+    results = copy(chosen.results)
+    if "scenario" in results.swept:  # a name that the comparison has a use of its own for
+        results.runs = results.runs.rename({"scenario": "results"})
+    try:
+        comparison = Comparison(results, metrics=[metric.name])
+    except ResultsError:
+        return None
+    found: dict[Any, Cell] = {}
+    for row in comparison.frame.iter_rows(named=True):
+        if row["diff"] is not None:
+            half = float("inf") if row["diff_low"] is None else (row["diff_high"] - row["diff_low"]) / 2
+            told = row["verdict"] in (BETTER, WORSE, MORE, LESS)
+            found[*(row[key] for key in comparison.keys), row["agent"]] = Cell(row["diff"], half, BEST if told else "")
+    cells = [found.get((*row.point, row.agent)) for row in table.rows]
+    return (metric, comparison.baseline, cells) if found else None
+
+
+def _words(metric: Metric, unit: str, baseline: str, told: bool, letters: int) -> str:
+    """What stands beside a panel's axis."""
+    notes = ["less is better"] * (metric.better == "less") + ["filled: told from it"] * told
+    lines = [metric.heading + (unit and f",{unit}")]
+    lines += [f"difference to {baseline}"] if baseline else []
+    lines += [f"({'; '.join(notes)})"] if notes else []
+    return "\n".join(fill(line, letters, break_on_hyphens=False) for line in lines)
+
+
+def _caption(table: Table, panels: Sequence[Panel], numeric: bool) -> str:
+    cells = [cell for _, _, column in panels for cell in column if cell]
+    if not any(isfinite(cell.half) for cell in cells):
+        return "one seed: what another one would say is not known"
+    marked = any(cell and cell.mark for _, baseline, column in panels if not baseline for cell in column)
     filled = "; filled: best, or not told from it" if marked and not numeric else ""
+    paired = "; differences paired by seed" if any(baseline for _, baseline, _ in panels) else ""
     seeds = max(row.runs - row.failed for row in table.rows)
-    return f"mean and 95 % interval over {seeds} seeds{filled}"
+    return f"mean and 95 % interval over {seeds} seeds{paired}{filled}"
 
 
-def _dots(ax: Axes, number: int, scale: float, table: Table, look: dict[str, Look], *, named: bool) -> None:
-    """A line per agent (and point of the sweep), the best ones filled."""
-    for y, row in enumerate(table.rows):
-        cell = row.cells[number]
+def _dots(
+    ax: Axes, cells: Sequence[Cell | None], scale: float, table: Table, look: dict[str, Look], *, named: bool
+) -> None:
+    """A line per agent (and point of the sweep), those with a mark filled."""
+    for y, (row, cell) in enumerate(zip(table.rows, cells, strict=True)):
         if cell is not None:
             ax.errorbar(
                 scale * cell.mean,
@@ -90,15 +150,16 @@ def _dots(ax: Axes, number: int, scale: float, table: Table, look: dict[str, Loo
         " ".join((*(f"{key} {value}" for key, value in zip(keys, row.point, strict=True)), row.agent))
         for row in table.rows
     ]
+    ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
     ax.set_yticks(range(len(labels)), labels if named else [""] * len(labels))
     ax.set_ylim(len(labels) - 0.5, -0.5)
 
 
-def _lines(ax: Axes, number: int, scale: float, table: Table, look: dict[str, Look]) -> None:
-    """The metric over the one swept number, a line per agent."""
+def _lines(ax: Axes, cells: Sequence[Cell | None], scale: float, table: Table, look: dict[str, Look]) -> None:
+    """Values over the one swept number, a line per agent."""
     for agent in dict.fromkeys(row.agent for row in table.rows):
-        cells = [(row.point[0], row.cells[number]) for row in table.rows if row.agent == agent]
-        found = sorted((x, cell.mean, cell.half) for x, cell in cells if cell is not None)
+        mine = [(row.point[0], cell) for row, cell in zip(table.rows, cells, strict=True) if row.agent == agent]
+        found = sorted((x, cell.mean, cell.half) for x, cell in mine if cell is not None)
         if found:
             x, mean, half = zip(*found, strict=True)
             ax.errorbar(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
+from math import isnan, nan
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 from matplotlib.collections import LineCollection
-from matplotlib.container import BarContainer
+from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
 
 import binwright as bw
@@ -314,10 +315,78 @@ def test_runtime_has_two_logarithmic_axes(found: dict[str, Results]) -> None:
 
 def test_the_summary_is_written_beside_the_results(found: dict[str, Results]) -> None:
     axes = draw(found["servers"], "summary").axes
-    assert "servers used\n(less is better)" in [ax.get_xlabel() for ax in axes], "else neighbours overlap"
+    assert "interrupted\n(less is better)" in [ax.get_xlabel() for ax in axes], "else neighbours overlap"
     path = summary(found["servers"])
     assert path == found["servers"].folder / "figures" / "summary.png"
     assert path.stat().st_size > 1000
+
+
+def dots(figure: Figure) -> list[list[tuple[float, float, float, bool]]]:
+    """Of every panel the marks from the top down: place, both ends of the interval (NaN without one), filled."""
+    found = []
+    for ax in figure.axes:
+        marks = []
+        for line, _, bars_ in (group for group in ax.containers if isinstance(group, ErrorbarContainer)):
+            [(low, _), (high, _)] = bars_[0].get_segments()[0] if bars_ else [(nan, 0), (nan, 0)]
+            marks.append((float(line.get_xdata()[0]), low, high, line.get_markerfacecolor() != "white"))
+        found.append(marks)
+    return found
+
+
+def test_the_summary_begins_with_what_the_seeds_can_tell(found: dict[str, Results]) -> None:
+    """Paired differences to the first agent, as `compare` has them; shares near 100 % differ by little else."""
+    results = found["network"]
+    figure = draw(results, "summary")
+    ax = figure.axes[0]
+    assert ax.get_xlabel() == "accepted %\ndifference to random"
+    assert "differences paired by seed" in title(figure)
+    rows = results.compare(metrics=["acceptance"]).frame.filter(pairs=3).to_dicts()
+    assert len(rows) == 2
+    for mark, row in zip(dots(figure)[0], rows, strict=True):
+        assert mark[:3] == pytest.approx([100 * row[name] for name in ("diff", "diff_low", "diff_high")])
+        assert mark[3] == (row["verdict"] in ("better", "worse"))
+    assert [0, 0] in [np.asarray(line.get_xdata()).tolist() for line in ax.lines]
+    assert len({each.get_xlabel() for each in figure.axes}) == len(figure.axes) == 6
+
+
+def test_the_summary_over_a_swept_number_begins_with_differences(found: dict[str, Results]) -> None:
+    results = found["swept"]
+    figure = draw(results, "summary", where=[("warm_start.until", "0.4")], metrics=["scheduled"])
+    assert [ax.get_xlabel().splitlines()[0] for ax in figure.axes] == ["scheduled"] * 2
+    figure = draw(found["loaded"], "summary", metrics=["acceptance"])
+    assert [len(panel) for panel in dots(figure)] == [6, 9]
+
+
+def test_the_summary_draws_the_metrics_that_were_asked_for(found: dict[str, Results]) -> None:
+    results = found["servers"]
+    labels = [ax.get_xlabel() for ax in draw(results, "summary", metrics=["acceptance"]).axes]
+    assert len(labels) == 2
+    assert all(label.startswith("accepted %") for label in labels)
+    figure = draw(results, "summary", metrics=["load_cpu", "acceptance"])  # the first is no column of the table
+    assert [ax.get_xlabel().splitlines()[0] for ax in figure.axes if ax.axison] == ["load_cpu"] * 2 + ["accepted %"]
+    means = results.done.group_by("agent", maintain_order=True).agg(pl.mean("load_cpu"))["load_cpu"].to_list()
+    assert [mark[0] for mark in dots(figure)[1]] == pytest.approx(means)
+
+
+def test_the_summary_of_one_agent_has_no_differences(found: dict[str, Results]) -> None:
+    [ax] = draw(found["servers"], "summary", agents=["best-fit"], metrics=["acceptance"]).axes
+    assert ax.get_xlabel() == "accepted %"
+    with pytest.raises(ResultsError, match="says nothing"):
+        draw(found["servers"], "summary", agents=["best-fit"])
+
+
+def test_the_summary_of_one_seed_has_differences_without_intervals(found: dict[str, Results]) -> None:
+    figure = draw(found["servers"], "summary", where=[("seed", "1")], metrics=["acceptance"])
+    assert "one seed" in title(figure)
+    runs = found["servers"].done.filter(seed=1)["acceptance"].to_list()
+    marks = dots(figure)[0]
+    assert [mark[0] for mark in marks] == pytest.approx([100 * (value - runs[0]) for value in runs[1:]])
+    assert all(isnan(low) and isnan(high) and not filled for _, low, high, filled in marks)
+
+
+def test_several_summaries_are_drawn_as_one(found: dict[str, Results]) -> None:
+    figure = draw([found["servers"], found["loaded"]], "summary", metrics=["acceptance"])
+    assert [len(panel) for panel in dots(figure)] == [3 + 3 * 2, 4 + 3 * 3]
 
 
 def test_several_results_are_drawn_as_one(found: dict[str, Results]) -> None:
