@@ -97,6 +97,7 @@ def metrics(resources: list[str], tiers: list[str]) -> list[Metric]:
         ),
         Metric("span", "span", "number", "less", "0 one server, 1 one rack, 2 neighbouring racks, 3 beyond; mean"),
         Metric("income", "income", "number", "more", "prices x amounts x hours held while the run lasted"),
+        Metric("income_booked", "income booked", "number", "more", "the same to the end of all holding periods"),
         Metric("interrupted", "interrupted", "number", "less", "holding periods that a failure cut short"),
         Metric("lost", "lost", "number", "less", "of those, the ones that got no new place"),
         *(

@@ -31,6 +31,7 @@ def measure(
     The measured time runs from the arrival of request `first` to the last decision. Allocations are shares of what is
     installed: weighted by time, the mean after every decision (`_decisions`), and after the last one (`_end`). Where
     every holding period ends, the makespan goes on until the last one has, and the utilisation is over all of it.
+    Income is of what was held in the measured time; booked, where all of it ends, of the same placements to their ends.
     Fragmentation is the share of what is free that no flavour of the workload can use.
     """
     record, asked = simulation.record, simulation.asked()
@@ -106,8 +107,13 @@ def measure(
         for row in range(len(simulation.workload), record.rows):
             source[row] = source[origin[row]]
         new = source[held] >= first
-        hours = seconds[new] @ demand[new] / QUANTUM / HOUR
-        metrics["income"] = float(sum(price * hours[asked.resources.index(name)] for name, price in prices.items()))
+        each = np.zeros(demand.shape[1])
+        each[[asked.resources.index(name) for name in prices]] = list(prices.values())
+        worth = demand[new] @ each / QUANTUM / HOUR
+        metrics["income"] = float(seconds[new] @ worth)
+        whole = end[new] - start[new]
+        if np.isfinite(whole).all():
+            metrics["income_booked"] = float(whole @ worth)
     metrics["decision_us"] = thought / 1000 / len(share)
     return metrics
 

@@ -106,7 +106,8 @@ def by_definition(ran: Run) -> dict[str, Any]:
     last = max([begin, *(h.end for h in held)])
     if last < inf:
         found["makespan"] = last - begin
-    income = Fraction(0)
+    income = booked = Fraction(0)
+    sold = [h for h in held if root[h.row] >= first]
     for r, name in enumerate(RESOURCES):
         there = installed(ran, r, begin, finish)
         if last < inf:
@@ -134,7 +135,12 @@ def by_definition(ran: Run) -> dict[str, Any]:
         # The warm start earns nothing, neither before nor after a failure sent it back.
         earned = sum((seconds[h.row] * h.demand[r] for h in held if root[h.row] >= first), Fraction(0))
         income += Fraction(PRICES[name]) * earned / QUANTUM / 3600
+        if all(h.end < inf for h in sold):
+            whole = sum((overlap(h.start, h.end, h.start, h.end) * h.demand[r] for h in sold), Fraction(0))
+            booked += Fraction(PRICES[name]) * whole / QUANTUM / 3600
     found["income"] = income
+    if all(h.end < inf for h in sold):
+        found["income_booked"] = booked
     return found
 
 
@@ -230,7 +236,28 @@ def test_a_run_by_hand() -> None:
 
 
 def test_without_prices_there_is_no_income() -> None:
-    assert "income" not in run(Case([(4, 4)], [(0, 1, (1, 1))])).metrics({})
+    assert not {"income", "income_booked"} & set(run(Case([(4, 4)], [(0, 1, (1, 1))])).metrics({}))
+
+
+def test_what_a_burst_at_the_end_brings_is_booked_but_not_earned() -> None:
+    """Two agents, of which one places three requests of the last instant and the other one: both have earned the same.
+
+    What is held beyond the last decision is in `income` up to then, and in `income_booked` to its end.
+    """
+    burst = [(0, 8, (1, 1)), *3 * [(4, 10, (1, 1))]]
+    two, four = (run(Case([server], burst)).metrics({"cpu": 3600.0}) for server in ((2, 2), (4, 4)))
+    assert (two["scheduled"], four["scheduled"]) == (2, 4)
+    assert two["income"] == four["income"] == pytest.approx(4)
+    assert (two["income_booked"], four["income_booked"]) == pytest.approx((18, 38))
+
+
+def test_what_never_ends_cannot_be_booked() -> None:
+    case = Case([(4, 4)], [(0, inf, (1, 1)), (4, 1, (1, 1))], warm=1)
+    assert run(case).metrics({"cpu": 3600.0})["income_booked"] == pytest.approx(1)
+    case.warm = 0
+    found = run(case).metrics({"cpu": 3600.0})
+    assert found["income"] == pytest.approx(4)
+    assert "income_booked" not in found
 
 
 def test_a_scheduled_expansion_counts_from_its_time() -> None:
@@ -286,6 +313,7 @@ def test_what_a_failure_cuts_short_stops_counting() -> None:
     assert (found["interrupted"], found["lost"], found["scheduled"]) == (1, 1, 2)
     assert found["allocation_cpu"] == pytest.approx(0.4)
     assert found["income"] == pytest.approx(16)
+    assert found["income_booked"] == pytest.approx(16 + 1)
 
 
 def test_what_goes_on_elsewhere_is_interrupted_but_not_lost() -> None:
