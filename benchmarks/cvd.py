@@ -108,9 +108,12 @@ def lengths(runs: pl.DataFrame) -> list[list[str]]:
 
 
 def others(runs: pl.DataFrame) -> list[list[str]]:
-    """The rows of the table of allocation and income, all warm starts together."""
-    rows = [["agent", "cpu allocated, over time", "at the end", "less internal's", "income", "over internal's"]]
-    over, end, income = (table_of(runs, name) for name in ("allocation_cpu", "allocation_cpu_end", "income"))
+    """The rows of the table of allocation and both readings of income, all warm starts together."""
+    rows = [["agent", "cpu allocated, over time", "at the end", "less internal's"]]
+    for head in ("income, earned so far", "income, booked"):
+        rows[0] += [head, "over internal's"]
+    over, end = (table_of(runs, name) for name in ("allocation_cpu", "allocation_cpu_end"))
+    incomes = [table_of(runs, name) for name in ("income", "income_booked")]
     for name in over:
         less, half = mean_interval((end[name] - end[BASES[1]]).mean(axis=0))
         own = name == BASES[1]
@@ -120,10 +123,11 @@ def others(runs: pl.DataFrame) -> list[list[str]]:
                 f"{100 * over[name].mean():.2f} %",
                 f"{100 * end[name].mean():.2f} %",
                 "" if own else points(less, half),
-                f"{income[name].mean():,.1f}",
-                "" if own else percent(*ratio(income[name].sum(axis=0), income[BASES[1]].sum(axis=0))),
             ]
         )
+        for income in incomes:
+            rows[-1].append(f"{income[name].mean():,.1f}")
+            rows[-1].append("" if own else percent(*ratio(income[name].sum(axis=0), income[BASES[1]].sum(axis=0))))
     return rows
 
 

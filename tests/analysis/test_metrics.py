@@ -244,7 +244,7 @@ def test_what_a_burst_at_the_end_brings_is_booked_but_not_earned() -> None:
 
     What is held beyond the last decision is in `income` up to then, and in `income_booked` to its end.
     """
-    burst = [(0, 8, (1, 1)), *3 * [(4, 10, (1, 1))]]
+    burst: list[tuple[float, float, Demand]] = [(0, 8, (1, 1)), *3 * [(4.0, 10.0, (1, 1))]]
     two, four = (run(Case([server], burst)).metrics({"cpu": 3600.0}) for server in ((2, 2), (4, 4)))
     assert (two["scheduled"], four["scheduled"]) == (2, 4)
     assert two["income"] == four["income"] == pytest.approx(4)

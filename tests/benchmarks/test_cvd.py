@@ -42,6 +42,7 @@ def runs() -> pl.DataFrame:
             for seed in (1, 0, 2):
                 failed = (warm, agent, seed) == (0.5, "mine", 2)
                 made = {"scheduled": int(rng.integers(900, 1100)), "scheduled_bound": 1200 + seed, "income": 3.0}
+                made["income_booked"] = float(made["scheduled"])
                 made |= {"allocation_cpu": 0.7, "allocation_cpu_end": 0.8 + rng.random() / 10}
                 known: dict[str, object] = {"agent": agent, "seed": seed, "warm_start.until": warm}
                 rows.append(known | {"status": "failed" if failed else "done"} | ({} if failed else made))
@@ -62,6 +63,8 @@ def test_rows_are_agents_and_bounds_over_the_seeds_that_all_have() -> None:
     most = np.max(list(found.values()), axis=0)
     assert rows[4][3].startswith(f"{100 * (most.sum() / found['best-fit'].sum() - 1):+.2f} ± ")
     assert [row[0] for row in others(frame)[1:]] == ["best-fit", "internal", "mine"]
+    assert [row[5] for row in others(frame)[1:]] == ["+0.00 ± 0.00 %", "", "+0.00 ± 0.00 %"]
+    assert {row[7] for row in others(frame)[1:]} > {""}
     assert markdown(rows).splitlines()[1] == f"|{' --- |' * 6}"
 
 
