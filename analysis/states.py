@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import ceil, floor, ldexp, log2
+from math import ceil, floor, frexp, ldexp
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -139,9 +139,10 @@ def moments(begin: float, end: float, most: int = KEPT) -> Floats:
     """
     if end <= begin:
         return np.array([begin])
-    step = ldexp(1.0, ceil(log2((end - begin) / most)))
+    part, power = frexp((end - begin) / most)
+    step = ldexp(1.0, power - (part == 0.5))
     between = step * np.arange(floor(begin / step) + 1, ceil(end / step))
-    return np.concatenate([[begin], between, [end]])
+    return np.unique(np.concatenate([[begin], between, [end]]))
 
 
 def _until(times: Floats, events: Floats) -> Ints:

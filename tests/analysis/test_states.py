@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis.strategies import floats, integers
 
 import binwright as bw
@@ -142,6 +142,9 @@ def test_a_state_is_what_is_there_after_all_that_happened_until_then(case: Case)
 
 
 @given(floats(0, 1e6), floats(0, 1e6), integers(1, 200))
+@example(131072.0, 2.23e-10, 16)  # no more than floats tell apart
+@example(0.0, 5e-324, 2)
+@example(0.0, 128.0, 128)
 def test_moments_are_few_and_those_of_two_runs_meet(begin: float, length: float, most: int) -> None:
     found = moments(begin, begin + length, most).tolist()
     assert (found[0], found[-1]) == (begin, begin + length)
