@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any
@@ -63,12 +64,15 @@ class Row:
 
 
 class Table:
-    """Agents as rows and metrics as columns, for every point of the sweep. `str()` gives Markdown."""
+    """Agents as rows and metrics as columns, for every point of the sweep. `str()` gives Markdown.
 
-    def __init__(self, results: Results) -> None:
+    The metrics are by default those that say something about these runs.
+    """
+
+    def __init__(self, results: Results, metrics: Sequence[Metric] = ()) -> None:
         self.swept = results.swept
         done, cells = results.done, Cells(results.runs, self.swept)
-        self.metrics = worth_showing(done, results.resources, results.tiers)
+        self.metrics = list(metrics) or worth_showing(done, results.resources, results.tiers)
         families = [Family(cells, metric.name) for metric in self.metrics]
         self._tested = max((family.size for family in families), default=0)
         columns = [_column(metric, cells, family) for metric, family in zip(self.metrics, families, strict=True)]

@@ -32,9 +32,10 @@ Panel = tuple[Metric, str, Sequence[Cell | None]]
 
 def draw(chosen: Chosen) -> Figure:
     """The summary; refuses when there is nothing to see, or more than one can: `ROWS` of a sweep of no one number."""
-    table = Table(chosen.results)
-    asked = [chosen.metric(name) for name in chosen.options.metrics]
-    panels: list[Panel] = [(metric, "", cells) for metric, cells in _metrics(chosen, table, asked)]
+    asked = [chosen.metric(name) for name in dict.fromkeys(chosen.options.metrics)]
+    table = Table(chosen.results, asked)
+    found = [(metric, [row.cells[number] for row in table.rows]) for number, metric in enumerate(table.metrics)]
+    panels: list[Panel] = [(metric, "", cells) for metric, cells in found if asked or _differ(metric, cells)]
     if panels and (first := _difference(chosen, table, panels[0][0])):
         panels.insert(0, first)
     panels = panels if asked else panels[:PANELS]
@@ -66,6 +67,7 @@ def draw(chosen: Chosen) -> Figure:
         else:
             _dots(ax, cells, scale, table, chosen.look, named=place % columns == 0)
             ax.set_xlabel(words)
+        (ax.yaxis if numeric else ax.xaxis).get_major_formatter().set_useOffset(False)
         if baseline:
             (ax.axhline if numeric else ax.axvline)(0, color=GREY, linewidth=0.8, zorder=0)
     if numeric:
@@ -74,23 +76,9 @@ def draw(chosen: Chosen) -> Figure:
     return figure
 
 
-def _metrics(chosen: Chosen, table: Table, asked: Sequence[Metric]) -> list[tuple[Metric, list[Cell | None]]]:
-    """The metrics to draw, with their cells: those asked for, or those of the table whose means differ."""
-    columns = {metric: [row.cells[number] for row in table.rows] for number, metric in enumerate(table.metrics)}
-    if not asked:
-        differ = [len({cell.mean for cell in cells if cell}) > 1 for cells in columns.values()]
-        shown = [metric for metric, some in zip(table.metrics, differ, strict=True) if some]
-        return [(metric, columns[metric]) for metric in shown if metric.name != "decision_us"]
-    for metric in asked:
-        if metric not in columns:  # a column of runs.parquet that is none of the table
-            found = chosen.cells(metric.name)
-            points = [dict(zip(table.swept, row.point, strict=True)) for row in table.rows]
-            rows = [
-                (tuple(at[key] for key in chosen.swept), row.agent) for at, row in zip(points, table.rows, strict=True)
-            ]
-            means = [found.get(row) for row in rows]
-            columns[metric] = [Cell(one.mean, one.half) if one else None for one in means]
-    return [(metric, columns[metric]) for metric in asked]
+def _differ(metric: Metric, cells: Sequence[Cell | None]) -> bool:
+    """Do the agents differ in a metric of the simulation?"""
+    return metric.name != "decision_us" and len({cell.mean for cell in cells if cell}) > 1
 
 
 def _difference(chosen: Chosen, table: Table, metric: Metric) -> Panel | None:
@@ -122,11 +110,12 @@ def _words(metric: Metric, unit: str, baseline: str, told: bool, letters: int) -
 
 
 def _caption(table: Table, panels: Sequence[Panel], numeric: bool) -> str:
-    cells = [cell for _, _, column in panels for cell in column if cell]
-    if not any(isfinite(cell.half) for cell in cells):
+    cells = [cell for _, baseline, column in panels if not baseline for cell in column if cell]
+    filled = "; filled: best, or not told from it" if any(cell.mark for cell in cells) and not numeric else ""
+    if all(cell.exact for cell in cells):
+        return f"exact: nothing was drawn, and other seeds give the same{filled.partition(',')[0]}"
+    if all(cell.alone or cell.exact for cell in cells):
         return "one seed: what another one would say is not known"
-    marked = any(cell and cell.mark for _, baseline, column in panels if not baseline for cell in column)
-    filled = "; filled: best, or not told from it" if marked and not numeric else ""
     paired = "; differences paired by seed" if any(baseline for _, baseline, _ in panels) else ""
     seeds = max(row.runs - row.failed for row in table.rows)
     return f"mean and 95 % interval over {seeds} seeds{paired}{filled}"

@@ -384,6 +384,18 @@ def test_the_summary_of_one_seed_has_differences_without_intervals(found: dict[s
     assert all(isnan(low) and isnan(high) and not filled for _, low, high, filled in marks)
 
 
+def test_the_summary_of_what_was_not_drawn_is_exact(tmp_path: Path) -> None:
+    (tmp_path / "fixed.csv").write_text("id,arrival,lifetime,cpu\n0,0,90,2\n1,1,90,2\n2,2,90,8\n")
+    said: dict[str, Any] = {
+        "cluster": {"servers": 2, "node": {"cpu": 8}},
+        "workload": {"trace": "table", "path": str(tmp_path / "fixed.csv")},
+        "agents": ["first-fit", "worst-fit"],
+    }
+    figure = draw(bw.run(bw.scenario(said), out=tmp_path / "fixed"), "summary", metrics=["acceptance"])
+    assert title(figure).endswith("exact: nothing was drawn, and other seeds give the same; filled: best")
+    assert [mark[3] for mark in dots(figure)[0]] == [True]
+
+
 def test_several_summaries_are_drawn_as_one(found: dict[str, Results]) -> None:
     figure = draw([found["servers"], found["loaded"]], "summary", metrics=["acceptance"])
     assert [len(panel) for panel in dots(figure)] == [3 + 3 * 2, 4 + 3 * 3]
