@@ -192,11 +192,13 @@ class NetworkLedger(Ledger):
         wires = numbers[first : first + links].tolist()
         return wires, numbers[first + links : first + 2 * links].tolist() if amounts else [bandwidth] * links
 
-    def place(self, row: int) -> tuple[tuple[Share, ...], tuple[tuple[int, int], ...]] | None:
+    def place(self, row: int) -> tuple[list[tuple[int, int, tuple[int, ...]]], list[tuple[int, int]]] | None:
         """The shares that this request holds now, and its links with the quanta reserved on each; None without any."""
-        if row not in self._held:
+        held = self._held.get(row)
+        if held is None:
             return None
-        return self._held[row], tuple(zip(*self._wired[row], strict=True))
+        shares = [(server, node, tuple(amounts)) for server, node, amounts in self._shares(held)]
+        return shares, list(zip(*self._wires(held), strict=True))
 
     def parts(self, kind: Kind) -> int:
         """How many parts of a kind there are that can fail."""
