@@ -219,7 +219,7 @@ def test_shipped_scenarios_are_valid(name: str) -> None:
     ],
 )
 def test_windows_apart_must_be_enough(change: dict[str, Any], message: str) -> None:
-    trace = {"trace": "table", "path": "t.csv"}
+    trace = {"trace": "table", "path": "t.csv", "scale": {"mem": "1 GB"}}
     with pytest.raises(UserError, match=message) as caught:
         scenario_from(SERVERS | {"workload": trace | change, "replications": 3})
     assert caught.value.remedy

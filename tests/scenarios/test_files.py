@@ -453,6 +453,7 @@ def test_an_agent_of_ones_own(tmp_path: Path, file: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "from simcore.vocabulary import Agent\n\n\n"
         "class Mine(Agent):\n    def __init__(self, k: int, deep: dict | None = None) -> None:\n        self.k = k\n"
+        "    def decide(self, view, request):\n        return None\n"
     )
     file.write_text(
         changed(
