@@ -200,8 +200,10 @@ def _spans(arrival: Floats, window: Window, seed: int, file: Path | None) -> lis
 
 
 def firsts(window: Window, seed: int) -> list[int]:
-    """The row that each window of a seed starts at; of a window whose start is drawn or dealt."""
+    """The row that each window of a seed starts at; of a window whose start is listed, drawn or dealt."""
     start, numbers = window.start, range(window.superpose)
+    if isinstance(start, int):
+        return [start + number * (window.requests or 0) for number in numbers]
     if isinstance(start, ApartStart):
         assert window.requests is not None
         count = start.count(window.requests)

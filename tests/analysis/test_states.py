@@ -85,7 +85,7 @@ def test_requests_of_the_warm_start_are_not_counted(tmp_path: Path) -> None:
 
 
 def test_a_resource_that_a_server_lacks_is_not_used(tmp_path: Path) -> None:
-    groups = [{"count": 1, "node": {"cpu": 8, "gpu": 2}}, {"count": 1, "node": {"cpu": 8}}]
+    groups = [{"count": 1, "node": {"cpu": 8, "gpu": 2}}, {"count": 1, "node": {"cpu": 8, "gpu": 0}}]
     workload = BASE["workload"] | {"flavours": [{"cpu": 1, "gpu": 1}]}
     _, states = states_of(tmp_path, cluster={"groups": groups}, workload=workload)
     assert {used[1] for used in states["used_gpu"].to_list()} == {0.0}
