@@ -1,8 +1,14 @@
 """The K shortest simple paths between racks, computed where they are asked for, by kernels that agents call.
 
 Paths are in one order: fewest hops first; among equals by the numbers of their vertices, from the rack of the lower
-number to the other. In a fabric that is plane 0 first, and in a plane the first spine. The slow rule says the same:
-all simple paths through switches, sorted by (hops, vertices), the first K.
+number to the other. The slow rule says the same: all simple paths through switches, sorted by (hops, vertices), the
+first K. But the shortest paths of a fabric, one for each plane or spine, are ordered so that
+
+- `even`: pairs of racks take turns. Path k of racks a < b goes through plane a + b + k, and through spine
+  a + b // planes + k // planes of it, modulo how many there are. So the pairs of a rack, and the K paths of a pair, are
+  spread over all planes, and the pairs of two pods over all spines.
+- `networkx`: as its `shortest_simple_paths` finds them where racks and switches are entered by their numbers: plane 0
+  first for every pair; by plane + spine, of equals the lower spine. Publications that used it loaded plane 0.
 
 Where K shortest paths of a fabric are symmetric they are arithmetic. All others are searched for once, when a kernel
 first needs the pair, and kept.
@@ -30,13 +36,17 @@ KEPT_BYTES = 2**28
 """Room for paths that are kept, taken from the machine as it fills. Pairs beyond it displace one another."""
 
 
+ORDERS = ("even", "networkx")
+"""Of a fabric's equal paths."""
+
+
 class Routes(NamedTuple):
     """What kernels need to find paths; make it with `Routing`. Few arrays, because all are passed at every call.
 
     `servers` int64 [servers, 2] is each one's rack and own link; `pod_of`, `planes`, `uplinks` as in `Topology`;
-    `rack_links` and `spine_links` are the numbers of the first such link. `arithmetic_in` and `arithmetic_across` say
-    that the K paths in a pod, and between pods, need no search. `alone` racks, the first, let no path through; `first`
-    and `edges` are the adjacency of the switches (see `k_shortest`).
+    `even` is the order; `rack_links` and `spine_links` are the numbers of the first such link. `arithmetic_in` and
+    `arithmetic_across` say that the K paths in a pod, and between pods, need no search. `alone` racks, the first, let
+    no path through; `first` and `edges` are the adjacency of the switches (see `k_shortest`).
 
     Kernels write only to the slots of pairs that were searched for, not by two threads at once: `pairs` int64 [slots]
     is 0 or the pair's number + 1, `kept` int32 [slots, K, 1 + longest] its paths, each the number of links (0 where
@@ -46,6 +56,7 @@ class Routes(NamedTuple):
     k: int
     planes: int
     uplinks: int
+    even: bool
     rack_links: int
     spine_links: int
     alone: int
@@ -62,9 +73,11 @@ class Routes(NamedTuple):
 class Routing:
     """The paths of a topology: `routes` for kernels, and the same in Python's words for people."""
 
-    def __init__(self, topology: Topology, k: int = 3) -> None:
+    def __init__(self, topology: Topology, k: int = 3, order: str = ORDERS[0]) -> None:
         if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MOST_PATHS:
             raise TopologyError(f"must be a whole number from 1 to {MOST_PATHS}", key="k", value=k)
+        if order not in ORDERS:
+            raise TopologyError(f"must be one of {', '.join(ORDERS)}", key="order", value=order)
         self.topology = topology
         self.k = k
         racks, switches, planes = topology.racks, topology.switches, topology.planes
@@ -78,6 +91,7 @@ class Routing:
             k=k,
             planes=planes,
             uplinks=topology.uplinks,
+            even=order == "even",
             rack_links=topology.servers,
             spine_links=topology.servers + racks * planes,
             alone=int((topology.server_link < 0).sum()),
@@ -171,18 +185,8 @@ def path_links(routes: Routes, a: int, b: int, k: int, out: Indices) -> int:
     """
     if a == b:
         return 0 if k == 0 else -1
-    if routes.pod_of[a] == routes.pod_of[b]:
-        if routes.arithmetic_in:
-            out[0] = routes.rack_links + a * routes.planes + k
-            out[1] = routes.rack_links + b * routes.planes + k
-            return 2
-    elif routes.arithmetic_across:
-        plane = k // routes.uplinks
-        out[0] = routes.rack_links + a * routes.planes + plane
-        out[1] = routes.spine_links + routes.pod_of[a] * routes.planes * routes.uplinks + k
-        out[2] = routes.spine_links + routes.pod_of[b] * routes.planes * routes.uplinks + k
-        out[3] = routes.rack_links + b * routes.planes + plane
-        return 4
+    if routes.arithmetic_in if routes.pod_of[a] == routes.pod_of[b] else routes.arithmetic_across:
+        return _fabric_links(routes, a, b, k, out)
     return _written(_searched(routes, a, b), k, a < b, out)
 
 
@@ -254,17 +258,50 @@ def _weighted(routes: Routes, link_free: Ints, a: int, b: int, wanted: int, enou
 
 
 @kernel
+def _way(routes: Routes, a: int, b: int, k: int, each: int) -> int:
+    """Which way shortest path k of a fabric goes up: of the planes' `each` ways, counted plane by plane."""
+    planes = routes.planes
+    if routes.even:
+        low, high = min(a, b), max(a, b)
+        return (low + high + k) % planes * each + (low + high // planes + k // planes) % each
+    total = 0  # plane + spine; so many ways have less
+    while k > min(total, each - 1) - max(0, total - planes + 1):
+        k -= 1 + min(total, each - 1) - max(0, total - planes + 1)
+        total += 1
+    spine = max(0, total - planes + 1) + k
+    return (total - spine) * each + spine
+
+
+@kernel
+def _fabric_links(routes: Routes, a: int, b: int, k: int, out: Indices) -> int:
+    """Write the links of shortest path k of a fabric, as `path_links` does."""
+    if routes.pod_of[a] == routes.pod_of[b]:
+        plane = _way(routes, a, b, k, 1)
+        out[0] = routes.rack_links + a * routes.planes + plane
+        out[1] = routes.rack_links + b * routes.planes + plane
+        return 2
+    spine, per_pod = _way(routes, a, b, k, routes.uplinks), routes.planes * routes.uplinks
+    plane = spine // routes.uplinks
+    out[0] = routes.rack_links + a * routes.planes + plane
+    out[1] = routes.spine_links + routes.pod_of[a] * per_pod + spine
+    out[2] = routes.spine_links + routes.pod_of[b] * per_pod + spine
+    out[3] = routes.rack_links + b * routes.planes + plane
+    return 4
+
+
+@kernel
 def _free_in(routes: Routes, link_free: Ints, a: int, b: int, k: int) -> int:
     """What path k within a pod has free."""
-    up = routes.rack_links + k
+    up = routes.rack_links + _way(routes, a, b, k, 1)
     return int(min(link_free[up + a * routes.planes], link_free[up + b * routes.planes]))
 
 
 @kernel
 def _free_across(routes: Routes, link_free: Ints, a: int, b: int, k: int) -> int:
-    """What path k between pods has free: k counts the spines, those of a plane together."""
-    up = routes.rack_links + k // routes.uplinks
-    top = routes.spine_links + k
+    """What path k between pods has free."""
+    spine = _way(routes, a, b, k, routes.uplinks)
+    up = routes.rack_links + spine // routes.uplinks
+    top = routes.spine_links + spine
     per_pod = routes.planes * routes.uplinks
     racks = min(link_free[up + a * routes.planes], link_free[up + b * routes.planes])
     spines = min(link_free[top + routes.pod_of[a] * per_pod], link_free[top + routes.pod_of[b] * per_pod])
@@ -288,6 +325,10 @@ def _searched(routes: Routes, a: int, b: int) -> Indices:
     slot = pair % len(routes.pairs)
     if routes.pairs[slot] != pair + 1:
         paths = k_shortest(routes.alone, routes.first, routes.edges, routes.pairs, False, routes.k, 0, low, high)
+        if routes.planes > 0:  # no more of the shortest than K, or nothing would be searched for: in a fabric's order
+            across = routes.pod_of[low] != routes.pod_of[high]
+            for k in range(routes.planes * (routes.uplinks if across else 1)):
+                paths[k, 0] = _fabric_links(routes, low, high, k, paths[k, 1:])
         for k in range(routes.k):
             if paths[k, 0] >= routes.kept.shape[2]:
                 return paths

@@ -125,7 +125,7 @@ def build_ledger(scenario: Scenario) -> Ledger:
         return Ledger(build_cluster(scenario))
     from fabric.network import NetworkLedger  # numba: only networks pay for it
 
-    paths = routing(network.topology.built, network.paths)
+    paths = routing(network.topology.built, network.paths, network.order)
     return NetworkLedger(build_cluster(scenario), paths, network.routes == "weighted")
 
 

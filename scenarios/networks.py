@@ -24,8 +24,8 @@ def _topology(name: str, options: str) -> Topology:
 
 
 @lru_cache(maxsize=4)
-def routing(network: Topology, paths: int) -> Routing:
+def routing(network: Topology, paths: int, order: str) -> Routing:
     """The paths of a topology; what was searched for once stays for the runs that follow."""
     from fabric.routing import Routing
 
-    return Routing(network, paths)
+    return Routing(network, paths, order)

@@ -197,6 +197,11 @@ class Network(Model):
         description="What the shortest path is, of which the first with the bandwidth free is taken: the one with "
         "fewest hops, or weighted, the one with least bandwidth free in all.",
     )
+    order: Literal["even", "networkx"] = Field(
+        "even",
+        description="Which of a fabric's equal routes comes first: planes in turn, so that all are loaded alike, or "
+        "plane 0 for all racks, as networkx lists paths and as publications have them.",
+    )
 
 
 class Cluster(Model):

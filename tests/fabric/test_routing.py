@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, islice, pairwise
@@ -18,10 +19,11 @@ from hypothesis import strategies as st
 import fabric.routing
 from fabric.graph import Graph, build
 from fabric.presets import topology
-from fabric.routing import Routing, find_route, first_path, path_links, route_links, weighted_path
+from fabric.routing import ORDERS, Routing, find_route, first_path, path_links, route_links, weighted_path
 from fabric.shapes import fabric as pods_and_planes
 from fabric.shapes import fat_tree, tree
 from fabric.topology import Topology, TopologyError
+from tests.reference.routes import turn, way
 from tests.support.properties import scaled
 
 PAIRS = 40
@@ -37,10 +39,10 @@ def switches_only(found: Topology, a: int, b: int) -> Any:
     return graph
 
 
-def slow_paths(found: Topology, a: int, b: int, k: int) -> list[tuple[int, ...]]:
-    """The rule: all simple paths from the lower rack, sorted by (hops, vertices), the first K."""
+def slow_paths(found: Topology, a: int, b: int, k: int, order: str = "even") -> list[tuple[int, ...]]:
+    """The rule: all simple paths from the lower rack, sorted by (hops, turn, vertices), the first K."""
     paths = nx.all_simple_paths(switches_only(found, a, b), min(a, b), max(a, b))
-    ordered = sorted(map(tuple, paths), key=lambda path: (len(path), path))[:k]
+    ordered = sorted(map(tuple, paths), key=lambda path: (len(path), turn(found, path, order), path))[:k]
     return ordered if a < b else [path[::-1] for path in ordered]
 
 
@@ -51,31 +53,70 @@ def as_links(found: Topology, path: tuple[int, ...]) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5, 12])
 @pytest.mark.parametrize("name", ["alpha", "beta"])
-def test_small_presets_by_the_slow_rule(name: str, k: int) -> None:
+@pytest.mark.parametrize("order", ORDERS)
+def test_small_presets_by_the_slow_rule(name: str, k: int, order: str) -> None:
     found = topology(name)
-    routing = Routing(found, k)
+    routing = Routing(found, k, order)
     for a in range(found.racks):
         for b in range(found.racks):
             if a != b:
-                expected = slow_paths(found, a, b, k)
+                expected = slow_paths(found, a, b, k, order)
                 assert routing.paths(a, b) == expected
                 assert routing.links(a, b) == [as_links(found, path) for path in expected]
 
 
+def entered(found: Topology) -> Any:
+    """A graph for networkx whose switches and links are entered by their numbers."""
+    return nx.Graph(ends for ends in found.link_ends.tolist() if max(ends) < found.switches)
+
+
 @pytest.mark.parametrize("name", ["alpha", "beta", "gamma", "delta"])
-def test_presets_against_networkx(name: str) -> None:
-    """The same numbers of hops; and of the shortest ones the first, by the numbers of their vertices."""
+def test_presets_in_the_order_of_networkx_path_by_path(name: str) -> None:
     found = topology(name)
-    routing = Routing(found)
+    routing, graph = Routing(found, 3, "networkx"), entered(found)
     pairs = list(combinations(range(found.racks), 2))
     for a, b in random.Random(3).sample(pairs, min(len(pairs), PAIRS)):
-        graph = switches_only(found, a, b)
-        paths = routing.paths(a, b)
-        reference = list(islice(nx.shortest_simple_paths(graph, a, b), 3))
-        assert [len(path) for path in paths] == [len(path) for path in reference]
-        assert all(nx.is_simple_path(graph, path) for path in paths)
-        shortest = sorted(map(tuple, nx.all_shortest_paths(graph, a, b)))[:3]
-        assert paths[: len(shortest)] == shortest
+        assert routing.paths(a, b) == list(map(tuple, islice(nx.shortest_simple_paths(graph, a, b), 3)))
+
+
+@given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 4), st.integers(1, 4))
+@scaled(1)
+def test_the_shortest_paths_of_fabrics_in_the_order_of_networkx(
+    pods: int, per_pod: int, planes: int, uplinks: int
+) -> None:
+    found = pods_and_planes(pods * per_pod, 1, per_pod, planes, uplinks, (1, 1, 1))
+    graph = entered(found)
+    for a, b in combinations(range(found.racks), 2):
+        k = planes if found.pod_of[a] == found.pod_of[b] else planes * uplinks
+        expected = list(map(tuple, islice(nx.shortest_simple_paths(graph, a, b), k)))
+        assert Routing(found, k, "networkx").paths(a, b) == expected
+
+
+@pytest.mark.parametrize("name", ["alpha", "beta", "gamma", "delta"])
+@pytest.mark.parametrize("k", [1, 3])
+def test_even_routes_load_all_planes_and_spines_alike(name: str, k: int) -> None:
+    """Every rack's planes have as many of the first, or of the K, routes as one another, but for the odd ones of pairs
+    within its pod; and all spines have as many."""
+    found = topology(name)
+    routing = Routing(found, k)
+    inside: dict[int, Counter[int]] = {rack: Counter() for rack in range(found.racks)}
+    across: dict[int, Counter[int]] = {rack: Counter() for rack in range(found.racks)}
+    spines: Counter[tuple[int, int]] = Counter()
+    most = min(k, found.planes)
+    for a, b in combinations(range(found.racks), 2):
+        near = found.pod_of[a] == found.pod_of[b]
+        for path in routing.paths(a, b)[:most]:
+            plane, spine = way(found, path)
+            for rack in (a, b):
+                (inside if near else across)[rack][plane] += 1
+            if not near:
+                spines[plane, spine] += 1
+    every = [inside[rack] for rack in inside] + [across[rack] for rack in across]
+    for counted in every:
+        counts = [counted[plane] for plane in range(found.planes)]
+        assert max(counts) - min(counts) <= 2
+    counts = [spines[plane, spine] for plane in range(found.planes) for spine in range(found.uplinks)]
+    assert min(counts) == max(counts) > 0
 
 
 def test_the_third_path_of_alpha_is_a_detour() -> None:
@@ -83,31 +124,35 @@ def test_the_third_path_of_alpha_is_a_detour() -> None:
     routing = Routing(topology("alpha"))
     assert [len(links) for links in routing.links(0, 1)] == [2, 2, 8]
     assert [len(links) for links in routing.links(0, 2)] == [4, 4, 6]
-    assert routing.links(0, 1)[:2] == [(40, 42), (41, 43)], "plane 0 first"
+    assert routing.links(0, 1)[:2] == [(41, 43), (40, 42)], "plane 1 first"
 
 
-def test_planes_come_in_order_and_their_spines_together() -> None:
+def test_planes_take_turns() -> None:
     found = topology("gamma")
     routing = Routing(found, 16)
     names = [[found.names[vertex] for vertex in path[1:-1]] for path in routing.paths(3, 12)]
-    assert names == [
-        [f"fabric-0-{plane}", f"spine-{plane}-{spine}", f"fabric-1-{plane}"] for plane in range(4) for spine in range(4)
-    ]
+    turns = [(plane % 4, spine % 4) for spine in range(6, 10) for plane in range(15, 19)]
+    assert names == [[f"fabric-0-{plane}", f"spine-{plane}-{spine}", f"fabric-1-{plane}"] for plane, spine in turns]
     names = [[found.names[vertex] for vertex in path[1:-1]] for path in routing.paths(3, 5)[:4]]
-    assert names == [[f"fabric-0-{plane}"] for plane in range(4)]
+    assert names == [["fabric-0-0"], ["fabric-0-1"], ["fabric-0-2"], ["fabric-0-3"]]
+    names = [[found.names[vertex] for vertex in path[1:-1]] for path in routing.paths(3, 6)[:4]]
+    assert names == [["fabric-0-1"], ["fabric-0-2"], ["fabric-0-3"], ["fabric-0-0"]]
 
 
 @pytest.mark.parametrize("name", ["gamma", "delta"])
 @pytest.mark.parametrize("k", [1, 3, 4])
 def test_arithmetic_finds_what_a_search_finds(name: str, k: int) -> None:
     found = topology(name)
-    quick, searched = Routing(found, k), Routing(replace(found, planes=0, uplinks=0), k)
-    assert quick.routes.arithmetic_in
-    assert not searched.routes.arithmetic_in
+    searched = Routing(replace(found, planes=0, uplinks=0), 16)
     pairs = list(combinations(range(found.racks), 2))
-    for a, b in random.Random(7).sample(pairs, 120):
-        assert quick.links(a, b) == searched.links(a, b)
-        assert quick.links(b, a) == searched.links(b, a) == [links[::-1] for links in quick.links(a, b)]
+    for order in ORDERS:
+        quick = Routing(found, k, order)
+        assert quick.routes.arithmetic_in
+        for a, b in random.Random(7).sample(pairs, 40):
+            shortest = [path for path in searched.links(a, b) if len(path) == len(searched.links(a, b)[0])]
+            assert set(quick.links(a, b)) <= set(shortest)
+            assert len(set(quick.links(a, b))) == k
+            assert quick.links(b, a) == [links[::-1] for links in quick.links(a, b)]
 
 
 def test_a_hundred_thousand_servers_need_no_table() -> None:
@@ -115,17 +160,23 @@ def test_a_hundred_thousand_servers_need_no_table() -> None:
     routing = Routing(found)
     assert sum(array.nbytes for array in routing.routes if isinstance(array, np.ndarray)) < 3_000_000
     names = [[found.names[vertex] for vertex in path] for path in routing.paths(9, 2503)]
-    assert names[2] == ["rack-9", "fabric-1-0", "spine-0-2", "fabric-312-0", "rack-2503"]
+    assert names[2] == ["rack-9", "fabric-1-2", "spine-2-2", "fabric-312-2", "rack-2503"]
     assert routing.links(9, 2503)[2] == as_links(found, routing.paths(9, 2503)[2])
 
 
 @scaled(0.4)
-@given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 2), st.integers(1, 2), st.integers(1, 7))
-def test_fabrics_by_the_slow_rule(pods: int, per_pod: int, planes: int, uplinks: int, k: int) -> None:
-    found = pods_and_planes(pods * per_pod, 2, per_pod, planes, uplinks, (1, 1, 1))
-    routing = Routing(found, k)
+@given(
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.sampled_from([(1, 1), (1, 2), (2, 1), (2, 2), (3, 1)]),
+    st.integers(1, 7),
+    st.sampled_from(ORDERS),
+)
+def test_fabrics_by_the_slow_rule(pods: int, per_pod: int, ways: tuple[int, int], k: int, order: str) -> None:
+    found = pods_and_planes(pods * per_pod, 2, per_pod, *ways, (1, 1, 1))
+    routing = Routing(found, k, order)
     for a, b in combinations(range(found.racks), 2):
-        assert routing.paths(a, b) == slow_paths(found, a, b, k)
+        assert routing.paths(a, b) == slow_paths(found, a, b, k, order)
 
 
 @st.composite

@@ -14,6 +14,7 @@ from math import floor
 from typing import TypeAlias
 
 from fabric.topology import Topology
+from tests.reference.routes import turn
 
 Demand: TypeAlias = tuple[int, ...]
 Link: TypeAlias = int
@@ -61,15 +62,15 @@ class Case:
         return sum(self.link_free[link] for link in links) if self.weighted else 0
 
     def paths(self, a: int, b: int) -> list[list[Link]]:
-        """The first K simple paths between racks through switches, by (length, hops, vertices) from the lower rack.
+        """The first K simple paths between racks through switches, from the lower rack.
 
-        Weighted ones avoid what has failed, unless there is none.
+        They are sorted by (length, hops, turn, vertices), weighted ones without turns. Weighted ones avoid what has failed, unless there is none.
         """
         lone = {self.rack[s] for s, own in enumerate(self.topology.server_link) if own < 0}
 
-        def walk(path: list[int], links: list[Link]) -> Iterator[tuple[int, int, list[int], list[Link]]]:
+        def walk(path: list[int], links: list[Link]) -> Iterator[tuple[int, int, int, list[int], list[Link]]]:
             if path[-1] == max(a, b):
-                yield self.length(links), len(path), path, links
+                yield self.length(links), len(path), turn(self.topology, path), path, links
                 return
             for vertex, link in self.near[path[-1]]:
                 through = vertex < self.topology.switches and vertex not in path
@@ -78,7 +79,8 @@ class Case:
 
         every = sorted(walk([min(a, b)], []))
         if self.weighted:
-            around = [path for path in every if all(self.link_free[link] >= 0 for link in path[-1])]
+            by_vertices = sorted(every, key=lambda path: (*path[:2], path[3]))
+            around = [path for path in by_vertices if all(self.link_free[link] >= 0 for link in path[-1])]
             every = around or sorted(every, key=lambda path: path[1:])
         found = [path[-1] for path in every[: self.k]]
         return found if a < b else [links[::-1] for links in found]
