@@ -64,7 +64,8 @@ class Case:
     def paths(self, a: int, b: int) -> list[list[Link]]:
         """The first K simple paths between racks through switches, from the lower rack.
 
-        They are sorted by (length, hops, turn, vertices), weighted ones without turns. Weighted ones avoid what has failed, unless there is none.
+        They are sorted by (length, hops, turn, vertices), weighted ones without turns. Weighted ones avoid what has
+        failed, unless there is none.
         """
         lone = {self.rack[s] for s, own in enumerate(self.topology.server_link) if own < 0}
 
