@@ -20,7 +20,7 @@ from agents.solver.emit import PYTHON, utilfn
 from agents.solver.flat import Flat, Sizes
 from agents.solver.program import MICRO, NULL, Ints, Problem
 from agents.solver.random import below_kernel, stream_kernel, word
-from agents.solver.reference import CHANCES, Found
+from agents.solver.reference import CHANCES, TURNS, Found
 from simcore.cores import usable_threads
 from simcore.jit import callback, generated, kernel
 
@@ -221,8 +221,12 @@ def attempt(
     way: int,
     number: int,
     reach: int,
+    turning: bool,
 ) -> int:
-    """One attempt; returns the units left. Each is drawn from the next `reach` ones only: all of them if published."""
+    """One attempt; returns the units left. Each is drawn from the next `reach` ones only: all of them if published.
+
+    The bins of a group are tried from a random one on if `turning`, as published, else from the first.
+    """
     start = stream_kernel(seed, way, number)
     left = room.left
     room.used[:] = 0
@@ -251,10 +255,14 @@ def attempt(
         still = 0
         for i in range(count):
             chosen = i + below_kernel(start, draws, min(reach, count - i))
-            draws += 1
             unit = left[chosen]
             left[chosen] = left[i]
-            at, end = flat.groups[group], flat.groups[group + 1]
+            low, end = flat.groups[group], flat.groups[group + 1]
+            turn = 0
+            if turning:
+                turn = below_kernel(start, TURNS + (draws if number % 2 == 0 else group - flat.ways[way]), end - low)
+            draws += 1
+            at, last, around = low + turn, end, turn == 0
             while True:
                 if room.stop[0]:
                     at = -1
@@ -270,11 +278,16 @@ def attempt(
                     room.amounts,
                     flat.group_bins,
                     at,
-                    end,
+                    last,
                 )
-                if at < 0 or put(call, flat, friends, room, unit, flat.group_bins[at]) >= 0:
+                if at >= 0:
+                    if put(call, flat, friends, room, unit, flat.group_bins[at]) >= 0:
+                        break
+                    at += 1
+                elif around:
                     break
-                at += 1
+                else:
+                    at, last, around = low, low + turn, True
             if at < 0:
                 left[still] = unit
                 still += 1
@@ -306,7 +319,7 @@ def search(
     ways = len(flat.ways) - 1
     best, fewest = first, len(room.left) + 1
     for number in range(first, last):
-        left = attempt(call, scan, flat, friends, sets, room, seed, number % ways, number // ways, len(room.left))
+        left = attempt(call, scan, flat, friends, sets, room, seed, number % ways, number // ways, len(room.left), True)
         if left < fewest:
             best, fewest = number, left
             room.best[:] = room.alloc
@@ -400,7 +413,7 @@ def attempts(
             yield best
             if interrupted:
                 raise KeyboardInterrupt
-            if left == 0 or rooms[0].stop[0]:
+            if left == 0 or rooms[0].stop[0] or monotonic() >= until:
                 return
             number = bounds[-1]
             each = max(1, min(2 * each, int(each * WAVE / max(perf_counter() - began, 1e-6))))

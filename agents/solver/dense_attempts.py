@@ -27,7 +27,7 @@ def attempts(
     checked, number, each = 0, first, usable_threads()
     while number < first + count:
         last = min(number + each, first + count)
-        found = find(packing, search, seed=seed, until=until, chunks=range(number, last))
+        found = find(packing, search, seed=seed, until=until, chunks=range(number, last), spread=not problem.searched)
         checked += found.checked
         if best is None or found.left < best.left:
             alloc = np.where(found.where[unit_of] < 0, NULL, found.where[unit_of])

@@ -69,7 +69,7 @@ def explore(
                 flat.group_bins[at] = members[low + (at - low + turn) % (high - low)]
         # The first attempt takes the balls as they are, the others nearly so.
         reach = units if not biased else 1 if which == 0 else 2 + (which - 1) % BIAS
-        left = attempt(call, scan, flat, friends, sets, room, seed, way, which, reach)
+        left = attempt(call, scan, flat, friends, sets, room, seed, way, which, reach, False)
         lost, spent = 0, room.used[cost] if cost >= 0 else 0
         if left > 0:
             for at in range(flat.units[units]):
@@ -124,8 +124,10 @@ class Varying:
                 raise SpecError(f"{what} is {count}, and here it must be {wanted}", remedy, file=file)
         self.declared = any(isinstance(one, s.Company) and one.kind == "GROUPS" for one in spec.tree.declarations)
         """Does it say itself what its groups of bins are?"""
+        groupings = problem.groupings[::-1]  # the smallest groups first: what is near one another
         if self.near or len(problem.units) == 1:  # groups of any size are the same to one unit
-            problem = replace(problem, groupings=problem.groupings[-1:])
+            groupings = groupings[-1:]
+        problem = replace(problem, groupings=groupings)
         self.problem = problem
         source, numbers = utilfn(problem, PYTHON, spelt=False)
         self._source = source

@@ -9,10 +9,13 @@ friendship):
    below its chance. The others are imposed always.
 2. Units with a pinned ball are tried by index, each in its bin only.
 3. Then group by group of the grouping: while m of the units that were left before this group are not tried yet, one of
-   them is chosen by the next draw, below m, and tried in the bins of the group in their order; the first that takes it
-   gets it. Precisely: the units left are an array, before the first group by index. For i = 0, 1, ... the entry
-   i + draw is tried, and entry i takes its place; those that found no bin are the array of the next group, in the order
-   in which they were tried.
+   them is chosen by the next draw, below m, and tried in the bins of the group, from a random one on and around; the
+   first that takes it gets it. In attempts of even numbers every unit begins at another bin: so does the publication,
+   which spreads them, and no answer is out of reach. In the others all begin at the same one, which leaves fewer holes.
+   Precisely: the units left are an array, before the first group by index. For i = 0, 1, ... the entry i + draw is
+   tried, and entry i takes its place; those that found no bin are the array of the next group, in the order in which
+   they were tried. The first bin is draw `TURNS` + n, below their number, n being the number of the draw that chose the
+   unit, or in attempts of odd numbers of the group.
 4. The attempt has succeeded if no unit is left.
 
 A bin **takes** a unit if, ball after ball, no pin speaks against it, UTILFN does not reject, every touched dimension
@@ -62,6 +65,8 @@ from agents.solver.random import below, stream
 
 CHANCES = 1 << 32
 """The draws from here on say which sets an attempt imposes."""
+TURNS = 1 << 33
+"""The draws from here on say at which bins of their groups units begin."""
 
 
 class Rejected(Exception):
@@ -233,19 +238,21 @@ def imposed(problem: Problem, start: int) -> tuple[list[list[int]], list[list[in
 
 
 def attempt(
-    problem: Problem, seed: int, group: int, number: int, trims: bool = False, until: float = inf
+    problem: Problem, seed: int, group: int, number: int, trims: bool = False, until: float = inf, turning: bool = True
 ) -> tuple[list[int], int]:
     """The allocation [balls] that an attempt ends with, NULL for balls that are left, and how many units are left.
 
-    Units are left that would be tried when `monotonic()` is `until`.
+    Units are left that would be tried when `monotonic()` is `until`. Without `turning` all begin at the first bin.
     """
     try:
-        return _attempt(problem, seed, group, number, trims, until)
+        return _attempt(problem, seed, group, number, trims, until, turning)
     except Rejected:
         return [NULL] * problem.balls, len(problem.units)
 
 
-def _attempt(problem: Problem, seed: int, group: int, number: int, trims: bool, until: float) -> tuple[list[int], int]:
+def _attempt(
+    problem: Problem, seed: int, group: int, number: int, trims: bool, until: float, turning: bool
+) -> tuple[list[int], int]:
     start = stream(seed, group, number)
     partial = Partial(problem, *imposed(problem, start), trims=trims)
     pins = problem.pins.tolist()
@@ -261,13 +268,14 @@ def _attempt(problem: Problem, seed: int, group: int, number: int, trims: bool, 
         else:
             lost += 1
     lost += len(_trimmed(partial, placed))
-    for bins, _ in problem.groupings[group]:
+    for at, (bins, _) in enumerate(problem.groupings[group]):
         still = []
         for i in range(len(left)):
             chosen = i + below(start, draws, len(left) - i)
+            turn = below(start, TURNS + (draws if number % 2 == 0 else at), len(bins)) if turning else 0
             draws += 1
             unit, left[chosen] = left[chosen], left[i]
-            if any(partial.put(unit, place) for place in bins if monotonic() < until):
+            if any(partial.put(unit, place) for place in [*bins[turn:], *bins[:turn]] if monotonic() < until):
                 placed.append(unit)
             else:
                 still.append(unit)

@@ -6,6 +6,7 @@
 #define NONE (-1L)
 #define MICRO 1000000L
 #define CHANCES (1UL << 32)
+#define TURNS (1UL << 33)
 
 inline long placed(GLOBAL const long *alloc, const long other, const long ball) {
     return other == ball ? NONE : alloc[other];
@@ -224,6 +225,7 @@ inline long outcome_of(const Try t, const long count, const long lost) {
 __kernel void lanes(LAUNCH) {
     const ulong id = get_global_id(0), number = first + id;
     const ulong way = number % WAYS, start = stream(seed, way, number / WAYS);
+    const bool odd = number / WAYS % 2;
     const Try t = laid_out(capacity, ceiling, elastic, soft_group, soft_allowed, data, numbers, pins, units, unit_balls, sets,
                            set_balls, chance, of, of_sets, ways, groups, group_bins, rooms, additions, id, id);
     GLOBAL long *state = states + id * STATE;
@@ -239,10 +241,14 @@ __kernel void lanes(LAUNCH) {
     bool over = count < 0;
     while (!over && group < ways[way + 1]) {
         for (; i < count && todo > 0; i++, todo--) {
-            const long chosen = i + below(start, draws++, count - i), unit = t.left[chosen];
+            const long chosen = i + below(start, draws, count - i), unit = t.left[chosen];
+            const long low = groups[group], size = groups[group + 1] - low;
+            const long turn = below(start, TURNS + (odd ? group - ways[way] : draws), size);
+            draws++;
             t.left[chosen] = t.left[i];
             bool taken = false;
-            for (long at = groups[group]; at < groups[group + 1] && !taken; at++) taken = put(t, unit, group_bins[at]);
+            for (long at = turn; at < turn + size && !taken; at++)
+                taken = put(t, unit, group_bins[low + (at < size ? at : at - size)]);
             if (taken) t.placed[placed++] = unit;
             else t.left[still++] = unit;
         }
@@ -266,6 +272,7 @@ __kernel void squads(LAUNCH) {
     __local int found;
     const ulong id = get_group_id(0), lane = get_local_id(0), width = get_local_size(0), number = first + id;
     const ulong way = number % WAYS, start = stream(seed, way, number / WAYS);
+    const bool odd = number / WAYS % 2;
     const Try t = laid_out(capacity, ceiling, elastic, soft_group, soft_allowed, data, numbers, pins, units, unit_balls, sets,
                            set_balls, chance, of, of_sets, ways, groups, group_bins, rooms, additions, id,
                            id * width + lane);
@@ -286,14 +293,18 @@ __kernel void squads(LAUNCH) {
     bool over = idle || count < 0, paused = false;
     while (!over && !paused && group < ways[way + 1]) {
         for (; i < count && todo > 0; i++, todo--) {
-            const long chosen = i + below(start, draws++, count - i), unit = t.left[chosen];
-            const long last = groups[group + 1];
-            long base = groups[group];
+            const long chosen = i + below(start, draws, count - i), unit = t.left[chosen];
+            const long low = groups[group], size = groups[group + 1] - low;
+            const long turn = below(start, TURNS + (odd ? group - ways[way] : draws), size);
+            draws++;
+            const long last = turn + size;
+            long base = turn;
             do {
                 if (lane == 0) found = INT_MAX;
                 barrier(CLK_LOCAL_MEM_FENCE);
                 const long at = base + (long)lane;
-                if (at < last && would_take(t, unit, group_bins[at])) atomic_min(&found, (int)at);
+                if (at < last && would_take(t, unit, group_bins[low + (at < size ? at : at - size)]))
+                    atomic_min(&found, (int)at);
                 barrier(CLK_LOCAL_MEM_FENCE);
                 base += (long)width;
             } while (base < last && found == INT_MAX);
@@ -302,7 +313,7 @@ __kernel void squads(LAUNCH) {
                 if (found == INT_MAX) {
                     t.left[still++] = unit;
                 } else {
-                    put(t, unit, group_bins[found]);
+                    put(t, unit, group_bins[low + (found < size ? found : found - size)]);
                     t.placed[placed++] = unit;
                 }
             }

@@ -397,6 +397,8 @@ class Build:
     def groupings(self) -> tuple[Sets, ...]:
         """Groups of one, two, four, ... and all bins; or as declared, every other bin alone at the end.
 
+        If the number of bins is given, the largest groups come first.
+
         With `BINS ?` groups have those of their bins that there are.
         """
         if self.sets["GROUPS"]:
@@ -413,6 +415,8 @@ class Build:
             size *= 2
         every = np.arange(self.bins)
         bounds = [np.append(np.arange(0, self.bins, size), self.bins) for size in [*sizes, self.bins]]
+        if not self.spec.searched:  # nobody asked for few bins: balls are spread first
+            bounds.reverse()
         return tuple(Sets(offsets, every, np.full(len(offsets) - 1, MICRO)) for offsets in bounds)
 
     def _first(self, kind: str) -> At:

@@ -57,13 +57,16 @@ def find(
     until: float = inf,
     chunks: Iterable[int] | None = None,
     workers: int | None = None,
+    spread: bool = False,
 ) -> Found:
     """Search until `monotonic()` is `until`, or through the chunks of attempts given; else until it is found.
 
-    An answer that is complete does not depend on time or on the number of workers; one that is not may.
+    The first attempt of ours begins with balls in all bins if `spread`. An answer that is complete does not depend on
+    time or on the number of workers; one that is not may.
     """
     stop = np.zeros(1, np.int64)
-    attempt = {"ruin": _ruin, "published": _published}[search](packing, word(seed), stop)
+    given = packing, word(seed), stop
+    attempt = _ruin(*given, spread) if search == "ruin" else _published(*given)
     numbers = count() if chunks is None else chunks
     outcome = lowest(attempt, numbers, until=until, workers=workers, halt=lambda: stop.fill(1))
     checked = sum(tried.checked for tried in outcome.tried)
@@ -98,12 +101,13 @@ def luby(number: int) -> int:
     return (number + 2) >> 1
 
 
-def _ruin(packing: Packing, seed: int, stop: Ints) -> Callable[[int, Callable[[], bool]], Tried | None]:
+def _ruin(packing: Packing, seed: int, stop: Ints, spread: bool) -> Callable[[int, Callable[[], bool]], Tried | None]:
     given = (packing.demand, packing.capacity, packing.pins, packing.foe_sets)
 
     def attempt(number: int, cancelled: Callable[[], bool]) -> Tried | None:
         state = ruin.state(packing.demand, packing.capacity)
-        left = ruin.begin(*given, packing.least, packing.weight, seed, number, stop, state)
+        turning = spread and number == 0
+        left = ruin.begin(*given, packing.least, packing.weight, seed, number, turning, stop, state)
         steps, most = 0, luby(number) * STEPS * len(packing.demand)
         while left and steps < most and not cancelled():
             left = ruin.improve(*given, packing.weight, seed, number, SLICE, state)

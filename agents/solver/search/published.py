@@ -2,12 +2,13 @@
 
 Rai, Bhagwan and Guha, "Generalized Resource Allocation for the Cloud", SoCC 2012. An attempt takes one way to split
 the bins into groups. For each group in turn it puts the balls that are still unplaced into random order, and each ball
-goes into the first bin of the group that it fits. Nothing prefers one order to another: it explores. This is the
+goes into the first bin of the group that it fits, from a random one on. Nothing prefers one order to another: it
+explores. This is the
 kernel for processors, one lane without a barrier; all lanes are attempts of their own.
 
 Attempt `number` searches grouping `number % groupings`, and its random numbers are those of the stream (seed, that
 grouping, `number // groupings`), one for each ball that is unplaced when a group begins: draw i of m swaps the balls in
-places i and i + below(m - i). Pinned balls are placed first.
+places i and i + below(m - i). Where in the group it begins says `agents.solver.reference`. Pinned balls come first.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from agents.solver.random import below_kernel, stream_kernel
+from agents.solver.reference import TURNS
 from fabric.arrays import overwrite
 from simcore.jit import kernel
 from simcore.vocabulary import Ints
@@ -97,27 +99,40 @@ def attempt(
     for group in range(of_groupings[way], of_groupings[way + 1]):
         if stop[0]:
             break
-        bins = of_groups[group + 1] - of_groups[group]
+        base, size = of_groups[group], of_groups[group + 1] - of_groups[group]
+        bins = size
         for i in range(bins):
-            open_bins[i] = members[of_groups[group] + i]
+            open_bins[i] = i
         still = 0
         for i in range(count):
             j = i + below_kernel(stream, draws, count - i)
+            one = draws if number // ways % 2 == 0 else group - of_groupings[way]
+            turn = below_kernel(stream, TURNS + one, size)
             draws += 1
             ball = left[j]
             left[j] = left[i]
+            k, high = 0, bins
+            while k < high:  # the first open bin from there on
+                middle = (k + high) // 2
+                if open_bins[middle] < turn:
+                    k = middle + 1
+                else:
+                    high = middle
             target = -1
-            for k in range(bins):
+            for _ in range(bins):
                 if stop[0]:
                     break
-                if fits(demand, ball, free, open_bins[k]) and parted(ball, open_bins[k], where, foes):
+                k = k if k < bins else 0
+                one = members[base + open_bins[k]]
+                if fits(demand, ball, free, one) and parted(ball, one, where, foes):
                     target = k
                     break
+                k += 1
             if target < 0:
                 left[still] = ball
                 still += 1
                 continue
-            chosen = open_bins[target]
+            chosen = members[base + open_bins[target]]
             where[ball] = chosen
             closed = False
             for d in range(dims):

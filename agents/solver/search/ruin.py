@@ -49,12 +49,13 @@ def begin(
     weight: Ints,
     seed: int,
     number: int,
+    turning: bool,
     stop: Ints,
     state: State,
 ) -> int:
     """The first fit that an attempt begins with. Writes the state; returns how many balls are unplaced.
 
-    `stop` [1] is set from outside: who is not placed then stays so.
+    `turning`, it is the first from a random bin on. `stop` [1] is set from outside: who is not placed then stays so.
     """
     where, free, left, tally, head, after = state
     stream = stream_kernel(seed, GROUP, number)
@@ -64,16 +65,18 @@ def begin(
     for i in range(count):
         key[i] = -weight[left[i]] * (1024 + below_kernel(stream, i, spread))
     order = left[ascending(key)]
-    tally[DRAWS] = count
+    tally[DRAWS] = 2 * count
     head[:] = -1
     bins = len(capacity)
     open_bins = np.arange(bins)
     still, total = 0, 0
-    for ball in order:
+    for at, ball in enumerate(order):
         target = -1
-        for k in range(bins):
+        turn = below_kernel(stream, count + at, bins) if turning and bins else 0
+        for i in range(bins):
             if stop[0]:
                 break
+            k = turn + i if turn + i < bins else turn + i - bins
             if fits(demand, ball, free, open_bins[k]) and parted(ball, open_bins[k], where, foes):
                 target = k
                 break

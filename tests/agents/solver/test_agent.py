@@ -210,7 +210,7 @@ def test_the_search_is_what_it_says(size: list[int], bins: list[tuple[int, int]]
     found = online.find(seed, 12).tolist()
     problem = problem_of(TEXT, tables={name: np.array(entries) for name, entries in given.items()})
     best: tuple[int, int, list[int]] | None = None
-    ceiling, ways = problem.ceiling.copy(), problem.groupings
+    ceiling, ways = problem.ceiling.copy(), problem.groupings[::-1]
     for number in range(12):
         way, attempt = number % len(ways), number // len(ways)
         one = turned(replace(problem, ceiling=ceiling), ways[way], seed, len(ways) + way, attempt)
@@ -235,7 +235,9 @@ def used_of(problem: Problem, alloc: list[int]) -> int:
 def _attempt(problem: Problem, seed: int, way: int, number: int) -> tuple[list[int], int]:
     """The reference names the stream by the grouping; here there is one, and the stream is that of `way`."""
     empty = replace(problem.groupings[0], offsets=np.array([0], np.int64), members=np.array([], np.int64))
-    return reference.attempt(replace(problem, groupings=(*[empty] * way, problem.groupings[0])), seed, way, number)
+    return reference.attempt(
+        replace(problem, groupings=(*[empty] * way, problem.groupings[0])), seed, way, number, turning=False
+    )
 
 
 # -- in scenarios ------------------------------------------------------------------------------------------------------

@@ -62,13 +62,15 @@ def attempt(packing: Packing, seed: int, number: int) -> list[int]:
     draws = 0
     left = [ball for ball, place in enumerate(where) if place < 0]
     for group in range(of_ways[way], of_ways[way + 1]):
-        bins = members[of_groups[group] : of_groups[group + 1]]
+        bins, group_of = members[of_groups[group] : of_groups[group + 1]], group - of_ways[way]
         still = []
         for i in range(len(left)):
             j = i + random.below(stream, draws, len(left) - i)
-            draws += 1
             left[i], left[j] = left[j], left[i]
-            target = next((one for one in bins if allowed(packing, where, left[i], one)), -1)
+            turn = random.below(stream, reference.TURNS + (draws if number // ways % 2 == 0 else group_of), len(bins))
+            draws += 1
+            turned = bins[turn:] + bins[:turn]
+            target = next((one for one in turned if allowed(packing, where, left[i], one)), -1)
             where[left[i]] = target
             if target < 0:
                 still.append(left[i])
@@ -102,7 +104,9 @@ def test_the_published_search_is_what_it_says(packing: Packing, seed: int, first
 def test_ruin_and_recreate_never_breaks_a_rule_nor_gets_worse(packing: Packing, seed: int, number: int) -> None:
     given = (packing.demand, packing.capacity, packing.pins, packing.foe_sets)
     state = ruin.state(packing.demand, packing.capacity)
-    left = ruin.begin(*given, packing.least, packing.weight, seed, number, np.zeros(1, np.int64), state)
+    left = ruin.begin(
+        *given, packing.least, packing.weight, seed, number, number % 2 == 0, np.zeros(1, np.int64), state
+    )
     heaviest = int(state[3][ruin.WEIGHT])
     for _ in range(30):
         where, free, unplaced = state[0], state[1], state[2][:left]

@@ -292,11 +292,13 @@ def test_ctrl_c_gives_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_groupings() -> None:
     found = problem(VECTOR, balls=1, bins=5, resources={"C[s in BINS]": 2}, tables={"D": [1]})
     assert [[members for members, _ in grouping] for grouping in found.groupings] == [
-        [[0], [1], [2], [3], [4]],
-        [[0, 1], [2, 3], [4]],
-        [[0, 1, 2, 3], [4]],
         [[0, 1, 2, 3, 4]],
+        [[0, 1, 2, 3], [4]],
+        [[0, 1], [2, 3], [4]],
+        [[0], [1], [2], [3], [4]],
     ]
+    few = problem(VECTOR, balls=5, bins="?", resources={"C[s in BINS]": 2}, tables={"D": [1] * 5}).with_bins(3)
+    assert [len(grouping) for grouping in few.groupings] == [3, 2, 1]
     declared = problem("BALLS 1 BINS 5 RESOURCES C[s in BINS] => 1 GROUPS 3, 1 GROUPS 4 " + VECTOR, tables={"D": [1]})
     assert [[members for members, _ in grouping] for grouping in declared.groupings] == [[[3, 1], [4], [0], [2]]]
 
@@ -311,3 +313,29 @@ def test_bins_in_use_never_overflow_and_pairs_hold() -> None:
         host[answer.alloc[b]] += rate
     assert max(host.values()) <= 1000
     assert all(answer.alloc[a] != answer.alloc[b] for a, b in combinations(range(10), 2))
+
+
+@pytest.mark.parametrize("search", ["ours", "published"])
+def test_balls_are_spread_where_the_number_of_bins_is_given(search: str) -> None:
+    found = problem(VECTOR, balls=8, bins=8, resources={"C[s in BINS]": 8}, tables={"D": [1] * 8})
+    for seed in range(5):
+        answer = solve(found, search=search, seed=seed)
+        assert len(set(answer.alloc)) >= 3
+    alike = problem(VECTOR, balls=8, bins="?", resources={"C[s in BINS]": 8}, tables={"D": [1] * 8})
+    assert solve(alike, search=search).bins == 1
+
+
+def test_no_order_of_the_bins_is_out_of_reach() -> None:
+    found = problem(
+        "TABLE COSTS = [3, 1, 2] BALLS 2 BINS 3 RESOURCES C[s in BINS] => 1, SHARED => 3 "
+        "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 UTIL.SHARED += COSTS[BIN] end"
+    )
+    answer = solve(found, attempts=64)
+    assert sorted(answer.alloc) == [1, 2]
+    reached = {tuple(attempt(found, 0, way, number)[0]) for way in range(3) for number in range(200)}
+    assert {(1, 2), (2, 1)} <= reached
+
+
+def test_every_allocation_is_reached() -> None:
+    found = problem(VECTOR, balls=3, bins=4, resources={"C[s in BINS]": 3}, tables={"D": [1] * 3})
+    assert {tuple(attempt(found, 1, 0, number)[0]) for number in range(1200)} == set(product(range(4), repeat=3))
