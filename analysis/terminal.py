@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     import rich.table
 
 
+SQUEEZED = 8
+"""So narrow a column of words may become for the sake of the foremost numbers."""
+
+
 def fitted(
     headings: Sequence[str],
     lines: Sequence[Sequence[str]],
@@ -17,13 +21,14 @@ def fitted(
     first: int,
     groups: Sequence[object],
     styles: Sequence[Sequence[str]],
-    foremost: int | None = None,
+    foremost: Sequence[int] = (),
     title: str | None = None,
     caption: str = "",
     otherwise: str = "",
 ) -> rich.table.Table:
-    """A table of `lines`. Columns from `first` on are numbers, and where the width ends the last of them go, `foremost`
-    (by default the first) never. `otherwise` says how else than in a wider terminal one sees them.
+    """A table of `lines`. Columns from `first` on are numbers, and where the width ends the last of them go, but never
+    the first of `foremost` (by default of all), and its others only if the words beside cannot give way. `otherwise`
+    says how else than in a wider terminal one sees them.
 
     Between lines of different `groups` is a gap; `styles` has the lines' shape.
     """
@@ -32,10 +37,10 @@ def fitted(
     from rich.text import Text
 
     widths = [max(map(len, column)) + 3 for column in zip(headings, *lines, strict=True)]
-    shown, room = set(range(first)), width - sum(widths[:first])
-    for column in sorted(range(first, len(widths)), key=lambda column: column != foremost):
-        room -= widths[column]
-        if room < 0 and len(shown) > first:
+    shown, room, squeezed = set(range(first)), width - sum(widths[:first]), width - first * SQUEEZED
+    for column in dict.fromkeys((*foremost, *range(first, len(widths)))):
+        room, squeezed = room - widths[column], squeezed - widths[column]
+        if room < 0 and len(shown) > first and not (column in foremost and squeezed >= 0):
             break
         shown.add(column)
     hidden = [heading for column, heading in enumerate(headings) if column not in shown]

@@ -53,7 +53,7 @@ def terminal(comparison: Comparison, width: int) -> rich.console.Group:
             first=first,
             groups=[tuple(row[key] for key in comparison.keys) for row, _ in lines[:MOST]],
             styles=[_styles(row, line) for row, line in lines[:MOST]],
-            foremost=headings(comparison).index("verdict", len(comparison.keys)),
+            foremost=[headings(comparison).index(name, len(comparison.keys)) for name in ("verdict", "difference")],
             title=title(metric),
             caption=f"{len(lines) - MOST:,} more rows: --format csv has all." if len(lines) > MOST else "",
             otherwise="give --format markdown",

@@ -11,7 +11,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import gymnasium
+try:
+    import gymnasium
+except ImportError as error:
+    raise ImportError(
+        f"binwright.environments needs Gymnasium ({error}): pip install 'binwright[learned]'", name=error.name
+    ) from error
 
 from agents.env import FabricEnv, FabricVector
 from agents.numa_env import NumaEnv, NumaVector

@@ -55,9 +55,10 @@ def opened(on: str, jobs: int | None, tasks: Sequence[Task]) -> Iterator[Backend
         else:
             yield lambda tasks: _here(tasks, hands)
     elif on == "ray" or on.startswith("ray://"):
-        if tasks:
-            from scenarios.on_ray import Cluster
+        from scenarios.on_ray import Cluster, check_installed
 
+        check_installed()
+        if tasks:
             with Cluster(on.removeprefix("ray").removeprefix("://"), jobs) as cluster:
                 yield cluster.rows
         else:

@@ -302,7 +302,7 @@ def _networks(spec: Networks) -> Any:
 def _from_csv(spec: Csv, nodes: int) -> Ints:
     """Capacity int64 [servers, nodes, resources] from a file."""
     try:
-        with Path(spec.path).open(encoding="utf-8", newline="") as file:
+        with Path(spec.path).open(encoding="utf-8-sig", newline="") as file:
             rows = list(_rows(spec, csv.DictReader(file), nodes))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         remedy = "Give a CSV file in UTF-8 with a header."

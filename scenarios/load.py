@@ -90,7 +90,10 @@ def shipped() -> dict[str, Path]:
 
 
 def _find(path: str | Path) -> Path:
-    if Path(path).is_file():
+    if Path(path).is_dir():
+        remedy = "Name a scenario file in it, or one that is shipped (quickstart)."
+        raise ScenarioError("this is a folder", file=path, remedy=remedy)
+    if Path(path).exists():
         return Path(path)
     known = shipped()
     if str(path) not in known:

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import current_thread, main_thread
@@ -56,6 +57,12 @@ Done = list[tuple[Row, dict[str, bytes]]]
 """A row for each run that was done, with its details by file name."""
 
 
+def check_installed() -> None:
+    """Refuse to go on without Ray, whether or not there is anything to run."""
+    if find_spec("ray") is None:
+        raise UserError("Ray is not installed", key="on", remedy="pip install 'binwright[ray]'")
+
+
 class Cluster:
     """A cluster, from entering to leaving the `with`: the one at `host:port`, or one of our own without an address.
 
@@ -71,10 +78,8 @@ class Cluster:
     def __enter__(self) -> Self:
         for name, value in QUIET.items():
             os.environ.setdefault(name, value)
-        try:
-            import ray
-        except ImportError as error:
-            raise UserError(f"Ray is not installed: {error}", key="on", remedy="pip install 'binwright[ray]'") from None
+        import ray
+
         if not ray.is_initialized():
             options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
             at_sigterm = signal.getsignal(signal.SIGTERM)

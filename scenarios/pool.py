@@ -155,13 +155,21 @@ def work(handle: int) -> None:
     portions: SimpleQueue[list[Task]] = SimpleQueue()
     Thread(target=_listen, args=(pipe, portions), daemon=True).start()
     while True:
-        pipe.send(None)
+        _say(pipe, None)
         portion = portions.get()
         began = perf_counter()
         for task in portion:
-            pipe.send(attempt(task))
+            _say(pipe, attempt(task))
             if perf_counter() - began > PORTION:
                 break
+
+
+def _say(pipe: Connection, row: Row | None) -> None:
+    """Tell the parent; when it is gone, so is the worker, without a word."""
+    try:
+        pipe.send(row)
+    except OSError:
+        os._exit(0)
 
 
 def _listen(pipe: Connection, portions: SimpleQueue[list[Task]]) -> None:

@@ -129,7 +129,7 @@ def _name(annotation: Any) -> str:
         return f"{{{_name(arguments[0])}: {_name(arguments[1])}}}"
     if isinstance(annotation, type) and issubclass(annotation, Model):
         return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
-    return {Any: "anything", str: "text"}.get(annotation, str(annotation))
+    return {Any: "anything", str: "text", bool: "`true`, `false`"}[annotation]
 
 
 if __name__ == "__main__":

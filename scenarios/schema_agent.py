@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -52,7 +53,7 @@ class AgentSpec(Model):
         if not isinstance(name, str):
             raise wrong("is no agent", "Write a name, or {name: {option: value}}.", at_name)
         if ":" not in name and name not in AGENTS:
-            raise wrong("unknown agent", suggest(name, AGENTS), at_name, name)
+            raise wrong("unknown agent", _class_in(name) or suggest(name, AGENTS), at_name, name)
         if options or ":" in name:
             # Only here the class is imported: validating plain names stays fast.
             check_options(_load(name, at_name), options, at_options)
@@ -73,6 +74,17 @@ class AgentSpec(Model):
         forms.append(mapping({"name": theirs, "options": {"type": "object"}, "label": label}, ["name"]))
         forms.append({"type": "object", "propertyNames": {"pattern": PLUGIN}, "minProperties": 1, "maxProperties": 1})
         return {"anyOf": forms, "description": "A name, {name: {options}}, or a mapping with name, options and label."}
+
+
+def _class_in(name: str) -> str:
+    """What to write for a file that is named without the class in it; empty where the name is no file's."""
+    if not name.endswith(".py"):
+        return ""
+    try:
+        found = [one.name for one in ast.parse(Path(name).read_bytes()).body if isinstance(one, ast.ClassDef)]
+    except (SyntaxError, ValueError, OSError):
+        found = []
+    return f"Name the class in this file, too: {' or '.join(f'{name}:{one}' for one in found or ['Class'])}."
 
 
 def _load(name: str, at: tuple[str, ...]) -> type[Agent]:

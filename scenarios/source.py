@@ -109,7 +109,7 @@ def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:
     """Read a scenario file, laid over the files that it extends."""
     file = file.resolve()
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         remedy = "A scenario is a YAML file in UTF-8."
         raise ScenarioError(f"cannot be read: {error}", file=file, remedy=remedy) from None

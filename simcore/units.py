@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from difflib import get_close_matches
 from math import inf, isfinite
 
 from simcore.errors import UserError
@@ -88,6 +89,18 @@ _MEASURES = {"cpu": CPU, "gpu": CARDS, "bandwidth": BANDWIDTH} | dict.fromkeys(
 )
 
 
+def _meant_by(resource: str, value: str) -> str:
+    """What was meant by a resource of another name with the unit of one that is known."""
+    unit = (_TEXT.fullmatch(value.strip()) or ("", "", ""))[2]
+    kinds = [name for name, measure in _MEASURES.items() if unit in measure.factors]
+    if not unit or not kinds:
+        return ""
+    near = get_close_matches(resource.lower(), kinds, n=1)
+    meant = near[0] if near else "mem" if "mem" in kinds else kinds[0]
+    others = f" {unit} is a unit of {', '.join(kinds)}; resources of other names take none."
+    return f"Did you mean {meant!r}?{others}"
+
+
 def measure_of(resource: str) -> Measure:
     """How amounts of a resource are written; resources of unknown name are plain numbers."""
     return _MEASURES.get(resource, COUNT)
@@ -96,7 +109,13 @@ def measure_of(resource: str) -> Measure:
 def amount(resource: str, value: object) -> float:
     """Units of a resource from what a scenario says."""
     measure = measure_of(resource)
-    units = measure.parse(value)
+    try:
+        units = measure.parse(value)
+    except UserError as error:
+        if measure is COUNT and isinstance(value, str) and (other := _meant_by(resource, value)):
+            problem = f"amounts of {resource} have no unit"
+            raise UserError(problem, value=value, remedy=f"{other} {error.remedy}") from None
+        raise
     if units > LARGEST:
         raise UserError(f"is more than {measure.show(LARGEST)}", value=value, remedy="Check the unit.")
     if units > 0 and quanta(units) == 0:

@@ -93,6 +93,7 @@ def _print_load(found: Description) -> None:
     """A bar per point in time, of the first resource."""
     name = found.load.columns[2]
     out.print(f"\nLoad over time: {name} running (peak {found.peak[name]:,.4g})", highlight=False)
+    bar = "█" if out.encoding.startswith("utf") else "#"
     top = max(found.peak[name], 1e-12)
     for time, amount in found.load.select("time", name).rows():
-        out.print(f"{time / 86400:7.2f} d {amount:12,.0f} {'█' * round(40 * amount / top)}", highlight=False)
+        out.print(f"{time / 86400:7.2f} d {amount:12,.0f} {bar * round(40 * amount / top)}", highlight=False)

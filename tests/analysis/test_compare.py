@@ -478,6 +478,20 @@ def test_a_terminal_shows_what_fits_and_names_the_rest(small: Comparison, width:
         assert all(len(line) <= width for line in rendered(small, width).splitlines())
 
 
+def test_eighty_columns_show_the_differences_of_a_sweep(tmp_path: Path) -> None:
+    point = {"cluster.servers": 100, "overflow": "drop"}
+    rows = [
+        row(agent, seed, point=point) | {"acceptance": 0.91 + 0.001 * (seed + ord(agent[0]))}
+        for agent in ("best-fit", "first-fit(node=loose)")
+        for seed in range(9)
+    ]
+    text = rendered(Comparison(results(tmp_path, rows), metrics=["acceptance"]), 80)
+    heads = text.partition("─")[0]
+    assert "difference" in heads
+    assert "verdict" in heads
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
 def test_a_terminal_is_spared_thousands_of_rows(tmp_path: Path) -> None:
     rows = [row(agent, seed, point={"key": key}) for key in range(80) for agent in "ab" for seed in range(2)]
     found = Comparison(results(tmp_path, rows), metrics=["acceptance"])

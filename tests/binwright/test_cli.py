@@ -314,7 +314,7 @@ BAD = SCENARIO.replace("servers: 2", "sevrers: 2")
 MISTAKES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("run", "no.yaml"), ("no.yaml", "there is no such file", "quickstart")),
     (("run", "quikstart"), ("quikstart", "Did you mean 'quickstart'?")),
-    (("run", "."), ("there is no such file",)),
+    (("run", "."), ("this is a folder",)),
     (("run", "bad.yaml"), ("bad.yaml:1: cluster.sevrers: unknown key", "Did you mean 'servers'?")),
     (("run", "empty.yaml"), ("empty.yaml", "a scenario is a mapping")),
     (("run", "binary.yaml"), ("binary.yaml",)),
@@ -585,6 +585,36 @@ def test_a_reader_that_goes_away_is_no_mistake(arguments: tuple[str, ...]) -> No
     _, err = asked.communicate(timeout=30)
     assert err == ""
     assert asked.returncode == 0
+
+
+def test_a_terminal_of_few_letters_is_no_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    Path("t.csv").write_text(TRACE)
+    for arguments in (("run", "s.yaml"), ("compare", "results/s"), ("traces", "describe", "t.csv")):
+        asked = process(*arguments)
+        out, err = asked.communicate(timeout=60)
+        assert (asked.returncode, err) == (0, ""), arguments
+        assert out.isascii()
+    assert "####" in out
+
+
+def test_files_of_other_editors_are_read(binwright: Asker) -> None:
+    mark = b"\xef\xbb\xbf"
+    trace = "workload: {trace: huawei-east-1, path: t.csv}\n"
+    servers = "cluster: {csv: {path: c.csv, columns: {cpu: c, mem: m}, scale: {mem: 1 GB}}}\n"
+    Path("t.csv").write_bytes(mark + TRACE.encode())
+    Path("c.csv").write_bytes(mark + b"c,m\r\n4,8\r\n")
+    Path("b.yaml").write_bytes(mark + f"{servers}{trace}agents: [first-fit]\n".replace("\n", "\r\n").encode())
+    said = binwright("run", "b.yaml", "--out", "out")
+    assert said.code == 0, said.everything
+
+
+def test_environments_say_what_they_need() -> None:
+    program = "import sys\nsys.modules['gymnasium'] = None\nimport binwright.environments"
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: binwright.environments needs Gymnasium (")
+    assert last.endswith("pip install 'binwright[learned]'")
 
 
 def test_a_real_process_runs_the_quickstart() -> None:

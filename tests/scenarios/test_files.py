@@ -134,6 +134,9 @@ MISTAKES = [
     (GENERATED, "cpu: 1,", "cpu: -1,", 10, "workload.flavours.0.cpu", "must not be negative", "cores"),
     (GENERATED, "{fixed: never}", "{fixed: -5 s}", 11, "workload.flavours.1.lifetimes.fixed", "negative", "min"),
     (GENERATED, "every: 10 min", "every: 0", 8, "workload.arrivals.bursty.every", "more than zero", "min"),
+    (TRACE, "mem: 90 GB}", "ram: 90 GB}", 5, "cluster.node.ram", "amounts of ram have no unit (got '90 GB')", "Did you mean 'mem'?"),
+    (TRACE, "cpu: 40,", "vcpus: 40 cores,", 5, "cluster.node.vcpus", "amounts of vcpus have no unit", "Did you mean 'cpu'?"),
+    (GENERATED, "{bursty: {every: 10 min, size: 8}}", "{burstly: 3}", 8, "workload.arrivals.burstly", "unknown key", "Known: bursty, fixed, poisson."),
     # Alternatives
     (TRACE, "  nodes: 2", "  groups: [{count: 1, node: {cpu: 1}}]", 2, "cluster", "in 2 ways: node, groups", "Give one"),
     (TRACE, "  servers: 10\n  nodes: 2\n  node: {cpu: 40, mem: 90 GB}\n", "", 2, "cluster", "has no servers", "`csv`"),
@@ -682,6 +685,11 @@ def _written(file: Path, text: str) -> Path:
 
 
 # -- the reference -----------------------------------------------------------------------------------------------------
+
+
+def test_the_reference_names_no_python_types() -> None:
+    assert "<class" not in reference()
+    assert "| `await_room` | `true`, `false` |" in reference()
 
 
 def test_the_reference_is_current() -> None:

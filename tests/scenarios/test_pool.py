@@ -24,11 +24,12 @@ from binwright.commands import progress
 from binwright.commands.progress import Live, duration
 from scenarios import backends, batch, estimate, pool
 from scenarios.attempt import Task
+from scenarios.backends import opened
 from scenarios.batch import Batch, run_batches
 from scenarios.handout import PORTION, Handout
 from scenarios.journal import Row, rows_of
 from scenarios.load import scenario_from
-from scenarios.pool import Pool, ending
+from scenarios.pool import Pool, _Worker, ending
 from simcore.errors import UserError
 from tests.support.batches import agent, data, numbers, plain, same, scenario, tree
 
@@ -415,3 +416,20 @@ def test_ten_thousand_runs_are_read_and_written_fast(tmp_path: Path) -> None:
     assert len(asked.run().runs) == 10_000
     assert time.process_time() - began < 5
     assert pl.read_parquet(tmp_path / "runs.parquet")["seed"].to_list() == list(range(10_000))
+
+
+def test_without_ray_nothing_is_run_on_it_even_if_all_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with (
+        pytest.raises(UserError, match=r"^on: Ray is not installed\n  pip install 'binwright\[ray\]'"),
+        opened("ray", 1, []),
+    ):
+        pass
+
+
+def test_a_worker_whose_parent_is_gone_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    for _ in range(3):
+        worker = _Worker()
+        worker.pipe.close()
+        assert worker.process.wait(30) == 0
+    assert capfd.readouterr().err == ""
