@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import is_dataclass
-from functools import partial
+from functools import partial, reduce
 from inspect import Parameter, signature
 from typing import Any, get_type_hints
 
@@ -60,7 +60,8 @@ def check_options(kind: type, options: object, at: tuple[str | int, ...] = ()) -
             # A union has a finding for each of its members; one item of a list may be named.
             all_said = error.errors(include_url=False)
             inner = all_said[0]["loc"] if len(all_said) == 1 else ()
-            said = [finding["msg"].replace("Input", "It").replace("tuple", "list") for finding in all_said]
+            words = {"Input": "It", "tuple": "list", "array": "list"}
+            said = [reduce(lambda text, word: text.replace(*word), words.items(), each["msg"]) for each in all_said]
             raise wrong("is a wrong value", f"{', or: '.join(said)}.", (*at, name, *inner)) from None
 
     def there(name: str) -> None:

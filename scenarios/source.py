@@ -22,8 +22,16 @@ CHOICES = frozenset({"arrivals", "lifetimes", "overflow"})
 """Mappings of which one key is given: laid over one another, a different key replaces the whole mapping."""
 
 # The C parser is an order of magnitude faster, but not every build of PyYAML has it.
-_Loader = cast(type[yaml.SafeLoader], getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+_Safe = cast(type[yaml.SafeLoader], getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 _CODE = re.compile(r"[^:]*\.py:\w+")
+
+
+class _Loader(_Safe):  # type: ignore[misc, valid-type]  # one of two classes
+    """Reads 1e-3 and 1.5e3 as numbers, as YAML 1.2 does, and not only 1.0e-3."""
+
+
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$")
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _NUMBER, list("-+.0123456789"))
 
 
 class Place(NamedTuple):

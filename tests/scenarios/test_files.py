@@ -706,3 +706,9 @@ def test_the_json_schema_describes_every_key() -> None:
     assert "best-fit" in json.dumps(kinds["AgentSpec"])
     assert kinds["Scenario"]["required"] == ["cluster", "workload", "agents"]
     assert "required" not in kinds["Scenario-laid-over"]
+
+
+@pytest.mark.parametrize(("text", "number"), [("1e-3", 1e-3), ("1.5e3", 1500.0), ("2E+1", 20.0), (".5e1", 5.0)])
+def test_numbers_with_an_exponent_are_numbers(file: Path, text: str, number: float) -> None:
+    file.write_text(changed(TRACE, "[first-fit, ", f"[{{best-home: {{leftover: {text}}}}}, "))
+    assert load_scenario(file).agents[0].options == {"leftover": number}
