@@ -41,7 +41,8 @@ def scan(ball, alloc, data, numbers, used, ceiling, dims, amounts, bins, low, hi
 class Room(NamedTuple):
     """What an attempt writes: utilisation [dims], ALLOC [balls], unplaced and placed units [units], additions, members
     over their capacity [soft groups] and behind them the elastic dimensions over their ceiling, imposed sets [sets],
-    and the best allocation of a search [balls]. `stop` [1] is set from outside: what is left then stays unplaced."""
+    and the best allocation of a search [balls]. Units that wishes join are a chain: by its first one, `chain`, and the
+    next one, `after`, -1 at the end [units each]. `stop` [1] is set from outside: what is left then stays unplaced."""
 
     used: Ints
     alloc: Ints
@@ -52,6 +53,8 @@ class Room(NamedTuple):
     over: Ints
     imposed: Ints
     best: Ints
+    chain: Ints
+    after: Ints
     stop: Ints
 
 
@@ -59,7 +62,9 @@ def room(problem: Problem) -> Room:
     """For one search at a time."""
     sizes = Sizes.of_problem(problem)
     lengths = (sizes.dims, sizes.balls, sizes.units, sizes.units, sizes.adds, sizes.adds, sizes.soft + 1, sizes.sets)
-    return Room(*(np.zeros(length, np.int64) for length in (*lengths, sizes.balls, 1)))
+    found = Room(*(np.zeros(length, np.int64) for length in (*lengths, sizes.balls, sizes.units, sizes.units, 1)))
+    found.after[:] = NULL
+    return found
 
 
 @kernel
@@ -124,8 +129,14 @@ def impose(flat: Flat, room: Room, sets: int, start: np.uint64) -> None:
 def put(call: Utilfn, flat: Flat, friends: int, room: Room, unit: int, place: int) -> int:
     """All balls of a unit into a bin, or none: how many additions were made, -1 if it does not fit."""
     alloc, dims, amounts = room.alloc, room.dims, room.amounts
-    n = 0
-    for at in range(flat.units[unit], flat.units[unit + 1]):
+    n, leader = 0, unit
+    at, end = flat.units[unit], flat.units[unit + 1]
+    while True:
+        if at == end:
+            unit = room.after[unit]
+            if unit == NULL:
+                return n
+            at, end = flat.units[unit], flat.units[unit + 1]
         ball = flat.unit_balls[at]
         fits = allowed(flat, friends, room, ball, place)
         if fits:
@@ -139,11 +150,15 @@ def put(call: Utilfn, flat: Flat, friends: int, room: Room, unit: int, place: in
         if not fits:
             for k in range(n):
                 change(flat, room, dims[k], -amounts[k])
+            while leader != unit:
+                for other in range(flat.units[leader], flat.units[leader + 1]):
+                    alloc[flat.unit_balls[other]] = NULL
+                leader = room.after[leader]
             for other in range(flat.units[unit], at):
                 alloc[flat.unit_balls[other]] = NULL
             return -1
         alloc[ball] = place
-    return n
+        at += 1
 
 
 @kernel
@@ -153,22 +168,25 @@ def take(call: Utilfn, flat: Flat, room: Room, unit: int, owner: Ints, group: in
     How many additions are taken away, the first ones in `dims`; 0 if it stays, -1 if UTILFN rejects it.
     """
     alloc, dims, amounts = room.alloc, room.dims, room.amounts
-    first, end = flat.units[unit], flat.units[unit + 1]
-    place = alloc[flat.unit_balls[first]]
-    n = 0
-    for at in range(end - 1, first - 1, -1):
-        ball = flat.unit_balls[at]
-        alloc[ball] = NULL
-        n = call(ball, place, alloc, flat.data, flat.numbers, room.used, flat.ceiling, dims, amounts, n)
-        if n < 0:
-            return -1
+    place = alloc[flat.unit_balls[flat.units[unit]]]
+    n, one = 0, unit
+    while one != NULL:
+        for at in range(flat.units[one + 1] - 1, flat.units[one] - 1, -1):
+            ball = flat.unit_balls[at]
+            alloc[ball] = NULL
+            n = call(ball, place, alloc, flat.data, flat.numbers, room.used, flat.ceiling, dims, amounts, n)
+            if n < 0:
+                return -1
+        one = room.after[one]
     for k in range(n):
         if owner[dims[k]] == group and room.used[dims[k]] > flat.ceiling[dims[k]]:
             for other in range(n):
                 change(flat, room, dims[other], -amounts[other])
             return n
-    for at in range(first, end):
-        alloc[flat.unit_balls[at]] = place
+    while unit != NULL:
+        for at in range(flat.units[unit], flat.units[unit + 1]):
+            alloc[flat.unit_balls[at]] = place
+        unit = room.after[unit]
     return 0
 
 
@@ -210,6 +228,96 @@ def pinned(flat: Flat, unit: int) -> int:
 
 
 @kernel
+def wish(flat: Flat, friends: int, sets: int, room: Room, start: np.uint64) -> None:
+    """Impose sets with a chance below one that pinned balls do not break, and chain units that friends join."""
+    units = len(room.left)
+    for unit in range(units):
+        room.chain[unit], room.after[unit] = unit, NULL
+    for number in range(sets):
+        if flat.chance[number] == MICRO or below_kernel(start, CHANCES + number, MICRO) >= flat.chance[number]:
+            continue
+        place, free, apart = NULL, False, False
+        for k in range(flat.sets[number], flat.sets[number + 1]):
+            here = room.alloc[flat.set_balls[k]]
+            free = free or here == NULL
+            apart = apart or (place != NULL and here != NULL and here != place)
+            place = max(place, here)
+        if apart if number < friends else not (free or apart):
+            continue
+        room.imposed[number] = 1
+        before = NULL
+        for k in range(flat.sets[number], flat.sets[number + 1] if number < friends else 0):
+            unit = flat.unit_of[flat.set_balls[k]]
+            if unit >= units or pinned(flat, unit) != NULL:
+                continue
+            if before != NULL and room.chain[before] != room.chain[unit]:
+                first = min(room.chain[before], room.chain[unit])
+                second = max(room.chain[before], room.chain[unit])
+                last = first
+                while room.after[last] != NULL:
+                    last = room.after[last]
+                room.after[last] = second
+                while second != NULL:
+                    room.chain[second] = first
+                    second = room.after[second]
+            before = unit
+
+
+@kernel
+def lift(flat: Flat, sets: int, room: Room, count: int) -> int:
+    """Have the first `count` units of `left` fall apart, and impose no wish on them: how many units are left then.
+
+    -1 if there was no wish.
+    """
+    lifted = False
+    for i in range(count):
+        unit = room.left[i]
+        while unit != NULL:
+            for at in range(flat.units[unit], flat.units[unit + 1]):
+                ball = flat.unit_balls[at]
+                for k in range(flat.of[ball], flat.of[ball + 1]):
+                    number = flat.of_sets[k]
+                    if flat.chance[number] < MICRO and room.imposed[number]:
+                        room.imposed[number] = 0
+                        lifted = True
+            unit = room.after[unit]
+    if not lifted:
+        return -1
+    total = members(room, count)
+    at = total
+    for i in range(count - 1, -1, -1):
+        unit = room.left[i]
+        at -= members_of(room, unit)
+        place = at
+        while unit != NULL:
+            following = room.after[unit]
+            room.left[place] = unit
+            room.after[unit] = NULL
+            place += 1
+            unit = following
+    return total
+
+
+@kernel
+def members_of(room: Room, unit: int) -> int:
+    """How many units a chain has."""
+    count = 0
+    while unit != NULL:
+        count += 1
+        unit = room.after[unit]
+    return count
+
+
+@kernel
+def members(room: Room, count: int) -> int:
+    """How many units the first `count` chains of `left` have."""
+    total = 0
+    for i in range(count):
+        total += members_of(room, room.left[i])
+    return total
+
+
+@kernel
 def attempt(
     call: Utilfn,
     scan: Scan,
@@ -232,7 +340,8 @@ def attempt(
     room.used[:] = 0
     room.alloc[:] = NULL
     room.over[:] = 0
-    impose(flat, room, sets, start)
+    for one in range(sets):
+        room.imposed[one] = 1 if flat.chance[one] == MICRO else 0
     count, placed, lost, draws = 0, 0, 0, 0
     for unit in range(len(left)):
         pin = pinned(flat, unit)
@@ -249,7 +358,16 @@ def attempt(
         room.alloc[:] = NULL
         return len(left)
     lost += out - count
-    for group in range(flat.ways[way], flat.ways[way + 1]):
+    if sets > 0:
+        wish(flat, friends, sets, room, start)
+        still = 0
+        for i in range(count):
+            if room.chain[left[i]] == left[i]:
+                left[still] = left[i]
+                still += 1
+        count = still
+    group, lifted = flat.ways[way], sets == 0
+    while group < flat.ways[way + 1]:
         if room.stop[0]:
             break
         still = 0
@@ -305,7 +423,13 @@ def attempt(
                 count += 1
             else:
                 lost += 1
-    return count + lost
+        group += 1
+        if group == flat.ways[way + 1] and not lifted:
+            lifted = True
+            more = lift(flat, sets, room, count)
+            if more >= 0:
+                count, group = more, flat.ways[way]
+    return members(room, count) + lost
 
 
 @kernel

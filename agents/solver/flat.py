@@ -25,6 +25,8 @@ class Flat(NamedTuple):
     units: Ints
     """[units + 1]"""
     unit_balls: Ints
+    unit_of: Ints
+    """[balls]"""
     sets: Ints
     """[sets + 1]"""
     set_balls: Ints
@@ -62,6 +64,7 @@ class Flat(NamedTuple):
             problem.pins,
             units.offsets,
             units.members,
+            problem.unit_of,
             sets,
             set_balls,
             np.append(friends.chance, foes.chance),
@@ -88,12 +91,11 @@ class Sizes(NamedTuple):
     @classmethod
     def of_problem(cls, problem: Problem) -> Sizes:
         """The sizes for a problem; none is 0."""
-        largest = int(np.diff(problem.units.offsets).max(initial=1))
         return cls(
             max(1, problem.dims),
             problem.balls,
             len(problem.units),
-            max(1, problem.program.adds * largest),
+            max(1, problem.program.adds * problem.largest),
             max(1, len(problem.soft_allowed)),
             max(1, len(problem.friends) + len(problem.foes)),
         )

@@ -22,7 +22,7 @@ from agents.solver.devices import Device, choose
 from agents.solver.emit import C, utilfn
 from agents.solver.flat import Flat, Sizes
 from agents.solver.probe import fault, found
-from agents.solver.program import Ints, Problem
+from agents.solver.program import MICRO, Ints, Problem
 from agents.solver.random import OPENCL
 from agents.solver.reference import Found
 from simcore.errors import UserError
@@ -33,7 +33,7 @@ RESIDENT = 64
 """Attempts per compute unit at a time, at most."""
 FIRST, ALL = 16, 1 << 62
 """Units that a launch tries in every attempt: the first ones, where time is limited, and all of them."""
-STATE = 7
+STATE = 8
 """Numbers that say where an attempt is, see search.cl."""
 
 
@@ -92,7 +92,9 @@ class _Session:
             DISTINCT=int(problem.program.distinct),
         )
         program = _program(number, text, tuple(f"-D{name}={value}" for name, value in named.items()))
-        plain = not len(problem.soft_allowed) and sizes.units == sizes.balls  # what lanes may speculate on
+        certain = all((sets.chance == MICRO).all() for sets in (problem.friends, problem.foes))
+        # What lanes may speculate on.
+        plain = not len(problem.soft_allowed) and sizes.units == sizes.balls and certain
         if width is None:
             width = 1 if device.type & cl.device_type.CPU or not plain else WIDTH
         self._width = width if plain else 1
@@ -102,7 +104,7 @@ class _Session:
             cl.Buffer(context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=part)
             for part in Flat.of_problem(problem, numbers, trims)
         ]
-        self._room = sizes.dims + sizes.balls + 2 * sizes.units + sizes.soft + 1 + sizes.sets
+        self._room = sizes.dims + sizes.balls + 4 * sizes.units + sizes.soft + 1 + sizes.sets
         bytes_each = 8 * max(self._room, 2 * sizes.adds * self._width)
         memory = min(device.max_mem_alloc_size, device.global_mem_size // 4)
         self.most = max(1, min(RESIDENT * device.max_compute_units, memory // bytes_each))

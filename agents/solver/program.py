@@ -28,7 +28,7 @@ within its limit (`Problem.ceiling`), and every touched soft group has at most `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -267,6 +267,28 @@ class Matrix:
 
 
 @dataclass(frozen=True)
+class Wish:
+    """Sets of one declaration, of which a share is to hold, if possible."""
+
+    kind: str
+    """`FRIENDS` or `FOES`."""
+    chance: int
+    """The share, in millionths: of an attempt's sets so many are imposed."""
+    sets: tuple[tuple[int, ...], ...]
+
+    @property
+    def asked(self) -> int:
+        """How many of the sets are to hold."""
+        return -(-len(self.sets) * self.chance // MICRO)
+
+    def broken(self, alloc: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+        """The sets that do not hold in an allocation [balls]; one with a ball that has no bin does not."""
+        places = ({alloc[ball] for ball in members} for members in self.sets)
+        every = zip(self.sets, places, strict=True)
+        return tuple(members for members, at in every if NULL in at or (len(at) == 1) != (self.kind == "FRIENDS"))
+
+
+@dataclass(frozen=True)
 class Problem:
     """An allocation problem with a given number of bins. Nothing here is ever written."""
 
@@ -298,6 +320,8 @@ class Problem:
     """Something besides GROUPS, and how many dimensions there are, may depend on how many bins there are."""
     bins_differ: bool
     """A capacity may depend on which bin it is of."""
+    wishes: tuple[Wish, ...]
+    """What is declared WITH a chance below one."""
 
     @property
     def dims(self) -> int:
@@ -333,7 +357,16 @@ class Problem:
     @cached_property
     def units(self) -> Sets:
         """Balls that are placed together: those that certain friendship joins, everyone else alone; by first ball."""
-        if not (self.friends.chance == MICRO).any():
+        return self._joined(MICRO)
+
+    @cached_property
+    def largest(self) -> int:
+        """No more balls than this are placed together, if all that are friends by chance are."""
+        return int(np.diff(self._joined(1).offsets).max(initial=1))
+
+    def _joined(self, least: int) -> Sets:
+        """Balls, joined by the FRIENDS with this chance at least; by first ball."""
+        if not (self.friends.chance >= least).any():
             return Sets(np.arange(self.balls + 1), np.arange(self.balls), np.full(self.balls, MICRO))
         leader = list(range(self.balls))
 
@@ -344,7 +377,7 @@ class Problem:
             return ball
 
         for members, chance in self.friends:
-            for ball in members if chance == MICRO else ():
+            for ball in members if chance >= least else ():
                 low, high = sorted((find(members[0]), find(ball)))
                 leader[high] = low
         joined: dict[int, list[int]] = {}

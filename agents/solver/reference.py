@@ -5,9 +5,11 @@ number i is `below(i, ...)` of the stream with this key (agents/solver/random.py
 answer wherever and whenever it runs. It places units (`Problem.units`: single balls, and balls joined by certain
 friendship):
 
-1. Each set of FRIENDS, then of FOES, in order, whose chance is below one is imposed if draw `CHANCES` + its number is
-   below its chance. The others are imposed always.
-2. Units with a pinned ball are tried by index, each in its bin only.
+1. Units with a pinned ball are tried by index, each in its bin only.
+2. Each set of FRIENDS, then of FOES, in order, whose chance is below one is imposed if draw `CHANCES` + its number is
+   below its chance, and the balls of step 1 do not break it already. The others are imposed always. What FRIENDS of
+   the former kind join of the units that are not pinned is one unit until step 4: by its first ball, the units by the
+   set in which they come, each with all that it is joined to already.
 3. Then group by group of the grouping: while m of the units that were left before this group are not tried yet, one of
    them is chosen by the next draw, below m, and tried in the bins of the group, from a random one on and around; the
    first that takes it gets it. In attempts of even numbers every unit begins at another bin: so does the publication,
@@ -16,7 +18,10 @@ friendship):
    tried, and entry i takes its place; those that found no bin are the array of the next group, in the order in which
    they were tried. The first bin is draw `TURNS` + n, below their number, n being the number of the draw that chose the
    unit, or in attempts of odd numbers of the group.
-4. The attempt has succeeded if no unit is left.
+4. If units are left, those of the sets with a chance below one that have a ball of them are not imposed any more, and
+   if there are such sets, the units of step 2 fall apart again, and those that are left are tried once more, as in step
+   3, its draws going on.
+5. The attempt has succeeded if no unit is left.
 
 A bin **takes** a unit if, ball after ball, no pin speaks against it, UTILFN does not reject, every touched dimension
 stays within its ceiling, no touched soft group has more members above their capacity than allowed, no other member of
@@ -24,8 +29,8 @@ an imposed FRIENDS set is in another bin, and no imposed FOES set would lie in t
 unit counts.
 
 An attempt that **trims** is ours, not the publication's. Demands such as min(m, N - m) x B rise and fall again: bins
-that are filled one by one stop at the top. So elastic dimensions (`Problem.elastic`) do not count in step 3, nor in 2,
-and may be over their ceiling while a group is filled. On leaving a group, and after step 2, units are taken out again
+that are filled one by one stop at the top. So elastic dimensions (`Problem.elastic`) do not count in step 3, nor in 1,
+and may be over their ceiling while a group is filled. On leaving a group, and after step 1, units are taken out again
 until none is over: always the last placed of those whose removal changes a dimension that is over. They are left for
 the next group, in the order in which they are taken out, after the others; pinned ones are lost. What removing a ball
 takes off is what UTILFN would add for it now, were it placed last; if it rejects, or if nobody is left whose removal
@@ -38,6 +43,7 @@ A device may try units and bins speculatively and in parallel, as long as it com
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -137,31 +143,61 @@ def evaluate(problem: Problem, alloc: Sequence[int]) -> tuple[list[int], list[in
     return used, rejected
 
 
+Unit = list[list[int]]
+"""Balls of what is placed together: of one unit, or of several that wishes join."""
+
+
 class Partial:
     """A partial allocation that balls are put into: `alloc` [balls] and `used` [dims] are written."""
 
-    def __init__(
-        self, problem: Problem, friends: list[list[int]], foes: list[list[int]], *, trims: bool = False
-    ) -> None:
+    def __init__(self, problem: Problem, *, trims: bool = False) -> None:
         self.problem = problem
         self._elastic = problem.elastic.tolist() if trims else [0] * problem.dims
         self.alloc = [NULL] * problem.balls
         self.used = [0] * problem.dims
-        self._friends = _by_ball(problem.balls, friends)
-        self._foes = _by_ball(problem.balls, foes)
+        certain = [[members for members, chance in sets if chance == MICRO] for sets in (problem.friends, problem.foes)]
+        self._friends, self._foes = (_by_ball(problem.balls, sets) for sets in certain)
+        self._wishes: list[tuple[list[list[list[int]]], list[int]]] = []
         self._capacity = problem.capacity.tolist()
         self._ceiling = problem.ceiling.tolist()
         self._soft_group = problem.soft_group.tolist()
         self._pins = problem.pins.tolist()
 
-    def put(self, unit: Sequence[int], place: int) -> bool:
+    def impose(self, start: int) -> list[list[int]]:
+        """Impose sets with a chance below one; those of FRIENDS."""
+        friends, number = [], 0
+        for sets, by_ball in ((self.problem.friends, self._friends), (self.problem.foes, self._foes)):
+            for members, chance in sets:
+                drawn = below(start, CHANCES + number, MICRO) < chance < MICRO
+                number += 1
+                places = {self.alloc[ball] for ball in members}
+                broken = len(places - {NULL}) > 1 if by_ball is self._friends else len(places) == 1 and places != {NULL}
+                if drawn and not broken:
+                    self._wishes.append((by_ball, members))
+                    for ball in members:
+                        by_ball[ball].append(members)
+                    if by_ball is self._friends:
+                        friends.append(members)
+        return friends
+
+    def lift(self, left: Sequence[Unit]) -> bool:
+        """Impose no more what was imposed by `impose` on a ball of these units; was there anything?"""
+        balls = {ball for unit in left for part in unit for ball in part}
+        lifted = [wish for wish in self._wishes if not balls.isdisjoint(wish[1])]
+        for by_ball, members in lifted:
+            for ball in members:
+                by_ball[ball] = [one for one in by_ball[ball] if one is not members]
+        return bool(lifted)
+
+    def put(self, unit: Unit, place: int) -> bool:
         """All balls of a unit, or none."""
         undo: list[tuple[int, int]] = []
-        for number, ball in enumerate(unit):
+        balls = [ball for part in unit for ball in part]
+        for number, ball in enumerate(balls):
             if not self._put_ball(ball, place, undo):
                 for dim, amount in undo:
                     self.used[dim] -= amount
-                for other in unit[:number]:
+                for other in balls[:number]:
                     self.alloc[other] = NULL
                 return False
         return True
@@ -198,11 +234,12 @@ class Partial:
         """The elastic dimensions that are above their ceiling."""
         return {dim for dim, used in enumerate(self.used) if self._elastic[dim] and used > self._ceiling[dim]}
 
-    def take(self, unit: Sequence[int], over: set[int]) -> bool:
+    def take(self, unit: Unit, over: set[int]) -> bool:
         """All balls of a unit out again, if that changes one of these dimensions. Raises `Rejected`."""
-        places = {ball: self.alloc[ball] for ball in unit}
+        balls = [ball for part in unit for ball in reversed(part)]
+        places = {ball: self.alloc[ball] for ball in balls}
         changed = []
-        for ball in reversed(unit):
+        for ball in balls:
             self.alloc[ball] = NULL
             added = call(self.problem, ball, places[ball], self.alloc)
             if added is None:
@@ -225,16 +262,19 @@ def _by_ball(balls: int, sets: list[list[int]]) -> list[list[list[int]]]:
     return found
 
 
-def imposed(problem: Problem, start: int) -> tuple[list[list[int]], list[list[int]]]:
-    """The sets of friends and of foes that the attempt with this stream keeps to."""
-    chosen: tuple[list[list[int]], list[list[int]]] = ([], [])
-    number = 0
-    for sets, kept in zip((problem.friends, problem.foes), chosen, strict=True):
-        for balls, chance in sets:
-            if chance == MICRO or below(start, CHANCES + number, MICRO) < chance:
-                kept.append(balls)
-            number += 1
-    return chosen
+def _joined(problem: Problem, units: list[int], friends: list[list[int]]) -> list[Unit]:
+    """These units, joined by friends."""
+    every = [members for members, _ in problem.units]
+    joined = {unit: [unit] for unit in units}
+    for members in friends:
+        known = [unit for unit in problem.unit_of[members].tolist() if unit in joined]
+        for one, other in itertools.pairwise(known):
+            if joined[one] is not joined[other]:
+                first, second = sorted((joined[one], joined[other]), key=min)
+                first += second
+                for unit in second:
+                    joined[unit] = first
+    return [[every[one] for one in joined[unit]] for unit in units if min(joined[unit]) == unit]
 
 
 def attempt(
@@ -254,41 +294,47 @@ def _attempt(
     problem: Problem, seed: int, group: int, number: int, trims: bool, until: float, turning: bool
 ) -> tuple[list[int], int]:
     start = stream(seed, group, number)
-    partial = Partial(problem, *imposed(problem, start), trims=trims)
+    partial = Partial(problem, trims=trims)
     pins = problem.pins.tolist()
-    left: list[list[int]] = []
-    placed: list[list[int]] = []
+    free: list[int] = []
+    placed: list[Unit] = []
     lost = draws = 0
-    for members, _ in problem.units:
+    for unit, (members, _) in enumerate(problem.units):
         pin = max(pins[ball] for ball in members)
         if pin == NULL:
-            left.append(members)
-        elif partial.put(members, pin):
-            placed.append(members)
+            free.append(unit)
+        elif partial.put([members], pin):
+            placed.append([members])
         else:
             lost += 1
     lost += len(_trimmed(partial, placed))
-    for at, (bins, _) in enumerate(problem.groupings[group]):
-        still = []
-        for i in range(len(left)):
-            chosen = i + below(start, draws, len(left) - i)
-            turn = below(start, TURNS + (draws if number % 2 == 0 else at), len(bins)) if turning else 0
-            draws += 1
-            unit, left[chosen] = left[chosen], left[i]
-            if any(partial.put(unit, place) for place in [*bins[turn:], *bins[:turn]] if monotonic() < until):
-                placed.append(unit)
-            else:
-                still.append(unit)
-        for unit in _trimmed(partial, placed):
-            if any(pins[ball] != NULL for ball in unit):
-                lost += 1
-            else:
-                still.append(unit)
-        left = still
-    return partial.alloc, len(left) + lost
+    left = _joined(problem, free, partial.impose(start))
+    for again in (False, True):
+        if again:
+            if not left or not partial.lift(left):
+                break
+            left = [[part] for unit in left for part in unit]
+        for at, (bins, _) in enumerate(problem.groupings[group]):
+            still = []
+            for i in range(len(left)):
+                chosen = i + below(start, draws, len(left) - i)
+                turn = below(start, TURNS + (draws if number % 2 == 0 else at), len(bins)) if turning else 0
+                draws += 1
+                one, left[chosen] = left[chosen], left[i]
+                if any(partial.put(one, place) for place in [*bins[turn:], *bins[:turn]] if monotonic() < until):
+                    placed.append(one)
+                else:
+                    still.append(one)
+            for one in _trimmed(partial, placed):
+                if any(pins[ball] != NULL for part in one for ball in part):
+                    lost += 1
+                else:
+                    still.append(one)
+            left = still
+    return partial.alloc, sum(map(len, left)) + lost
 
 
-def _trimmed(partial: Partial, placed: list[list[int]]) -> list[list[int]]:
+def _trimmed(partial: Partial, placed: list[Unit]) -> list[Unit]:
     """The units that go out again, until nothing is over; they leave `placed` too."""
     out = []
     while over := partial.over():

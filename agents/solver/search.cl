@@ -36,17 +36,18 @@ inline long qdiv(const long left, const long right) {
 #define FLAT                                                                                                           \
     GLOBAL const long *capacity, GLOBAL const long *ceiling, GLOBAL const long *elastic,                               \
         GLOBAL const long *soft_group, GLOBAL const long *soft_allowed, GLOBAL const long *data, GLOBAL const long *numbers,                          \
-        GLOBAL const long *pins, GLOBAL const long *units, GLOBAL const long *unit_balls, GLOBAL const long *sets,     \
+        GLOBAL const long *pins, GLOBAL const long *units, GLOBAL const long *unit_balls, GLOBAL const long *unit_of, GLOBAL const long *sets, \
         GLOBAL const long *set_balls, GLOBAL const long *chance, GLOBAL const long *of, GLOBAL const long *of_sets,    \
         GLOBAL const long *ways, GLOBAL const long *groups, GLOBAL const long *group_bins
 
 /* What an attempt writes: utilisation [DIMS], ALLOC [BALLS], unplaced and placed units [UNITS], members over their
- * capacity [SOFT] and behind them the elastic dimensions over their ceiling, which sets are imposed [SETS]; and for every
+ * capacity [SOFT] and behind them the elastic dimensions over their ceiling, which sets are imposed [SETS], chains of units
+ * that wishes join, by the first one and by the next one [UNITS each]; and for every
  * lane additions, dims [ADDS] and amounts [ADDS]. */
 typedef struct {
-    GLOBAL const long *capacity, *ceiling, *elastic, *soft_group, *soft_allowed, *data, *numbers, *pins, *units, *unit_balls, *sets,
-        *set_balls, *of, *of_sets;
-    GLOBAL long *used, *alloc, *left, *placed, *over, *imposed, *dims, *amounts;
+    GLOBAL const long *capacity, *ceiling, *elastic, *soft_group, *soft_allowed, *data, *numbers, *pins, *units, *unit_balls,
+        *unit_of, *sets, *set_balls, *chance, *of, *of_sets;
+    GLOBAL long *used, *alloc, *left, *placed, *over, *imposed, *chain, *after, *dims, *amounts;
     long friends;
 } Try;
 
@@ -88,8 +89,13 @@ inline long call(const Try t, const long ball, const long place, const long n) {
 }
 
 bool put(const Try t, const long unit, const long place) {
-    long n = 0;
-    for (long at = t.units[unit]; at < t.units[unit + 1]; at++) {
+    long n = 0, one = unit, leader = unit;
+    for (long at = t.units[one];; at++) {
+        if (at == t.units[one + 1]) {
+            one = t.after[one];
+            if (one == NONE) return true;
+            at = t.units[one];
+        }
         const long ball = t.unit_balls[at];
         bool fits = allowed(t, ball, place);
         if (fits) {
@@ -103,12 +109,14 @@ bool put(const Try t, const long unit, const long place) {
         }
         if (!fits) {
             for (long k = 0; k < n; k++) change(t, t.dims[k], -t.amounts[k]);
-            for (long other = t.units[unit]; other < at; other++) t.alloc[t.unit_balls[other]] = NONE;
+            for (; leader != one; leader = t.after[leader])
+                for (long other = t.units[leader]; other < t.units[leader + 1]; other++)
+                    t.alloc[t.unit_balls[other]] = NONE;
+            for (long other = t.units[one]; other < at; other++) t.alloc[t.unit_balls[other]] = NONE;
             return false;
         }
         t.alloc[ball] = place;
     }
-    return true;
 }
 
 /* Would a bin take a unit of one ball, nothing being soft? Reads what all lanes share, writes its own additions only. */
@@ -126,20 +134,22 @@ bool would_take(const Try t, const long unit, const long place) {
 }
 
 int take(const Try t, const long unit) {
-    const long first = t.units[unit], end = t.units[unit + 1], place = t.alloc[t.unit_balls[first]];
+    const long place = t.alloc[t.unit_balls[t.units[unit]]];
     long n = 0;
-    for (long at = end - 1; at >= first; at--) {
-        const long ball = t.unit_balls[at];
-        t.alloc[ball] = NONE;
-        n = call(t, ball, place, n);
-        if (n < 0) return -1;
-    }
+    for (long one = unit; one != NONE; one = t.after[one])
+        for (long at = t.units[one + 1] - 1; at >= t.units[one]; at--) {
+            const long ball = t.unit_balls[at];
+            t.alloc[ball] = NONE;
+            n = call(t, ball, place, n);
+            if (n < 0) return -1;
+        }
     for (long k = 0; k < n; k++)
         if (t.elastic[t.dims[k]] && t.used[t.dims[k]] > t.ceiling[t.dims[k]]) {
             for (long other = 0; other < n; other++) change(t, t.dims[other], -t.amounts[other]);
             return 1;
         }
-    for (long at = first; at < end; at++) t.alloc[t.unit_balls[at]] = place;
+    for (long one = unit; one != NONE; one = t.after[one])
+        for (long at = t.units[one]; at < t.units[one + 1]; at++) t.alloc[t.unit_balls[at]] = place;
     return 0;
 }
 
@@ -178,24 +188,90 @@ long leave(const Try t, const long still, long *placed, long *lost) {
     return out < 0 ? -1 : count;
 }
 
-#define ROOM (DIMS + BALLS + 2 * UNITS + SOFT + 1 + SETS)
+/* Impose sets with a chance below one that pinned balls do not break, and chain units that friends join. */
+void wish(const Try t, const ulong start) {
+    for (long i = 0; i < CHOSEN; i++) {
+        if (t.chance[i] == MICRO || below(start, CHANCES + i, MICRO) >= t.chance[i]) continue;
+        long place = NONE, before = NONE;
+        bool empty = false, apart = false;
+        for (long k = t.sets[i]; k < t.sets[i + 1]; k++) {
+            const long here = t.alloc[t.set_balls[k]];
+            empty = empty || here == NONE;
+            apart = apart || (place != NONE && here != NONE && here != place);
+            place = max(place, here);
+        }
+        if (i < t.friends ? apart : !(empty || apart)) continue;
+        t.imposed[i] = 1;
+        for (long k = t.sets[i]; k < t.sets[i + 1] && i < t.friends; k++) {
+            const long unit = t.unit_of[t.set_balls[k]];
+            if (pinned(t, unit) != NONE) continue;
+            if (before != NONE && t.chain[before] != t.chain[unit]) {
+                const long first = min(t.chain[before], t.chain[unit]);
+                long second = max(t.chain[before], t.chain[unit]), last = first;
+                while (t.after[last] != NONE) last = t.after[last];
+                t.after[last] = second;
+                for (; second != NONE; second = t.after[second]) t.chain[second] = first;
+            }
+            before = unit;
+        }
+    }
+}
+
+inline long members_of(const Try t, const long unit) {
+    long count = 0;
+    for (long one = unit; one != NONE; one = t.after[one]) count++;
+    return count;
+}
+
+/* The units left fall apart, and no wish is imposed on them: how many are left then, NONE if there was no wish. */
+long lift(const Try t, const long count) {
+    bool lifted = false;
+    long total = 0;
+    for (long i = 0; i < count; i++) {
+        total += members_of(t, t.left[i]);
+        for (long one = t.left[i]; one != NONE; one = t.after[one])
+            for (long at = t.units[one]; at < t.units[one + 1]; at++)
+                for (long k = t.of[t.unit_balls[at]]; k < t.of[t.unit_balls[at] + 1]; k++)
+                    if (t.chance[t.of_sets[k]] < MICRO && t.imposed[t.of_sets[k]]) {
+                        t.imposed[t.of_sets[k]] = 0;
+                        lifted = true;
+                    }
+    }
+    if (!lifted) return NONE;
+    long at = total;
+    for (long i = count - 1; i >= 0; i--) {
+        long one = t.left[i];
+        at -= members_of(t, one);
+        for (long place = at; one != NONE; place++) {
+            const long next = t.after[one];
+            t.left[place] = one;
+            t.after[one] = NONE;
+            one = next;
+        }
+    }
+    return total;
+}
+
+#define ROOM (DIMS + BALLS + 4 * UNITS + SOFT + 1 + SETS)
 
 inline Try laid_out(FLAT, GLOBAL long *rooms, GLOBAL long *additions, const ulong attempt, const ulong lane) {
     GLOBAL long *room = rooms + attempt * ROOM, *own = additions + lane * 2 * ADDS;
-    const Try t = {capacity, ceiling, elastic, soft_group, soft_allowed, data, numbers, pins, units, unit_balls, sets,
-                   set_balls, of, of_sets, room, room + DIMS, room + DIMS + BALLS, room + DIMS + BALLS + UNITS,
-                   room + DIMS + BALLS + 2 * UNITS, room + DIMS + BALLS + 2 * UNITS + SOFT + 1, own, own + ADDS, FRIENDS};
+    GLOBAL long *over = room + DIMS + BALLS + 4 * UNITS;
+    const Try t = {capacity, ceiling, elastic, soft_group, soft_allowed, data, numbers, pins, units, unit_balls, unit_of,
+                   sets, set_balls, chance, of, of_sets, room, room + DIMS, room + DIMS + BALLS,
+                   room + DIMS + BALLS + UNITS, over, over + SOFT + 1, room + DIMS + BALLS + 2 * UNITS,
+                   room + DIMS + BALLS + 3 * UNITS, own, own + ADDS, FRIENDS};
     return t;
 }
 
 /* An empty allocation with the pinned units; returns how many are `left` to place, or -1 if trimming cannot be. */
-inline long begin(const Try t, GLOBAL const long *chance, const ulong start, long *placed, long *lost) {
+inline long begin(const Try t, const ulong start, long *placed, long *lost) {
     for (long i = 0; i < DIMS; i++) t.used[i] = 0;
     for (long i = 0; i < BALLS; i++) t.alloc[i] = NONE;
     for (long i = 0; i <= SOFT; i++) t.over[i] = 0;
-    for (long i = 0; i < CHOSEN; i++)
-        t.imposed[i] = chance[i] == MICRO || below(start, CHANCES + i, MICRO) < chance[i];
-    long count = 0;
+    for (long i = 0; i < CHOSEN; i++) t.imposed[i] = t.chance[i] == MICRO;
+    for (long i = 0; i < UNITS; i++) t.chain[i] = i, t.after[i] = NONE;
+    long count = 0, still = 0;
     *placed = *lost = 0;
     for (long unit = 0; unit < UNITS; unit++) {
         const long pin = pinned(t, unit);
@@ -205,17 +281,23 @@ inline long begin(const Try t, GLOBAL const long *chance, const ulong start, lon
     }
     const long out = trim(t, placed, count);
     *lost += out - count;
-    return out < 0 ? -1 : count;
+    if (out < 0) return -1;
+    wish(t, start);
+    for (long i = 0; i < count; i++)
+        if (t.chain[t.left[i]] == t.left[i]) t.left[still++] = t.left[i];
+    return still;
 }
 
 inline long outcome_of(const Try t, const long count, const long lost) {
     for (long i = 0; i < BALLS && count < 0; i++) t.alloc[i] = NONE;
-    return count < 0 ? UNITS : count + lost;
+    long left = count < 0 ? UNITS : lost;
+    for (long i = 0; i < count; i++) left += members_of(t, t.left[i]);
+    return left;
 }
 
 /* Where an attempt is that goes on in the next launch: group (NONE: it is over), entry of `left`, units left at the
- * beginning of the group, of these tried in vain, placed, lost, draws. */
-#define STATE 7
+ * beginning of the group, of these tried in vain, placed, lost, draws, are wishes lifted. */
+#define STATE 8
 #define LAUNCH                                                                                                         \
     FLAT, GLOBAL long *rooms, GLOBAL long *additions, GLOBAL long *outcome, GLOBAL long *states, const ulong seed,     \
         const ulong first, const int fresh, const long budget, const int cut
@@ -226,16 +308,16 @@ __kernel void lanes(LAUNCH) {
     const ulong id = get_global_id(0), number = first + id;
     const ulong way = number % WAYS, start = stream(seed, way, number / WAYS);
     const bool odd = number / WAYS % 2;
-    const Try t = laid_out(capacity, ceiling, elastic, soft_group, soft_allowed, data, numbers, pins, units, unit_balls, sets,
-                           set_balls, chance, of, of_sets, ways, groups, group_bins, rooms, additions, id, id);
+    const Try t = laid_out(capacity, ceiling, elastic, soft_group, soft_allowed, data, numbers, pins, units, unit_balls, unit_of,
+                           sets, set_balls, chance, of, of_sets, ways, groups, group_bins, rooms, additions, id, id);
     GLOBAL long *state = states + id * STATE;
-    long group = ways[way], i = 0, still = 0, todo = budget, count, placed, lost;
+    long group = ways[way], i = 0, still = 0, todo = budget, lifted = 0, count, placed, lost;
     ulong draws = 0;
     if (fresh) {
-        count = begin(t, chance, start, &placed, &lost);
+        count = begin(t, start, &placed, &lost);
     } else {
         group = state[0], i = state[1], count = state[2], still = state[3], placed = state[4], lost = state[5];
-        draws = state[6];
+        draws = state[6], lifted = state[7];
         if (group == NONE) return;
     }
     bool over = count < 0;
@@ -258,11 +340,16 @@ __kernel void lanes(LAUNCH) {
         over = cut || count < 0;
         group++;
         i = still = 0;
+        if (!over && group == ways[way + 1] && !lifted) {
+            const long more = lift(t, count);
+            lifted = 1;
+            if (more >= 0) count = more, group = ways[way];
+        }
     }
     over = over || group == ways[way + 1];
     outcome[id] = over ? outcome_of(t, count, lost) : NONE;
     state[0] = over ? NONE : group, state[1] = i, state[2] = count, state[3] = still, state[4] = placed;
-    state[5] = lost, state[6] = draws;
+    state[5] = lost, state[6] = draws, state[7] = lifted;
 }
 
 /* One attempt per work-group: its lanes try one bin each for the same unit, and the first bin that would take it gets
@@ -273,15 +360,15 @@ __kernel void squads(LAUNCH) {
     const ulong id = get_group_id(0), lane = get_local_id(0), width = get_local_size(0), number = first + id;
     const ulong way = number % WAYS, start = stream(seed, way, number / WAYS);
     const bool odd = number / WAYS % 2;
-    const Try t = laid_out(capacity, ceiling, elastic, soft_group, soft_allowed, data, numbers, pins, units, unit_balls, sets,
-                           set_balls, chance, of, of_sets, ways, groups, group_bins, rooms, additions, id,
+    const Try t = laid_out(capacity, ceiling, elastic, soft_group, soft_allowed, data, numbers, pins, units, unit_balls, unit_of,
+                           sets, set_balls, chance, of, of_sets, ways, groups, group_bins, rooms, additions, id,
                            id * width + lane);
     GLOBAL long *state = states + id * STATE;
     long group = ways[way], i = 0, todo = budget;
     long placed = 0, lost = 0, still = 0; /* known to the first lane only, which alone writes the allocation */
     ulong draws = 0;
     if (fresh) {
-        if (lane == 0) shared_count = begin(t, chance, start, &placed, &lost);
+        if (lane == 0) shared_count = begin(t, start, &placed, &lost);
     } else {
         group = state[0], i = state[1], still = state[3], placed = state[4], lost = state[5], draws = state[6];
         if (lane == 0) shared_count = state[2];

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import inf
 from threading import Thread
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from agents.solver.bounds import lower_bound
 from agents.solver.fewest import fewest, rounds
 from agents.solver.first_fit import first_fit, next_fit
 from agents.solver.impossible import impossible
-from agents.solver.program import NULL, Problem
+from agents.solver.program import MICRO, NULL, Problem, Wish
 from agents.solver.search import find
 from agents.solver.search.packing import Packing
 from agents.solver.verify import faults
@@ -34,6 +34,8 @@ NODE, NODE_AND_BALL = 8e-6, 1e-9
 """Seconds that the verifier takes for a node of UTILFN, and more of it for every ball, roughly."""
 TOLD = 0.5
 """Seconds of compilation that are told."""
+NAMED = 10
+"""Sets that a note names."""
 COST = "COST"
 """The resource of which the agent `solver` uses as little as it can."""
 Status = Literal["optimal", "solved", "partial", "unsolved"]
@@ -48,12 +50,38 @@ class Best(Protocol):
     def left(self) -> int: ...
     @property
     def checked(self) -> int: ...
+    @property
+    def attempt(self) -> int: ...
 
 
 Attempts = Callable[..., Iterator[Best]]
 """(problem, seed, first, count, trims=, until=): attempts first, ..., first + count - 1 in every grouping, as
 `reference.attempts`."""
 SEARCHES = ("ours", "published")
+
+
+class Kept(NamedTuple):
+    """What came of a declaration of FRIENDS or FOES WITH a chance."""
+
+    kind: str
+    share: float
+    asked: int
+    """How many of the sets should hold: at least the share."""
+    sets: tuple[tuple[int, ...], ...]
+    broken: tuple[tuple[int, ...], ...]
+    """Those that do not hold."""
+
+    @classmethod
+    def of(cls, wish: Wish, alloc: list[int]) -> Kept:
+        """What came of it in an allocation [balls]."""
+        return cls(wish.kind, wish.chance / MICRO, wish.asked, wish.sets, wish.broken(alloc))
+
+    def __str__(self) -> str:
+        held = len(self.sets) - len(self.broken)
+        broken = "; ".join(", ".join(map(str, members)) for members in self.broken[:NAMED])
+        more = f"; and {len(self.broken) - NAMED:,} more" if len(self.broken) > NAMED else ""
+        which = f"; not {broken}{more}" if broken else ""
+        return f"{self.kind} WITH {self.share:g}: {held} of {len(self.sets)} sets hold, {self.asked} asked for{which}"
 
 
 @dataclass(frozen=True)
@@ -81,6 +109,11 @@ class Answer:
     """Why no allocation places all balls, where that is plain to see."""
     notes: tuple[str, ...] = ()
     """What else is to be known about the answer."""
+
+    @property
+    def wishes(self) -> tuple[Kept, ...]:
+        """What is declared WITH a chance below one, and which sets hold."""
+        return tuple(Kept.of(one, self.alloc) for one in self.problem.wishes)
 
     @property
     def placed(self) -> int:
@@ -196,7 +229,9 @@ class _Search:
         """It took too long; first fit, at least, is compiled."""
         self.method = "published"
         self.best: tuple[int, Problem, list[int], str] | None = None
-        """(units left, problem, allocation, what found it): fewest left, then fewest bins."""
+        """(units left, problem, allocation, what found it): the one with the lowest rank."""
+        self.rank = (0, 0, 0)
+        """Of the best: units left, sets missing that are wished for, bins."""
         self.fallback: tuple[int, Problem, list[int], str] | None = None
         """What first fit came to."""
         self.known: int | None = None
@@ -300,14 +335,27 @@ class _Search:
 
     def try_bins(self, problem: Problem, packing: Packing | None, first: int, count: int) -> bool:
         """Some attempts with this many bins; did one place all?"""
-        before, solved = self.checked, False
-        for found in self.backend(problem, packing, first, count):
-            self.checked = before + found.checked
-            solved = found.left == 0
-            if self.best is None or (found.left, problem.bins) < (self.best[0], self.best[1].bins):
-                self.best = found.left, problem, found.alloc, self.method
-            self.look_at_clock()
-        return solved
+        number, end = first, first + count
+        while number < end:
+            before, last = self.checked, None
+            for found in self.backend(problem, packing, number, end - number):
+                self.checked, last = before + found.checked, found
+                missing = self.missing(problem, found.alloc) if found.left == 0 else 0
+                rank = found.left, missing, problem.bins
+                if self.best is None or rank < self.rank:
+                    self.best, self.rank = (found.left, problem, found.alloc, self.method), rank
+                self.look_at_clock()
+            if last is None or last.left:
+                return False
+            if not self.missing(problem, last.alloc):
+                return True
+            number = last.attempt + 1  # all are placed, and wishes are not kept
+        return False
+
+    def missing(self, problem: Problem, alloc: list[int]) -> int:
+        """How many sets more should hold."""
+        held = (len(one.sets) - len(one.broken(alloc)) for one in problem.wishes)
+        return sum(max(0, one.asked - kept) for one, kept in zip(problem.wishes, held, strict=True))
 
     def look_at_clock(self) -> None:
         """Tell how it goes, and stop in time."""
@@ -335,7 +383,7 @@ class _Search:
             for found in device(problem, self.seed, 0, 1, until=until):
                 self.fallback = found.left, problem, found.alloc, "published"
 
-    def notes(self, problem: Problem) -> Iterator[str]:
+    def notes(self, problem: Problem, alloc: list[int]) -> Iterator[str]:
         """What a user would not expect."""
         if self.late:
             yield "compiling took longer than there was time; it goes on, for the next time"
@@ -343,6 +391,10 @@ class _Search:
             yield f"compiling took {self.compiling:.1f} s of the time"
         if any(family.name == COST and not family.sizes for family in problem.families):
             yield f"{COST} is a capacity here, and not made small: the agent `solver` does that"
+        for one in problem.wishes:
+            kept = Kept.of(one, alloc)
+            if kept.broken:
+                yield str(kept)
 
     def answer(self, interrupted: bool) -> Answer:
         """The best there is, verified."""
@@ -358,12 +410,13 @@ class _Search:
                 f"UTILFN depends on the order of the balls: {wrong[0]}", file=problem.spec.file, remedy=remedy
             )
         assert not wrong, f"the search gave a wrong answer: {wrong}"
-        notes = tuple(self.notes(problem))
+        notes = tuple(self.notes(problem, alloc))
         status: Status = "unsolved" if max(alloc) == NULL else "partial"
         bound = min(self.bound, problem.bins)
         if left == 0:
             costs = any(family.name == COST and not family.sizes for family in problem.families)
-            status = "optimal" if problem.bins == bound and not costs else "solved"
+            proven = problem.bins == bound and not costs and not self.missing(problem, alloc)
+            status = "optimal" if proven else "solved"
         seconds = clock.monotonic() - self.start
         return Answer(
             problem, list(alloc), problem.bins, bound, status, self.checked, seconds, method, interrupted,

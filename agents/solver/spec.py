@@ -14,7 +14,7 @@ from agents.solver.check import check
 from agents.solver.errors import At, SpecError
 from agents.solver.interpret import INT, QUANTITY, Interpreter, Value, is_null, micro
 from agents.solver.parse import number, parse
-from agents.solver.program import MICRO, NULL, Family, Ints, Problem, Sets
+from agents.solver.program import MICRO, NULL, Family, Ints, Problem, Sets, Wish
 from agents.solver.tables import ENTRY_LIMIT, LARGEST, Table, from_array, from_file, from_rows
 from simcore.errors import suggest
 
@@ -138,6 +138,7 @@ class Build:
         self.dims = 0
         self.balls = self.bins = -1
         self.sets: dict[str, list[tuple[list[int], int]]] = {"FRIENDS": [], "FOES": [], "GROUPS": []}
+        self.wishes: list[Wish] = []
         self.members = 0
         self.softs: list[tuple[list[int], int, int]] = []
         self.soft_dims: set[int] = set()
@@ -184,7 +185,7 @@ class Build:
         problem = Problem(
             self.spec, self.balls, self.bins, families, capacity, ceiling, soft_group, allowed, data, program,
             Sets.of(self.sets["FRIENDS"]), Sets.of(self.sets["FOES"]), pins, self.groupings(),
-            self.counted or not self.by_bins.isdisjoint(_names(tree.body)), self.bins_differ,
+            self.counted or not self.by_bins.isdisjoint(_names(tree.body)), self.bins_differ, tuple(self.wishes),
         )  # fmt: skip
         for array in (capacity, ceiling, soft_group, allowed, data, pins):
             array.flags.writeable = False
@@ -347,6 +348,7 @@ class Build:
     def _company(self, node: s.Company) -> None:
         count, what = (self.most, "bin") if node.kind == "GROUPS" else (self.balls, "ball")
         self._counted(count, "BINS" if node.kind == "GROUPS" else "BALLS", node.at)
+        wished: dict[int, list[tuple[int, ...]]] = {}
         for _ in self.constants.over(node.axes):
             members = self._items(node.items, count, what)
             chance = self._share(node.chance, "a probability")
@@ -354,6 +356,10 @@ class Build:
                 raise SpecError("a single ball cannot be apart", "Name two or more balls.", node.at)
             if members:
                 self.sets[node.kind].append((members, chance))
+                wished.setdefault(chance, []).append(tuple(members))
+        for chance, sets in wished.items():
+            if chance < MICRO:
+                self.wishes.append(Wish(node.kind, chance, tuple(sets)))
 
     def _counted(self, count: int, what: str, at: At) -> None:
         if count < 0:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from agents.solver.program import NULL, Problem
 from agents.solver.random import below, stream
-from agents.solver.reference import Partial, call, imposed
+from agents.solver.reference import Partial, call
 
 Rows = Sequence[Sequence[int]]
 
@@ -69,8 +69,9 @@ class Slow:
                     for i in range(len(queue) - 1):
                         chosen = i + below(start, i, len(queue) - i)
                         queue[i], queue[chosen] = queue[chosen], queue[i]
-            sets = imposed(self.problem, stream(seed, level, number))
-            attempt = _Attempt(self, Partial(self.problem, *sets, trims=True), queue, classes)
+            partial = Partial(self.problem, trims=True)
+            partial.impose(stream(seed, level, number))
+            attempt = _Attempt(self, partial, queue, classes)
             if cost is not None and most is not None:
                 attempt.partial._ceiling[cost] = most
             attempt.visit(level, group)
@@ -98,7 +99,7 @@ class _Attempt:
                     self.visit(level - 1, smaller)
         own = self.search.own[tuple(group)]
         while over := self.partial.over() & set(own):
-            out = next(u for u in reversed(self.placed[mark:]) if self.partial.take(u, over))
+            out = next(u for u in reversed(self.placed[mark:]) if self.partial.take([u], over))
             self.placed.remove(out)
             self.left.insert(0, out)
 
@@ -107,7 +108,7 @@ class _Attempt:
         for unit in self.left:
             kind = self.classes[unit[0]]
             if len(unit) <= most and kind not in failed:
-                if self.partial.put(unit, place):
+                if self.partial.put([unit], place):
                     self.placed.append(unit)
                     most -= len(unit)
                     continue
