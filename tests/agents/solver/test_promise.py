@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -20,10 +22,10 @@ from agents.solver.first_fit import first_fit, next_fit
 from agents.solver.program import NULL, Problem
 from agents.solver.search.packing import Packing, powers
 from agents.solver.verify import faults
-from tests.support.properties import scaled
+from tests.support.properties import first, scaled
 
 TWO = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.A[BIN] += D[BALL, 0] UTIL.B[BIN] += D[BALL, 1] end"
-SLACK = 3.0
+SLACK = 5.0
 """Seconds beyond the limit: one is promised, the rest is for what else runs on the machine."""
 
 
@@ -34,8 +36,9 @@ def many(balls: int, bins: int | str = "?") -> Problem:
     )
 
 
-@pytest.mark.parametrize("search", ["ours", "published"])
-@pytest.mark.parametrize("bins", ["?", 40_000])
+@pytest.mark.parametrize(
+    ("search", "bins"), first(1, [("ours", "?"), ("ours", 40_000), ("published", "?"), ("published", 40_000)])
+)
 def test_a_hundred_thousand_balls(search: str, bins: int | str) -> None:
     given = many(100_000, bins)
     began = monotonic()
@@ -45,7 +48,7 @@ def test_a_hundred_thousand_balls(search: str, bins: int | str) -> None:
     assert answer.status == "solved" if bins == "?" else "optimal"
 
 
-@pytest.mark.parametrize("search", ["ours", "published"])
+@pytest.mark.parametrize("search", first(1, ["ours", "published"]))
 def test_nothing_compiled_in_time(search: str, monkeypatch: pytest.MonkeyPatch) -> None:
     over = threading.Event()
 
@@ -84,14 +87,25 @@ def test_a_mistake_while_compiling_is_told(monkeypatch: pytest.MonkeyPatch) -> N
         bw.solve("network", time=10)
 
 
-@pytest.mark.parametrize("search", ["ours", "published"])
+@contextmanager
+def interrupted(seconds: float) -> Iterator[None]:
+    """Ctrl-C after so long, if it is not over before."""
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@pytest.mark.parametrize("search", first(1, ["published", "ours"]))
 def test_an_interrupt_gives_the_best_so_far(search: str) -> None:
     """However long a single attempt would take."""
-    given = many(60_000, 15_000)
+    given = many(60_000, 7_600)
     bw.solve(many(10), attempts=1, search=search)  # compiled
-    threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     began = monotonic()
-    answer = bw.solve(given, search=search)
+    with interrupted(1.5):
+        answer = bw.solve(given, search=search)
     assert monotonic() - began < 1.5 + SLACK
     assert answer.interrupted
     assert answer.placed > 1_000
@@ -105,8 +119,8 @@ def test_an_interrupt_keeps_what_a_compiled_attempt_has() -> None:
         resources={"S[b in BINS]": 0},
     )
     bw.solve(given, attempts=1)
-    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
-    answer = bw.solve(given)
+    with interrupted(0.2):
+        answer = bw.solve(given)
     assert answer.interrupted
     assert answer.placed > 0
 
@@ -201,6 +215,7 @@ def test_a_table_is_made_once_for_all_numbers_of_bins() -> None:
     assert [of_bins.with_bins(bins).data.tolist() for bins in (1, 2)] == [[1] * 3, [2] * 3]
 
 
+@pytest.mark.long
 def test_the_command_keeps_its_time(tmp_path: Path) -> None:
     """Reading counts, too."""
     from binwright.cli import main
