@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from functools import lru_cache
-from math import ceil, inf, isfinite
+from math import ceil, inf
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from simcore.errors import ScenarioError
 from simcore.faults import Faults, Kind
 from simcore.opened import noted
 from simcore.rules import Overflow, Pacing
-from simcore.units import TIME, quanta
+from simcore.units import LARGEST, TIME, measure_of, quanta
 from simcore.vocabulary import QUANTUM, Agent, Ints, Workload, part
 from workloads.generators import Flavour, Synthetic, generate
 from workloads.multiserver import MultiServer as Requests
@@ -306,9 +306,11 @@ def _from_csv(spec: Csv, nodes: int) -> Ints:
             rows = list(_rows(spec, csv.DictReader(file), nodes))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         remedy = "Give a CSV file in UTF-8 with a header."
-        raise ScenarioError(f"cannot be read: {error}", file=spec.path, key="cluster.csv.path", remedy=remedy) from None
-    if not rows:
-        raise ScenarioError("has no servers", file=spec.path, key="cluster.csv.path", remedy="Give a row per server.")
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ScenarioError(f"cannot be read: {why}", file=spec.path, key="cluster.csv.path", remedy=remedy) from None
+    if not np.any(rows):
+        problem = "has no servers" if not rows else "has servers with nothing on them"
+        raise ScenarioError(problem, file=spec.path, key="cluster.csv.path", remedy="Give a row per server.")
     return np.array(rows, np.int64)
 
 
@@ -323,21 +325,29 @@ def _rows(spec: Csv, reader: csv.DictReader[str], nodes: int) -> Iterator[list[t
                 key=f"cluster.csv.columns.{name}",
                 remedy=f"Its columns: {', '.join(columns)}.",
             )
+    twice = [name for name in spec.columns.values() if columns.count(name) > 1]
+    if twice:
+        remedy = "Columns that are read need a name of their own."
+        raise ScenarioError(f"has two columns {twice[0]}", file=spec.path, line=1, remedy=remedy)
     for row in reader:
+        if None in row:
+            remedy = "Every row needs as many cells as the header."
+            raise ScenarioError("has more cells than columns", file=spec.path, line=reader.line_num, remedy=remedy)
         total = []
         for name, column in spec.columns.items():
             try:
                 number = float(row[column] or "")
             except ValueError:
                 number = -1.0
-            if not (number >= 0 and isfinite(number)):
+            units = number * spec.scale.get(name, 1.0)
+            if not 0 <= units <= LARGEST:
                 raise ScenarioError(
                     "is no capacity",
                     file=spec.path,
                     line=reader.line_num,
                     key=column,
                     value=row[column],
-                    remedy="Give a number from 0.",
+                    remedy=f"Give a number from 0, at most {measure_of(name).show(LARGEST)}.",
                 )
-            total.append(quanta(number * spec.scale.get(name, 1.0)))
+            total.append(quanta(units))
         yield [part(tuple(total), node, nodes) for node in range(nodes)]

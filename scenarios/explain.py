@@ -67,6 +67,9 @@ def _say(detail: ErrorDetails) -> tuple[str, str, Any]:
         return context["problem"], context["remedy"], context["value"]
     if detail["type"] == "literal_error":
         return "is a wrong value", suggest(str(detail["input"]), re.findall(r"'([^']*)'", context["expected"])), None
+    if detail["type"] == "string_pattern_mismatch":
+        remedy = "Write letters, digits, spaces and . + - _, of which the first is a letter, a digit or _."
+        return "is a wrong value", remedy, None
     message = detail["msg"].replace("Input", "It").replace("Tuple", "The list").replace(" after validation", "")
     remedy = _SHOULD.get(detail["type"], f"{message}.")
     return "is a wrong value", remedy, None

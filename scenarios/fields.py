@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
-from scenarios.outline import NULL, Schema, amounts, nullable, one_key, quantity
+from scenarios.outline import OTHERS, Schema, amounts, nullable, one_key, quantity
 from simcore.errors import UserError, suggest
 from simcore.units import SHARE, TIME, Measure, amount, measure_of
 
@@ -100,7 +100,7 @@ class Model(BaseModel):
         if not isinstance(data, Mapping):
             raise wrong("must be a mapping of keys", f"Its keys: {', '.join(fields)}.")
         found: list[InitErrorDetails] = []
-        given = {key: value for key, value in data.items() if value is not None}
+        given = {key: value for key, value in data.items() if value is not None or not is_name(key)}
         known = {key: value for key, value in given.items() if key in fields or cls.takes(key, given)}
         meant: set[str] = set()
         for key in given.keys() - known.keys():
@@ -158,7 +158,7 @@ class Model(BaseModel):
             for schema in shown.values():
                 schema.pop("title", None)  # the key in other letters
             shown |= {key: schema if key in required else nullable(schema) for key, schema in shown.items()}
-            own["additionalProperties"] = NULL
+            own |= OTHERS
             outlined = cls.outline(dict(own))
             own.clear()
             own |= outlined
@@ -195,6 +195,11 @@ class OneOf(Model):
     def chosen(self) -> tuple[str, Any]:
         """The one key that is given, and its value."""
         return next((name, value) for name, value in self if value is not None)
+
+
+def is_name(key: object) -> bool:
+    """Whether a key may be one: those that begin with a digit are pieces of numbers, as in {mem: 8,5 GB}."""
+    return not str(key)[:1].isdigit()
 
 
 def whole(value: Any) -> Any:
@@ -235,9 +240,13 @@ def _each(values: Mapping[str, Any], parse: Callable[[str, Any], float]) -> dict
     found: dict[str, float] = {}
 
     def one(name: str, value: object) -> None:
-        found[name] = parse(name, value)
+        if not is_name(name):
+            remedy = "Names begin with a letter. Decimals have a point: 8.5 GB, not 8,5 GB."
+            raise wrong("is no name of a resource", remedy, (name,))
+        if value is not None:
+            found[name] = parse(name, value)
 
-    together(*(partial(one, name, value) for name, value in values.items() if value is not None))
+    together(*(partial(one, name, value) for name, value in values.items()))
     return found
 
 

@@ -36,7 +36,10 @@ def _hints(kind: Any) -> dict[str, Any]:
         kind = kind.func
     # A dataclass's constructor names types of other modules, too: those of the fields of the classes above.
     plain = is_dataclass(kind) or not isinstance(kind, type)
-    return get_type_hints(kind if plain else kind.__init__, include_extras=True)
+    try:
+        return get_type_hints(kind if plain else kind.__init__, include_extras=True)
+    except NameError:  # a type that only a type checker imports: then nothing is known of any
+        return {}
 
 
 def check_options(kind: type, options: object, at: tuple[str | int, ...] = ()) -> dict[str, Any]:
@@ -54,6 +57,8 @@ def check_options(kind: type, options: object, at: tuple[str | int, ...] = ()) -
             raise wrong("unknown option", suggest(name, parameters), (*at, name))
         try:
             found[name] = TypeAdapter(hints.get(name, Any)).validate_json(_plain(value), strict=True)
+        except PydanticUserError:  # a type that no YAML can be
+            found[name] = value
         except UserError as error:
             raise wrong(error.problem, error.remedy, (*at, name)) from None
         except ValidationError as error:

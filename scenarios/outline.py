@@ -16,6 +16,8 @@ Schema: TypeAlias = dict[str, Any]
 NULL: Schema = {"type": "null"}
 PLUGIN = r"[^:]:\w"
 """Names of what is no part of Binwright: `package.module:Class`, `file.py:Class`."""
+OTHERS: Schema = {"additionalProperties": NULL, "propertyNames": {"pattern": "^[^0-9]"}}
+"""What else may be in a mapping: nothing but null, and names only."""
 _ABOUT = ("description", "examples", "default", "title")
 _NUMBER = r"\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
 _PERCENT = r"\+?0*(100(\.0*)?|[0-9]{0,2}\.?[0-9]*)\s*%"
@@ -39,7 +41,7 @@ def mapping(properties: Mapping[str, Schema], required: Iterable[str] = (), **mo
     """An object of these keys; what is null is absent, whatever its key."""
     required = list(required)
     shown = {key: value if key in required else nullable(value) for key, value in properties.items()}
-    return {"type": "object", "properties": shown, "required": required, "additionalProperties": NULL, **more}
+    return {"type": "object", "properties": shown, "required": required, **OTHERS, **more}
 
 
 def one_key(alternatives: Mapping[str, Schema], plugins: bool) -> Schema:
@@ -102,4 +104,4 @@ def amounts(above_zero: bool = False) -> Schema:
     known = {"cpu": CPU, "gpu": CARDS, "bandwidth": BANDWIDTH}
     known |= dict.fromkeys(("mem", "memory", "disk", "ssd", "hdd"), DATA)
     properties = {name: each(measure) for name, measure in known.items()}
-    return {"type": "object", "properties": properties, "additionalProperties": each(COUNT)}
+    return {**OTHERS, "type": "object", "properties": properties, "additionalProperties": each(COUNT)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -10,11 +11,11 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import Field
 
 from agents import AGENTS
-from scenarios.fields import Model, Shown, Text, checked, wrong
+from scenarios.fields import Model, Shown, Text, wrong
 from scenarios.options import by_name, check_options, needs_none
 from scenarios.outline import PLUGIN, Schema, mapping, nullable
 from simcore.asking import WRITE_DECIDE
-from simcore.errors import suggest
+from simcore.errors import UserError, suggest
 from simcore.vocabulary import Agent
 
 
@@ -88,7 +89,14 @@ def _class_in(name: str) -> str:
 
 
 def _load(name: str, at: tuple[str, ...]) -> type[Agent]:
-    found = checked(AGENTS.load, at)(name)
+    try:
+        found = AGENTS.load(name)
+    except UserError as error:
+        remedy = error.remedy
+        problem = re.sub(r"module '\w+' has no attribute '(.+)'", r"there is no \1 in it", error.problem)
+        if problem != error.problem:
+            remedy = _class_in(name.rpartition(":")[0]) or remedy
+        raise wrong(problem, remedy, at) from None
     if not (isinstance(found, type) and issubclass(found, Agent)):
         raise wrong("is no agent", "Name a subclass of simcore.vocabulary.Agent.", at, name)
     if found.decide is Agent.decide and found.decide_line is Agent.decide_line:

@@ -23,6 +23,11 @@ CHOICES = frozenset({"arrivals", "lifetimes", "overflow"})
 
 # The C parser is an order of magnitude faster, but not every build of PyYAML has it.
 _Safe = cast(type[yaml.SafeLoader], getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+_PLAIN_TAGS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
+_ODD = re.compile(r"[-+]?(?:[0-9][0-9_]*(:)[0-9:.]+|0[0-9_]+)")
+"""Whole numbers that YAML does not count in tens: 1:30 is 90, and 010 is 8."""
+MOST = 1_000_000
+"""Values in a file; lists of a million numbers are no scenario."""
 _CODE = re.compile(r"[^:]*\.py:\w+")
 
 
@@ -118,9 +123,12 @@ def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:
     file = file.resolve()
     try:
         text = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         remedy = "A scenario is a YAML file in UTF-8."
-        raise ScenarioError(f"cannot be read: {error}", file=file, remedy=remedy) from None
+        raise ScenarioError(f"cannot be read: {error.strerror}", file=file, remedy=remedy) from None
+    except UnicodeDecodeError as error:
+        line = file.read_bytes().count(b"\n", 0, error.start) + 1
+        raise ScenarioError("this is no text in UTF-8", file=file, line=line, remedy="Save it as UTF-8.") from None
     source = Source(file)
     data = _Reader(Place(str(file), 1), file.parent, source.places).read(text, ())
     if not isinstance(data, dict):
@@ -131,7 +139,10 @@ def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:
     if other is None:
         return source
     place = source.place(("extends",))
-    path = (file.parent / str(other)).resolve()
+    if not isinstance(other, str):
+        remedy = "Name one scenario file, as text; it may extend another one itself."
+        raise ScenarioError("is no name", file=place.file, line=place.line, key="extends", value=other, remedy=remedy)
+    path = (file.parent / other).resolve()
     if not path.is_file() and (LIBRARY / f"{other}.yaml").is_file():
         path = (LIBRARY / f"{other}.yaml").resolve()
     problem = "extends itself" if path in (file, *_above) else "there is no such file"
@@ -164,6 +175,7 @@ class _Reader:
         self._folder = folder
         self._places = places
         self._open: list[yaml.Node] = []
+        self._values = 0
 
     def read(self, text: str, at: Keys) -> Any:
         """The data in a YAML text that stands at these keys."""
@@ -171,6 +183,8 @@ class _Reader:
             self._loader = _Loader(text)
             node = self._loader.get_single_node()
             return None if node is None else self._convert(node, at)
+        except RecursionError:
+            raise self._error("is nested too deeply", self._origin, at, "Close brackets where they end.") from None
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             number = mark.line if mark else 0
@@ -179,13 +193,27 @@ class _Reader:
             problem = ", ".join(part for part in (error.context, error.problem) if part)
             raise self._error(f"this is no YAML: {problem}", self._place(number), at, remedy) from None
         except yaml.YAMLError as error:
-            raise self._error(f"this is no YAML: {error}", self._origin, at, "Save the file as UTF-8 text.") from None
+            problem = f"this is no YAML: {str(error).splitlines()[0]}"
+            raise self._error(problem, self._origin, at, "Save the file as UTF-8 text.") from None
 
     def _convert(self, node: yaml.Node, at: Keys) -> Any:
         self._places.setdefault(at, self._place(node.start_mark.line))
+        self._values += 1
+        if self._values > MOST:
+            remedy = "Aliases within aliases multiply: write out what is meant."
+            raise self._error(f"has more than {MOST:,} values", self._origin, at, remedy)
         if isinstance(node, yaml.ScalarNode):
             value = self._loader.construct_object(node)
-            return self._absolute(at, value) if isinstance(value, str) else value
+            if isinstance(value, str):
+                return self._absolute(at, value)
+            if isinstance(value, int) and not node.style and (base := _ODD.fullmatch(node.value)):
+                problem = f"{node.value} would be {value} in YAML, which counts it in base {60 if base[1] else 8}"
+                remedy = f"Write {value}, or in quotes what it is."
+                raise self._error(problem, self._place(node.start_mark.line), at, remedy)
+            return value
+        if node.tag not in _PLAIN_TAGS:
+            remedy = "Write plain lists and mappings."
+            raise self._error(f"the tag {node.tag} is not taken", self._place(node.start_mark.line), at, remedy)
         if node in self._open:
             place = self._place(node.start_mark.line)
             raise self._error("an alias contains itself", place, at, "Write the value out.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -48,7 +49,7 @@ class UserError(BinwrightError):
             where += f":{self.line}"
         text = ": ".join(part for part in (where, self.key or "", self.problem) if part)
         if self.value is not None:
-            text += f" (got {self.value!r})"
+            text += f" (got {self.value if isinstance(self.value, date) else repr(self.value)})"
         return f"{text}\n  {self.remedy}" if self.remedy else text
 
 

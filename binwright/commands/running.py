@@ -92,6 +92,8 @@ def _batches(asked: Namespace) -> list[Batch]:
     from scenarios.batch import Batch
     from scenarios.load import default_folder, load_to_run
 
+    if asked.out == "":
+        raise UserError("is empty", key="--out", remedy="Name a folder, or leave it out: then it is results/NAME.")
     overrides = as_overrides(asked.sets, asked.agents, asked.seeds)
     batches: dict[Path, Batch] = {}
     for file in asked.files:

@@ -114,7 +114,7 @@ MISTAKES = [
     (TRACE, "servers: 10", "servers: ten", 3, "cluster.servers", "'ten'", "Write a whole number."),
     (TRACE, "servers: 10", "servers: 0", 3, "cluster.servers", "(got 0)", "greater than or equal to 1"),
     (TRACE, "servers: 10", "servers: true", 3, "cluster.servers", "(got True)", "Write a whole number."),
-    (TRACE, "name: small", "name: ../up", 1, "name", "'../up'", "match"),
+    (TRACE, "name: small", "name: ../up", 1, "name", "'../up'", "the first is a letter"),
     (TRACE, "name: small", "name: 2020-01-01", 1, "name", "is a wrong value", "Write text, in quotes"),
     (TRACE, "overflow: stop", "overflow: dorp", 11, "overflow", "'dorp'", "Did you mean 'drop'?"),
     (TRACE, "  node: {cpu: 40, mem: 90 GB}", "  node: 40", 5, "cluster.node", "must be a mapping", "{cpu: 40, mem"),
@@ -315,7 +315,7 @@ def test_shipped_scenarios_are_found_by_name(tmp_path: Path, monkeypatch: pytest
 
 def test_a_file_that_is_no_text(file: Path) -> None:
     file.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ScenarioError, match="cannot be read"):
+    with pytest.raises(ScenarioError, match="this is no text in UTF-8"):
         load_scenario(file)
     file.write_bytes(b"name: \x01")
     with pytest.raises(ScenarioError, match="this is no YAML"):

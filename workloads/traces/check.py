@@ -11,6 +11,8 @@ from simcore.errors import WorkloadError
 if TYPE_CHECKING:
     import polars as pl
 
+LATEST = 1e12
+"""Seconds. Beyond it, floats do not tell thousandths of a second apart."""
 COMMON = ("id", "arrival", "lifetime")
 LARGEST = 1e9
 """Units. Beyond it, sums of quanta over a few thousand requests would leave int64."""
@@ -59,7 +61,7 @@ def check(frame: pl.DataFrame, path: Path, keys: Mapping[str, str]) -> pl.DataFr
 def cell(frame: pl.DataFrame, name: str, row: int) -> Any:
     """A value as the file would have it: 2, not 2.0."""
     value = frame[name][row]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value
 
 
 def _rules(columns: list[str]) -> Iterator[tuple[str, pl.Expr, str, str]]:
@@ -81,5 +83,6 @@ def _rules(columns: list[str]) -> Iterator[tuple[str, pl.Expr, str, str]]:
     yield "lifetime", lifetime.is_nan(), "a lifetime that is not a number", "Give seconds, or inf to keep running."
     yield "lifetime", lifetime < 0, "negative lifetime", "A request must end after it arrives: correct or remove it."
     yield "arrival", ~arrival.is_finite(), "an arrival that is no time", "Give seconds."
+    yield "arrival", arrival.abs() > LATEST, f"an arrival beyond {LATEST:.0e} s", "Give seconds from any near moment."
     yield "arrival", arrival.diff() < 0, "arrivals are not sorted: earlier than the row before", "Sort by arrival."
     yield "id", ~pl.col("id").is_first_distinct(), "duplicate id", "Every request needs its own id."

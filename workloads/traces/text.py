@@ -40,6 +40,8 @@ def contents(path: Path) -> bytes:
             line=data.count(b"\n", 0, error.start) + 1,
             remedy="Give a CSV in UTF-8, or that gzipped; unpack archives first.",
         ) from error
+    if b"\n" not in data:
+        data = data.replace(b"\r", b"\n")  # as computers of Apple once ended lines
     return data.rstrip(b"\r\n")
 
 
@@ -51,6 +53,7 @@ def read_text(path: Path, *wanted: frozenset[str]) -> pl.DataFrame:
     import polars as pl
 
     data = contents(path)
+    names = _header(data, path)
     try:
         frame = pl.read_csv(data, infer_schema=False)
     except pl.exceptions.NoDataError as error:
@@ -62,9 +65,25 @@ def read_text(path: Path, *wanted: frozenset[str]) -> pl.DataFrame:
             line=_ragged(data),
             remedy="Every row needs as many cells as the header; close every quote.",
         ) from error
-    if not any(columns <= set(frame.columns) for columns in wanted):
-        require(frame.columns, wanted[0], path, line=1)
+    if not any(columns <= set(names) for columns in wanted):
+        require(names, wanted[0], path, line=1)
+    for name in names:
+        if name and names.count(name) > 1:
+            remedy = "Every column needs a name of its own."
+            raise WorkloadError(f"two columns are called {name}", file=path, line=1, remedy=remedy)
+    frame = frame.rename({found: name for found, name in zip(frame.columns, names, strict=True) if name})
     return frame.with_row_index("line", offset=2)
+
+
+def _header(data: bytes, path: Path) -> list[str]:
+    """The names of the columns, without the blanks around them."""
+    first = data.partition(b"\n")[0].decode().removeprefix("\ufeff").strip("\r")
+    names = [name.strip() for name in next(csv.reader([first]), [])]
+    if len(names) == 1 and (marks := [mark for mark in (";", "\t", "|") if mark in names[0]]):
+        raise WorkloadError(
+            f"not a CSV file: its cells are separated by {marks[0]!r}", file=path, line=1, remedy="Write commas."
+        )
+    return names
 
 
 def _ragged(data: bytes) -> int | None:

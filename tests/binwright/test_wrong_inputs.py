@@ -1,0 +1,231 @@
+"""Wrong inputs of all kinds: each gets one message that says what is wrong and what to do, exit code 2, no files."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from binwright.cli import MISTAKE, main
+
+SCENARIO = """\
+cluster: {servers: 2, node: {cpu: 4, mem: 8 GB}}
+workload:
+  arrivals: {fixed: {every: 10 s}}
+  flavours: [{cpu: 1, mem: 2 GB}]
+  lifetimes: {fixed: 1 min}
+  requests: 30
+agents: [first-fit, worst-fit]
+"""
+
+# What stands in the scenario instead of something, and what the message has.
+YAML = [
+    ("every: 10 s", "every: 1:30", ["s.yaml:3: workload.arrivals.fixed.every: 1:30 would be 90 in YAML", "base 60"]),
+    ("requests: 30", "requests: 010", ["s.yaml:6: workload.requests: 010 would be 8 in YAML", "base 8", "Write 8"]),
+    ("requests: 30", "requests: 2020-01-01", ["workload.requests: is a wrong value (got 2020-01-01)", "whole number"]),
+    ("requests: 30", "requests: !!python/name:os.system [3]", ["workload.requests: the tag", "is not taken"]),
+    ("requests: 30", "requests: !mine 3", ["s.yaml:6", "could not determine a constructor for the tag '!mine'"]),
+    ("requests: 30", "requests: {30, 40}", ["the key 30 is not text", "quotes"]),
+    ("requests: 30", "requests: '30'", ["workload.requests: is a wrong value (got '30')", "Write a whole number."]),
+    ("requests: 30", "requests: yes", ["workload.requests: is a wrong value (got True)"]),
+    ("requests: 30", "requests: 1e400", ["workload.requests: is a wrong value", "Write a whole number."]),
+    ("servers: 2", "servers: 99999999999999999999", ["cluster.servers", "less than or equal to 100000000"]),
+    ("every: 10 s", "every: .inf", ["workload.arrivals.fixed.every: must be finite (got inf)"]),
+    ("every: 10 s", "every: 10s 5", ["'s 5' is no unit of time", "us, ms, s, min, h, d, w"]),
+    ("mem: 8 GB", "ram: 8 GB", ["cluster.node.ram: amounts of ram have no unit (got '8 GB')", "Did you mean 'mem'?"]),
+    ("mem: 8 GB", "mem: 8 gb", ["'gb' is no unit of data", "Did you mean 'GB'?"]),
+    ("mem: 2 GB", "mem: 2,5 GB", ["workload.flavours.0.5 GB: is no "]),
+    ("servers: 2", "servers: 2,5", ["s.yaml:1: cluster: the key 5 is not text"]),
+    ("mem: 8 GB", "mem: 8,5 GB", ["cluster.node.5 GB: is no name of a resource", "8.5 GB, not 8,5 GB"]),
+    ("agents: [first-fit, worst-fit]", "agents: first-fit", ["agents: is a wrong value", "Write a list"]),
+    ("agents: [first-fit, worst-fit]", "agents: [first-fit, null]", ["agents.1: is no agent", "Write a name"]),
+    ("agents: [first-fit, worst-fit]", "agents: {first-fit: }", ["s.yaml:7: agents: is a wrong value", "a list"]),
+    ("agents: [first-fit, worst-fit]", "agents: [{best-fit: {}, worst-fit: {}}]", ["agents.0: is no agent"]),
+    ("agents: [first-fit, worst-fit]", "agents: [{random-top: {k: '5'}}]", ["random-top.k", "valid integer"]),
+    ("agents: [first-fit, worst-fit]", "agents: [{random-top: {k: yes}}]", ["random-top.k", "(got True)"]),
+    ("agents: [first-fit, worst-fit]", "agents: [{random-top: {k: 2020-01-01}}]", ["random-top.k", "like a date"]),
+    ("agents: [first-fit, worst-fit]", "agents: &a [*a]", ["agents.0: an alias contains itself", "the value out"]),
+    ("cluster:", "name: ''\ncluster:", ["s.yaml:1: name: is a wrong value (got '')", "the first is a letter"]),
+    ("cluster:", "extends: [s.yaml]\ncluster:", ["extends: is no name (got ['s.yaml'])", "as text"]),
+    ("cluster:", "extends: .\ncluster:", ["extends: there is no such file (got '.')"]),
+    ("cluster:", "3: 4\ncluster:", ["the key 3 is not text", "quotes"]),
+    ("cluster:", f"prices: {'[' * 3000}{']' * 3000}\ncluster:", ["s.yaml:1: is nested too deeply"]),
+    ("cluster:", "sweep: [1, 2]\ncluster:", ["sweep: must be a mapping of keys (got [1, 2])", "product, zip"]),
+    ("cluster:", "sweep: {product: {workload.flavours.7.cpu: [1]}}\ncluster:", ["has no item 7", "0 to 0"]),
+    ("cluster:", "sweep: {product: {seed: [1]}}\ncluster:", ["sweep.product.seed: cannot be swept", "agents"]),
+    ("{servers: 2, node: {cpu: 4, mem: 8 GB}}", "{csv: {path: ., columns: {cpu: c, mem: m}, scale: {mem: 1}}}",
+     ["cluster.csv.path: cannot be read: Is a directory", "CSV file"]),
+    (SCENARIO, SCENARIO + "---\n" + SCENARIO, ["s.yaml:8: this is no YAML", "another document"]),
+    (SCENARIO, SCENARIO.replace("first", "f\0rst"), ["this is no YAML: unacceptable character #x0000", "UTF-8 text"]),
+    (SCENARIO, '{"cluster": 3', ["this is no YAML", "did not find expected ',' or '}'"]),
+]  # fmt: skip
+
+# A trace's file, and what the message has.
+TRACES = [
+    (
+        "id;arrival;lifetime;cpu\n1;0;5;1\n",
+        ["t.csv:1: not a CSV file: its cells are separated by ';'", "Write commas."],
+    ),
+    ("id\tarrival\tlifetime\tcpu\n", ["separated by '\\t'"]),
+    ("id,arrival,lifetime,cpu,cpu\n1,0,5,1,2\n", ["t.csv:1: two columns are called cpu", "a name of its own"]),
+    ("ID,Arrival,Lifetime,CPU\n1,0,5,1\n", ["missing columns arrival, id, lifetime", "The file has ID, Arrival"]),
+    ("1,0,5,1\n2,1,5,1\n", ["missing columns", "The file has 1, 0, 5, 1; it needs"]),
+    ("id,arrival,lifetime,cpus\n1,0,5,1\n", ["missing column cpu", "id, arrival, lifetime, cpus"]),
+    ("id,arrival,lifetime,cpu\n1,0,,1\n", ["t.csv:2: lifetime: no value", "inf to keep running"]),
+    ("id,arrival,lifetime,cpu\n1,0,5,\n", ["t.csv:2: cpu: no value"]),
+    ("id,arrival,lifetime,cpu\n1,0,5,2 cores\n", ["t.csv:2: cpu: not a number (got '2 cores')"]),
+    ("id,arrival,lifetime,cpu\n1,0,5,0x10\n", ["t.csv:2: cpu: not a number (got '0x10')"]),
+    ('id,arrival,lifetime,cpu\n1,"0,5",5,1\n', ["t.csv:2: arrival: not a number (got '0,5')"]),
+    ("id,arrival,lifetime,cpu\n1,2020-01-01 00:00,5,1\n", ["arrival: not a number (got '2020-01-01 00:00')"]),
+    ("id,arrival,lifetime,cpu\n1,0,5,1\n2,1e308,5,1\n", ["t.csv:3: arrival: an arrival beyond 1e+12 s (got 1e+308)"]),
+    ("id,arrival,lifetime,cpu\n1,0,5,inf\n", ["t.csv:2: cpu: a demand above 1e+09 units (got inf)"]),
+    ("id,arrival,lifetime,cpu\n1,0,5,1\n1,1,5,1\n", ["t.csv:3: id: duplicate id (got 1)"]),
+    ("", ["t.csv: no requests: the file is empty"]),
+]
+
+# The file of a cluster's servers, and what the message has.
+SERVERS = [
+    ("4,8\n", ["c.csv:1: cluster.csv.columns.cpu: has no column cpu", "Its columns: 4, 8."]),
+    ("cpu\n0\n", ["c.csv: cluster.csv.path: has servers with nothing on them"]),
+    ("cpu\n-4\n", ["c.csv:2: cpu: is no capacity (got '-4')"]),
+    ("cpu\n1e18\n", ["c.csv:2: cpu: is no capacity (got '1e18')", "at most 1000000000 cores"]),
+    ("cpu,cpu\n1,2\n", ["c.csv:1: has two columns cpu"]),
+    ("cpu,mem\n1,2,3\n", ["c.csv:2: has more cells than columns"]),
+    ("cpu\n", ["c.csv: cluster.csv.path: has no servers"]),
+]
+
+AGENT = "from simcore.vocabulary import Agent\nclass Mine(Agent):\n"
+# What a file says that should have an agent, Mine, and what the message has.
+AGENTS = [
+    ("x = 3\n", ["cannot import this agent: there is no Mine in it"]),
+    (AGENT.replace("Mine", "Yours") + "    pass\n", ["there is no Mine in it", "mine.py:Yours."]),
+    ("class Mine: pass\n", ["agents.0: is no agent", "Name a subclass of simcore.vocabulary.Agent."]),
+    ("def Mine(view, request): return None\n", ["agents.0: is no agent"]),
+    (AGENT + "    pass\n", ["agents.0: decide is missing", "Write a method decide(self, view, request)"]),
+    (AGENT + "    def __init__(self, k): pass\n    def decide(self, v, r): pass\n", ["agents.0.k: is missing"]),
+    ("class Mine:\n\tx = 1\n        y = 2\n", ["cannot import this agent: inconsistent use of tabs"]),
+    ("import nosuchmodule\n", ["cannot import this agent: No module named 'nosuchmodule'"]),
+    ("def f(): f()\nf()\n", ["cannot import this agent: maximum recursion depth exceeded"]),
+]
+
+ARGUMENTS = [
+    (["run", "s.yaml", "--out", ""], ["--out: is empty", "results/NAME"]),
+    (["validate", ""], ["names no file", "quickstart"]),
+    (["validate", "."], ["this is a folder", "quickstart"]),
+    (["validate", "/dev/null"], ["/dev/null:1: a scenario is a mapping of keys"]),
+    (["run", "s.yaml", "s.yaml"], ["two scenarios have the same name"]),
+    (["run", "s.yaml", "--out", "s.yaml"], ["cannot write results", "--out"]),
+    (["run", "s.yaml", "--agents", ""], ["agents: is a wrong value (got [])", "at least 1"]),
+    (["run", "s.yaml", "--agents", "first-fit,,best-fit"], ["this is no YAML"]),
+    (["run", "s.yaml", "--agents", "mine.py"], ["unknown agent (got 'mine.py')", "mine.py:Class"]),
+    (["run", "s.yaml", "--set", "agents.5=best-fit"], ["the list agents has no item 5", "0 to 1"]),
+    (["run", "s.yaml", "--set", "overflow.expand.by=1"], ["overflow.expand.limit: is missing"]),
+    (["run", "s.yaml", "--on", "cloud"], ["nothing of this name does runs (got 'cloud')", "local, ray"]),
+    (["run", "s.yaml", "--engine", "fast"], ["there is no such engine (got 'fast')", "auto, compiled, simpy"]),
+    (["run", "s.yaml", "--jobs", "0"], ["is no number of runs at a time (got 0)"]),
+    (["traces", "describe", "/dev/null"], ["/dev/null", "no known trace has these columns"]),
+    (["topology", "fat-tree", "--set", "k=four"], ["k: must be a whole number of at least 1 (got 'four')"]),
+    (["workloads", "nosuch", "--draw", "x.png"], ["workload.demand.nosuch: unknown key", "azure-like"]),
+    (["compare", "results", "--out", "x.docx"], ["x.docx: --out: is no name that says the format"]),
+]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("s.yaml").write_text(SCENARIO)
+    return tmp_path
+
+
+def check(arguments: list[str], words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing but the message, which has all the words; nothing but what was there before."""
+    before = sorted(Path().rglob("*"))
+    assert main(arguments) == MISTAKE
+    out, err = capsys.readouterr()
+    said = out + err
+    for word in words:
+        assert word in said
+    for internal in ("Traceback", "<class", "pydantic", "binwright_user_", "quanta", "[Errno", "datetime."):
+        assert internal not in said
+    assert len(said.rstrip().splitlines()) <= 2 or "/dev/null" in arguments
+    assert [path for path in sorted(Path().rglob("*")) if "__pycache__" not in str(path)] == before
+
+
+def ids(cases: list[tuple[str, list[str]]]) -> list[str]:
+    return [words[0] for _, words in cases]
+
+
+@pytest.mark.parametrize(("old", "new", "words"), YAML, ids=[words[0][:60] for _, _, words in YAML])
+@pytest.mark.parametrize("command", ["validate", "run"])
+def test_yaml(command: str, old: str, new: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert old in SCENARIO
+    Path("s.yaml").write_text(SCENARIO.replace(old, new, 1))
+    check([command, "s.yaml"], words, capsys)
+
+
+def test_bytes_that_are_no_text(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("s.yaml").write_bytes(SCENARIO.replace("first", "fïrst").encode("latin-1"))
+    check(["validate", "s.yaml"], ["s.yaml:7: this is no text in UTF-8", "Save it as UTF-8."], capsys)
+    Path("s.yaml").write_bytes(SCENARIO.encode("utf-16"))
+    check(["validate", "s.yaml"], ["this is no text in UTF-8"], capsys)
+
+
+@pytest.mark.long
+def test_aliases_that_multiply(capsys: pytest.CaptureFixture[str]) -> None:
+    letters = "abcdefgh"
+    lines = [f"{one}: &{one} [{', '.join([f'*{before}'] * 9)}]" for before, one in pairwise(letters)]
+    Path("s.yaml").write_text("\n".join(["a: &a [x, x, x, x, x, x, x, x, x]", *lines]))
+    check(["validate", "s.yaml"], ["has more than 1,000,000 values", "write out what is meant"], capsys)
+
+
+@pytest.mark.parametrize(("text", "words"), TRACES, ids=ids(TRACES))
+def test_traces(text: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    Path("t.csv").write_text(text)
+    Path("s.yaml").write_text(
+        "cluster: {servers: 2, node: {cpu: 4}}\nworkload: {trace: table, path: t.csv}\nagents: [first-fit]\n"
+    )
+    check(["run", "s.yaml"], words, capsys)
+
+
+@pytest.mark.parametrize(("text", "words"), SERVERS, ids=ids(SERVERS))
+def test_servers(text: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    Path("c.csv").write_text(text)
+    csv = "cluster: {csv: {path: c.csv, columns: {cpu: cpu}}}"
+    first = SCENARIO.splitlines()[0]
+    Path("s.yaml").write_text(SCENARIO.replace(first, csv).replace(", mem: 2 GB", ""))
+    check(["run", "s.yaml"], words, capsys)
+
+
+@pytest.mark.parametrize(("text", "words"), AGENTS, ids=ids(AGENTS))
+@pytest.mark.parametrize("command", ["validate", "run"])
+def test_agents(command: str, text: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    Path("mine.py").write_text(text)
+    check([command, "s.yaml", "--set", "agents=[mine.py:Mine]"], words, capsys)
+
+
+@pytest.mark.parametrize(("arguments", "words"), ARGUMENTS, ids=[" ".join(arguments) for arguments, _ in ARGUMENTS])
+def test_arguments(arguments: list[str], words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    check(arguments, words, capsys)
+
+
+@pytest.mark.parametrize("hint", ["k: Nowhere = 3", "k: Odd = None"])
+def test_types_that_nobody_knows_are_no_mistake(hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of an agent whose author alone can say what it takes."""
+    Path("mine.py").write_text(
+        f"from __future__ import annotations\nclass Odd: pass\n{AGENT}"
+        f"    def __init__(self, {hint}) -> None: pass\n    def decide(self, view, request): return None\n"
+    )
+    assert main(["validate", "s.yaml", "--set", "agents=[{mine.py:Mine: {k: [3]}}]"]) == 0
+    assert capsys.readouterr().out == "valid  s.yaml: 1 run\n"
+
+
+def test_blanks_and_line_ends_of_others_are_no_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("s.yaml").write_text(
+        "cluster: {servers: 2, node: {cpu: 4}}\nworkload: {trace: table, path: t.csv}\nagents: [first-fit]\n"
+    )
+    rows = ["id, arrival, lifetime, cpu", "1, 0, 5, 1", "2, 1, 5, 1"]
+    for end in ("\n", "\r\n", "\r"):
+        Path("t.csv").write_bytes(end.join(rows).encode())
+        assert main(["run", "s.yaml", "--out", f"out-{len(end)}{ord(end[0])}"]) == 0
+        assert "100" in capsys.readouterr().out
