@@ -75,7 +75,7 @@ def test_compilation_counts_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("agents.solver.cpu.prepare", lambda _: sleep(0.7))
     answer = bw.solve("network", time=10)
     assert answer.seconds >= 0.7
-    assert any(note.startswith("compiling took 0.") for note in answer.notes)
+    assert any(note.startswith("compiling took ") for note in answer.notes)
 
 
 def test_a_mistake_while_compiling_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
