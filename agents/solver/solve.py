@@ -30,8 +30,9 @@ LARGE = 20_000
 """Balls from which on first fit comes before any search: a search may not get through them in time."""
 RESERVE = 0.5
 """Seconds, or a quarter of the time if that is less, for an answer in plain Python if compiling takes too long."""
-NODE, NODE_AND_BALL = 8e-6, 1e-9
-"""Seconds that the verifier takes for a node of UTILFN, and more of it for every ball, roughly."""
+NODE, NODE_AND_BALL, BALL = 8e-6, 1e-9, 8e-6
+"""Seconds that the verifier takes for a node of UTILFN, and more of it for every ball; and what all else after the
+search, next fit for one, takes for a ball; roughly."""
 TOLD = 0.5
 """Seconds of compilation that are told."""
 NAMED = 10
@@ -218,7 +219,7 @@ class _Search:
         self.progress = progress
         self.end = inf
         if time is not None:
-            checks = problem.program.steps * (NODE + NODE_AND_BALL * problem.balls)
+            checks = problem.program.steps * (NODE + NODE_AND_BALL * problem.balls) + BALL * problem.balls
             self.end = self.start + time - min(time / 2, checks)
         self.reserve = RESERVE if time is None else min(RESERVE, time / 4)
         self.shown = 0.0
