@@ -55,7 +55,9 @@ def attempt(task: Task) -> Row:
         limit = TIME.show(task.run.scenario.decision_limit)
         metrics, status = {}, "failed"
         error = f"the agent thought for longer than {limit}, its decision_limit; it was interrupted at {_place(end)}"
-    except Exception:
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException:  # CancelledError and panics of Rust are no Exception
         metrics, status, error = {}, "failed", traceback.format_exc()
     return _row(task, status, error, perf_counter() - began) | metrics
 

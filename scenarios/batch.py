@@ -80,7 +80,7 @@ class Batch:
         """
         known, kinds = self.known(), set(self.scenario.record)
         return {
-            run.name: known[run.name]
+            run.name: known[run.name] | {"agent": run.agent.label, **shown(run)}
             for run in self.runs
             if run.name in known
             and unchanged(known[run.name]["files"])
@@ -94,12 +94,13 @@ class Batch:
         """
         keys = (*self.runs[0].point, "agent", "seed")
         planned = {(*shown(run).values(), run.agent.label, run.seed) for run in self.runs}
+        names = {run.name for run in self.runs}  # under whichever label they ran
         family, asked = self.runs[0].family, {run.agent.label: run.asked for run in self.runs}
         rows: dict[object, Row] = {}
         outdated: set[object] = set()
         for row in () if self.alone else self.known().values():
             which = tuple(row.get(key) for key in keys)
-            if which in planned:
+            if which in planned or row["run"] in names:
                 continue
             if row.get("family") == family and unchanged(row["files"]):
                 agent = row["agent"]

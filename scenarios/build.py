@@ -30,7 +30,6 @@ from scenarios.schema_virtual import Tenants as TenantsSpec
 from scenarios.schema_workload import ApartStart, Generated, ListedStart, RandomStart, Trace
 from simcore.errors import ScenarioError
 from simcore.faults import Faults, Kind
-from simcore.opened import noted
 from simcore.rules import Overflow, Pacing
 from simcore.units import LARGEST, TIME, measure_of, quanta
 from simcore.vocabulary import QUANTUM, Agent, Ints, Workload, part
@@ -49,8 +48,7 @@ from workloads.windows import Start, TimeStart, Window, firsts, select
 def build_agent(spec: AgentSpec) -> Agent:
     """A new agent with the scenario's options."""
     kind = AGENTS.load(spec.name)
-    with noted(kind.__module__):
-        agent: Agent = kind(**check_options(kind, spec.options))
+    agent: Agent = kind(**check_options(kind, spec.options))
     return agent
 
 

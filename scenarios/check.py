@@ -11,7 +11,7 @@ from analysis.overlap import Overlap, overlap, worst
 from scenarios.build import build_agent, build_ledger, build_workload, windows_of
 from scenarios.engines import grows_by
 from scenarios.explain import locate
-from scenarios.guard import STARTING, TooLong, limited, printing
+from scenarios.guard import STARTING, limited, printing
 from scenarios.plan import Run, plan, points
 from scenarios.schema import Scenario
 from scenarios.schema_agent import AgentSpec
@@ -112,7 +112,9 @@ def _start(scenario: Scenario, first: Run, at: Keys, spec: AgentSpec, view: View
         inner = "" if error.key in (None, "agents") else f": {error.key}"
         error.key = f"{dotted(at)} ({spec.label}){inner}"
         raise
-    except (Exception, SystemExit, TooLong):
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException:  # the run will say so
         return
 
 

@@ -9,45 +9,60 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
-
-import numpy as np
+from types import ModuleType
+from uuid import uuid4
 
 from simcore import opened
 from simcore.opened import OURS, ROOT
 
+USED = ("agents", "analysis", "fabric", "scenarios", "simcore", "workloads")
+"""Our packages that determine what a run gives."""
 DRAWING = ("analysis/figures/", "analysis/report/")
 """Of ours, what shows results and does not make any."""
 
 
 @cache
 def ours() -> str:
-    """A digest of all our code and data that runs may use, as it was when this process first asked."""
+    """A digest of all our code and data that runs may use; another one every time if any was edited while this ran."""
     digest = hashlib.blake2b(digest_size=16)
-    for package in OURS:
+    for package in USED:
         for file in sorted((ROOT / package).rglob("*")):
             name = file.relative_to(ROOT).as_posix()
-            # Shipped scenarios are not used by others unless these extend them, and then they say the same.
-            if file.suffix in (".pyc", ".yaml") or name.startswith(DRAWING) or not file.is_file():
+            # Shipped scenarios are not used by others unless these extend them, and then they say the same. Editors and
+            # file managers leave files of their own.
+            left = file.suffix in (".pyc", ".yaml") or name.startswith(DRAWING) or file.name.startswith(".")
+            if left or name.endswith("~") or not file.is_file():
                 continue
             content = file.read_bytes()
             digest.update(f"{name}\0{len(content)}\0".encode() + content)
+            if opened.is_edited(file):  # what this process imported may be what it was, or what it is
+                digest.update(uuid4().bytes)
     return digest.hexdigest()
 
 
 def of(thing: object) -> str:
     """A digest of the code of a class or a function from outside: its module, and what that imports. Empty for ours.
 
-    Of an installed package, only its own modules count; of a class that has no file, what is defined beside it.
+    Of an installed package, only its own modules count. A class of a notebook or of the script that runs has no digest
+    that would tell it from what it was before an edit: it is another one every time.
     """
-    module = sys.modules.get(module_of(thing))
-    file = getattr(module, "__file__", None)
-    if module is None or file is None:
-        return _digest(sorted(_defined(thing, set())))
+    name = module_of(thing)
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if name == "__main__" or file is None:
+        return uuid4().hex
     path = Path(file).resolve()
     if any(path.is_relative_to(ROOT / package) for package in OURS):
         return ""
-    return _digest(sorted(_imported(module.__name__, path)))
+    return _digest(sorted(_imported(name, path)))
+
+
+def modules_from(thing: object) -> list[str]:
+    """The names of the module of a class from outside and of all that it imports; none for ours."""
+    name = module_of(thing)
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if file is None or any(Path(file).resolve().is_relative_to(ROOT / package) for package in OURS):
+        return [name]
+    return [name, *(other for other, _ in _imported(name, Path(file).resolve()) if other)]
 
 
 def module_of(thing: object) -> str:
@@ -62,17 +77,15 @@ def _imported(name: str, file: Path) -> Iterator[tuple[str, str]]:
     while waiting:
         name, file = waiting.pop()
         # A file that a scenario names is another module when it was edited; any other is read once by a process.
-        named = name.startswith("binwright_user_")
-        yield "" if named else name, opened.digest_of(file) if named else _as_imported(file)
+        if name.startswith("binwright_user_"):
+            yield "", _digest(file.read_bytes())
+        else:
+            digest = opened.as_imported(name, file)
+            yield name, uuid4().hex if digest == opened.CHANGED else digest
         for wanted in _imports(file, name):
             if wanted not in seen and (found := _file_of(wanted, home)):
                 waiting.append((wanted, found))
             seen.add(wanted)
-
-
-@cache
-def _as_imported(file: Path) -> str:
-    return opened.digest_of(file)
 
 
 @cache
@@ -114,53 +127,6 @@ def _spec(name: str) -> ModuleSpec | None:
     above = _spec(parent)
     places = above.submodule_search_locations if above else None
     return PathFinder.find_spec(name, list(places)) if places else None
-
-
-def _defined(thing: object, seen: set[int]) -> Iterator[str]:
-    """What a class or a function of an interactive session does, and what it names."""
-    if id(thing) in seen:
-        return
-    seen.add(id(thing))
-    if isinstance(thing, type):
-        yield thing.__qualname__
-        for base in thing.__mro__:
-            if base.__module__ == thing.__module__:
-                for name, value in vars(base).items():
-                    yield from _value(name, value, seen, thing.__module__)
-    elif isinstance(thing, FunctionType):
-        yield from _code(thing.__code__)
-        for name in sorted(_names(thing.__code__)):
-            if name in thing.__globals__:
-                yield from _value(name, thing.__globals__[name], seen, thing.__module__)
-
-
-def _value(name: str, value: object, seen: set[int], home: str) -> Iterator[str]:
-    function = getattr(value, "__func__", None) or getattr(value, "fget", None) or value
-    if isinstance(function, ModuleType):
-        if function.__file__ and function.__name__ and opened.from_outside(file := Path(function.__file__).resolve()):
-            yield f"{name} = {_digest(sorted(_imported(function.__name__, file)))}"
-    elif isinstance(function, type | FunctionType):
-        if function.__module__ == home:
-            yield from _defined(function, seen)
-        else:
-            yield f"{name} = {of(function)}"
-    elif not name.startswith("__"):
-        yield f"{name} = {value.tobytes() if isinstance(value, np.ndarray) else value!r}"
-
-
-def _code(code: CodeType) -> Iterator[str]:
-    yield code.co_code.hex()
-    yield repr(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _code(constant)
-        else:
-            yield repr(constant)
-
-
-def _names(code: CodeType) -> set[str]:
-    inner = [_names(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
-    return set(code.co_names).union(*inner)
 
 
 def _digest(found: object) -> str:

@@ -31,7 +31,6 @@ from scenarios.plan import Run
 from scenarios.schema import Scenario, WarmStart
 from simcore.engine import Simulation, play
 from simcore.errors import RunError
-from simcore.opened import noted
 from simcore.rng import Watched, stream
 from simcore.rules import Overflow
 from simcore.vocabulary import Agent
@@ -55,7 +54,7 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
     simulation, ledger, play_on = warmed_up(run, folder, warm_agent, compiled, warm_luck)
     first = simulation.offered
     limit = scenario.decision_limit
-    with noted(type(agent).__module__), limited(max(limit, STARTING)):
+    with limited(max(limit, STARTING)):
         agent.start(simulation.view, luck)
     sampler = Sampler(simulation, ledger)
     watch: Callable[[], int] = sampler
@@ -66,7 +65,7 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
         watch = states = StateSampler(sampler, simulation, first)
     if "times" in scenario.record:
         simulation.times = []
-    with noted(type(agent).__module__), limited(limit, partial(_state, simulation)):
+    with limited(limit, partial(_state, simulation)):
         thought = play_on(simulation, agent, watch)
     sampler()  # how it ended
     samples = sampler.columns()
@@ -110,8 +109,10 @@ def warmed_up(
     if run.scenario.warm_start and warm_agent:
         overflow, simulation.overflow = simulation.overflow, Overflow("drop")
         progress = _Reached(simulation, ledger, run.scenario.warm_start)
-        with noted(type(warm_agent).__module__), limited(run.scenario.decision_limit, partial(_state, simulation)):
+        limit = run.scenario.decision_limit
+        with limited(max(limit, STARTING)):
             warm_agent.start(simulation.view, luck or stream(run.seed, "warm-start"))
+        with limited(limit, partial(_state, simulation)):
             play_on(simulation, warm_agent, progress)
         progress.check()
         simulation.overflow = overflow
@@ -120,7 +121,7 @@ def warmed_up(
 
 def _state(simulation: Simulation) -> object:
     """What changes with every decision."""
-    return simulation.offered, simulation.now, simulation.waiting
+    return simulation.offered, simulation.now, simulation.waiting, len(getattr(simulation, "offer", ()))
 
 
 def is_bounded(scenario: Scenario) -> bool:

@@ -7,10 +7,10 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import IO
+from typing import IO, Any
 
 LOOKS = 4
 """How many times within the limit it is looked whether an agent got on."""
@@ -55,65 +55,101 @@ def printing(file: Path | None) -> Iterator[None]:
     """Send what this thread prints into a file, which is made if it prints, or, without a file, nowhere."""
     if file:
         file.unlink(missing_ok=True)
-    with _Printed(file) as printed:
-        out, err = _Of(printed, sys.stdout), _Of(printed, sys.stderr)
-        with redirect_stdout(out), redirect_stderr(err):
-            yield
+    thread, printed = threading.get_ident(), _Printed(file)
+    with _lock:
+        before = _taken.get(thread)
+        _taken[thread] = printed
+        for name in ("stdout", "stderr"):
+            if not isinstance(getattr(sys, name), _Stream):
+                setattr(sys, name, _Stream(getattr(sys, name)))
+    try:
+        yield
+    finally:
+        with _lock:
+            if before:
+                _taken[thread] = before
+            else:
+                del _taken[thread]
+            for name in ("stdout", "stderr"):
+                if not _taken and isinstance(stream := getattr(sys, name), _Stream):
+                    setattr(sys, name, stream.usual)
+        printed.close()
+
+
+_lock = threading.Lock()
 
 
 class _Printed:
-    """A file that is opened when something is written."""
+    """A file that is opened when something is written, as text or as bytes."""
 
     def __init__(self, file: Path | None) -> None:
-        self._file, self._thread = file, threading.get_ident()
-        self._opened: IO[str] | None = None
+        self._file = file
+        self._opened: IO[bytes] | None = None
 
-    def __enter__(self) -> _Printed:
-        return self
-
-    def __exit__(self, *how: object) -> None:
-        if self._opened:
-            self._opened.close()
-
-    def takes(self) -> bool:
-        """Is this the thread whose text it is? Others tell the user how far all is."""
-        return threading.get_ident() == self._thread
-
-    def write(self, text: str) -> None:
+    def write(self, content: bytes) -> None:
         if not self._file:
             return
         if not self._opened:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            self._opened = self._file.open("w", encoding="utf-8", errors="backslashreplace")
-        self._opened.write(text)
-        self._opened.flush()
+            self._opened = self._file.open("wb", buffering=0)
+        self._opened.write(content)
+
+    def close(self) -> None:
+        if self._opened:
+            self._opened.close()
 
 
-class _Of(io.TextIOBase):
-    """One of the two streams that Python prints to."""
+_taken: dict[int, _Printed] = {}
+"""Of threads whose text goes elsewhere, where to."""
 
-    def __init__(self, printed: _Printed, usual: IO[str]) -> None:
-        self._printed, self._usual = printed, usual
+
+class _Stream(io.TextIOBase):
+    """One of the two streams that Python prints to: usual for all threads but those that are taken."""
+
+    def __init__(self, usual: Any) -> None:
+        self.usual = usual
 
     def write(self, text: str) -> int:
-        if self._printed.takes():
-            self._printed.write(text)
+        if printed := _taken.get(threading.get_ident()):
+            printed.write(text.encode("utf-8", "backslashreplace"))
         else:
-            self._usual.write(text)
+            self.usual.write(text)
         return len(text)
 
+    @property
+    def buffer(self) -> Any:
+        """What takes bytes."""
+        return _Bytes() if threading.get_ident() in _taken else self.usual.buffer
+
+    def reconfigure(self, **how: Any) -> None:
+        """Take other settings, as text files do."""
+        if threading.get_ident() not in _taken:
+            self.usual.reconfigure(**how)
+
     def flush(self) -> None:
-        self._usual.flush()
+        self.usual.flush()
 
     def isatty(self) -> bool:
-        return not self._printed.takes() and self._usual.isatty()
+        return threading.get_ident() not in _taken and bool(self.usual.isatty())
 
     def fileno(self) -> int:
-        return self._usual.fileno()
+        return int(self.usual.fileno())
 
     def writable(self) -> bool:
         return True
 
     @property
     def encoding(self) -> str:  # type: ignore[override]  # a plain attribute there
-        return str(getattr(self._usual, "encoding", "utf-8"))
+        return str(getattr(self.usual, "encoding", "utf-8"))
+
+
+class _Bytes(io.RawIOBase):
+    """The bytes of a thread that is taken."""
+
+    def write(self, content: Any) -> int:
+        if printed := _taken.get(threading.get_ident()):
+            printed.write(bytes(content))
+        return len(content)
+
+    def writable(self) -> bool:
+        return True

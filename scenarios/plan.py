@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from agents import AGENTS
-from scenarios.code import module_of, of
+from scenarios.code import modules_from, of
 from scenarios.explain import explain
 from scenarios.schema import FIXED, Scenario
 from scenarios.schema_agent import AgentSpec
@@ -79,8 +79,8 @@ def asked_of(agent: AgentSpec) -> str:
 
 
 def modules_of(agent: AgentSpec) -> list[str]:
-    """The modules of an agent, and of what comes from outside in its options."""
-    return [module_of(thing) for thing in (AGENTS.load(agent.name), *_things(agent.options))]
+    """The modules of an agent and of what comes from outside in its options, with all that they import from outside."""
+    return [name for thing in (AGENTS.load(agent.name), *_things(agent.options)) for name in modules_from(thing)]
 
 
 def points(scenario: Scenario) -> list[tuple[dict[str, Any], Scenario]]:

@@ -7,48 +7,47 @@ import os
 import site
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from importlib.util import source_from_cache
 from pathlib import Path
+from types import FrameType
 
 from simcore.folders import user_cache
 
 ROOT = Path(__file__).resolve().parents[1]
 """The folder that our packages lie in."""
-OURS = ("agents", "analysis", "fabric", "scenarios", "simcore", "workloads")
-"""Our packages that determine what a run gives."""
+OURS = ("agents", "analysis", "binwright", "fabric", "scenarios", "simcore", "workloads")
+"""Our packages."""
+CHANGED = "changed while it was used"
+"""Instead of the digest of a file that this process read with different contents: it is like no file."""
 
-_reader: ContextVar[str] = ContextVar("reader", default="")
-_read: dict[str, dict[str, str]] = {}
-_written: set[str] = set()
+_began = time.time_ns()
+_imported: dict[str, int] = {}  # of modules, when their import began, in nanoseconds
+_read: dict[str, dict[str, str]] = {}  # of modules, the files that their code opened, with digests
+_written: dict[str, set[str]] = {}  # of modules, the files that their code opened to write, or put in place
+_followed: set[str] = set()  # installed packages of agents
 
 
-@contextmanager
-def noted(module: str) -> Iterator[None]:
-    """Note the files that are opened within, as read by an object of this module, for the life of this process.
-
-    Whoever opens a file once and keeps what was in it depends on it in every later run.
-    """
-    _install()
-    token = _reader.set(module)
-    try:
-        yield
-    finally:
-        _reader.reset(token)
+def follow(module: str) -> None:
+    """Note what the code of this module opens even if it is of an installed package."""
+    _followed.add(module.partition(".")[0])
 
 
 def files_of(modules: Iterable[str]) -> dict[str, str]:
-    """The files that objects of these modules have read so far, each with a digest of what was in it then.
+    """The files that code of these modules has opened to read so far, each with a digest of what was in it then.
 
-    What this process has written, too, is left out: that is notes of its own.
+    The digest of a file that was not there is empty. What that code has written, too, is left out, since that is notes
+    of its own, and so is what has gone since.
     """
-    found: dict[str, str] = {}
-    for module in modules:
-        found |= _read.get(module, {})
-    return {file: digest for file, digest in sorted(found.items()) if file not in _written}
+    modules = ["", *modules]
+    written = {file for module in modules for file in _written.get(module, ())}
+    found = {file: digest for module in modules for file, digest in _read.get(module, {}).items()}
+    left = {file for file, digest in found.items() if file in written or (digest and not Path(file).exists())}
+    return {file: found[file] for file in sorted(found.keys() - left)}
 
 
 def unchanged(files: dict[str, str]) -> bool:
@@ -65,6 +64,20 @@ def digest_of(file: Path) -> str:
         return ""
 
 
+def as_imported(module: str, file: Path) -> str:
+    """A digest of the file of a module as it was when this process imported it; CHANGED if nobody knows that."""
+    try:
+        later = file.stat().st_mtime_ns > _imported.get(module, _began)
+    except OSError:
+        return CHANGED
+    return CHANGED if later and module in sys.modules else digest_of(file)
+
+
+def is_edited(file: Path) -> bool:
+    """Tell whether a file was written after this process began."""
+    return file.stat().st_mtime_ns > _began
+
+
 def from_outside(file: Path) -> bool:
     """Tell whether a file is neither ours, nor Python's, nor of an installed package."""
     return not any(file.is_relative_to(folder) for folder in _known())
@@ -79,35 +92,76 @@ def _known() -> tuple[Path, ...]:
 
 
 @cache
-def _digest_of(file: Path, changed: int, size: int) -> str:
-    token = _reader.set("")
-    try:
-        with file.open("rb") as opened:
-            return hashlib.file_digest(opened, "blake2b").hexdigest()[:32]
-    finally:
-        _reader.reset(token)
+def _prefixes() -> tuple[str, ...]:
+    return tuple(f"{folder}{os.sep}" for folder in _known())
 
 
 @cache
-def _install() -> None:
-    sys.addaudithook(_watch)
+def _digest_of(file: Path, changed: int, size: int) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "blake2b").hexdigest()[:32]
 
 
 def _watch(event: str, arguments: tuple[object, ...]) -> None:
-    if event != "open" or not (reader := _reader.get()):
+    if event == "import":
+        _imported.setdefault(str(arguments[0]), time.time_ns())
+    elif event in ("open", "os.rename"):
+        path, flags = (arguments[0], arguments[2]) if event == "open" else (arguments[1], os.O_WRONLY)
+        if isinstance(path, bytes | str) and isinstance(flags, int):
+            with suppress(OSError, ValueError):
+                if not (name := os.fsdecode(path)).startswith(_prefixes()):  # most are modules of others
+                    _note(Path(name), flags, sys._getframe(1))
+
+
+def _note(path: Path, flags: int, frame: FrameType) -> None:
+    readers = _readers(frame)
+    if not readers:
         return
-    path, _, flags = arguments
-    if isinstance(path, bytes | str) and isinstance(flags, int):
-        with suppress(OSError, ValueError):
-            _note(reader, Path(os.fsdecode(path)).resolve(), flags)
-
-
-def _note(reader: str, file: Path, flags: int) -> None:
+    file = path.resolve()
     if file.suffix == ".pyc":
         file = Path(source_from_cache(str(file)))
-    if not from_outside(file):
+    if not from_outside(file) or not (file.is_file() or not file.exists()):
         return
     if flags & os.O_ACCMODE != os.O_RDONLY:
-        _written.add(str(file))
-    elif file.is_file() and str(file) not in _read.setdefault(reader, {}):
-        _read[reader][str(file)] = digest_of(file)
+        for reader in readers:
+            _written.setdefault(reader, set()).add(str(file))
+        return
+    digest = digest_of(file)
+    for reader in readers:
+        known = _read.setdefault(reader, {})
+        known[str(file)] = digest if known.get(str(file), digest) == digest else CHANGED
+
+
+def _readers(frame: FrameType | None) -> set[str]:
+    """The modules from outside whose code opens something: from the innermost frame on to the next one of ours.
+
+    Whoever called us is no reader. What only Python's own code does in a thread may be for anybody.
+    """
+    found: set[str] = set()
+    while frame is not None:
+        kind = _kind(frame.f_code.co_filename, str(frame.f_globals.get("__name__", "")).partition(".")[0])
+        if kind == "ours" and (found or frame.f_code.co_filename == __file__):  # the latter digests
+            return found
+        if kind == "outside":
+            found.add(str(frame.f_globals.get("__name__", "")))
+        frame = frame.f_back
+    return found if found or threading.current_thread() is threading.main_thread() else {""}
+
+
+def _kind(name: str, package: str) -> str:
+    if package in _followed:
+        return "outside"
+    return _kind_of(name)
+
+
+@cache
+def _kind_of(name: str) -> str:
+    if name.startswith("<"):
+        return "python"
+    file = Path(name).resolve()
+    if any(file.is_relative_to(ROOT / package) for package in OURS):
+        return "ours"
+    return "outside" if from_outside(file) else "python"
+
+
+sys.addaudithook(_watch)

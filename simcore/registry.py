@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from simcore.errors import UnknownName, UserError, suggest
-from simcore.opened import noted
+from simcore.opened import follow
 
 
 class Registry:
@@ -56,8 +56,8 @@ class Registry:
                 return getattr(_from_file(where, folder), attribute)
             if name in self._builtin:
                 return getattr(importlib.import_module(where), attribute)
-            with noted(where):
-                return getattr(importlib.import_module(where), attribute)
+            follow(where)
+            return getattr(importlib.import_module(where), attribute)
         except (Exception, SystemExit) as error:
             if target is not name:
                 raise
@@ -73,18 +73,19 @@ def _from_file(where: str, folder: Path | None) -> Any:
     path = ((folder or Path.cwd()) / where).resolve()
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
-    # By content, too: a file that was edited is another module.
-    digest = hashlib.sha256(str(path).encode() + b"\0" + path.read_bytes()).hexdigest()[:16]
+    # By content, too: a file that was edited is another module. No bytecode of it is kept: Python would believe that
+    # after an edit within the same second.
+    content = path.read_bytes()
+    digest = hashlib.sha256(str(path).encode() + b"\0" + content).hexdigest()[:16]
     name = f"binwright_user_{path.stem}_{digest}"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
-        if spec is None or spec.loader is None:
+        if spec is None:
             raise UserError("this file is no Python module", file=path)
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         try:
-            with noted(name):
-                spec.loader.exec_module(module)
+            exec(compile(content, str(path), "exec"), vars(module))
         except BaseException:
             del sys.modules[name]
             raise

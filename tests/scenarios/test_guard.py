@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
@@ -97,3 +98,54 @@ def test_other_threads_print_as_usual(tmp_path: Path, capsys: pytest.CaptureFixt
         assert not sys.stdout.isatty()
     assert capsys.readouterr().out == "how far it is\n"
     assert (tmp_path / "printed.txt").read_text() == "mine\n"
+
+
+def test_what_is_no_exception_fails_alone(tmp_path: Path) -> None:
+    line = "if request.index == 7: import asyncio; raise asyncio.CancelledError('out')"
+    results = Batch(plain(agents=[agent(tmp_path, line), "first-fit"], replications=1), tmp_path / "out").run()
+    assert results.runs["status"].to_list() == ["failed", "done"]
+    assert "CancelledError: out" in results.failed["error"][0]
+
+
+def test_bytes_and_loggers_of_an_agent_are_taken_as_long_as_it_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    usual = sys.stdout
+    with printing(tmp_path / "printed.txt"):
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+        sys.stdout.buffer.write(b"bytes\n")
+        handler = logging.StreamHandler()
+        handler.emit(logging.makeLogRecord({"msg": "of the run"}))
+    assert sys.stdout is usual
+    handler.emit(logging.makeLogRecord({"msg": "after it"}))
+    assert capsys.readouterr().err == "after it\n"
+    assert (tmp_path / "printed.txt").read_text() == "bytes\nof the run\n"
+
+
+def test_two_threads_print_into_files_of_their_own(tmp_path: Path) -> None:
+    usual, both = sys.stdout, threading.Barrier(2)
+
+    def run(name: str) -> None:
+        with printing(tmp_path / name):
+            both.wait()
+            print(name)
+            if name == "two":
+                time.sleep(0.05)
+                print("still", name)
+
+    threads = [threading.Thread(target=run, args=(name,)) for name in ("one", "two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sys.stdout is usual
+    assert (tmp_path / "one").read_text() == "one\n"
+    assert (tmp_path / "two").read_text() == "two\nstill two\n"
+
+
+def test_a_warm_start_has_as_long_to_start_as_an_agent(tmp_path: Path) -> None:
+    slow = FIRST.format("pass") + "\n    def start(self, view, rng):\n        import time; time.sleep(.5)\n"
+    (tmp_path / "slow.py").write_text(slow)
+    warm = {"until": "10 %", "with": f"{tmp_path / 'slow.py'}:Mine"}
+    asked = plain(agents=["first-fit"], replications=1, decision_limit="200 ms", warm_start=warm)
+    assert len(Batch(asked, tmp_path / "out").run().done) == 1

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,8 +18,9 @@ import pytest
 from analysis.results import Results
 from scenarios import code
 from scenarios.batch import Batch
+from scenarios.code import USED
 from simcore import opened
-from simcore.opened import OURS, noted
+from simcore.opened import OURS
 from tests.support import ROOT
 from tests.support.batches import FIRST, agent, plain, scenario
 
@@ -26,7 +30,7 @@ LINE = "if request.demand[0] > {}: return None"
 @pytest.fixture
 def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Have a copy of our code digested instead of it."""
-    for package in OURS:
+    for package in USED:
         shutil.copytree(ROOT / package, tmp_path / "code" / package, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(code, "ROOT", tmp_path / "code")
     code.ours.cache_clear()
@@ -58,8 +62,19 @@ def test_an_edit_of_ours_is_other_runs(copied: Path, edited: str) -> None:
     file = next(copied.glob(edited))
     content = file.read_bytes()
     file.write_bytes(bytes(len(content)))
+    os.utime(file, (0, 0))  # as a process sees it that starts later
     assert not before & names()
     file.write_bytes(content)
+    os.utime(file, (0, 0))
+    assert names() == before
+    file.touch()
+    assert names() != names(), "nobody knows which of the two this process has imported"
+
+
+def test_what_editors_leave_is_no_code(copied: Path) -> None:
+    before = names()
+    for left in ("agents/.DS_Store", "agents/inner.py~", "scenarios/.code.py.swp"):
+        (copied / left).write_text("x")
     assert names() == before
 
 
@@ -67,6 +82,7 @@ def test_how_results_are_shown_makes_no_other_runs(copied: Path) -> None:
     before = names()
     for edited in ("analysis/figures/style.py", "analysis/report/page.py"):
         (copied / edited).write_text("")
+        os.utime(copied / edited, (0, 0))
     assert names() == before
 
 
@@ -77,15 +93,17 @@ class Session:
         self.folder, self.ran = folder, 0
         monkeypatch.syspath_prepend(str(folder))
         monkeypatch.setattr(opened, "_read", {})
-        monkeypatch.setattr(opened, "_written", set())
+        monkeypatch.setattr(opened, "_written", {})
+        monkeypatch.setattr(opened, "_imported", {})
+        monkeypatch.setattr(opened, "_began", 0)
 
     def run(self, *agents: Any, **changes: Any) -> Results:
         for name in [name for name in sys.modules if "_of_mine" in name or name.startswith("binwright_user_")]:
             del sys.modules[name]
-        for kept in (code._as_imported, code._imports):
-            kept.cache_clear()
-        opened._read.clear()
-        opened._written.clear()
+        code._imports.cache_clear()
+        for noted in (opened._read, opened._written, opened._imported):
+            noted.clear()
+        opened._began = time.time_ns()
         asked = plain(agents=list(agents), replications=2, **changes)
         batch = Batch(asked, self.folder / "out")
         self.ran = len(batch.runs) - len(batch.done())
@@ -219,35 +237,95 @@ def test_notes_that_an_agent_writes_itself_are_none_of_it(session: Session) -> N
     assert session.ran == 0
 
 
-def test_what_nobody_from_outside_reads_is_not_noted(tmp_path: Path) -> None:
-    mine, other = tmp_path / "mine", tmp_path / "other"
-    for file in (mine, other):
-        file.write_text("1")
-    other.read_text()
-    with noted("somebody"):
-        mine.read_text()
-        (ROOT / "simcore" / "errors.py").read_text()
-        Path("/proc/self/status").read_text()
-    assert opened.files_of(["somebody"]) == {str(mine): opened.digest_of(mine)}
-    mine.write_text("2")
-    assert not opened.unchanged(opened.files_of(["somebody"]))
+def test_what_an_agent_does_not_depend_on_is_not_noted(session: Session) -> None:
+    """Files of Binwright and of the system, those that are gone at the end, and its own that were put in place."""
+    lines = [
+        "folder = Path(__file__).parent",
+        "(folder / 'own.tmp').write_text('x')",
+        "(folder / 'own.tmp').replace(folder / 'own')",
+        "(folder / 'own').read_text(), Path('/proc/self/status').read_text(), Path(os.__file__).read_text()",
+        "os.system(f'echo > {folder}/gone')",
+        "(folder / 'gone').read_text(), (folder / 'gone').unlink()",
+    ]
+    mine = agent(session.folder, "\n        ".join(lines))
+    session.run(mine)
+    [row, *_] = Batch(plain(agents=[mine], replications=2), session.folder / "out").done().values()
+    assert row["files"] == {}
 
 
-def test_a_class_of_an_interactive_session_is_what_it_does() -> None:
-    def defined(text: str) -> str:
-        module = ModuleType("__session__")
-        sys.modules["__session__"] = module
-        try:
-            exec(text, vars(module))
-            return code.of(module.Mine)
-        finally:
-            del sys.modules["__session__"]
+READS = "(Path(__file__).parent / 'policy.txt').read_text()"
 
-    text = "MOST = 3\ndef small(x):\n    return x < MOST\n"
-    text += "class Mine:\n    def decide(self, x):\n        return small(x)\n"
-    assert defined(text) == defined("\n" + text)
-    for old, new in (("MOST = 3", "MOST = 4"), ("<", ">"), ("return small(x)", "return not small(x)")):
-        assert defined(text) != defined(text.replace(old, new))
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from concurrent.futures import ThreadPoolExecutor as T; most = T().submit(lambda: POLICY).result()",
+        "import helper_of_mine; most = helper_of_mine.MOST",
+        "policy = Path(__file__).parent / 'policy.txt'; most = policy.read_text() if policy.exists() else '4e6'",
+    ],
+    ids=["in a thread", "by a helper that another agent imported", "by chance"],
+)
+def test_whoever_reads_a_file_depends_on_it(session: Session, line: str) -> None:
+    policy = session.folder / "policy.txt"
+    policy.write_text("4e6")
+    (session.folder / "helper_of_mine.py").write_text(f"from pathlib import Path\nMOST = {READS}\n")
+    line = line.replace("POLICY", READS) + f"\n        {LINE.format('float(most)')}"
+    both = [agent(session.folder, line, "other"), agent(session.folder, f"{line}  # mine")]
+    session.run(*both)
+    session.run(*both)
+    assert session.ran == 0
+    policy.write_text("1.5e6")
+    session.run(*both)
+    assert session.ran == 4
+
+
+def test_a_file_that_appears_is_a_change(session: Session) -> None:
+    line = "try: most = float((Path(__file__).parent / 'policy.txt').read_text())\n        except OSError: most = 4e6"
+    mine = agent(session.folder, f"{line}\n        {LINE.format('most')}")
+    session.run(mine)
+    session.run(mine)
+    assert session.ran == 0
+    (session.folder / "policy.txt").write_text("1.5e6")
+    session.run(mine)
+    assert session.ran == 2
+
+
+def test_a_file_that_changes_while_it_is_used_is_believed_by_nobody(session: Session) -> None:
+    mine = agent(session.folder, f"most = {READS}")
+    policy = session.folder / "policy.txt"
+    batch = partial(Batch, plain(agents=[mine], replications=2), session.folder / "out")
+    for text in ("4e6", "1.5e6"):
+        policy.write_text(text)
+        batch().run()
+    assert batch().done() == {}
+    policy.write_text("4e6")
+    assert batch().done() == {}
+
+
+def test_an_edit_within_the_same_second_is_another_module(session: Session) -> None:
+    mine = agent(session.folder, LINE.format("4e6"))
+    file = session.folder / "mine.py"
+    accepted = []
+    for most in ("4e6", "1e6", "2e6"):
+        file.write_text(FIRST.format(LINE.format(most)))
+        os.utime(file, (1, 1))
+        accepted.append(session.run(mine).runs["acceptance"].sum())
+    assert len(set(accepted)) == 3
+
+
+def test_a_class_of_a_notebook_is_another_one_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("__session__")
+    monkeypatch.setitem(sys.modules, "__session__", module)
+    exec("class Mine:\n    pass", vars(module))
+    assert code.of(module.Mine) != code.of(module.Mine)
+
+
+def test_a_label_names_the_same_runs(tmp_path: Path) -> None:
+    def labelled(label: str) -> Results:
+        return Batch(scenario(agents=[{"name": "first-fit", "label": label}]), tmp_path).run()
+
+    labelled("old")
+    assert labelled("new").runs["agent"].to_list() == ["new"] * 3
 
 
 # -- nothing finished vanishes -----------------------------------------------------------------------------------------
@@ -299,7 +377,7 @@ def test_a_batch_alone_has_its_own_runs_only(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_command_runs_again_after_an_edit_of_ours(tmp_path: Path) -> None:
-    for package in ("binwright", *OURS):
+    for package in OURS:
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     command = [sys.executable, "-m", "binwright", "run", "quickstart", "--agents", "cvd-rl", "--seeds", "2"]
     command += ["--set", "workload.requests=60", "--jobs", "1", "--dry-run"]
