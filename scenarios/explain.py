@@ -16,6 +16,7 @@ _SHOULD = {
     "float_type": "Write a number.",
     "string_type": "Write text, in quotes if it looks like a number or a date.",
     "tuple_type": "Write a list: [first, second].",
+    "missing": "Write a list: [first, second].",
     "dict_type": "Write a mapping: {key: value}.",
 }
 

@@ -118,7 +118,8 @@ class Model(BaseModel):
         try:
             model = handler(known)
         except ValidationError as error:
-            found += [one for one in findings(error) if one["type"] != "missing"]
+            # A key that is missing here is said already; within a list of two, it is the other one.
+            found += [one for one in findings(error) if one["type"] != "missing" or len(one["loc"]) > 1]
         if found:
             raise ValidationError.from_exception_data(cls.__name__, found)
         return model

@@ -164,6 +164,19 @@ def test_yaml(command: str, old: str, new: str, words: list[str], capsys: pytest
     check([command, "s.yaml"], words, capsys)
 
 
+def test_a_pair_of_one(capsys: pytest.CaptureFixture[str]) -> None:
+    hose = "{hose: {machines: {uniform: [64]}, machine: {slots: 1}, bandwidth: 1 Mbps}}"
+    Path("s.yaml").write_text(
+        "cluster: {network: {topology: alpha}, node: {slots: 4}}\n"
+        f"workload: {{requests: 3, networks: {hose}}}\nagents: [oktopus]\n"
+    )
+    check(
+        ["validate", "s.yaml"],
+        ["s.yaml:2: workload.networks.hose.machines.uniform", "Write a list: [first, second]."],
+        capsys,
+    )
+
+
 def test_bytes_that_are_no_text(capsys: pytest.CaptureFixture[str]) -> None:
     Path("s.yaml").write_bytes(SCENARIO.replace("first", "fïrst").encode("latin-1"))
     check(["validate", "s.yaml"], ["s.yaml:7: this is no text in UTF-8", "Save it as UTF-8."], capsys)
