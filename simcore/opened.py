@@ -149,9 +149,8 @@ def _readers(frame: FrameType | None) -> set[str]:
 
 
 def _kind(name: str, package: str) -> str:
-    if package in _followed:
-        return "outside"
-    return _kind_of(name)
+    kind = _kind_of(name)
+    return "outside" if kind == "python" and package in _followed else kind
 
 
 @cache

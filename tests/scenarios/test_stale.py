@@ -15,12 +15,14 @@ from typing import Any
 
 import pytest
 
+from agents import AGENTS
 from analysis.results import Results
 from scenarios import code
 from scenarios.batch import Batch
 from scenarios.code import USED
 from simcore import opened
 from simcore.opened import OURS
+from simcore.vocabulary import Agent
 from tests.support import ROOT
 from tests.support.batches import FIRST, agent, plain, scenario
 
@@ -311,6 +313,12 @@ def test_an_edit_within_the_same_second_is_another_module(session: Session) -> N
         os.utime(file, (1, 1))
         accepted.append(session.run(mine).runs["acceptance"].sum())
     assert len(set(accepted)) == 3
+
+
+def test_what_of_ours_is_named_like_others_is_ours(tmp_path: Path) -> None:
+    assert AGENTS.load("simcore.vocabulary:Agent") is Agent
+    (tmp_path / "any").write_text("thing")
+    assert (tmp_path / "any").read_text() == "thing"
 
 
 def test_a_class_of_a_notebook_is_another_one_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
