@@ -30,11 +30,14 @@ _imported: dict[str, int] = {}  # of modules, when their import began, in nanose
 _read: dict[str, dict[str, str]] = {}  # of modules, the files that their code opened, with digests
 _written: dict[str, set[str]] = {}  # of modules, the files that their code opened to write, or put in place
 _followed: set[str] = set()  # installed packages of agents
+_busy = threading.local()  # what is opened to make a digest is not noted
 
 
 def follow(module: str) -> None:
     """Note what the code of this module opens even if it is of an installed package."""
-    _followed.add(module.partition(".")[0])
+    package = module.partition(".")[0]
+    if package not in sys.stdlib_module_names:
+        _followed.add(package)
 
 
 def files_of(modules: Iterable[str]) -> dict[str, str]:
@@ -105,12 +108,16 @@ def _digest_of(file: Path, changed: int, size: int) -> str:
 def _watch(event: str, arguments: tuple[object, ...]) -> None:
     if event == "import":
         _imported.setdefault(str(arguments[0]), time.time_ns())
-    elif event in ("open", "os.rename"):
+    elif event in ("open", "os.rename") and not getattr(_busy, "now", False):
         path, flags = (arguments[0], arguments[2]) if event == "open" else (arguments[1], os.O_WRONLY)
         if isinstance(path, bytes | str) and isinstance(flags, int):
-            with suppress(OSError, ValueError):
-                if not (name := os.fsdecode(path)).startswith(_prefixes()):  # most are modules of others
-                    _note(Path(name), flags, sys._getframe(1))
+            _busy.now = True
+            try:
+                with suppress(OSError, ValueError):
+                    if not (name := os.fsdecode(path)).startswith(_prefixes()):  # most are modules of others
+                        _note(Path(name), flags, sys._getframe(1))
+            finally:
+                _busy.now = False
 
 
 def _note(path: Path, flags: int, frame: FrameType) -> None:
@@ -140,7 +147,7 @@ def _readers(frame: FrameType | None) -> set[str]:
     found: set[str] = set()
     while frame is not None:
         kind = _kind(frame.f_code.co_filename, str(frame.f_globals.get("__name__", "")).partition(".")[0])
-        if kind == "ours" and (found or frame.f_code.co_filename == __file__):  # the latter digests
+        if kind == "ours" and found:
             return found
         if kind == "outside":
             found.add(str(frame.f_globals.get("__name__", "")))

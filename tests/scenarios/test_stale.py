@@ -317,6 +317,7 @@ def test_an_edit_within_the_same_second_is_another_module(session: Session) -> N
 
 def test_what_of_ours_is_named_like_others_is_ours(tmp_path: Path) -> None:
     assert AGENTS.load("simcore.vocabulary:Agent") is Agent
+    assert AGENTS.load("pathlib:Path") is Path
     (tmp_path / "any").write_text("thing")
     assert (tmp_path / "any").read_text() == "thing"
 
