@@ -30,14 +30,9 @@ def _reasons(problem: Problem) -> Iterator[str]:
     if problem.searched and problem.counted:
         return  # other numbers of bins are other problems
     yield from _sets(problem)
-    widest = problem
-    if problem.searched and problem.bins_differ:
-        most = problem.spec.limits[1]
-        if most * problem.dims // problem.bins > ENTRIES:
-            return
-        widest = problem.with_bins(most)
-    matrix = widest.matrix()
-    if matrix is not None and not (matrix.demand < 0).any():
+    widest = _widest(problem) if problem.bins_differ else problem
+    matrix = widest.matrix() if widest is not None else None
+    if widest is not None and matrix is not None and not (matrix.demand < 0).any():
         units, unit_of = problem.units, problem.unit_of
         demand = np.add.reduceat(matrix.demand[units.members], units.offsets[:-1], axis=0)
         yield from _too_large(widest, demand, matrix.capacity, matrix.names)
@@ -48,8 +43,18 @@ def _reasons(problem: Problem) -> Iterator[str]:
         yield from _overfull(pinned, matrix.capacity, matrix.names)
         if not problem.searched:
             yield from _too_many(demand, matrix.capacity, matrix.names)
-    elif widest.program.alloc_free and widest.program.non_negative:
-        yield from _by_calls(widest)
+    elif problem.program.alloc_free:
+        widest = _widest(problem)  # what a bin takes may depend on which it is
+        if widest is not None and widest.program.non_negative:
+            yield from _by_calls(widest)
+
+
+def _widest(problem: Problem) -> Problem | None:
+    """The problem with all bins that there may be; None if that is too large."""
+    if not problem.searched:
+        return problem
+    most = problem.spec.limits[1]
+    return None if most * problem.dims // problem.bins > ENTRIES else problem.with_bins(most)
 
 
 def _sets(problem: Problem) -> Iterator[str]:

@@ -78,6 +78,52 @@ def test_other_numbers_of_bins_are_other_problems() -> None:
     assert (answer.bins, answer.bound, answer.status) == (4, 1, "solved")
 
 
+CROWD = "TABLE D[i in 18] = 5 TABLE T[b in 10] = 100 * min(b, 1) BALLS 18 BINS ? TO 7 RESOURCES S[b in {}] => {} "
+
+
+@pytest.mark.parametrize(
+    ("range_", "capacity", "body"),
+    [
+        ("BINS", "100", "UTIL.S[BIN] += if BIN == 0 then 101 else D[BALL]"),
+        ("BINS", "100", "if BIN < 1 REJECT end UTIL.S[BIN] += D[BALL]"),
+        ("10", "T[b]", "UTIL.S[BIN] += D[BALL]"),
+        ("10", "100", "UTIL.S[BIN] += 101 - T[BIN]"),
+    ],
+)
+def test_the_first_bin_is_not_every_bin(range_: str, capacity: str, body: str) -> None:
+    found = problem(CROWD.format(range_, capacity) + f"procedure UTILFN(BALL, BIN, ALLOC) {body} end")
+    assert impossible(found) == ""
+    answer = bw.solve(found, device="reference", attempts=16)
+    assert (answer.placed, answer.bins, answer.impossible) == (18, 2, "")
+
+
+@scaled(1.0)
+@given(
+    st.integers(1, 4),
+    st.sampled_from(["BINS", "4"]),
+    st.sampled_from(["4", "C[b]"]),
+    st.lists(st.integers(0, 6), min_size=4, max_size=4),
+    st.sampled_from(["", "FRIENDS 0, 1", "FOES 0, 1", "PIN 0 TO 0 PIN 1 TO 1"]),
+    st.sampled_from(["D[BALL]", "if BIN == 0 then 5 else D[BALL]", "T[BIN]", "2 * D[BALL] - BIN", "3 + BIN"]),
+    st.sampled_from(["", "if BIN < 1 REJECT end", "if BIN + BALL < 2 REJECT end"]),
+)
+def test_nothing_is_impossible_and_done(
+    most: int, range_: str, capacity: str, entries: list[int], sets: str, amount: str, rejects: str
+) -> None:
+    """Whatever the number of bins that is found."""
+    found = problem(
+        f"TABLE C = {entries} TABLE T = {entries[::-1]} TABLE D = [1, 2, 1, 3] BALLS 4 BINS ? TO {most} "
+        f"RESOURCES S[b in {range_}] => {capacity} {sets if most > 1 else ''} "
+        f"procedure UTILFN(BALL, BIN, ALLOC) {rejects} UTIL.S[BIN] += {amount} end"
+    )
+    if impossible(found):
+        for bins in range(found.bins, most + 1):
+            one = found.with_bins(bins)
+            assert all(faults(one, places) for places in product(range(bins), repeat=4))
+    answer = bw.solve(found, device="reference", search="published", attempts=4)
+    assert not (answer.impossible and answer.status in ("solved", "optimal"))
+
+
 @scaled(3.0)
 @given(
     st.lists(st.integers(0, 5), min_size=4, max_size=4),
