@@ -315,13 +315,17 @@ def _attempt(
                 break
             left = [[part] for unit in left for part in unit]
         for at, (bins, _) in enumerate(problem.groupings[group]):
-            still = []
+            still: list[Unit] = []
             for i in range(len(left)):
+                if monotonic() >= until:
+                    still += left[i:]
+                    break
                 chosen = i + below(start, draws, len(left) - i)
                 turn = below(start, TURNS + (draws if number % 2 == 0 else at), len(bins)) if turning else 0
                 draws += 1
                 one, left[chosen] = left[chosen], left[i]
-                if any(partial.put(one, place) for place in [*bins[turn:], *bins[:turn]] if monotonic() < until):
+                around = (bins[turn - n] for n in range(len(bins), 0, -1))
+                if any(partial.put(one, place) for place in itertools.takewhile(lambda _: monotonic() < until, around)):
                     placed.append(one)
                 else:
                     still.append(one)
@@ -331,6 +335,8 @@ def _attempt(
                 else:
                     still.append(one)
             left = still
+            if monotonic() >= until:
+                break
     return partial.alloc, sum(map(len, left)) + lost
 
 

@@ -42,6 +42,16 @@ def test_thousands_of_balls_do_not_keep_the_clock_waiting(device: str) -> None:
     assert monotonic() - began < 60  # a kernel is built before
 
 
+def test_who_is_not_tried_any_more_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The definition, too, ends when time is over, however many balls and bins there are."""
+    reads = []
+    monkeypatch.setattr(reference, "monotonic", lambda: reads.append(1) or monotonic())  # type: ignore[func-returns-value]
+    slow = crowd(600, 600)
+    alloc, left = reference.attempt(slow, 0, 0, 0, until=0.0)
+    assert (set(alloc), left) == ({-1}, 600)
+    assert len(reads) < 50
+
+
 @pytest.mark.parametrize("name", NAMED)
 @pytest.mark.parametrize("trims", [False, True])
 def test_what_is_cut_short_counts(name: str, trims: bool) -> None:
