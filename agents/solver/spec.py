@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -49,6 +49,10 @@ class Spec:
         self._problems: dict[int | None, Problem] = {}
         self.made: dict[str, Table] = {}
         """The tables whose entries do not depend on BINS."""
+        self.made_sets: dict[At, list[tuple[list[int], int]]] = {}
+        """The sets, with their chances, of a declaration that does not depend on BINS."""
+        self.made_pins: dict[At, list[tuple[int, int]]] = {}
+        """The balls and bins of a PIN that does not depend on BINS."""
 
     @property
     def declared(self) -> list[str]:
@@ -126,9 +130,9 @@ class Spec:
 
 
 class Build:
-    """One pass over the declarations, in order."""
+    """One pass over the declarations, in order; without `limits` over those only that UTILFN can name."""
 
-    def __init__(self, spec: Spec, bins: int | None) -> None:
+    def __init__(self, spec: Spec, bins: int | None, *, limits: bool = True) -> None:
         self.spec = spec
         self.tables = dict(spec.given)
         self.names: dict[str, Value] = {}
@@ -159,7 +163,7 @@ class Build:
             elif isinstance(node, s.TableIs | s.TableOf):
                 if node.name not in spec.given:
                     self._table(node)
-            else:
+            elif limits or not isinstance(node, s.Soft | s.Pin | s.Company):
                 if isinstance(node, s.Balls | s.Soft | s.Pin) or (
                     isinstance(node, s.Company) and node.kind != "GROUPS"
                 ):
@@ -348,18 +352,25 @@ class Build:
     def _company(self, node: s.Company) -> None:
         count, what = (self.most, "bin") if node.kind == "GROUPS" else (self.balls, "ball")
         self._counted(count, "BINS" if node.kind == "GROUPS" else "BALLS", node.at)
+        sets = self.spec.made_sets.get(node.at)
+        if sets is None:
+            sets = []
+            for _ in self.constants.over(node.axes):
+                members = self._items(node.items, count, what)
+                chance = self._share(node.chance, "a probability")
+                if node.kind == "FOES" and len(members) == 1:
+                    raise SpecError("a single ball cannot be apart", "Name two or more balls.", node.at)
+                if members:
+                    sets.append((members, chance))
+            if self.by_bins.isdisjoint(_names(node)):
+                self.spec.made_sets[node.at] = sets
+        self.sets[node.kind] += sets
         wished: dict[int, list[tuple[int, ...]]] = {}
-        for _ in self.constants.over(node.axes):
-            members = self._items(node.items, count, what)
-            chance = self._share(node.chance, "a probability")
-            if node.kind == "FOES" and len(members) == 1:
-                raise SpecError("a single ball cannot be apart", "Name two or more balls.", node.at)
-            if members:
-                self.sets[node.kind].append((members, chance))
-                wished.setdefault(chance, []).append(tuple(members))
-        for chance, sets in wished.items():
+        for members, chance in sets:
             if chance < MICRO:
-                self.wishes.append(Wish(node.kind, chance, tuple(sets)))
+                wished.setdefault(chance, []).append(tuple(members))
+        for chance, wishes in wished.items():
+            self.wishes.append(Wish(node.kind, chance, tuple(wishes)))
 
     def _counted(self, count: int, what: str, at: At) -> None:
         if count < 0:
@@ -390,6 +401,17 @@ class Build:
     def _pin(self, node: s.Pin) -> None:
         self._counted(self.balls, "BALLS", node.at)
         self._counted(self.bins, "BINS", node.at)
+        pins = self.spec.made_pins.get(node.at)
+        if pins is None:
+            pins = list(self._pinned(node))
+            if self.by_bins.isdisjoint(_names(node)):
+                self.spec.made_pins[node.at] = pins
+        for ball, place in pins:
+            if self.pins.setdefault(ball, (place, node.bin.at))[0] != place:
+                raise SpecError(f"ball {ball} is pinned to two bins", "Keep one of them.", node.at)
+
+    def _pinned(self, node: s.Pin) -> Iterator[tuple[int, int]]:
+        """Balls and their bins."""
         for _ in self.constants.over(node.axes):
             ball, to = self.constants.whole(node.ball), self.constants.value(node.bin)
             place = NULL if is_null(to) else self.constants.whole(node.bin)
@@ -397,8 +419,8 @@ class Build:
                 raise SpecError(f"there is no ball {ball}", f"They go from 0 to {self.balls - 1}.", node.ball.at)
             if not NULL <= place < self.most:
                 raise SpecError(f"there is no bin {place}", f"They go from 0 to {self.most - 1}.", node.bin.at)
-            if place != NULL and self.pins.setdefault(ball, (place, node.bin.at))[0] != place:
-                raise SpecError(f"ball {ball} is pinned to two bins", "Keep one of them.", node.at)
+            if place != NULL:
+                yield ball, place
 
     def groupings(self) -> tuple[Sets, ...]:
         """Groups of one, two, four, ... and all bins; or as declared, every other bin alone at the end.

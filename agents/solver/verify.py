@@ -54,6 +54,6 @@ def faults(problem: Problem, alloc: Sequence[int]) -> list[str]:
 
 def utilisation(problem: Problem, alloc: Sequence[int]) -> tuple[list[int], list[int]]:
     """(utilisation [dims] in millionths, rejected balls), from the text."""
-    build = Build(problem.spec, problem.bins)
+    build = Build(problem.spec, problem.bins, limits=False)
     used, rejected = Columns(build.names, build.tables, build.families, alloc).run(problem.spec.tree.body, problem.dims)
     return used.tolist(), rejected.tolist()

@@ -21,6 +21,7 @@ from agents.solver.columns import Columns
 from agents.solver.first_fit import first_fit, next_fit
 from agents.solver.program import NULL, Problem
 from agents.solver.search.packing import Packing, powers
+from agents.solver.spec import Build
 from agents.solver.verify import faults
 from tests.support.properties import first, scaled
 
@@ -213,6 +214,28 @@ def test_a_table_is_made_once_for_all_numbers_of_bins() -> None:
         "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S += E[BALL] end"
     )
     assert [of_bins.with_bins(bins).data.tolist() for bins in (1, 2)] == [[1] * 3, [2] * 3]
+
+
+def test_sets_are_made_once_for_all_numbers_of_bins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The verifier has no need of them at all."""
+    made: list[int] = []
+    items = Build._items
+    monkeypatch.setattr(Build, "_items", lambda self, *given: made.append(1) or items(self, *given))  # type: ignore[func-returns-value]
+    given = problem(
+        "BALLS 500 BINS ? RESOURCES S[b in BINS] => 7 FOES i, i + 1 for i in 499 FRIENDS 2, 4 WITH 0.5 "
+        "PIN i TO 0 for i in 1 procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += 1 end"
+    )
+    assert not faults(given.with_bins(500), list(range(500)))
+    assert given.with_bins(72).foes.members.tolist() == given.foes.members.tolist()
+    assert given.with_bins(71).wishes == given.wishes
+    assert given.with_bins(71).pins.tolist() == [0] + 499 * [NULL]
+    assert len(made) == 500
+    of_bins = problem(
+        "BALLS 9 BINS ? RESOURCES S[b in BINS] => 7 FOES i, i + 1 for i in BINS PIN 0 TO BINS - 1 "
+        "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += 1 end"
+    )
+    assert [len(of_bins.with_bins(bins).foes) for bins in (1, 5, 2)] == [1, 5, 2]
+    assert [of_bins.with_bins(bins).pins[0] for bins in (1, 5, 2)] == [0, 4, 1]
 
 
 @pytest.mark.long
