@@ -162,6 +162,11 @@ def solve(
     counts the attempts in every grouping for one number of bins; without both the search goes on until the answer is
     optimal. A problem that is plainly impossible is tried once. Ctrl-C ends it as time does.
     """
+    if attempts is not None and attempts < 1:
+        raise UserError("is out of range", key="attempts", value=attempts, remedy="Give at least 1, or leave it out.")
+    if time is not None and not time > 0:
+        remedy = "Give seconds above zero, or leave it out."
+        raise UserError("is out of range", key="time", value=time, remedy=remedy)
     task = _Search(problem, device, search, seed, time, attempts, progress)
     interrupted = False
     try:

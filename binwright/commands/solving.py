@@ -113,7 +113,7 @@ class Here:
         asked, units = self._asked, len(self._problem.units)
         progress = None if tell is None else lambda now: tell(asdict(now) | {"units": units})
         how = {"device": asked.device, "search": asked.search, "seed": asked.seed}
-        left = max(0.0, seconds - (monotonic() - self._began))
+        left = max(min(0.001, seconds), seconds - (monotonic() - self._began))  # reading may have taken it all
         return as_json(solve(self._problem, time=left, progress=progress, **how))
 
 

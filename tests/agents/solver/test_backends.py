@@ -165,7 +165,7 @@ def test_time_is_kept_even_within_an_attempt(balls: int) -> None:
         bins=balls,
         resources={"SLOTS[s in BINS]": 2, "LOAD[s in BINS]": 4},
     )
-    bw.solve(made, time=0.0)  # compiled
+    bw.solve(made, time=0.001)  # compiled
     answer = bw.solve(made, time=0.3)
     assert answer.seconds < 3
     assert answer.status == "partial"

@@ -23,6 +23,7 @@ from agents.solver.program import NULL, Problem
 from agents.solver.search.packing import Packing, powers
 from agents.solver.spec import Build
 from agents.solver.verify import faults
+from simcore.errors import UserError
 from tests.support.properties import first, scaled
 
 TWO = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.A[BIN] += D[BALL, 0] UTIL.B[BIN] += D[BALL, 1] end"
@@ -236,6 +237,13 @@ def test_sets_are_made_once_for_all_numbers_of_bins(monkeypatch: pytest.MonkeyPa
     )
     assert [len(of_bins.with_bins(bins).foes) for bins in (1, 5, 2)] == [1, 5, 2]
     assert [of_bins.with_bins(bins).pins[0] for bins in (1, 5, 2)] == [0, 4, 1]
+
+
+@pytest.mark.parametrize(("key", "value"), [("attempts", 0), ("attempts", -3), ("time", 0.0), ("time", float("nan"))])
+def test_no_time_and_no_attempts_are_refused(key: str, value: float) -> None:
+    with pytest.raises(UserError, match="out of range") as raised:
+        bw.solve("vm-placement", **{key: value})  # type: ignore[arg-type]
+    assert (raised.value.key, raised.value.remedy.startswith("Give ")) == (key, True)
 
 
 @pytest.mark.long
