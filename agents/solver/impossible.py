@@ -26,6 +26,44 @@ def impossible(problem: Problem) -> str:
     return next(_reasons(problem), "")
 
 
+def hopeless(problem: Problem) -> list[int]:
+    """How many sets of each of `Problem.wishes` no allocation of all balls keeps, if that is plain to see."""
+    if not problem.wishes or (problem.searched and problem.counted):
+        return [0] * len(problem.wishes)
+    most = problem.spec.limits[1] if problem.searched else problem.bins
+    unit_of, pin_of = problem.unit_of.tolist(), _pin_of(problem).tolist()
+    apart: dict[int, list[set[int]]] = {}
+    for members, chance in problem.foes:
+        foes = {unit_of[ball] for ball in members}
+        if chance == MICRO:
+            apart.setdefault(min(foes), []).append(foes)
+    matrix = None if problem.searched and problem.bins_differ else problem.matrix()
+    demand = capacity = None
+    if matrix is not None and not (matrix.demand < 0).any():
+        demand = np.add.reduceat(matrix.demand[problem.units.members], problem.units.offsets[:-1], axis=0)
+        capacity = np.unique(matrix.capacity, axis=0)
+
+    def never(kind: str, members: tuple[int, ...]) -> bool:
+        units = {unit_of[ball] for ball in members}
+        pins = {pin_of[unit] for unit in units}
+        if kind == "FOES":
+            return most == 1 or len(units) == 1 or (len(pins) == 1 and NULL not in pins)
+        if len(pins - {NULL}) > 1 or any(foes <= units for unit in units for foes in apart.get(unit, ())):
+            return True
+        if demand is None or capacity is None:
+            return False
+        return not (demand[list(units)].sum(axis=0) <= capacity).all(axis=1).any()
+
+    return [sum(never(wish.kind, members) for members in wish.sets) for wish in problem.wishes]
+
+
+def _pin_of(problem: Problem) -> Ints:
+    """[units]: the bin that a ball of it is pinned to, or -1."""
+    found = np.full(len(problem.units), NULL)
+    np.maximum.at(found, problem.unit_of, problem.pins)
+    return found
+
+
 def _reasons(problem: Problem) -> Iterator[str]:
     if problem.searched and problem.counted:
         return  # other numbers of bins are other problems
@@ -33,12 +71,11 @@ def _reasons(problem: Problem) -> Iterator[str]:
     widest = _widest(problem) if problem.bins_differ else problem
     matrix = widest.matrix() if widest is not None else None
     if widest is not None and matrix is not None and not (matrix.demand < 0).any():
-        units, unit_of = problem.units, problem.unit_of
+        units = problem.units
         demand = np.add.reduceat(matrix.demand[units.members], units.offsets[:-1], axis=0)
         yield from _too_large(widest, demand, matrix.capacity, matrix.names)
         pinned = np.zeros_like(matrix.capacity)
-        at = np.full(len(units), NULL)
-        np.maximum.at(at, unit_of, problem.pins)
+        at = _pin_of(problem)
         np.add.at(pinned, at[at != NULL], demand[at != NULL])
         yield from _overfull(pinned, matrix.capacity, matrix.names)
         if not problem.searched:
@@ -60,8 +97,7 @@ def _widest(problem: Problem) -> Problem | None:
 def _sets(problem: Problem) -> Iterator[str]:
     """FRIENDS, FOES and PIN that contradict one another."""
     unit_of, pins = problem.unit_of, problem.pins
-    pin_of = np.full(len(problem.units), NULL)
-    np.maximum.at(pin_of, unit_of, pins)
+    pin_of = _pin_of(problem)
     for ball in np.flatnonzero((pins != NULL) & (pins != pin_of[unit_of]))[:1].tolist():
         friends = problem.units.members[problem.units.offsets[unit_of[ball]] : problem.units.offsets[unit_of[ball] + 1]]
         other = int(friends[pins[friends] == pin_of[unit_of[ball]]][0])

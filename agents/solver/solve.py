@@ -17,7 +17,7 @@ from agents.solver import reference
 from agents.solver.bounds import lower_bound
 from agents.solver.fewest import fewest, rounds
 from agents.solver.first_fit import first_fit, next_fit
-from agents.solver.impossible import impossible
+from agents.solver.impossible import hopeless, impossible
 from agents.solver.program import MICRO, NULL, Problem, Wish
 from agents.solver.search import find
 from agents.solver.search.packing import Packing
@@ -33,6 +33,8 @@ RESERVE = 0.5
 NODE, NODE_AND_BALL, BALL = 8e-6, 1e-9, 8e-6
 """Seconds that the verifier takes for a node of UTILFN, and more of it for every ball; and what all else after the
 search, next fit for one, takes for a ball; roughly."""
+PATIENCE = 2_000
+"""Attempts without a better answer after which a search without limits gives up wishes, once all balls are placed."""
 TOLD = 0.5
 """Seconds of compilation that are told."""
 NAMED = 10
@@ -160,7 +162,8 @@ def solve(
     `time` in seconds ends everything, compilation too: by then, or within a second, there is an answer. `attempts`
     ends the search: without `time` the answer depends on the problem, the search, the seed and `attempts` only. It
     counts the attempts in every grouping for one number of bins; without both the search goes on until the answer is
-    optimal. A problem that is plainly impossible is tried once. Ctrl-C ends it as time does.
+    optimal, or all balls are placed and `PATIENCE` attempts have not kept more of what is asked for WITH a chance. A
+    problem that is plainly impossible is tried once. Ctrl-C ends it as time does.
     """
     if attempts is not None and attempts < 1:
         raise UserError("is out of range", key="attempts", value=attempts, remedy="Give at least 1, or leave it out.")
@@ -170,7 +173,7 @@ def solve(
     task = _Search(problem, device, search, seed, time, attempts, progress)
     interrupted = False
     try:
-        with suppress(_TimeOver):
+        with suppress(_Over):
             task.run()
     except KeyboardInterrupt:
         interrupted = True
@@ -195,8 +198,8 @@ def _device(device: str, problem: Problem) -> tuple[Attempts, Callable[[], None]
     raise UserError("is no device", key="device", value=device, remedy=remedy)
 
 
-class _TimeOver(Exception):
-    pass
+class _Over(Exception):
+    """Time is, or patience with wishes."""
 
 
 class _Search:
@@ -243,6 +246,9 @@ class _Search:
         self.known: int | None = None
         self.made: dict[int, tuple[Problem, Packing | None]] = {}
         """By number of bins: the problem and its dense form, which every round needs again."""
+        self.limited = time is not None or attempts is not None
+        self.better = 0
+        """Of `checked`: when the best was found."""
         self.impossible = ""
         self.bound, self.most = problem.bins, problem.bins
 
@@ -266,6 +272,11 @@ class _Search:
                 if self.known == self.bound:
                     return
         fewest(self.bound, self.most, self.known, rounds(FIRST_ROUND, self.attempts), self.attempt)
+
+    @cached_property
+    def hopeless(self) -> list[int]:
+        """How many sets of each wish cannot hold."""
+        return hopeless(self.problem)
 
     @cached_property
     def packing(self) -> Packing | None:
@@ -301,7 +312,7 @@ class _Search:
         self.compiling = clock.monotonic() - began
         if thread.is_alive():
             self.late = True
-            raise _TimeOver
+            raise _Over
 
     def first_fit(self, until: float) -> None:
         """What first fit comes to, if bins are alike, or their number is given."""
@@ -350,6 +361,7 @@ class _Search:
                 rank = found.left, missing, problem.bins
                 if self.best is None or rank < self.rank:
                     self.best, self.rank = (found.left, problem, found.alloc, self.method), rank
+                    self.better = self.checked
                 self.look_at_clock()
             if last is None or last.left:
                 return False
@@ -359,12 +371,12 @@ class _Search:
         return False
 
     def missing(self, problem: Problem, alloc: list[int]) -> int:
-        """How many sets more should hold."""
-        held = (len(one.sets) - len(one.broken(alloc)) for one in problem.wishes)
-        return sum(max(0, one.asked - kept) for one, kept in zip(problem.wishes, held, strict=True))
+        """How many sets more should hold, and may."""
+        wishes = zip(problem.wishes, self.hopeless, strict=True)
+        return sum(max(0, len(one.broken(alloc)) - max(len(one.sets) - one.asked, never)) for one, never in wishes)
 
     def look_at_clock(self) -> None:
-        """Tell how it goes, and stop in time."""
+        """Tell how it goes, and stop in time, or when there is no hope for wishes."""
         now = clock.monotonic()
         if self.progress is not None and now - self.shown > 0.2 and self.best is not None:
             self.shown = now
@@ -372,8 +384,10 @@ class _Search:
             self.progress(
                 Progress(best, self.bound, len(self.best[1].units) - self.best[0], self.checked, now - self.start)
             )
-        if now > self.end:
-            raise _TimeOver
+        left, missing, _ = self.rank
+        waited = not self.limited and self.checked - self.better >= PATIENCE
+        if now > self.end or (waited and left == 0 and missing):
+            raise _Over
 
     def last_resort(self) -> None:
         """If time was over too soon: first fit where there is a dense form, else one attempt with all bins."""
@@ -421,7 +435,8 @@ class _Search:
         bound = min(self.bound, problem.bins)
         if left == 0:
             costs = any(family.name == COST and not family.sizes for family in problem.families)
-            proven = problem.bins == bound and not costs and not self.missing(problem, alloc)
+            kept = all(len(one.sets) - len(one.broken(alloc)) >= one.asked for one in problem.wishes)
+            proven = problem.bins == bound and not costs and kept
             status = "optimal" if proven else "solved"
         seconds = clock.monotonic() - self.start
         return Answer(

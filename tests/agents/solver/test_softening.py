@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,9 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from agents.solver import problem, reference
+from agents.solver.impossible import hopeless
 from agents.solver.program import MICRO, Problem
+from agents.solver.solve import PATIENCE
 from agents.solver.verify import faults
 from tests.support.opencl import BACKENDS, opencl_device
 from tests.support.properties import first, scaled
@@ -20,6 +24,23 @@ def made(sets: str, balls: int = 12, bins: int | str = 4, room: int = 3, body: s
         f"BALLS {balls} BINS {bins} RESOURCES S[b in BINS] => {room} {sets} "
         f"procedure UTILFN(BALL, BIN, ALLOC) {body} end"
     )
+
+
+@st.composite
+def specs(draw: st.DrawFn, balls: int = 0, bins: int = 0) -> str:
+    """Small ones with all kinds of sets; balls that look at others, and need less for it."""
+    balls, bins = balls or draw(st.integers(3, 8)), bins or draw(st.integers(1, 4))
+    lines = [f"TABLE D = {draw(st.lists(st.integers(0, 3), min_size=balls, max_size=balls))}"]
+    lines.append(f"BALLS {balls} BINS {bins} RESOURCES S[b in BINS] => {draw(st.integers(2, 8))}")
+    for kind in draw(st.lists(st.sampled_from(["FRIENDS", "FOES"]), min_size=1, max_size=4)):
+        size = st.lists(st.integers(0, balls - 1), min_size=2, max_size=3, unique=True)
+        members = ", ".join(map(str, draw(size)))
+        lines.append(f"{kind} {members} WITH {draw(st.sampled_from(['0.3', '0.7', '0.95', '1']))}")
+    for ball in draw(st.lists(st.integers(0, balls - 1), max_size=2, unique=True)):
+        lines += [f"PIN {ball} TO {draw(st.integers(0, bins - 1))}"]
+    use = draw(st.sampled_from(["D[BALL]", "if m > 0 then 1 else 2", "min(m + 1, 5 - m) - min(m, 6 - m)"]))
+    count = "let m = count(o in BALLS except BALL: ALLOC[o] == BIN) " if "m" in use else ""
+    return " ".join(lines) + f" procedure UTILFN(BALL, BIN, ALLOC) {count}UTIL.S[BIN] += {use} end"
 
 
 FULL = "FRIENDS 3 * i .. 3 * i + 3 WITH {} for i in 4"
@@ -82,6 +103,45 @@ def test_friends_of_pinned_balls() -> None:
     assert (with_foes.status, with_foes.placed) == ("solved", 12)
 
 
+@pytest.mark.parametrize(
+    "sets",
+    [
+        "PIN 0 TO 0 PIN 1 TO 1 FRIENDS 0, 1 WITH 0.9",
+        "FRIENDS 0 .. 4 WITH 0.9",
+        "FOES 0, 1 FRIENDS 1, 2, 0 WITH 0.9",
+        "FRIENDS 0, 1 FOES 1, 0 WITH 0.9",
+        "PIN 0 TO 2 PIN 1 TO 2 FOES 0, 1 WITH 0.9",
+        "PIN 0 TO 0 PIN 1 TO 1 FRIENDS 2 * i, 2 * i + 1 WITH 0.9 for i in 3",
+    ],
+)
+@pytest.mark.parametrize("bins", [4, "?"])
+def test_what_cannot_hold_is_not_waited_for(sets: str, bins: int | str) -> None:
+    """Without any limit."""
+    answer = bw.solve(made(sets, balls=8, bins=bins))
+    assert (answer.status, answer.placed) == ("solved", 8)
+    assert answer.checked < 200
+    [wish] = answer.wishes
+    assert len(wish.broken) == 1
+
+
+def test_patience_with_wishes_ends() -> None:
+    """Three pairs cannot all be together in bins of three, which is not plain to see."""
+    answer = bw.solve(made("FRIENDS 2 * i, 2 * i + 1 WITH 0.99 for i in 3", balls=6, bins=2), search="published")
+    assert (answer.status, answer.placed) == ("solved", 6)
+    assert len(answer.wishes[0].broken) == 1
+    assert PATIENCE <= answer.checked < 2 * PATIENCE
+
+
+@scaled(1.0)
+@given(st.data())
+def test_what_is_hopeless_never_holds(data: st.DataObject) -> None:
+    found = problem(data.draw(specs(balls=4, bins=2)))
+    every = [list(places) for places in product(range(2), repeat=4)]
+    for wish, never in zip(found.wishes, hopeless(found), strict=True):
+        broken = [len(wish.broken(places)) for places in every if not faults(found, places)]
+        assert min(broken, default=never) >= never
+
+
 def test_fewest_bins_with_wishes() -> None:
     answer = bw.solve(made("FRIENDS 0 .. 4 WITH 0.9", balls=6, bins="?"), attempts=16)
     assert (answer.placed, answer.bins, answer.status) == (6, 2, "solved")
@@ -89,23 +149,6 @@ def test_fewest_bins_with_wishes() -> None:
         made("FOES 0, 1 WITH 1 FOES 2, 3 WITH 0.9 FOES 3, 4 WITH 0.9", balls=5, bins="?", room=5), attempts=16
     )
     assert (foes.bins, foes.wishes[0].broken, foes.wishes[1].broken) == (2, (), ())
-
-
-@st.composite
-def specs(draw: st.DrawFn) -> str:
-    """Small ones with all kinds of sets; balls that look at others, and need less for it."""
-    balls, bins = draw(st.integers(3, 8)), draw(st.integers(1, 4))
-    lines = [f"TABLE D = {draw(st.lists(st.integers(0, 3), min_size=balls, max_size=balls))}"]
-    lines.append(f"BALLS {balls} BINS {bins} RESOURCES S[b in BINS] => {draw(st.integers(2, 8))}")
-    for kind in draw(st.lists(st.sampled_from(["FRIENDS", "FOES"]), min_size=1, max_size=4)):
-        size = st.lists(st.integers(0, balls - 1), min_size=2, max_size=3, unique=True)
-        members = ", ".join(map(str, draw(size)))
-        lines.append(f"{kind} {members} WITH {draw(st.sampled_from(['0.3', '0.7', '0.95', '1']))}")
-    for ball in draw(st.lists(st.integers(0, balls - 1), max_size=2, unique=True)):
-        lines += [f"PIN {ball} TO {draw(st.integers(0, bins - 1))}"]
-    use = draw(st.sampled_from(["D[BALL]", "if m > 0 then 1 else 2", "min(m + 1, 5 - m) - min(m, 6 - m)"]))
-    count = "let m = count(o in BALLS except BALL: ALLOC[o] == BIN) " if "m" in use else ""
-    return " ".join(lines) + f" procedure UTILFN(BALL, BIN, ALLOC) {count}UTIL.S[BIN] += {use} end"
 
 
 @pytest.mark.parametrize("backend", first(2, BACKENDS))
