@@ -261,6 +261,9 @@ class Columns:
         return Column(kind, result.astype(bool) if kind == BOOL else result)
 
     def _reduce(self, node: s.Reduce) -> Column:
+        once = self._once(node)
+        if once is not None:
+            return once
         rows, total, kind = self._rows, np.zeros(len(self._rows), np.int64), INT
 
         def add() -> None:
@@ -272,6 +275,39 @@ class Columns:
 
         self._each(node.axis, add)
         return Column(kind, total)
+
+    def _once(self, node: s.Reduce) -> Column | None:
+        """What a loop that is the same for every row comes to, its numbers being the rows meanwhile; else None."""
+        outer = {name: column for name, column in self._names.items() if np.ndim(column.raw) == 0}
+        if node.axis.skip is not None or not (_named(node) & self._names.keys() <= outer.keys()):
+            return None
+        table, offset, start, stop = self._range(node.axis.range)
+        if start >= stop:
+            return None
+        numbers = np.arange(start, stop)
+        rows, names, rejected = self._rows, self._names, self._rejected
+        self._rows, self._rejected = np.arange(len(numbers)), np.zeros(len(numbers), bool)
+        self._names = outer | {
+            node.axis.name: Column(INT, numbers if table is None else table.values[offset + numbers])
+        }
+        value = Column(INT, self._truth(node.body) * 1) if node.op == "count" else self._number(node.body)
+        wrong = self._rejected.any()
+        self._rows, self._names, self._rejected = rows, names, rejected
+        if wrong:
+            self._reject(True)
+        return Column(value.kind, np.broadcast_to(value.raw, numbers.shape).sum())
+
+
+def _named(node: object) -> set[str]:
+    """Names in an expression; BALL where it looks at other balls, which depends on who looks."""
+    if isinstance(node, s.Name):
+        return {node.name}
+    if isinstance(node, tuple):
+        return set().union(*map(_named, node))
+    if isinstance(node, s.Node):
+        own = {"BALL"} if isinstance(node, s.Placed) else set()
+        return own.union(*(_named(getattr(node, name)) for name in type(node).__slots__))
+    return set()
 
 
 def _method(node: s.Expr) -> str:

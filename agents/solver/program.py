@@ -399,6 +399,11 @@ class Problem:
         return f"{family.name}[{', '.join(map(str, index))}]" if index else family.name
 
     def matrix(self) -> Matrix | None:
+        """`_matrix`, made once."""
+        return self._matrix
+
+    @cached_property
+    def _matrix(self) -> Matrix | None:
         """The dense form, if there is one: no ALLOC, bin-local, the same demand in every bin, nothing soft.
 
         Friends, foes and pins are not in it; who uses the matrix looks whether there are any.

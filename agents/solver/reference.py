@@ -79,9 +79,11 @@ class Rejected(Exception):
     """UTILFN rejects."""
 
 
-def call(problem: Problem, ball: int, place: int, alloc: Sequence[int]) -> list[tuple[int, int]] | None:
-    """The program once: (dimension, millionths) of each addition; None if it rejects. `alloc` is [balls], -1 for NULL;
-    an ALLOC-free program may be given none."""
+def call(
+    problem: Problem, ball: int, place: int, alloc: Sequence[int], until: float = inf
+) -> list[tuple[int, int]] | None:
+    """The program once: (dimension, millionths) of each addition; None if it rejects, or still loops when `monotonic()`
+    is `until`. `alloc` is [balls], -1 for NULL; an ALLOC-free program may be given none."""
     values = [0] * problem.program.slots
     values[BALL], values[BIN] = ball, place
     data = problem.data
@@ -111,6 +113,8 @@ def call(problem: Problem, ball: int, place: int, alloc: Sequence[int]) -> list[
                 run(one.then if value(one.test) else one.other)
             elif isinstance(one, For):
                 for number in range(value(one.start), value(one.stop)):
+                    if until < inf and monotonic() >= until:
+                        raise Rejected
                     values[one.slot] = number
                     run(one.body)
             elif isinstance(one, Add):
@@ -150,8 +154,9 @@ Unit = list[list[int]]
 class Partial:
     """A partial allocation that balls are put into: `alloc` [balls] and `used` [dims] are written."""
 
-    def __init__(self, problem: Problem, *, trims: bool = False) -> None:
+    def __init__(self, problem: Problem, *, trims: bool = False, until: float = inf) -> None:
         self.problem = problem
+        self._until = until
         self._elastic = problem.elastic.tolist() if trims else [0] * problem.dims
         self.alloc = [NULL] * problem.balls
         self.used = [0] * problem.dims
@@ -209,7 +214,7 @@ class Partial:
             return False
         if any(all(self.alloc[other] == place for other in foes if other != ball) for foes in self._foes[ball]):
             return False
-        added = call(self.problem, ball, place, self.alloc)
+        added = call(self.problem, ball, place, self.alloc, self._until)
         if added is None:
             return False
         for dim, amount in added:
@@ -294,7 +299,7 @@ def _attempt(
     problem: Problem, seed: int, group: int, number: int, trims: bool, until: float, turning: bool
 ) -> tuple[list[int], int]:
     start = stream(seed, group, number)
-    partial = Partial(problem, trims=trims)
+    partial = Partial(problem, trims=trims, until=until)
     pins = problem.pins.tolist()
     free: list[int] = []
     placed: list[Unit] = []

@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from agents.solver import front, problem
+from agents.solver import front, problem, reference
 from agents.solver.columns import Columns
 from agents.solver.first_fit import first_fit, next_fit
 from agents.solver.program import NULL, Problem
 from agents.solver.search.packing import Packing, powers
 from agents.solver.spec import Build
-from agents.solver.verify import faults
+from agents.solver.verify import faults, utilisation
 from simcore.errors import UserError
 from tests.support.properties import first, scaled
 
@@ -215,6 +215,30 @@ def test_a_table_is_made_once_for_all_numbers_of_bins() -> None:
         "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S += E[BALL] end"
     )
     assert [of_bins.with_bins(bins).data.tolist() for bins in (1, 2)] == [[1] * 3, [2] * 3]
+
+
+LONG = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += {} end"
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_a_loop_that_is_the_same_for_all_is_checked_in_one_go(wrong: int) -> None:
+    tables = {"T": list(range(1 - wrong, 200))}
+    body = "1 + sum(i in 200: i % 3 / T[i] + count(j in T: j > i)) / 90000 + sum(i in 3: i * BALL)"
+    text = LONG.format(body.replace("T[i]", "T[min(i, len(T) - 1)]"))
+    given = problem(text, balls=3, bins=2, resources={"S[b in BINS]": 99}, tables=tables)
+    used, rejected = utilisation(given, [0, 1, 0])
+    assert (used, rejected) == reference.evaluate(given, [0, 1, 0])
+    assert rejected == [0, 1, 2][: 3 * wrong]
+    given = problem(LONG.format("sum(i in 200000: i % 3) / 1000000"), balls=30, bins=30, resources={"S[b in BINS]": 9})
+    began = monotonic()
+    assert not faults(given, list(range(30)))
+    assert monotonic() - began < 1
+
+
+def test_a_call_that_loops_looks_at_the_clock() -> None:
+    given = problem(LONG.format("sum(i in 200000: i % 3) / 1000000"), balls=30, bins=30, resources={"S[b in BINS]": 9})
+    assert reference.call(given, 0, 0, [], until=monotonic()) is None
+    assert reference.attempt(given, 0, 0, 0, until=monotonic() + 0.01) == ([NULL] * 30, 30)
 
 
 def test_sets_are_made_once_for_all_numbers_of_bins(monkeypatch: pytest.MonkeyPatch) -> None:
