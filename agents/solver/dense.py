@@ -6,7 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from agents.solver.program import BALL, OPERATIONS, Add, Const, Expr, Ints, Local, Matrix, Op, Problem, Read, Set
+from agents.solver.program import (
+    BALL,
+    OPERATIONS,
+    Add,
+    Block,
+    Const,
+    Expr,
+    For,
+    Ints,
+    Local,
+    Matrix,
+    Op,
+    Problem,
+    Read,
+    Set,
+)
 
 
 def dense(problem: Problem) -> Matrix | None:
@@ -44,7 +59,7 @@ def _demand(problem: Problem, dims: Ints) -> Ints | None:
     """[balls, d]: what each ball adds to bin 0; None if one rejects."""
     column = {dim: number for number, dim in enumerate(dims.tolist())}
     demand = np.zeros((problem.balls, len(dims)), np.int64)
-    if _straight(problem):
+    if _straight(problem.program.body):
         _add_all(problem, demand, column)
         return demand
     from agents.solver.reference import call
@@ -58,11 +73,18 @@ def _demand(problem: Problem, dims: Ints) -> Ints | None:
     return demand
 
 
-def _straight(problem: Problem) -> bool:
-    """No branches and loops, and dimensions that do not depend on the ball: all balls at once."""
+def _straight(body: Block) -> bool:
+    """No branches, loops that are the same for all, dimensions that do not depend on the ball: all balls at once."""
     return all(
-        isinstance(one, Set) or (isinstance(one, Add) and not _uses_locals(one.dim)) for one in problem.program.body
+        isinstance(one, Set)
+        or (isinstance(one, Add) and not _uses_locals(one.dim))
+        or (isinstance(one, For) and _fixed(one) and _straight(one.body))
+        for one in body
     )
+
+
+def _fixed(loop: For) -> bool:
+    return isinstance(loop.start, Const) and isinstance(loop.stop, Const)
 
 
 def _uses_locals(node: Expr) -> bool:
@@ -86,11 +108,18 @@ def _add_all(problem: Problem, demand: Ints, column: dict[int, int]) -> None:
         assert isinstance(node, Op)
         return np.asarray(_ARRAYS[node.kind](value(node.left), value(node.right)), np.int64)
 
-    for one in problem.program.body:
-        if isinstance(one, Set):
-            values[one.slot] = value(one.value)
-        elif isinstance(one, Add):
-            demand[:, column[int(value(one.dim)[0])]] += value(one.amount)
+    def run(body: Block) -> None:
+        for one in body:
+            if isinstance(one, Set):
+                values[one.slot] = value(one.value)
+            elif isinstance(one, Add):
+                demand[:, column[int(value(one.dim)[0])]] += value(one.amount)
+            elif isinstance(one, For) and isinstance(one.start, Const) and isinstance(one.stop, Const):
+                for number in range(one.start.value, one.stop.value):
+                    values[one.slot] = np.full_like(balls, number)
+                    run(one.body)
+
+    run(problem.program.body)
 
 
 _ARRAYS: dict[str, Any] = {

@@ -235,6 +235,19 @@ def test_a_loop_that_is_the_same_for_all_is_checked_in_one_go(wrong: int) -> Non
     assert monotonic() - began < 1
 
 
+def test_the_dense_form_of_loops_is_made_for_all_balls_at_once() -> None:
+    body = "sum(i in 3: D[BALL] * (i + 1) + sum(j in 2: min(i, BALL - j))) + 9"
+    given = problem(LONG.format(body), balls=4, bins=2, resources={"S[b in BINS]": 99}, tables={"D": [1, 2.5, 3, 4]})
+    matrix = given.matrix()
+    assert matrix is not None
+    sums = [sum(amount for _, amount in reference.call(given, ball, 0, []) or ()) for ball in range(4)]
+    assert matrix.demand[:, 0].tolist() == sums
+    long = problem(LONG.format("sum(i in 99999: i + BALL) / 1000000"), balls=60, bins=30, resources={"S[b in BINS]": 9})
+    began = monotonic()
+    assert long.matrix() is not None
+    assert monotonic() - began < 4
+
+
 def test_a_call_that_loops_looks_at_the_clock() -> None:
     given = problem(LONG.format("sum(i in 200000: i % 3) / 1000000"), balls=30, bins=30, resources={"S[b in BINS]": 9})
     assert reference.call(given, 0, 0, [], until=monotonic()) is None
