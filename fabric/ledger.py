@@ -50,8 +50,9 @@ class Ledger:
 
         Raises `InfeasiblePlacement` when it breaks a rule or does not fit.
         """
-        if request.index in self._held:
-            raise LedgerError(f"request {request.index} is placed already")
+        row = request.index
+        if row in self._held:
+            raise LedgerError(f"request {row} is placed already")
         try:
             # request.on(server, node), the usual answer, needs no closer look than this.
             ((server, node, amounts),) = placement.shares
@@ -64,7 +65,7 @@ class Ledger:
             shares = self._checked(request, placement)
             server, node, _ = shares[0]
         self._take(shares)
-        self._held[request.index] = shares
+        self._held[row] = shares
         return server, node
 
     def _take(self, shares: tuple[Share, ...]) -> None:

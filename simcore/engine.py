@@ -137,7 +137,7 @@ class Simulation:
         line, offer = self._line, self.offer
         if request is None:
             request = offer[0] if offer else line[0]
-        elif request not in offer:
+        elif not any(request is one for one in offer):
             known = said(request, self.view.resources)
             raise AgentError(f"answered {known}, which is not offered or has its answer")
         if placement is None or type(placement) is Refusal:
@@ -155,8 +155,9 @@ class Simulation:
             line.remove(request)
         else:
             line.popleft()
-        index, now, duration = request.index, self.view.now, request.duration
-        self.record.placed(index, now, server, SPREAD if request.spread else node)
+        now = self.clock.now
+        index, _, duration, _, spread, _, _ = request  # faster than by name
+        self.record.placed(index, now, server, SPREAD if spread else node)
         if duration < inf:
             self.clock.release_at(now + duration, self.ledger.release, index)
 
@@ -171,7 +172,7 @@ class Simulation:
                 arrivals = chain([request], arrivals)
                 break
             if self._pacing:
-                yield from self._pace(request, self._pacing)
+                request = yield from self._pace(request, self._pacing)
             while clock.run_to(request.arrival, self._blocked):
                 yield from self._serve()
             self.offered = request.index + 1
@@ -231,8 +232,8 @@ class Simulation:
             if len(line) == before:
                 return
 
-    def _pace(self, request: Request, pacing: Pacing) -> Iterator[Request]:
-        """Let the clock go on until the request may be offered, and have it arrive then."""
+    def _pace(self, request: Request, pacing: Pacing) -> Generator[Request, None, Request]:
+        """Let the clock go on until the request may be offered, and return it as arriving then."""
         clock = self.clock
         time = clock.now + pacing.step if request.index else 0.0
         while clock.run_to(time, self._blocked):
@@ -240,7 +241,8 @@ class Simulation:
         while pacing.await_room and clock.due and not self.ledger.has_room(request):
             clock.run_to(inf, True)
             yield from self._serve()
-        request.arrival = self._arrival[request.index] = clock.now
+        self._arrival[request.index] = clock.now
+        return request._replace(arrival=clock.now)
 
     def _all_back(self) -> float:
         return max((process.all_back for _, process in self._faults), default=-inf)
@@ -259,8 +261,7 @@ class Simulation:
         rows = np.flatnonzero(self.record.outcome == PENDING)
         for first in range(0, len(rows), CHUNK):
             chunk = rows[first : first + CHUNK]
-            yield from map(
-                Request,
+            columns = zip(
                 chunk.tolist(),
                 workload.arrival[chunk].tolist(),
                 workload.duration[chunk].tolist(),
@@ -268,7 +269,10 @@ class Simulation:
                 self._spreads[chunk].tolist(),
                 self._bandwidth[chunk].tolist(),
                 repeat(None) if networks is None else map(networks.__getitem__, chunk.tolist()),
+                strict=False,
             )
+            # As Request(*row), in half the time.
+            yield from map(tuple.__new__, repeat(Request), columns)
 
     def _overflow(self, refusal: Refusal | None) -> None:
         mode = self.overflow.mode

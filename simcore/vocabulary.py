@@ -94,32 +94,22 @@ class Refusal:
     reason: str
 
 
-class Request:
+class Request(NamedTuple):
     """What arrives: a demand per resource and a holding period, in a network also a bandwidth, in quanta.
+
+    It is a tuple so that agents, who share it with the ledger, cannot change it.
 
     `spread` says that the request takes an even part of every node of one server, instead of one node whole.
     With a virtual `network`, the demand is the sum over its machines, and the answer is an `Embedding`.
     """
 
-    __slots__ = ("arrival", "bandwidth", "demand", "duration", "index", "network", "spread")
-
-    def __init__(
-        self,
-        index: int,
-        arrival: float,
-        duration: float,
-        demand: Amounts,
-        spread: bool,
-        bandwidth: int = 0,
-        network: VirtualNetwork | None = None,
-    ) -> None:
-        self.index = index
-        self.arrival = arrival
-        self.duration = duration
-        self.demand = demand
-        self.spread = spread
-        self.bandwidth = bandwidth
-        self.network = network
+    index: int  # type: ignore[assignment]
+    arrival: float
+    duration: float
+    demand: Amounts
+    spread: bool
+    bandwidth: int = 0
+    network: VirtualNetwork | None = None
 
     def __repr__(self) -> str:
         kind = "spread" if self.spread else "whole"

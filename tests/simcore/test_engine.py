@@ -552,3 +552,38 @@ def test_agents_cannot_write_what_they_see() -> None:
 
     with pytest.raises(AgentError, match="read-only"):
         play(simulate(one([(0, 1, 1)])), Greedy())
+
+
+class Rewriter(Agent):
+    """Asks itself for less than the workload does."""
+
+    def __init__(self, field: str, value: Any) -> None:
+        self.field, self.value = field, value
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        object.__setattr__(request, self.field, self.value)
+        return request.on(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("demand", (0,)), ("spread", False), ("bandwidth", 0), ("duration", 0.0), ("index", 7), ("network", None)],
+)
+@pytest.mark.parametrize("together", [0, 2])
+def test_agents_cannot_change_what_they_are_asked(field: str, value: Any, together: int) -> None:
+    simulation = simulate(one([(0, 9, 1), (0, 9, 1)], "wait" if together else "drop", together=together))
+    with pytest.raises(AgentError, match=r"Rewriter raised AttributeError.* request"):
+        play(simulation, Rewriter(field, value))
+    assert outcomes(simulation) == ["pending", "pending"]
+
+
+def test_the_time_is_the_engines_own() -> None:
+    class Backdater(Agent):
+        def decide(self, view: View, request: Request) -> Placement | None:
+            view.now = -99.0
+            return request.on(0, 0) if view.free[0, 0, 0] else None
+
+    simulation = simulate(one([(0, 9, 1), (1, 9, 1)]))
+    play(simulation, Backdater())
+    assert outcomes(simulation) == ["placed", "rejected"]
+    assert simulation.record.decided[0] == 0.0

@@ -145,6 +145,25 @@ def test_nobody_is_answered_twice(answers: list[tuple[int, Placement | None]]) -
         play(simulate(TWO), Answering(answers))
 
 
+def test_a_request_of_its_own_making_is_not_the_one_that_was_offered() -> None:
+    class Same(Request):
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = None  # type: ignore[assignment]
+
+    class Forger(Agent):
+        def decide_line(self, view: View, requests: Sequence[Request]) -> Answers:
+            for request in requests:
+                yield Same(request.index, 0.0, 9.0, (0,), False), Placement(((0, 0, (0,)),))
+
+    case = Case([[[1]]], [[1]], (9,), [(0, 9, (1,)), (0, 9, (1,))], "wait", together=2)
+    simulation = simulate(case)
+    with pytest.raises(AgentError, match="not offered"):
+        play(simulation, Forger())
+    assert not simulation.record.sequence
+
+
 def test_what_an_agent_raises_names_the_offer() -> None:
     with pytest.raises(AgentError, match=r"raised IndexError.* for 2 requests from request 0 \("):
         play(simulate(TWO), Answering([(7, None)]))
