@@ -50,16 +50,16 @@ class Books(NamedTuple):
 
 
 def books(topology: Topology, routes: Routes, free: Ints, shown: Ints, link_free: Ints, links_shown: Ints) -> Books:
-    """For one ledger."""
+    """For one ledger: with own copies of what agents are shown, whose kernels could write to it."""
     return Books(
         free,
         shown,
         link_free,
         links_shown,
-        topology.link_ends,
-        topology.link_tier,
-        routes.servers,
-        topology.pod_of,
+        topology.link_ends.copy(),
+        topology.link_tier.copy(),
+        routes.servers.copy(),
+        topology.pod_of.copy(),
         routes.alone,
         told=np.zeros(3 + len(topology.tiers), np.int64),
         places=np.zeros(free.shape[0] * free.shape[1], np.int64),

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fabric.shortest import FAR, k_shortest
-from fabric.topology import Indices, Topology, TopologyError
+from fabric.topology import Indices, Topology, TopologyError, fixed
 from simcore.jit import kernel
 from simcore.vocabulary import Ints
 
@@ -97,10 +97,10 @@ class Routing:
             alone=int((topology.server_link < 0).sum()),
             arithmetic_in=inside,
             arithmetic_across=across,
-            servers=np.stack([topology.rack_of, topology.server_link], axis=1).astype(np.int64),
+            servers=fixed(np.stack([topology.rack_of, topology.server_link], axis=1), np.int64),
             pod_of=topology.pod_of,
-            first=first,
-            edges=edges,
+            first=fixed(first, np.int32),
+            edges=fixed(edges, np.int32),
             pairs=np.zeros(slots, np.int64),
             kept=np.zeros((slots, k, 1 + longest), np.int32),
         )

@@ -96,8 +96,8 @@ def assemble(
     uplinks: int = 0,
 ) -> Topology:
     """The topology of checked parts (see `Topology`): derives the tiers and the order of neighbours."""
-    rack, own, ends = _fixed(rack_of, np.int32), _fixed(server_link, np.int32), _fixed(link_ends, np.int32)
-    pods, levels = _fixed(pod_of, np.int32), _fixed(level, np.int8)
+    rack, own, ends = fixed(rack_of, np.int32), fixed(server_link, np.int32), fixed(link_ends, np.int32)
+    pods, levels = fixed(pod_of, np.int32), fixed(level, np.int8)
     servers, switches = len(rack), len(levels) - len(rack)
     first, neighbour, via = _adjacency(ends, rack, own, switches)
     kinds, tier = np.unique(levels[ends], axis=0, return_inverse=True)
@@ -110,8 +110,8 @@ def assemble(
         server_link=own,
         pod_of=pods,
         link_ends=ends,
-        link_capacity=_fixed(link_capacity, np.int64),
-        link_tier=_fixed(tier.reshape(-1), np.int8),
+        link_capacity=fixed(link_capacity, np.int64),
+        link_tier=fixed(tier.reshape(-1), np.int8),
         tiers=tuple(f"{level_name(low)}-{level_name(high)}" for low, high in kinds.tolist()),
         level=levels,
         levels=tuple(level_name(number) for number in range(int(levels.max()) + 1)),
@@ -134,7 +134,7 @@ def _adjacency(ends: Indices, rack_of: Indices, own: Indices, switches: int) -> 
     vertices = switches + len(rack_of)
     order = np.lexsort(((there + len(rack_of)) % vertices, here))
     first = np.concatenate([[0], np.cumsum(np.bincount(here, minlength=vertices))])
-    return _fixed(first, np.int32), _fixed(there[order], np.int32), _fixed(via[order], np.int32)
+    return fixed(first, np.int32), fixed(there[order], np.int32), fixed(via[order], np.int32)
 
 
 def level_name(number: int) -> str:
@@ -199,7 +199,7 @@ def tier_rows(topology: Topology) -> list[Tier]:
     return tiers
 
 
-def _fixed(values: npt.ArrayLike, dtype: Any) -> npt.NDArray[Any]:
-    array = np.array(values, dtype)  # a copy: nobody else holds it
-    array.flags.writeable = False
-    return array
+def fixed(values: npt.ArrayLike, dtype: Any) -> npt.NDArray[Any]:
+    """A copy that nobody can make writable again: its numbers are those of `bytes`."""
+    array = np.asarray(values, dtype)
+    return np.ndarray(array.shape, dtype, array.tobytes())

@@ -321,6 +321,12 @@ def scribble(array: Ints) -> None:
         array[place] += 1
 
 
+@kernel
+def rewrite(table: Any, row: int) -> None:
+    """Make a row of a table the same as its first."""
+    table[row] = table[0]
+
+
 def test_what_is_written_to_the_view_changes_nothing_and_is_told() -> None:
     for written in ("free", "link_free"):
         ledger = ledger_of("fabric")
@@ -330,6 +336,20 @@ def test_what_is_written_to_the_view_changes_nothing_and_is_told() -> None:
             ledger.apply(request(1, 4, 3, 0.1), Placement(((0, 0, (4 * QUANTUM, 3 * QUANTUM)),)))
         with pytest.raises(AgentError, match="written to what it was shown"):
             ledger.confirm()
+
+
+def test_tables_that_are_shown_are_not_those_that_the_ledger_checks_by() -> None:
+    ledger = ledger_of("fabric")
+    net, routes = ledger.topology, ledger.view.routing.routes
+    far = int(np.flatnonzero(net.rack_of != net.rack_of[0])[0])
+    for array in (routes.servers, routes.first, routes.edges, net.link_ends, net.pod_of, net.link_capacity):
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.flags.writeable = True
+    rewrite(routes.servers, far)
+    rewrite(net.link_ends, int(net.server_link[far]))
+    answer = Placement(((0, 0, (QUANTUM, QUANTUM)), (far, 0, (QUANTUM, QUANTUM))), (int(net.server_link[0]),))
+    with pytest.raises(InfeasiblePlacement, match="do not connect"):
+        ledger.apply(request(0, 2, 2, 0.1), answer)
 
 
 def workload_of(rows: list[tuple[int, int, int]]) -> Workload:
