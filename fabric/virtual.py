@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from operator import index
 from typing import Any
 
@@ -57,16 +57,17 @@ def _summed(links: Indices | Ints, amounts: Ints) -> tuple[npt.NDArray[Any], Int
 def check_embedding(
     topology: Topology, network: VirtualNetwork, placement: object, servers: int, nodes: int
 ) -> Embedding:
-    """The same answer; an `InfeasiblePlacement` unless it takes and reserves what the virtual network needs.
+    """The same answer in plain numbers; an `InfeasiblePlacement` unless it takes and reserves what the network needs.
 
-    Whether so much is free is not looked at here.
+    Whether so much is free is not looked at here. What the agent made is read once: it may be of types of its own.
     """
     if not isinstance(placement, Embedding):
         raise InfeasiblePlacement(f"this request is a virtual network: answer an Embedding, not {placement!r:.200}")
     hosts = _numbers(placement.hosts, "hosts")
     if len(hosts) != len(network) or hosts.min() < 0 or hosts.max() >= servers * nodes:
         raise InfeasiblePlacement(f"its hosts are not a node (0 to {servers * nodes - 1}) of each of {len(network)}")
-    if placement.shares != shares_of(network, hosts, nodes):
+    shares = shares_of(network, hosts, nodes)
+    if _plain(placement.shares) != shares:
         raise InfeasiblePlacement("its shares are not what its machines take: use fabric.virtual.shares_of")
     reserved = _reserved(topology, placement.links, placement.amounts)
     if network.form == "hose":
@@ -74,25 +75,35 @@ def check_embedding(
             if reserved.get(link, 0) < amount:
                 needed, there = (say([each], ["bandwidth"]) for each in (amount, reserved.get(link, 0)))
                 raise InfeasiblePlacement(f"link {link} needs {needed}, and {there} is reserved")
-        return placement
-    if placement.route_first is None or placement.route_links is None:
+        return Embedding(shares, tuple(reserved), hosts=hosts, amounts=tuple(reserved.values()))
+    ways = placement.route_first, placement.route_links
+    if ways[0] is None or ways[1] is None:
         raise InfeasiblePlacement("it says no path for each pair: use fabric.virtual.routed")
-    first, links = _numbers(placement.route_first, "route_first"), _numbers(placement.route_links, "route_links")
+    first, links = _numbers(ways[0], "route_first"), _numbers(ways[1], "route_links")
     _check_paths(topology, network, hosts // nodes, first, links)
     assert network.rates is not None
     used, total = _summed(links, np.repeat(network.rates, np.diff(first)))
     if reserved != dict(zip(used.tolist(), total.tolist(), strict=True)):
         raise InfeasiblePlacement("what it reserves is not the sum over its paths: use fabric.virtual.routed")
-    return placement
+    return Embedding(shares, tuple(reserved), hosts=hosts, amounts=tuple(reserved.values()))
 
 
-def _reserved(topology: Topology, links: Sequence[int], amounts: Sequence[int]) -> dict[int, int]:
+def _plain(shares: Iterable[Share]) -> tuple[Share, ...]:
+    """Shares as whole numbers in tuples."""
+    try:
+        return tuple((index(server), index(node), tuple(map(index, part))) for server, node, part in shares)
+    except (TypeError, ValueError):
+        raise InfeasiblePlacement("its shares are not (server, node, amounts)") from None
+
+
+def _reserved(topology: Topology, links: Iterable[int], amounts: Iterable[int]) -> dict[int, int]:
     """The amount on every link."""
     try:
-        reserved = {index(link): index(amount) for link, amount in zip(links, amounts, strict=True)}
+        found = [(index(link), index(amount)) for link, amount in zip(links, amounts, strict=True)]
     except (TypeError, ValueError):
         raise InfeasiblePlacement("its links and amounts are not two lists of whole numbers, equally long") from None
-    if len(reserved) < len(links) or any(not 0 <= link < topology.links for link in reserved):
+    reserved = dict(found)
+    if len(reserved) < len(found) or any(not 0 <= link < topology.links for link in reserved):
         raise InfeasiblePlacement("reserves a link twice, or one that there is not")
     if min(reserved.values(), default=1) <= 0:
         raise InfeasiblePlacement("reserves nothing, or less than nothing, on a link")
@@ -100,9 +111,11 @@ def _reserved(topology: Topology, links: Sequence[int], amounts: Sequence[int]) 
 
 
 def _numbers(array: object, name: str) -> Ints:
-    if not (isinstance(array, np.ndarray) and array.ndim == 1 and np.issubdtype(array.dtype, np.integer)):
+    """A copy of an array of whole numbers, as numpy's own type."""
+    found = np.array(array) if isinstance(array, np.ndarray) else np.zeros(0)
+    if found.ndim != 1 or not np.issubdtype(found.dtype, np.integer):
         raise InfeasiblePlacement(f"its {name} are no array of whole numbers with one dimension")
-    return array.astype(np.int64, copy=False)
+    return found.astype(np.int64, copy=False)
 
 
 def _check_paths(

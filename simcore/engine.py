@@ -155,9 +155,8 @@ class Simulation:
             line.remove(request)
         else:
             line.popleft()
-        now = self.clock.now
-        index, _, duration, _, spread, _, _ = request  # faster than by name
-        self.record.placed(index, now, server, SPREAD if spread else node)
+        index, now, duration = request.index, self.clock.now, request.duration
+        self.record.placed(index, now, server, SPREAD if request.spread else node)
         if duration < inf:
             self.clock.release_at(now + duration, self.ledger.release, index)
 

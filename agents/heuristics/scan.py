@@ -29,13 +29,13 @@ class ScanAgent(Agent):
 
     def decide(self, view: View, request: Request) -> Placement | None:
         """Where the kernel says."""
-        free, demand = view.free, request.demand
-        code = (self._prepared or self.scan)(free, view.capacity, demand, request.spread)
+        free, demand, spread = view.free, request.demand, request.spread
+        code = (self._prepared or self.scan)(free, view.capacity, demand, spread)
         if code < 0:
             return None
         nodes = free.shape[1]
         server = code // nodes
-        if request.spread:
+        if spread:
             return request.across(server, nodes)
         return Placement(((server, code - server * nodes, demand),))  # request.on, without the call
 

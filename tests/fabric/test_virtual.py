@@ -214,6 +214,31 @@ def test_what_carries_no_matrix_is_refused_and_changes_nothing(problem: str, cha
     assert ledger.topology.link_capacity.sum() - ledger.view.link_free.sum() == sum(answer.amounts) > 0
 
 
+class Agreeing(tuple[Any, ...]):
+    """Says that it is the same as anything."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __ne__(self, other: object) -> bool:
+        return False
+
+
+def test_what_an_answer_says_of_itself_does_not_count() -> None:
+    ledger = ledger_of("fat-tree")
+    request, answer = pairs_embedding(ledger)
+    whole = (0, 0, request.demand)
+    for shares in (Agreeing([whole]), (Agreeing(whole),), ((0, 0, Agreeing(request.demand)),)):
+        with pytest.raises(InfeasiblePlacement, match="shares are not"):
+            ledger.apply(request, replace(answer, shares=shares))
+    with pytest.raises(InfeasiblePlacement, match="shares are not"):
+        ledger.apply(request, replace(answer, shares=(1, 2)))  # type: ignore[arg-type]
+    ledger.check()
+
+
 def test_a_cluster_reserves_at_least_what_every_link_needs() -> None:
     ledger = ledger_of("two")
     network = VirtualNetwork(np.ones((3, 2), np.int64), hose=10)
