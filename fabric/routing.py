@@ -24,9 +24,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fabric.shortest import FAR, k_shortest
-from fabric.topology import Indices, Topology, TopologyError, fixed
+from fabric.topology import Indices, Topology, TopologyError
 from simcore.jit import kernel
-from simcore.vocabulary import Ints
+from simcore.vocabulary import Ints, fixed
 
 MOST_PATHS = 1000
 """Per pair of racks."""

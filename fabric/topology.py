@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from simcore.errors import UserError
 from simcore.units import amount, quanta
-from simcore.vocabulary import QUANTUM, Ints
+from simcore.vocabulary import QUANTUM, Ints, fixed
 
 Indices: TypeAlias = npt.NDArray[np.int32]
 Small: TypeAlias = npt.NDArray[np.int8]
@@ -197,9 +197,3 @@ def tier_rows(topology: Topology) -> list[Tier]:
             )
         )
     return tiers
-
-
-def fixed(values: npt.ArrayLike, dtype: Any) -> npt.NDArray[Any]:
-    """A copy that nobody can make writable again: its numbers are those of `bytes`."""
-    array = np.asarray(values, dtype)
-    return np.ndarray(array.shape, dtype, array.tobytes())

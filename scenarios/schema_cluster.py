@@ -199,8 +199,9 @@ class Network(Model):
     )
     order: Literal["even", "networkx"] = Field(
         "even",
-        description="Which of a fabric's equal routes comes first: planes in turn, so that all are loaded alike, or "
-        "plane 0 for all racks, as networkx lists paths and as publications have them.",
+        description="Which of a fabric's shortest routes comes first: planes in turn, so that all are loaded alike, or "
+        "plane 0 for all racks, as networkx lists paths and as publications have them. Longer routes, which there are "
+        "where `paths` exceeds the number of shortest ones, are in the order of their vertices either way.",
     )
 
 

@@ -36,9 +36,17 @@ Form: TypeAlias = Literal["pairs", "hose"]
 """How a virtual network states the bandwidth that it needs."""
 
 
+def fixed(values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """A copy that nobody can make writable again: its numbers are those of `bytes`."""
+    array = np.asarray(values, dtype)
+    return np.ndarray(array.shape, dtype, array.tobytes())
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class VirtualNetwork:
     """What a tenant asks for: machines, and bandwidth between them. It holds until the request leaves.
+
+    Its arrays are copies of what it was made of, and read-only.
 
     `machines` int64 [n, resources] quanta of each machine. The bandwidth is stated in one of two forms.
 
@@ -57,6 +65,12 @@ class VirtualNetwork:
     hose: int = 0
     groups: Ints | None = None
     trunk: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("machines", "pairs", "rates", "groups"):
+            array = getattr(self, name)
+            if array is not None:
+                object.__setattr__(self, name, fixed(array, array.dtype))
 
     def __len__(self) -> int:
         return len(self.machines)

@@ -227,6 +227,17 @@ class Agreeing(tuple[Any, ...]):
         return False
 
 
+def test_a_network_that_is_asked_for_cannot_be_changed() -> None:
+    one = VirtualNetwork(np.ones((2, 2), np.int64), np.array([[0, 1]]), np.array([5]))
+    other = VirtualNetwork(np.ones((2, 2), np.int64), groups=np.array([0, 1]))
+    for array in (one.machines, one.pairs, one.rates, other.groups):
+        assert array is not None
+        with pytest.raises(ValueError, match="read-only"):
+            array[:] = 0
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.flags.writeable = True
+
+
 def test_what_an_answer_says_of_itself_does_not_count() -> None:
     ledger = ledger_of("fat-tree")
     request, answer = pairs_embedding(ledger)
