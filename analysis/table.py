@@ -119,7 +119,12 @@ class Table:
             if cell and not cell.exact and metric.name not in MEASURED
         ]
         notes = []
-        if exact:
+        if exact and chance and not self._several_seeds:
+            notes.append(
+                "Some agents drew nothing: their values are exact, and other seeds give the same. What another seed "
+                "would give the others, this one does not tell."
+            )
+        elif exact:
             which = "Values without ± are exact: nothing in them was drawn" if chance else EXACT
             notes.append(f"{which}, and other seeds give the same.")
         if self._several_seeds:
@@ -127,13 +132,14 @@ class Table:
                 notes.append("Mean ± half of the 95 % interval over the seeds.")
             if chance and not exact and not self._seeds_matter:
                 notes.append("All of them gave the same: nothing here depends on the seed, and one would do.")
-        elif chance or not exact:
+        elif not exact:
             notes.append("One seed: no intervals, and nothing is told apart.")
         marks = {cell.mark for cell in cells}
         if BEST in marks:
             notes.append(f"{BEST} best{'.' if TIED not in marks else ';'}")
         if TIED in marks:
-            notes.append(f"{TIED} not told from the best by these seeds: {corrected(self._tested)}.")
+            why = f" by these seeds: {corrected(self._tested)}" if self._tested else ": not tested"
+            notes.append(f"{TIED} not told from the best{why}.")
         return " ".join(notes)
 
     def rich(self, width: int) -> rich.table.Table:

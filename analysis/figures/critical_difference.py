@@ -8,7 +8,7 @@ critical difference.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import factorial, sqrt
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -16,6 +16,7 @@ from scipy.stats import f, rankdata, studentized_range
 
 from analysis.figures.chosen import Chosen
 from analysis.figures.style import SMALL, heading, new
+from analysis.stats import FEWEST
 from simcore.errors import ResultsError
 from simcore.vocabulary import Floats
 
@@ -46,7 +47,10 @@ def rank(scores: Floats) -> Ranks:
     average = ranks.mean(axis=0)
     chi = 12 * blocks / (agents * (agents + 1)) * float(((average - (agents + 1) / 2) ** 2).sum())
     left = blocks * (agents - 1) - chi
-    p = float(f.sf((blocks - 1) * chi / left, agents - 1, (agents - 1) * (blocks - 1))) if left > 1e-9 else 0.0
+    if left > 1e-9:
+        p = float(f.sf((blocks - 1) * chi / left, agents - 1, (agents - 1) * (blocks - 1)))
+    else:  # all blocks rank alike, of all their orders
+        p = float(factorial(agents)) ** (1 - blocks)
     q = float(studentized_range.ppf(1 - ALPHA, agents, np.inf)) / sqrt(2)
     return Ranks(average, q * sqrt(agents * (agents + 1) / (6 * blocks)), p)
 
@@ -65,9 +69,15 @@ def draw(chosen: Chosen) -> Figure:
     table = chosen.runs.pivot("agent", index=keys, values=metric.name, aggregate_function="mean")
     table = table.drop_nulls(chosen.agents)  # keys that only some of the results swept are null
     scores = table.select(chosen.agents).to_numpy().astype(np.float64)
-    if len(chosen.agents) < 3 or len(scores) < 2:
+    if over == "seeds" and "random" in chosen.runs.columns and not chosen.runs["random"].any():
         raise ResultsError(
-            f"ranks need 3 agents and 2 {over} on which all of them finished: "
+            "nothing was drawn, so that all seeds rank the agents alike",
+            file=chosen.results.folder,
+            remedy="`binwright compare` has the exact differences.",
+        )
+    if len(chosen.agents) < 3 or len(scores) < FEWEST:
+        raise ResultsError(
+            f"ranks need 3 agents and {FEWEST} {over} on which all of them finished: "
             f"these are {len(chosen.agents)} and {len(scores)}",
             file=chosen.results.folder,
             remedy="Run more agents, and more points, seeds or scenarios (several RESULTS are taken together).",
@@ -76,7 +86,7 @@ def draw(chosen: Chosen) -> Figure:
     figure = _diagram(chosen, found)
     p = "p < 0.001" if found.p < 0.001 else f"p = {found.p:.2g}"
     better = "" if metric.better == "more" else ", less is better"
-    test = f"Friedman {p}; a bar joins what Nemenyi's test at 5 % cannot tell apart"
+    test = f"Friedman {p}; a bar joins what Nemenyi's test at 5 %, not that of the tables, cannot tell apart"
     heading(figure, f"{chosen.title}: average rank by {metric.heading}{better}, {len(scores)} {over}", test)
     return figure
 

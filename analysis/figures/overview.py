@@ -57,7 +57,7 @@ def draw(chosen: Chosen) -> Figure:
             continue
         metric, baseline, cells = panels[place]
         scale, unit = metric.scale(max((abs(cell.mean) for cell in cells if cell), default=1.0))
-        told = bool(baseline) and not numeric and any(cell and cell.mark for cell in cells)
+        told = bool(baseline) and not numeric and any(cell and isfinite(cell.half) for cell in cells)
         words = _words(metric, unit, baseline, told, BESIDE if numeric else BELOW)
         tidy(ax)
         if numeric:
@@ -65,7 +65,7 @@ def draw(chosen: Chosen) -> Figure:
             ax.set_xlabel(short(table.swept[0]))
             ax.set_ylabel(words)
         else:
-            _dots(ax, cells, scale, table, chosen.look, named=place % columns == 0)
+            _dots(ax, cells, scale, table, chosen.look, named=place % columns == 0, difference=bool(baseline))
             ax.set_xlabel(words)
         (ax.yaxis if numeric else ax.xaxis).get_major_formatter().set_useOffset(False)
         if baseline:
@@ -122,16 +122,26 @@ def _caption(table: Table, panels: Sequence[Panel], numeric: bool) -> str:
 
 
 def _dots(
-    ax: Axes, cells: Sequence[Cell | None], scale: float, table: Table, look: dict[str, Look], *, named: bool
+    ax: Axes,
+    cells: Sequence[Cell | None],
+    scale: float,
+    table: Table,
+    look: dict[str, Look],
+    *,
+    named: bool,
+    difference: bool,
 ) -> None:
-    """A line per agent (and point of the sweep), those with a mark filled."""
+    """A line per agent (and point of the sweep), those with a mark filled; of values all, where no agent is told from
+    the best.
+    """
+    every = not difference and not any(cell and cell.mark for cell in cells)
     for y, (row, cell) in enumerate(zip(table.rows, cells, strict=True)):
         if cell is not None:
             ax.errorbar(
                 scale * cell.mean,
                 y,
                 xerr=scale * cell.half if isfinite(cell.half) else None,
-                markerfacecolor=None if cell.mark else "white",
+                markerfacecolor=None if cell.mark or every else "white",
                 **_looking(look[row.agent]),
             )
     keys = [short(key) for key in table.swept]

@@ -338,9 +338,9 @@ def test_the_summary_begins_with_what_the_seeds_can_tell(found: dict[str, Result
     results = found["network"]
     figure = draw(results, "summary")
     ax = figure.axes[0]
-    assert ax.get_xlabel() == "accepted %\ndifference to random"
+    assert ax.get_xlabel() == "accepted %\ndifference to random\n(filled: told from it)"
     assert "differences paired by seed" in title(figure)
-    rows = results.compare(metrics=["acceptance"]).frame.filter(pairs=3).to_dicts()
+    rows = results.compare(metrics=["acceptance"]).frame.filter(pairs=5).to_dicts()
     assert len(rows) == 2
     for mark, row in zip(dots(figure)[0], rows, strict=True):
         assert mark[:3] == pytest.approx([100 * row[name] for name in ("diff", "diff_low", "diff_high")])

@@ -34,7 +34,7 @@ NETWORK = {
     "workload": {"demand": "uniform", "requests": 60, "holding": 31, "bandwidth": [0.1, 1.0], "step": "1 s"},
     "pacing": {"step": "1 s", "await_room": True},
     "agents": ["random", "tetris", "nalb"],
-    "replications": 3,
+    "replications": 5,
     "record": ["requests", "samples", "states", "times"],
 }
 
