@@ -62,11 +62,10 @@ class Registry:
             if target is not name:
                 raise
             why = f"sys.exit({error.code!r}) is called in it" if isinstance(error, SystemExit) else error
-            raise UnknownName(
-                f"cannot import this {self.kind}: {why}",
-                value=name,
-                remedy="Write package.module:Class, or file.py:Class relative to the scenario.",
-            ) from error
+            remedy = "Write package.module:Class, or file.py:Class relative to the scenario."
+            if isinstance(error, ModuleNotFoundError) and where.endswith(".py"):
+                remedy = f"Install {error.name}, or name the folder that it is in: PYTHONPATH=FOLDER binwright ..."
+            raise UnknownName(f"cannot import this {self.kind}: {why}", value=name, remedy=remedy) from error
 
 
 def _from_file(where: str, folder: Path | None) -> Any:
