@@ -91,13 +91,15 @@ def test_a_mistake_while_compiling_is_told(monkeypatch: pytest.MonkeyPatch) -> N
 
 @contextmanager
 def interrupted(seconds: float) -> Iterator[None]:
-    """Ctrl-C after so long, if it is not over before."""
+    """Ctrl-C after so long, if it is not over before. Processes that share tests are deaf to it otherwise."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.long
