@@ -125,11 +125,12 @@ def _note(path: Path, flags: int, frame: FrameType) -> None:
     if not readers:
         return
     file = path.resolve()
-    if file.suffix == ".pyc":
+    reads = flags & os.O_ACCMODE == os.O_RDONLY
+    if reads and file.suffix == ".pyc":
         file = Path(source_from_cache(str(file)))
     if not from_outside(file) or not (file.is_file() or not file.exists()):
         return
-    if flags & os.O_ACCMODE != os.O_RDONLY:
+    if not reads:
         for reader in readers:
             _written.setdefault(reader, set()).add(str(file))
         return
