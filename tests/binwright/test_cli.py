@@ -132,7 +132,7 @@ def test_run_says_who_is_best(binwright: Asker) -> None:
     assert " *" in row
     said_so = " ".join(said.out.split())
     assert "Nothing was drawn here: values are exact for these requests" in said_so
-    assert "* best. Results" in said_so
+    assert "* best" in said_so
 
 
 def test_run_twice_runs_once(binwright: Asker) -> None:
@@ -193,7 +193,8 @@ def test_a_failed_run_is_exit_code_1(binwright: Asker) -> None:
     said = binwright("run", "s.yaml", "--agents", "first-fit,mine.py:Mine")
     assert said.code == FAILED
     assert "ValueError('no idea')" in " ".join(said.out.split())
-    assert "mine.py:9 for request 3 (1 cpu, 2 GB mem, at 30 s for 60 s)" in " ".join(said.out.split())
+    where = "mine.py:9 for request 3 (1 cpu, 2 GB mem, at 30 s for 60 s)"
+    assert where.replace(" ", "") in "".join(said.out.split()), "wherever the lines are broken"
     assert "first-fit" in said.out
     assert "0/2" in said.out
     assert "Traceback" not in said.everything
