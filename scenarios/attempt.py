@@ -12,10 +12,10 @@ from typing import NamedTuple
 from scenarios.engines import Engine
 from scenarios.execute import execute
 from scenarios.guard import TooLong, printing
-from scenarios.journal import Row, state_of
+from scenarios.journal import Row
 from scenarios.plan import Run, modules_of
 from simcore.errors import RunError, UserError
-from simcore.opened import files_of
+from simcore.opened import digest_of, files_of
 from simcore.units import TIME
 
 
@@ -36,17 +36,16 @@ class Task(NamedTuple):
 def attempt(task: Task) -> Row:
     """Do it; what goes wrong is in the row's `error`. Writes the details that its scenario wants recorded.
 
-    The row's `files` are those that its agents read, each with a digest of what was in it, and its `details` those that
-    were written, each with its state.
+    The row's `files` are those that its agents read, its `details` those that were written, each with a digest of what
+    was in it.
     """
     began = perf_counter()
     try:
         with printing(task.folder / "details" / f"{task.run.name}.printed.txt"):
             metrics, status, error = execute(task.run, task.folder, task.engine), "done", ""
         metrics["files"] = files_of(_modules(task.run))
-        metrics["details"] = {
-            kind: state_of(detail(task.folder, task.run, kind)) for kind in set(task.run.scenario.record)
-        }
+        kinds = sorted(set(task.run.scenario.record))
+        metrics["details"] = {kind: digest_of(detail(task.folder, task.run, kind)) for kind in kinds}
     except (RunError, UserError) as failure:
         metrics, status, error = {}, "failed", str(failure)
     except SystemExit as end:

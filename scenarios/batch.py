@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from time import monotonic
@@ -21,7 +20,7 @@ from scenarios.check import start_agents
 from scenarios.code import ours
 from scenarios.engines import Engine, check_engine
 from scenarios.execute import cache_of
-from scenarios.journal import Row, line_of, rows_of, state_of
+from scenarios.journal import Row, line_of, rows_of
 from scenarios.load import resolved
 from scenarios.lock import lock
 from scenarios.plan import Run, asked_of, plan
@@ -29,7 +28,7 @@ from scenarios.schema import Scenario
 from scenarios.schema_agent import AgentSpec
 from simcore.errors import ResultsError, UserError
 from simcore.jit import postponed
-from simcore.opened import unchanged
+from simcore.opened import digest_of, unchanged
 from workloads.traces.library import write
 
 EVERY = 30.0
@@ -54,7 +53,7 @@ class Batch:
         self.folder = Path(folder)
         self.alone = alone
         self.version = version("binwright")
-        self.runs = plan(scenario, {"binwright": self.version, "code": ours()}, cache(content_of))
+        self.runs = plan(scenario, {"binwright": self.version, "code": ours()}, content_of)
         self._journal = self.folder / "journal.jsonl"
         self._seen: tuple[object, tuple[list[Row], int]] | None = None
 
@@ -84,7 +83,7 @@ class Batch:
             for run in self.runs
             if run.name in known
             and unchanged(known[run.name]["files"])
-            and all(known[run.name]["details"].get(kind) == state_of(detail(self.folder, run, kind)) for kind in kinds)
+            and all(known[run.name]["details"].get(kind) == digest_of(detail(self.folder, run, kind)) for kind in kinds)
         }
 
     def others(self) -> tuple[list[Row], int]:

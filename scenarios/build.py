@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 from collections.abc import Iterator
 from functools import lru_cache
@@ -30,6 +29,7 @@ from scenarios.schema_virtual import Tenants as TenantsSpec
 from scenarios.schema_workload import ApartStart, Generated, ListedStart, RandomStart, Trace
 from simcore.errors import ScenarioError
 from simcore.faults import Faults, Kind
+from simcore.opened import digest_of
 from simcore.rules import Overflow, Pacing
 from simcore.units import LARGEST, TIME, measure_of, quanta
 from simcore.vocabulary import QUANTUM, Agent, Ints, Workload, part
@@ -193,8 +193,7 @@ def windows_of(
 
 def content_of(spec: Trace) -> str:
     """A hash of what is in a trace's file, by which runs are named."""
-    with find(spec.trace, spec.path).open("rb") as file:
-        return hashlib.file_digest(file, hashlib.blake2b).hexdigest()[:32]
+    return digest_of(find(spec.trace, spec.path))
 
 
 @lru_cache(maxsize=1)

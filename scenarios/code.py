@@ -15,9 +15,7 @@ from uuid import uuid4
 from simcore import opened
 from simcore.opened import OURS, ROOT
 
-USED = ("agents", "analysis", "fabric", "scenarios", "simcore", "workloads")
-"""Our packages that determine what a run gives."""
-DRAWING = ("analysis/figures/", "analysis/report/")
+SHOWING = ("analysis/figures/", "analysis/report/", "binwright/")
 """Of ours, what shows results and does not make any."""
 
 
@@ -25,12 +23,12 @@ DRAWING = ("analysis/figures/", "analysis/report/")
 def ours() -> str:
     """A digest of all our code and data that runs may use; another one every time if any was edited while this ran."""
     digest = hashlib.blake2b(digest_size=16)
-    for package in USED:
+    for package in OURS:
         for file in sorted((ROOT / package).rglob("*")):
             name = file.relative_to(ROOT).as_posix()
             # Shipped scenarios are not used by others unless these extend them, and then they say the same. Editors and
             # file managers leave files of their own.
-            left = file.suffix in (".pyc", ".yaml") or name.startswith(DRAWING) or file.name.startswith(".")
+            left = file.suffix in (".pyc", ".yaml") or name.startswith(SHOWING) or file.name.startswith(".")
             if left or name.endswith("~") or not file.is_file():
                 continue
             content = file.read_bytes()
@@ -46,28 +44,25 @@ def of(thing: object) -> str:
     Of an installed package, only its own modules count. A class of a notebook or of the script that runs has no digest
     that would tell it from what it was before an edit: it is another one every time.
     """
-    name = module_of(thing)
-    file = getattr(sys.modules.get(name), "__file__", None)
+    name, file = _home(thing)
     if name == "__main__" or file is None:
         return uuid4().hex
-    path = Path(file).resolve()
-    if any(path.is_relative_to(ROOT / package) for package in OURS):
-        return ""
-    return _digest(sorted(_imported(name, path)))
+    return "" if opened.is_ours(file) else _digest(sorted(_imported(name, file)))
 
 
 def modules_from(thing: object) -> list[str]:
-    """The names of the module of a class from outside and of all that it imports; none for ours."""
-    name = module_of(thing)
+    """The names of the module of a class or a function from outside and of all that it imports; none for ours."""
+    name, file = _home(thing)
+    if file is None or opened.is_ours(file):
+        return []
+    return [name, *(other for other, _ in _imported(name, file) if other)]
+
+
+def _home(thing: object) -> tuple[str, Path | None]:
+    """The module that a class or a function is of, or that an object's class is of, and its file."""
+    name = str(getattr(thing, "__module__", None) or type(thing).__module__)
     file = getattr(sys.modules.get(name), "__file__", None)
-    if file is None or any(Path(file).resolve().is_relative_to(ROOT / package) for package in OURS):
-        return [name]
-    return [name, *(other for other, _ in _imported(name, Path(file).resolve()) if other)]
-
-
-def module_of(thing: object) -> str:
-    """The name of the module that a class or a function is of, or that an object's class is of."""
-    return str(getattr(thing, "__module__", None) or type(thing).__module__)
+    return name, Path(file).resolve() if file else None
 
 
 def _imported(name: str, file: Path) -> Iterator[tuple[str, str]]:

@@ -43,15 +43,5 @@ def _whole(lines: list[bytes]) -> Iterator[Row]:
             yield row
 
 
-def state_of(file: Path) -> str:
-    """The size of a file and a digest of what is in it; empty if it cannot be read."""
-    try:
-        with file.open("rb") as opened:
-            digest = hashlib.file_digest(opened, "blake2b").hexdigest()[:DIGITS]
-            return f"{opened.tell()}-{digest}"
-    except OSError:
-        return ""
-
-
 def _digest(text: bytes) -> str:
     return hashlib.blake2b(text, digest_size=DIGITS // 2).hexdigest()

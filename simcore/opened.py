@@ -81,22 +81,29 @@ def is_edited(file: Path) -> bool:
     return file.stat().st_mtime_ns > _began
 
 
+def is_ours(file: Path) -> bool:
+    """Tell whether a file is of our packages."""
+    return any(file.is_relative_to(ROOT / package) for package in OURS)
+
+
 def from_outside(file: Path) -> bool:
     """Tell whether a file is neither ours, nor Python's, nor of an installed package."""
-    return not any(file.is_relative_to(folder) for folder in _known())
+    return not is_ours(file) and not any(file.is_relative_to(folder) for folder in _known())
 
 
 @cache
 def _known() -> tuple[Path, ...]:
-    python = {Path(path).resolve() for path in (*sysconfig.get_paths().values(), site.getusersitepackages())}
-    system = (Path("/proc"), Path("/sys"), Path("/dev"), user_cache().resolve())
-    # Not all of the environment's folder: what one works on may lie there.
-    return (*(ROOT / package for package in OURS), *(python - {Path(sys.prefix).resolve()}), *system)
+    """The folders of Python, of installed packages and of the system, and where we keep what can be made again."""
+    found = {Path(path).resolve() for path in (*sysconfig.get_paths().values(), site.getusersitepackages())}
+    found -= {Path(sys.prefix).resolve()}  # the environment's folder: what one works on may lie there
+    with suppress(RuntimeError):  # a user without a home
+        found.add(user_cache().resolve())
+    return (*found, Path("/proc"), Path("/sys"), Path("/dev"))
 
 
 @cache
 def _prefixes() -> tuple[str, ...]:
-    return tuple(f"{folder}{os.sep}" for folder in _known())
+    return tuple(f"{folder}{os.sep}" for folder in (*_known(), *(ROOT / package for package in OURS)))
 
 
 @cache
@@ -128,7 +135,7 @@ def _note(path: Path, flags: int, frame: FrameType) -> None:
     reads = flags & os.O_ACCMODE == os.O_RDONLY
     if reads and file.suffix == ".pyc":
         file = Path(source_from_cache(str(file)))
-    if not from_outside(file) or not (file.is_file() or not file.exists()):
+    if not from_outside(file) or (file.exists() and not file.is_file()):
         return
     if not reads:
         for reader in readers:
@@ -147,28 +154,23 @@ def _readers(frame: FrameType | None) -> set[str]:
     """
     found: set[str] = set()
     while frame is not None:
-        kind = _kind(frame.f_code.co_filename, str(frame.f_globals.get("__name__", "")).partition(".")[0])
+        module = str(frame.f_globals.get("__name__", ""))
+        kind = _kind_of(frame.f_code.co_filename)
         if kind == "ours" and found:
             return found
-        if kind == "outside":
-            found.add(str(frame.f_globals.get("__name__", "")))
+        if kind == "outside" or (kind == "python" and module.partition(".")[0] in _followed):
+            found.add(module)
         frame = frame.f_back
     return found if found or threading.current_thread() is threading.main_thread() else {""}
 
 
-def _kind(name: str, package: str) -> str:
-    kind = _kind_of(name)
-    return "outside" if kind == "python" and package in _followed else kind
-
-
 @cache
 def _kind_of(name: str) -> str:
+    """Whose code a file has."""
     if name.startswith("<"):
         return "python"
     file = Path(name).resolve()
-    if any(file.is_relative_to(ROOT / package) for package in OURS):
-        return "ours"
-    return "outside" if from_outside(file) else "python"
+    return "ours" if is_ours(file) else "outside" if from_outside(file) else "python"
 
 
 sys.addaudithook(_watch)

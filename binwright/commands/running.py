@@ -61,10 +61,9 @@ def _say_outdated(batch: Batch) -> None:
     """Say what finished in this folder and is in no table any more."""
     _, outdated = batch.others()
     if outdated:
-        runs = "1 finished run is" if outdated == 1 else f"{outdated} finished runs are"
         print(
-            f"{runs} not shown: of another version of this scenario, of an agent, or of Binwright. Run them again to "
-            f"have them in the tables; until then {batch.folder / 'journal.jsonl'} keeps them.",
+            f"Not shown: {_count(outdated)} of another version of this scenario, of an agent, or of Binwright. What is "
+            f"run again comes back into the tables; {batch.folder / 'journal.jsonl'} keeps the rest.",
             file=sys.stderr,
         )
 
@@ -82,8 +81,7 @@ def _say_printed(batch: Batch) -> None:
     """Say where to find what agents printed."""
     files = [batch.folder / "details" / f"{run.name}.printed.txt" for run in batch.runs]
     if printed := [file for file in files if file.exists()]:
-        runs = "1 run" if len(printed) == 1 else f"{len(printed)} runs"
-        print(f"What agents printed in {runs} is beside the results: {printed[0]}", file=sys.stderr)
+        print(f"Agents printed something in {_count(len(printed))}: {printed[0]}", file=sys.stderr)
 
 
 def _batches(asked: Namespace) -> list[Batch]:

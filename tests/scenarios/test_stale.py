@@ -19,7 +19,6 @@ from agents import AGENTS
 from analysis.results import Results
 from scenarios import code
 from scenarios.batch import Batch
-from scenarios.code import USED
 from simcore import opened
 from simcore.opened import OURS
 from simcore.vocabulary import Agent
@@ -32,7 +31,7 @@ LINE = "if request.demand[0] > {}: return None"
 @pytest.fixture
 def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Have a copy of our code digested instead of it."""
-    for package in USED:
+    for package in OURS:
         shutil.copytree(ROOT / package, tmp_path / "code" / package, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(code, "ROOT", tmp_path / "code")
     code.ours.cache_clear()
@@ -320,6 +319,22 @@ def test_what_of_ours_is_named_like_others_is_ours(tmp_path: Path) -> None:
     assert AGENTS.load("pathlib:Path") is Path
     (tmp_path / "any").write_text("thing")
     assert (tmp_path / "any").read_text() == "thing"
+
+
+def test_who_has_no_home_may_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(opened, "user_cache", nowhere)
+    kept = (opened._known, opened._prefixes, opened._kind_of)
+    for one in kept:
+        one.cache_clear()
+    try:
+        (tmp_path / "any").write_text("thing")
+        assert (tmp_path / "any").read_text() == "thing"
+    finally:
+        for one in kept:
+            one.cache_clear()
 
 
 def test_a_class_of_a_notebook_is_another_one_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
