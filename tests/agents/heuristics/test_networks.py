@@ -378,7 +378,7 @@ def test_all_or_nothing(name: str, masked: bool, shape: Routing, nodes: int, wei
 
 def accepted(name: str, network: str, seed: int, masked: bool = False) -> list[bool]:
     """The published experiment: 128 requests, one per step, each when all servers together could hold it."""
-    ledger = ledger_of(Routing(topology(network)))
+    ledger = ledger_of(Routing(topology(network), order="networkx"))
     agent, rng = make(name, masked), np.random.default_rng(seed)
     agent.start(ledger.view, stream(seed, "agent"))
     demands = (rng.integers(1, 51, (128, 2)) * UNIT).tolist()

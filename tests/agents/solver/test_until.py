@@ -33,13 +33,14 @@ def crowd(balls: int, far: int) -> Problem:
 def test_thousands_of_balls_do_not_keep_the_clock_waiting(device: str) -> None:
     """One attempt alone takes seconds."""
     if device == "opencl":
-        opencl_device()
-    slow = crowd(200, 6_000) if device == "opencl" else crowd(60, 2_000)
+        slow = crowd(200, 6_000)
+        opencl.prepare(slow, opencl_device().number)
+    else:
+        slow = crowd(60, 2_000)
     began = monotonic()
     answer = bw.solve(slow, device=device, search="published", time=0.5)
     assert answer.status == "partial"
-    assert answer.seconds < 5  # of .5; other work on the machine may take its share
-    assert monotonic() - began < 60  # a kernel is built before
+    assert monotonic() - began < 5  # of .5; other work on the machine may take its share
 
 
 def test_who_is_not_tried_any_more_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
