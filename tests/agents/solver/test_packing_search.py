@@ -256,10 +256,10 @@ def test_an_attempt_that_fails_stops_the_others() -> None:
 
 
 def test_ctrl_c_ends_a_search_with_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(self: object, timeout: float | None = None) -> None:
+    def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("concurrent.futures.Future.result", interrupted)
+    monkeypatch.setattr("agents.solver.search.lowest.wait", interrupted)
     given = machines("pgrank")
     found = find(Packing.alike(given.demand, given.capacity, 87), until=monotonic() + 60)
     assert found.interrupted
