@@ -24,7 +24,7 @@ tests core rest: export POLARS_MAX_THREADS = 1
 EDITABLE := --config-settings editable_mode=compat --editable
 
 # As many tests at a time as there are processors, up to 8.
-PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile
+PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 .PHONY: run setup test check test-all rest lint types tests core bench docs clean
 

@@ -26,10 +26,10 @@ def ours() -> str:
     for package in OURS:
         for file in sorted((ROOT / package).rglob("*")):
             name = file.relative_to(ROOT).as_posix()
-            # Shipped scenarios are not used by others unless these extend them, and then they say the same. Editors and
-            # file managers leave files of their own.
-            left = file.suffix in (".pyc", ".yaml") or name.startswith(SHOWING) or file.name.startswith(".")
-            if left or name.endswith("~") or not file.is_file():
+            # Shipped scenarios are not used by others unless these extend them, and then they say the same. Compilers,
+            # editors and file managers leave files of their own.
+            left = "__pycache__" in file.parts or file.name.startswith(".") or name.endswith("~")
+            if left or file.suffix == ".yaml" or name.startswith(SHOWING) or not file.is_file():
                 continue
             content = file.read_bytes()
             digest.update(f"{name}\0{len(content)}\0".encode() + content)

@@ -28,14 +28,22 @@ from tests.support.batches import FIRST, agent, plain, scenario
 LINE = "if request.demand[0] > {}: return None"
 
 
-@pytest.fixture
-def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Have a copy of our code digested instead of it."""
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of our code; who edits it puts back what was there."""
+    folder = tmp_path_factory.mktemp("copy")
     for package in OURS:
-        shutil.copytree(ROOT / package, tmp_path / "code" / package, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(code, "ROOT", tmp_path / "code")
-    code.ours.cache_clear()
-    yield tmp_path / "code"
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in folder.rglob("*"):
+        os.utime(file, (0, 0))  # as a process sees it that starts later
+    return folder
+
+
+@pytest.fixture
+def copied(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Have the copy digested instead of our code."""
+    monkeypatch.setattr(code, "ROOT", copy)
+    yield copy
     code.ours.cache_clear()
 
 
@@ -62,28 +70,38 @@ def test_an_edit_of_ours_is_other_runs(copied: Path, edited: str) -> None:
     before = names()
     file = next(copied.glob(edited))
     content = file.read_bytes()
-    file.write_bytes(bytes(len(content)))
-    os.utime(file, (0, 0))  # as a process sees it that starts later
-    assert not before & names()
-    file.write_bytes(content)
-    os.utime(file, (0, 0))
+    try:
+        file.write_bytes(bytes(len(content)))
+        os.utime(file, (0, 0))
+        assert not before & names()
+    finally:
+        file.write_bytes(content)
+        os.utime(file, (0, 0))
     assert names() == before
-    file.touch()
-    assert names() != names(), "nobody knows which of the two this process has imported"
 
 
-def test_what_editors_leave_is_no_code(copied: Path) -> None:
+def test_what_was_edited_while_a_process_ran_is_known_to_nobody(copied: Path) -> None:
+    """It may have imported either."""
+    file = copied / "agents" / "__init__.py"
+    try:
+        file.touch()
+        assert names() != names()
+    finally:
+        os.utime(file, (0, 0))
+
+
+def test_what_editors_and_compilers_leave_is_no_code(copied: Path) -> None:
     before = names()
-    for left in ("agents/.DS_Store", "agents/inner.py~", "scenarios/.code.py.swp"):
+    (copied / "agents" / "__pycache__").mkdir()
+    for left in ("agents/.DS_Store", "agents/inner.py~", "scenarios/.code.py.swp", "agents/__pycache__/inner.nbc"):
         (copied / left).write_text("x")
-    assert names() == before
+        assert names() == before, left
 
 
 def test_how_results_are_shown_makes_no_other_runs(copied: Path) -> None:
     before = names()
-    for edited in ("analysis/figures/style.py", "analysis/report/page.py"):
+    for edited in ("analysis/figures/style.py", "analysis/report/page.py", "binwright/cli.py"):
         (copied / edited).write_text("")
-        os.utime(copied / edited, (0, 0))
     assert names() == before
 
 

@@ -44,8 +44,8 @@ def many(balls: int, bins: int | str = "?") -> Problem:
 def test_a_hundred_thousand_balls(search: str, bins: int | str) -> None:
     given = many(100_000, bins)
     began = monotonic()
-    answer = bw.solve(given, search=search, time=2)
-    assert monotonic() - began < 2 + SLACK
+    answer = bw.solve(given, search=search, time=1)
+    assert monotonic() - began < 1 + SLACK
     assert answer.placed == 100_000
     assert answer.status == "solved" if bins == "?" else "optimal"
 
@@ -74,9 +74,10 @@ def test_nothing_compiled_in_time(search: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_compilation_counts_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.solver.cpu.prepare", lambda _: sleep(0.7))
+    monkeypatch.setattr("agents.solver.solve.TOLD", 0.05)
+    monkeypatch.setattr("agents.solver.cpu.prepare", lambda _: sleep(0.1))
     answer = bw.solve("network", time=10)
-    assert answer.seconds >= 0.7
+    assert answer.seconds >= 0.1
     assert any(note.startswith("compiling took ") for note in answer.notes)
 
 
@@ -134,7 +135,7 @@ def test_an_interrupt_keeps_what_a_compiled_attempt_has() -> None:
 def test_ours_is_never_worse_than_first_fit() -> None:
     given = many(3_000)
     bw.solve(given, attempts=1)  # compiled
-    answer = bw.solve(given, time=1)
+    answer = bw.solve(given, time=0.3)
     packing = Packing.of(given)
     assert packing is not None
     where = first_fit(packing, np.broadcast_to(packing.capacity[0], (3_000, 2)))
