@@ -25,6 +25,7 @@ OURS = ("agents", "analysis", "binwright", "fabric", "scenarios", "simcore", "wo
 CHANGED = "changed while it was used"
 """Instead of the digest of a file that this process read with different contents: it is like no file."""
 
+_OURS = tuple(f"{ROOT / package}{os.sep}" for package in OURS)
 _began = time.time_ns()
 _imported: dict[str, int] = {}  # of modules, when their import began, in nanoseconds
 _read: dict[str, dict[str, str]] = {}  # of modules, the files that their code opened, with digests
@@ -83,27 +84,22 @@ def is_edited(file: Path) -> bool:
 
 def is_ours(file: Path) -> bool:
     """Tell whether a file is of our packages."""
-    return any(file.is_relative_to(ROOT / package) for package in OURS)
+    return str(file).startswith(_OURS)
 
 
 def from_outside(file: Path) -> bool:
     """Tell whether a file is neither ours, nor Python's, nor of an installed package."""
-    return not is_ours(file) and not any(file.is_relative_to(folder) for folder in _known())
+    return not str(file).startswith(_known())
 
 
 @cache
-def _known() -> tuple[Path, ...]:
-    """The folders of Python, of installed packages and of the system, and where we keep what can be made again."""
+def _known() -> tuple[str, ...]:
+    """How files begin that are ours, Python's, the system's or of installed packages, or that we can make again."""
     found = {Path(path).resolve() for path in (*sysconfig.get_paths().values(), site.getusersitepackages())}
     found -= {Path(sys.prefix).resolve()}  # the environment's folder: what one works on may lie there
     with suppress(RuntimeError):  # a user without a home
         found.add(user_cache().resolve())
-    return (*found, Path("/proc"), Path("/sys"), Path("/dev"))
-
-
-@cache
-def _prefixes() -> tuple[str, ...]:
-    return tuple(f"{folder}{os.sep}" for folder in (*_known(), *(ROOT / package for package in OURS)))
+    return (*_OURS, *(f"{folder}{os.sep}" for folder in (*found, "/proc", "/sys", "/dev")))
 
 
 @cache
@@ -121,7 +117,7 @@ def _watch(event: str, arguments: tuple[object, ...]) -> None:
             _busy.now = True
             try:
                 with suppress(OSError, ValueError):
-                    if not (name := os.fsdecode(path)).startswith(_prefixes()):  # most are modules of others
+                    if not (name := os.fsdecode(path)).startswith(_known()):  # most are modules of others
                         _note(Path(name), flags, sys._getframe(1))
             finally:
                 _busy.now = False

@@ -344,15 +344,12 @@ def test_who_has_no_home_may_open_files(tmp_path: Path, monkeypatch: pytest.Monk
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(opened, "user_cache", nowhere)
-    kept = (opened._known, opened._prefixes, opened._kind_of)
-    for one in kept:
-        one.cache_clear()
+    opened._known.cache_clear()
     try:
         (tmp_path / "any").write_text("thing")
         assert (tmp_path / "any").read_text() == "thing"
     finally:
-        for one in kept:
-            one.cache_clear()
+        opened._known.cache_clear()
 
 
 def test_a_class_of_a_notebook_is_another_one_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
