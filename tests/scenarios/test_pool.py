@@ -433,6 +433,7 @@ def test_without_ray_nothing_is_run_on_it_even_if_all_is_done(monkeypatch: pytes
         pass
 
 
+@pytest.mark.long
 def test_a_worker_whose_parent_is_gone_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     for _ in range(3):
         worker = _Worker()
