@@ -49,7 +49,7 @@ def run(
         warming = warming and total - left < until * total
         wanted = (demand[i, 0], demand[i, 1])
         # A branch each, where numba compiles a call of the kernel itself; an expression would call a pointer.
-        if warming:  # noqa: SIM108
+        if warming:  # noqa: SIM108 (see above)
             code = warm(free, capacity, wanted, spread[i])
         else:
             code = scan(free, capacity, wanted, spread[i])

@@ -14,8 +14,8 @@ from scenarios.schema import Scenario
 if TYPE_CHECKING:
     import polars as pl
 
+    from agents.solver.answer import Answer
     from agents.solver.program import Problem
-    from agents.solver.solve import Answer
     from scenarios.engines import Engine
 
 

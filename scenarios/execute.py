@@ -121,7 +121,7 @@ def warmed_up(
 
 def _state(simulation: Simulation) -> object:
     """What changes with every decision."""
-    return simulation.offered, simulation.now, simulation.waiting, len(getattr(simulation, "offer", ()))
+    return simulation.offered, simulation.now, simulation.waiting, len(simulation.offer)
 
 
 def is_bounded(scenario: Scenario) -> bool:

@@ -103,39 +103,31 @@ class Generated(Model):
         return self
 
 
+def _ordered(rows: tuple[int, ...]) -> tuple[int, ...]:
+    if rows[0] > rows[1]:
+        raise wrong("is an empty range", "Give the lower row first.", value=list(rows))
+    return rows
+
+
+Rows: TypeAlias = Annotated[tuple[Index, ...], Field(min_length=2, max_length=2), AfterValidator(_ordered)]
+
+
 class RandomStart(Model):
     """A start drawn for every seed."""
 
-    random: tuple[Index, ...] = Field(
-        description="First and last row that may be drawn, counted from 0.",
-        examples=["[50000, 100000]"],
-        min_length=2,
-        max_length=2,
+    random: Rows = Field(
+        description="First and last row that may be drawn, counted from 0.", examples=["[50000, 100000]"]
     )
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.random[0] > self.random[1]:
-            raise wrong("is an empty range", "Give the lower row first.", ("random",), list(self.random))
-        return self
 
 
 class ApartStart(Model):
     """Starts whose windows do not overlap: seeds that are independent, as far as requests a window apart are."""
 
-    apart: tuple[Index, ...] = Field(
+    apart: Rows = Field(
         description="First and last row that a window may start at, counted from 0. Windows lie side by side, and "
         "every seed gets other ones, so that there are only so many seeds.",
         examples=["[0, 100000]"],
-        min_length=2,
-        max_length=2,
     )
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.apart[0] > self.apart[1]:
-            raise wrong("is an empty range", "Give the lower row first.", ("apart",), list(self.apart))
-        return self
 
 
 class ListedStart(Model):

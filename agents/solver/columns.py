@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,7 +97,7 @@ class Columns:
                         if any_row:
                             self._block(side)
             elif isinstance(statement, s.Loop):
-                self._each(statement.axis, lambda body=statement.body: self._block(body))  # type: ignore[misc]
+                self._each(statement.axis, partial(self._block, statement.body))
             elif isinstance(statement, s.AddTo):
                 family, dim = self._families[statement.family], 0
                 for size, argument in zip(family.sizes, statement.arguments, strict=True):

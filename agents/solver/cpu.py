@@ -230,8 +230,7 @@ def pinned(flat: Flat, unit: int) -> int:
 @kernel
 def wish(flat: Flat, friends: int, sets: int, room: Room, start: np.uint64) -> None:
     """Impose sets with a chance below one that pinned balls do not break, and chain units that friends join."""
-    units = len(room.left)
-    for unit in range(units):
+    for unit in range(len(room.left)):
         room.chain[unit], room.after[unit] = unit, NULL
     for number in range(sets):
         if flat.chance[number] == MICRO or below_kernel(start, CHANCES + number, MICRO) >= flat.chance[number]:
@@ -248,7 +247,7 @@ def wish(flat: Flat, friends: int, sets: int, room: Room, start: np.uint64) -> N
         before = NULL
         for k in range(flat.sets[number], flat.sets[number + 1] if number < friends else 0):
             unit = flat.unit_of[flat.set_balls[k]]
-            if unit >= units or pinned(flat, unit) != NULL:
+            if pinned(flat, unit) != NULL:
                 continue
             if before != NULL and room.chain[before] != room.chain[unit]:
                 first = min(room.chain[before], room.chain[unit])

@@ -5,20 +5,20 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import inf
 from threading import Thread
-from typing import Literal, NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from agents.solver import reference
+from agents.solver.answer import Answer, Kept, Progress, Status
 from agents.solver.bounds import lower_bound
 from agents.solver.fewest import fewest, rounds
 from agents.solver.first_fit import first_fit, next_fit
 from agents.solver.impossible import hopeless, impossible
-from agents.solver.program import MICRO, NULL, Problem, Wish
+from agents.solver.program import NULL, Problem
 from agents.solver.search import find
 from agents.solver.search.packing import Packing
 from agents.solver.verify import faults
@@ -37,11 +37,8 @@ PATIENCE = 2_000
 """Attempts without a better answer after which a search without limits gives up wishes, once all balls are placed."""
 TOLD = 0.5
 """Seconds of compilation that are told."""
-NAMED = 10
-"""Sets that a note names."""
 COST = "COST"
 """The resource of which the agent `solver` uses as little as it can."""
-Status = Literal["optimal", "solved", "partial", "unsolved"]
 
 
 class Best(Protocol):
@@ -61,85 +58,6 @@ Attempts = Callable[..., Iterator[Best]]
 """(problem, seed, first, count, trims=, until=): attempts first, ..., first + count - 1 in every grouping, as
 `reference.attempts`."""
 SEARCHES = ("ours", "published")
-
-
-class Kept(NamedTuple):
-    """What came of a declaration of FRIENDS or FOES WITH a chance."""
-
-    kind: str
-    share: float
-    asked: int
-    """How many of the sets should hold: at least the share."""
-    sets: tuple[tuple[int, ...], ...]
-    broken: tuple[tuple[int, ...], ...]
-    """Those that do not hold."""
-
-    @classmethod
-    def of(cls, wish: Wish, alloc: list[int]) -> Kept:
-        """What came of it in an allocation [balls]."""
-        return cls(wish.kind, wish.chance / MICRO, wish.asked, wish.sets, wish.broken(alloc))
-
-    def __str__(self) -> str:
-        held = len(self.sets) - len(self.broken)
-        broken = "; ".join(", ".join(map(str, members)) for members in self.broken[:NAMED])
-        more = f"; and {len(self.broken) - NAMED:,} more" if len(self.broken) > NAMED else ""
-        which = f"; not {broken}{more}" if broken else ""
-        return f"{self.kind} WITH {self.share:g}: {held} of {len(self.sets)} sets hold, {self.asked} asked for{which}"
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What `solve` gives back; it has passed the verifier."""
-
-    problem: Problem = field(repr=False)
-    """With the number of bins of the answer."""
-    alloc: list[int]
-    """[balls]: the bin, -1 for a ball that is left out."""
-    bins: int
-    bound: int
-    """No allocation of all balls needs fewer bins; `bins` itself where the number is fixed."""
-    status: Status
-    """`optimal`: all balls placed, in `bound` bins, and nothing was left out of account. `solved`: all placed.
-    `partial`: some. `unsolved`: none."""
-    checked: int
-    """Attempts, each a whole allocation that was built and checked."""
-    seconds: float
-    search: str = "published"
-    """What found it: `published`, or of ours `ruin and recreate`, `trimming` or `first fit`."""
-    interrupted: bool = False
-    """Ctrl-C."""
-    impossible: str = ""
-    """Why no allocation places all balls, where that is plain to see."""
-    notes: tuple[str, ...] = ()
-    """What else is to be known about the answer."""
-
-    @property
-    def wishes(self) -> tuple[Kept, ...]:
-        """What is declared WITH a chance below one, and which sets hold."""
-        return tuple(Kept.of(one, self.alloc) for one in self.problem.wishes)
-
-    @property
-    def placed(self) -> int:
-        """How many balls are placed."""
-        return sum(place != NULL for place in self.alloc)
-
-    @property
-    def gap(self) -> int:
-        """Bins beyond the bound."""
-        return self.bins - self.bound
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """What `progress` is told, several times per second at most."""
-
-    bins: int
-    """Of the best allocation so far."""
-    bound: int
-    placed: int
-    """Units (balls, or balls with their friends) in the best allocation so far."""
-    checked: int
-    seconds: float
 
 
 def solve(
@@ -195,7 +113,7 @@ def _device(device: str, problem: Problem) -> tuple[Attempts, Callable[[], None]
         chosen = int(number) if number else None
         return partial(opencl.attempts, device=chosen), lambda: opencl.prepare(problem, chosen)
     remedy = suggest(device, ["cpu", "opencl", "opencl:0", "reference"])
-    raise UserError("is no device", key="device", value=device, remedy=remedy)
+    raise UserError("unknown device", key="device", value=device, remedy=remedy)
 
 
 class _Over(Exception):
@@ -216,7 +134,7 @@ class _Search:
         progress: Callable[[Progress], None] | None,
     ) -> None:
         if search not in SEARCHES:
-            raise UserError("is no search", key="search", value=search, remedy=suggest(search, SEARCHES))
+            raise UserError("unknown search", key="search", value=search, remedy=suggest(search, SEARCHES))
         self.start = clock.monotonic()
         self.problem = problem
         self.device, self.prepare = _device(device, problem)
@@ -250,6 +168,7 @@ class _Search:
         self.better = 0
         """Of `checked`: when the best was found."""
         self.impossible = ""
+        self.costs = any(family.name == COST and not family.sizes for family in problem.families)
         self.bound, self.most = problem.bins, problem.bins
 
     def run(self) -> None:
@@ -403,18 +322,15 @@ class _Search:
             for found in device(problem, self.seed, 0, 1, until=until):
                 self.fallback = found.left, problem, found.alloc, "published"
 
-    def notes(self, problem: Problem, alloc: list[int]) -> Iterator[str]:
+    def notes(self, wishes: tuple[Kept, ...]) -> Iterator[str]:
         """What a user would not expect."""
         if self.late:
             yield "compiling took longer than there was time; it goes on, for the next time"
         elif self.compiling > TOLD:
             yield f"compiling took {self.compiling:.1f} s of the time"
-        if any(family.name == COST and not family.sizes for family in problem.families):
+        if self.costs:
             yield f"{COST} is a capacity here, and not made small: the agent `solver` does that"
-        for one in problem.wishes:
-            kept = Kept.of(one, alloc)
-            if kept.broken:
-                yield str(kept)
+        yield from (str(one) for one in wishes if one.broken)
 
     def answer(self, interrupted: bool) -> Answer:
         """The best there is, verified."""
@@ -430,16 +346,14 @@ class _Search:
                 f"UTILFN depends on the order of the balls: {wrong[0]}", file=problem.spec.file, remedy=remedy
             )
         assert not wrong, f"the search gave a wrong answer: {wrong}"
-        notes = tuple(self.notes(problem, alloc))
+        wishes = tuple(Kept.of(one, alloc) for one in problem.wishes)
         status: Status = "unsolved" if max(alloc) == NULL else "partial"
         bound = min(self.bound, problem.bins)
         if left == 0:
-            costs = any(family.name == COST and not family.sizes for family in problem.families)
-            kept = all(len(one.sets) - len(one.broken(alloc)) >= one.asked for one in problem.wishes)
-            proven = problem.bins == bound and not costs and kept
+            proven = problem.bins == bound and not self.costs and all(one.enough for one in wishes)
             status = "optimal" if proven else "solved"
         seconds = clock.monotonic() - self.start
         return Answer(
             problem, list(alloc), problem.bins, bound, status, self.checked, seconds, method, interrupted,
-            self.impossible, notes,
+            self.impossible, wishes, tuple(self.notes(wishes)),
         )  # fmt: skip

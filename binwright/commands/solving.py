@@ -20,8 +20,8 @@ from binwright.commands.console import entry, out, seconds
 from simcore.errors import UserError
 
 if TYPE_CHECKING:
+    from agents.solver.answer import Answer
     from agents.solver.program import Problem
-    from agents.solver.solve import Answer
     from binwright.commands.serving import There
 
 UNSOLVED = 1

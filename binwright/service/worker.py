@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from agents.solver import problem
+from agents.solver.answer import Answer, Progress
 from agents.solver.errors import SpecError
 from agents.solver.program import MICRO, Problem
-from agents.solver.solve import Answer, Progress, solve
+from agents.solver.solve import solve
 from agents.solver.verify import utilisation
 from binwright.commands.solving import as_json, properties
 from binwright.service.limits import Limits

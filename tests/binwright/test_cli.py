@@ -18,21 +18,13 @@ import pytest
 from agents import AGENTS
 from binwright.cli import FAILED, INTERRUPTED, MISTAKE, TERMINATED, main
 from simcore.vocabulary import Agent
+from tests.support.batches import TEXT
 from tests.support.properties import first
 from workloads import TRACES, catalogue
 
 SHORT = ("run", "quickstart", "--seeds", "1", "--agents", "first-fit,best-fit", "--set", "workload.requests=200")
 
-SCENARIO = """\
-cluster: {servers: 2, node: {cpu: 4, mem: 8 GB}}
-workload:
-  arrivals: {fixed: {every: 10 s}}
-  flavours: [{cpu: 1, mem: 2 GB}]
-  lifetimes: {fixed: 1 min}
-  requests: 30
-agents: [first-fit, worst-fit]
-replications: 2
-"""
+SCENARIO = f"{TEXT}replications: 2\n"
 
 TRACE = "vmid,cpu,mem,at,lt\n" + "".join(f"{n},{1 + n % 2},2,{60 * n},{600 if n else 'inf'}\n" for n in range(20))
 

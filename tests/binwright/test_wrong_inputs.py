@@ -8,16 +8,7 @@ from pathlib import Path
 import pytest
 
 from binwright.cli import MISTAKE, main
-
-SCENARIO = """\
-cluster: {servers: 2, node: {cpu: 4, mem: 8 GB}}
-workload:
-  arrivals: {fixed: {every: 10 s}}
-  flavours: [{cpu: 1, mem: 2 GB}]
-  lifetimes: {fixed: 1 min}
-  requests: 30
-agents: [first-fit, worst-fit]
-"""
+from tests.support.batches import TEXT
 
 # What stands in the scenario instead of something, and what the message has.
 YAML = [
@@ -56,9 +47,9 @@ YAML = [
     ("cluster:", "sweep: {product: {seed: [1]}}\ncluster:", ["sweep.product.seed: cannot be swept", "agents"]),
     ("{servers: 2, node: {cpu: 4, mem: 8 GB}}", "{csv: {path: ., columns: {cpu: c, mem: m}, scale: {mem: 1}}}",
      ["cluster.csv.path: cannot be read: Is a directory", "CSV file"]),
-    (SCENARIO, SCENARIO + "---\n" + SCENARIO, ["s.yaml:8: this is no YAML", "another document"]),
-    (SCENARIO, SCENARIO.replace("first", "f\0rst"), ["this is no YAML: unacceptable character #x0000", "UTF-8 text"]),
-    (SCENARIO, '{"cluster": 3', ["this is no YAML", "did not find expected ',' or '}'"]),
+    (TEXT, TEXT + "---\n" + TEXT, ["s.yaml:8: this is no YAML", "another document"]),
+    (TEXT, TEXT.replace("first", "f\0rst"), ["this is no YAML: unacceptable character #x0000", "UTF-8 text"]),
+    (TEXT, '{"cluster": 3', ["this is no YAML", "did not find expected ',' or '}'"]),
 ]  # fmt: skip
 
 # A trace's file, and what the message has.
@@ -134,7 +125,7 @@ ARGUMENTS = [
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    Path("s.yaml").write_text(SCENARIO)
+    Path("s.yaml").write_text(TEXT)
     return tmp_path
 
 
@@ -159,8 +150,8 @@ def ids(cases: list[tuple[str, list[str]]]) -> list[str]:
 @pytest.mark.parametrize(("old", "new", "words"), YAML, ids=[words[0][:60] for _, _, words in YAML])
 @pytest.mark.parametrize("command", ["validate", "run"])
 def test_yaml(command: str, old: str, new: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert old in SCENARIO
-    Path("s.yaml").write_text(SCENARIO.replace(old, new, 1))
+    assert old in TEXT
+    Path("s.yaml").write_text(TEXT.replace(old, new, 1))
     check([command, "s.yaml"], words, capsys)
 
 
@@ -178,9 +169,9 @@ def test_a_pair_of_one(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_bytes_that_are_no_text(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("s.yaml").write_bytes(SCENARIO.replace("first", "fïrst").encode("latin-1"))
+    Path("s.yaml").write_bytes(TEXT.replace("first", "fïrst").encode("latin-1"))
     check(["validate", "s.yaml"], ["s.yaml:7: this is no text in UTF-8", "Save it as UTF-8."], capsys)
-    Path("s.yaml").write_bytes(SCENARIO.encode("utf-16"))
+    Path("s.yaml").write_bytes(TEXT.encode("utf-16"))
     check(["validate", "s.yaml"], ["this is no text in UTF-8"], capsys)
 
 
@@ -205,8 +196,8 @@ def test_traces(text: str, words: list[str], capsys: pytest.CaptureFixture[str])
 def test_servers(text: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     Path("c.csv").write_text(text)
     csv = "cluster: {csv: {path: c.csv, columns: {cpu: cpu}}}"
-    first = SCENARIO.splitlines()[0]
-    Path("s.yaml").write_text(SCENARIO.replace(first, csv).replace(", mem: 2 GB", ""))
+    first = TEXT.splitlines()[0]
+    Path("s.yaml").write_text(TEXT.replace(first, csv).replace(", mem: 2 GB", ""))
     check(["run", "s.yaml"], words, capsys)
 
 

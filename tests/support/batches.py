@@ -13,6 +13,16 @@ from scenarios.schema import Scenario
 
 TIMES = ("seconds", "decision_us")
 """Columns that no two runs agree on."""
+TEXT = """\
+cluster: {servers: 2, node: {cpu: 4, mem: 8 GB}}
+workload:
+  arrivals: {fixed: {every: 10 s}}
+  flavours: [{cpu: 1, mem: 2 GB}]
+  lifetimes: {fixed: 1 min}
+  requests: 30
+agents: [first-fit, worst-fit]
+"""
+"""A file that is smaller still."""
 FIRST = """\
 from simcore.vocabulary import Agent
 

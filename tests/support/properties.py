@@ -8,9 +8,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+from hypothesis.internal.conjecture import providers
 
 FIXED, DRAWN = "fixed", "drawn"
 """The profiles of hypothesis: `pytest --hypothesis-profile=drawn` takes the second."""
+
+# Hypothesis tries numbers that stand in modules that are loaded: which those are depends on the tests before, and so on
+# how many processes share them.
+_nothing = providers.Constants()  # type: ignore[attr-defined]
+providers._get_local_constants = lambda: _nothing
 
 settings.register_profile(
     FIXED,

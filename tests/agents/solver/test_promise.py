@@ -13,17 +13,17 @@ from time import monotonic, sleep
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 import binwright as bw
 from agents.solver import front, problem, reference
 from agents.solver.columns import Columns
 from agents.solver.first_fit import first_fit, next_fit
 from agents.solver.program import NULL, Problem
-from agents.solver.search.packing import Packing, powers
+from agents.solver.search.packing import Packing
 from agents.solver.spec import Build
 from agents.solver.verify import faults, utilisation
 from simcore.errors import UserError
+from tests.support.packings import packings
 from tests.support.properties import first, scaled
 
 TWO = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.A[BIN] += D[BALL, 0] UTIL.B[BIN] += D[BALL, 1] end"
@@ -140,21 +140,6 @@ def test_ours_is_never_worse_than_first_fit() -> None:
     assert packing is not None
     where = first_fit(packing, np.broadcast_to(packing.capacity[0], (3_000, 2)))
     assert answer.bins <= where.max() + 1
-
-
-@st.composite
-def packings(draw: st.DrawFn) -> Packing:
-    """Small ones, with pins and foes."""
-    dims, bins, balls = draw(st.integers(1, 3)), draw(st.integers(1, 6)), draw(st.integers(1, 14))
-    number = st.integers(0, 6)
-    capacity = np.array(draw(st.lists(st.lists(number, min_size=dims, max_size=dims), min_size=bins, max_size=bins)))
-    demand = np.array(draw(st.lists(st.lists(number, min_size=dims, max_size=dims), min_size=balls, max_size=balls)))
-    sets = st.lists(st.integers(0, balls - 1), min_size=1, max_size=3, unique=True).map(tuple)
-    foes = tuple(draw(st.lists(sets, max_size=3)))
-    pins = np.full(balls, NULL)
-    pins[0] = draw(st.integers(NULL, bins - 1))
-    built = Packing(demand, capacity, pins, foes, powers(bins))
-    return built if built.keeps(pins, partial=True) else Packing(demand, capacity, pins * 0 - 1, foes, powers(bins))
 
 
 def by_definition(packing: Packing) -> list[int]:

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.solver import examples, load_problem, problem
+from agents.solver.answer import Answer
 from agents.solver.bounds import lower_bound
 from agents.solver.errors import SpecError
 from agents.solver.program import MICRO, NULL, OPERATIONS, Problem
 from agents.solver.reference import attempt, call, evaluate
-from agents.solver.solve import Answer, solve
+from agents.solver.solve import solve
 from agents.solver.verify import faults, utilisation
 from simcore.errors import UserError
 from tests.support.properties import scaled
@@ -271,7 +272,7 @@ def test_unsolved_partial_and_fixed_bins() -> None:
     assert solve(found([1, 1, 1], 2)).status == "optimal"
     with pytest.raises(SpecError, match="number of bins is fixed"):
         found([1], 2).with_bins(3)
-    with pytest.raises(UserError, match="is no device"):
+    with pytest.raises(UserError, match="unknown device"):
         solve(found([1], 1), device="abacus")
 
 
