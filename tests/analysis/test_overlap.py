@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import binwright as bw
 from analysis.compare import Comparison
 from analysis.overlap import overlap, overlap_of, worst
 from analysis.report.page import compose
@@ -61,6 +62,7 @@ workload: {trace: table, path: t.csv, start: {random: [0, 20]}, requests: 50}
 agents: [first-fit, best-fit]
 replications: 5
 """
+APART = ["workload.start={apart: [0, 150]}", "workload.requests=30"]
 
 
 def test_every_command_warns(
@@ -69,33 +71,42 @@ def test_every_command_warns(
     monkeypatch.chdir(tmp_path)
     Path("t.csv").write_text(TRACE)
     Path("s.yaml").write_text(SCENARIO)
-    for command in (
-        ["validate", "s.yaml"],
-        ["run", "s.yaml", "--dry-run"],
-        ["run", "s.yaml", "--out", "drawn"],
-        ["compare", "drawn"],
-    ):
+    for command in (["validate", "s.yaml"], ["run", "s.yaml", "--out", "drawn"], ["compare", "drawn"]):
         assert main(command) == 0
         said = " ".join(capsys.readouterr().out.split())
         assert "The windows of these 5 seeds overlap: " in said, command
         assert "% of a seed's requests are met by another one too" in said
     monkeypatch.setattr("analysis.report.page.figures", lambda results: ({}, {}))
     assert "The windows of these 5 seeds overlap" in compose(Results("drawn"))
-    apart = ["--set", "workload.start={apart: [0, 150]}", "--set", "workload.requests=30"]
+    apart = [word for change in APART for word in ("--set", change)]
     for command in (["validate", "s.yaml", *apart[:2]], ["validate", "s.yaml", *apart]):
         assert main(command) == (0 if command[-1] == apart[-1] else 2)
         said = " ".join(capsys.readouterr().out.split())
         assert "overlap" not in said
-    assert main(["run", "s.yaml", *apart, "--out", "apart"]) == 0
-    assert "overlap" not in capsys.readouterr().out
-    assert Comparison(Results("apart")).overlap is None
+    assert Comparison(bw.run("s.yaml", *APART, out="apart")).overlap is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("changes", "warned"), [([], True), (APART, False)])
+def test_runs_warn_before_and_after(
+    changes: list[str],
+    warned: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text(TRACE)
+    Path("s.yaml").write_text(SCENARIO)
+    for more in (["--dry-run"], []):
+        assert main(["run", "s.yaml", *(f"--set={change}" for change in changes), *more]) == 0
+        assert ("overlap" in capsys.readouterr().out) == warned
 
 
 def test_windows_to_the_end_of_the_trace_are_measured_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("t.csv").write_text(TRACE)
     Path("s.yaml").write_text(SCENARIO)
-    assert main(["run", "s.yaml", "--set", "workload.requests=null", "--out", "drawn"]) == 0
-    runs = Results("drawn").runs
+    runs = bw.run("s.yaml", "workload.requests=null", out="drawn").runs
     assert all(text.endswith("-199") for text in runs["windows"])
     assert runs["windows"].n_unique() > 1

@@ -441,7 +441,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Any, mode: str, nodes: int
             *(name for name in IN_NETWORKS if name != "feasible"),
             *({"feasible": {"agent": name}} for name in ("random", "tetris", "nulb", "nalb")),
         ],
-        "replications": 2,
+        "replications": 1,
         "record": ["requests", "samples"],
     }
     one, two = (Batch(scenario_from(data), tmp_path / name).run() for name in ("one", "two"))

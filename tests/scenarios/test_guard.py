@@ -144,8 +144,8 @@ def test_two_threads_print_into_files_of_their_own(tmp_path: Path) -> None:
 
 
 def test_a_warm_start_has_as_long_to_start_as_an_agent(tmp_path: Path) -> None:
-    slow = FIRST.format("pass") + "\n    def start(self, view, rng):\n        import time; time.sleep(.5)\n"
+    slow = FIRST.format("pass") + "\n    def start(self, view, rng):\n        import time; time.sleep(.15)\n"
     (tmp_path / "slow.py").write_text(slow)
     warm = {"until": "10 %", "with": f"{tmp_path / 'slow.py'}:Mine"}
-    asked = plain(agents=["first-fit"], replications=1, decision_limit="200 ms", warm_start=warm)
+    asked = plain(agents=["first-fit"], replications=1, decision_limit="100 ms", warm_start=warm)
     assert len(Batch(asked, tmp_path / "out").run().done) == 1

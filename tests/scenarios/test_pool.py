@@ -163,6 +163,7 @@ def test_a_script_needs_no_guard(tmp_path: Path) -> None:
 # -- workers that die --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("at_once")
 def test_a_worker_that_dies_loses_its_run_only_which_is_tried_again(tmp_path: Path) -> None:
     """One agent kills the process at request 7 of one seed, unless it did so before; another one always."""
