@@ -34,7 +34,7 @@ SKEWED, ENOUGH = 1.0, 20
 EFFECT = 0.01
 """The difference that `seeds_for_1pct` is about, as a share of the baseline's mean."""
 BASELINE, BETTER, WORSE, MORE, LESS = "baseline", "better", "worse", "more", "less"
-EQUAL, SAME = "equal", "not told apart"
+EQUAL, SAME, UNTESTED = "equal", "not told apart", "not tested"
 
 
 class Comparison:
@@ -179,10 +179,10 @@ class Comparison:
                 (own, BASELINE),
                 (pairs == 0, None),
                 (answers.exact & ~answers.told, EQUAL),
+                (~answers.exact & np.isnan(answers.p), UNTESTED),
                 (~answers.told, SAME),
                 (diff > 0, up),
                 (diff < 0, down),
-                (pairs > 0, SAME),
             ),
             "seeds_for_1pct": seeds_needed(deviation, EFFECT * abs(base)),
         }

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Line = list[str]
 STYLES = {"better": "bold green", "worse": "red"}
-SAME = "="
+SAME, UNKNOWN = "=", "?"
 MOST = 100
 """More rows of a metric than that a terminal does not get."""
 MANY = 1_000_000
@@ -119,7 +119,7 @@ def legend(comparison: Comparison) -> str:
                 f"{SAME}, not told apart by these seeds."
             )
         if (paired["pairs"] < FEWEST).any():
-            notes.append(f"Fewer than {FEWEST} paired seeds are not tested, and tell nothing apart ({SAME}).")
+            notes.append(f"Fewer than {FEWEST} paired seeds are not tested ({UNKNOWN}).")
     failed = frame.filter(frame["metric"] == frame["metric"][0])["failed"].sum()
     if failed:
         notes.append(f"{_count(int(failed), 'failed run')} left out.")
@@ -168,7 +168,7 @@ def _line(comparison: Comparison, metric: Metric, row: dict[str, Any]) -> Line:
         row["agent"],
         "-" if row["mean"] is None else _mean(metric, row),
         "baseline" if own else _difference(metric, row),
-        {"not told apart": SAME, "baseline": "", None: "-"}.get(row["verdict"], row["verdict"]),
+        {"not told apart": SAME, "not tested": UNKNOWN, "baseline": "", None: "-"}.get(row["verdict"], row["verdict"]),
         "" if own else "-" if row["relative"] is None else _relative(row["relative"]),
         "" if own else "exact" if row["test"] == "exact" else _p(row["p"]),
         runs,

@@ -109,7 +109,7 @@ class Model(BaseModel):
             found += findings(wrong("unknown key", suggest(str(key), names), (key,)))
         for key, field in fields.items():
             if field.is_required() and key not in known and key not in meant:
-                found += findings(wrong("is missing", f"Add `{key}:` {field.description}", (key,)))
+                found += findings(wrong("is missing", f"Add `{key}`: {field.description}", (key,)))
         if not found:
             try:
                 known = cls.parse_more(known)

@@ -34,7 +34,8 @@ class Measure:
         if number < 0:
             raise UserError("must not be negative", value=value, remedy=self.accepted)
         if number > self.largest:
-            raise UserError(f"is more than {self.show(self.largest)}", value=value, remedy=self.accepted)
+            percent = f"Did you mean '{value} %'? " if "%" in self.factors and str(value).isdigit() else ""
+            raise UserError(f"is more than {self.show(self.largest)}", value=value, remedy=f"{percent}{self.accepted}")
         return number
 
     def _number(self, value: object) -> float:
@@ -53,8 +54,9 @@ class Measure:
         return float(Decimal(number) * self.factors.get(unit, Decimal(1)))
 
     def _meant(self, unit: str) -> str:
-        near = [known for known in self.factors if known.lower() == unit.lower()]
-        return f"Did you mean {near[0]!r}? " if near else ""
+        """What was meant by `GBytes`, `gb` or `minutes`."""
+        near = [known for known in self.factors if unit.lower().startswith(known.lower()) and unit.isalpha()]
+        return f"Did you mean {max(near, key=len)!r}? " if near else ""
 
     @property
     def accepted(self) -> str:

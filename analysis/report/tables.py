@@ -114,7 +114,8 @@ def comparison_tables(results: Results) -> str:
 
 MEANINGS = {
     "difference": "mean of the differences to the baseline, paired by seed, and its 95 % interval, uncorrected",
-    "verdict": "better or worse than the baseline by the corrected p-values; = not told apart by these seeds",
+    "verdict": "better or worse than the baseline by the corrected p-values; = not told apart by these seeds; ? not "
+    "tested, with fewer than five seeds in common",
     "%": "the difference in % of the baseline's mean",
     "p": "of the signed-rank test where it can tell anything, else of the paired t-test; corrected by Holm for all "
     "comparisons of two agents by this metric, whatever the baseline",

@@ -130,7 +130,7 @@ def test_few_seeds_are_not_tested(tmp_path: Path, pairs: int) -> None:
     for agent in ("shifted", "nearly"):
         one = only(found, agent)
         assert one["diff_low"] > 0.09
-        assert (one["verdict"], one["test"], one["p_alone"], one["p"]) == ("not told apart", None, None, None)
+        assert (one["verdict"], one["test"], one["p_alone"], one["p"]) == ("not tested", None, None, None)
     assert "Fewer than 5 paired seeds are not tested" in found.legend
     assert "Holm" not in found.legend
 
@@ -240,7 +240,7 @@ def test_one_seed_has_a_difference_and_nothing_is_told(tmp_path: Path) -> None:
     assert (one["n"], one["pairs"], one["mean"], one["diff"], one["relative"]) == (1, 1, 0.75, 0.25, 50)
     nulls = ("half", "low", "high", "interval", "diff_low", "p", "p_alone", "test", "seeds_for_1pct")
     assert [one[name] for name in nulls] == [None] * len(nulls)
-    assert one["verdict"] == "not told apart"
+    assert one["verdict"] == "not tested"
     assert found.legend.startswith("One seed")
 
 

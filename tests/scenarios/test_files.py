@@ -103,11 +103,11 @@ MISTAKES = [
     (GENERATED, "limit: 9", "limt: 9", 14, "overflow.expand.limt", "unknown key", "Did you mean 'limit'?"),
     (GENERATED, "  requests: 20", "  reqests: 20", 13, "workload.reqests", "unknown key", "mean 'requests'?"),
     # Missing keys
-    (TRACE, "agents: [first-fit, best-fit, {best-fit: {node: loose}}]\n", "", None, "agents", "is missing", "Add `agents:`"),
+    (TRACE, "agents: [first-fit, best-fit, {best-fit: {node: loose}}]\n", "", None, "agents", "is missing", "Add `agents`:"),
     (TRACE, "  servers: 10\n", "", 2, "cluster.servers", "is missing", "`servers: 10` and `node:"),
     (TRACE, "  node: {cpu: 40, mem: 90 GB}\n", "", 2, "cluster.node", "is missing", "`servers: 10` and `node:"),
-    (TRACE, "until: 50 %, ", "", 10, "warm_start.until", "is missing", "Add `until:`"),
-    (GENERATED, "  requests: 20\n", "", 7, "workload.requests", "is missing", "Add `requests:` How many"),
+    (TRACE, "until: 50 %, ", "", 10, "warm_start.until", "is missing", "Add `until`:"),
+    (GENERATED, "  requests: 20\n", "", 7, "workload.requests", "is missing", "Add `requests`: How many"),
     (GENERATED, ", mttr: 4 h", "", 6, "cluster.failures.mttr", "is missing", "give both or neither"),
     (TRACE, "start: {random: [50000, 100000]}", "superpose: 2", 7, "workload.requests", "is missing", "need a length"),
     # Wrong types and values
