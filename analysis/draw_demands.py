@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.figures import COLOURS
+from simcore.files import replacing
 from simcore.vocabulary import QUANTUM, Floats, Workload
 
 BINS = 25
@@ -50,7 +51,8 @@ def draw(workloads: Mapping[str, Workload], path: Path | None = None, *, title: 
     note = "\n-like: fitted stand-ins, not the original tables" if like else ""
     figure.suptitle(title or f"What requests ask for ({drawn} requests each){note}", fontsize="medium")
     if path is not None:
-        figure.savefig(path, dpi=150)
+        with replacing(path) as unfinished:
+            figure.savefig(unfinished, dpi=150, format=Path(path).suffix.removeprefix("."))
     return figure
 
 

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from analysis.figures import COLOURS
 from fabric.topology import Topology
+from simcore.files import replacing
 from simcore.vocabulary import QUANTUM, Floats, Ints
 
 MOST_SERVERS = 200
@@ -49,7 +50,8 @@ def draw(topology: Topology, path: Path | None = None, *, load: npt.ArrayLike | 
         colours = ScalarMappable(Normalize(0, 1), LOADS)
         figure.colorbar(colours, ax=ax, label="share of capacity in use", shrink=0.8, pad=0.01)
     if path is not None:
-        figure.savefig(path, dpi=150)
+        with replacing(path) as unfinished:
+            figure.savefig(unfinished, dpi=150, format=Path(path).suffix.removeprefix("."))
     return figure
 
 

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from io import TextIOWrapper
+from tempfile import NamedTemporaryFile
 from types import FrameType
+from typing import TextIO
 
 from simcore.errors import UserError
 
-FAILED, MISTAKE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
-"""Exit codes: some run failed; the user has to mend something; Ctrl-C; SIGTERM, of a batch system for one."""
+FAILED, MISTAKE, BUG, INTERRUPTED, TERMINATED = 1, 2, 70, 130, 143
+"""Exit codes: some run failed; the user has to mend something; we have to; Ctrl-C; SIGTERM, of a batch system for one.
+"""
+ENDS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM came: whatever knows to end in order at Ctrl-C does so."""
+    """SIGTERM came, or the terminal is gone (SIGHUP): whatever knows to end in order at Ctrl-C does so."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.code = 128 + number
 
 
 def parser() -> argparse.ArgumentParser:
@@ -206,6 +216,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # a terminal that knows no ± shows ?
     top = parser()
     asked = top.parse_args(arguments)
+    try:
+        with _terminable():
+            code = _answer(top, asked)
+            sys.stdout.flush()
+    except UserError as error:
+        said, code = str(error), MISTAKE
+    except KeyboardInterrupt as why:
+        said = "Interrupted. Run the same command to resume."
+        code = why.code if isinstance(why, Terminated) else INTERRUPTED
+    except BrokenPipeError:
+        _without(sys.stdout)  # its reader went away, `| head` for one
+        return 0
+    except OSError as error:
+        where = str(error.filename or "what this command prints")
+        said, code = f"{where}: {os.strerror(error.errno) if error.errno else error}", MISTAKE
+        _without(sys.stdout)
+    except Exception:
+        said, code = _reported(), BUG
+    else:
+        return code
+    try:
+        print(f"binwright: {said}", file=sys.stderr, flush=True)
+    except OSError:
+        _without(sys.stderr)
+    return code
+
+
+def _answer(top: argparse.ArgumentParser, asked: argparse.Namespace) -> int:
     if asked.version:
         from importlib.metadata import version
 
@@ -215,41 +253,56 @@ def main(arguments: Sequence[str] | None = None) -> int:
         top.print_help()
         return MISTAKE
     module, _, function = asked.answer.partition(".")
-    try:
-        with _terminable():
-            code: int = getattr(import_module(f"binwright.commands.{module}"), function)(asked)
-    except UserError as error:
-        print(f"binwright: {error}", file=sys.stderr)
-        return MISTAKE
-    except KeyboardInterrupt as why:
-        print("binwright: interrupted; the same command goes on from here", file=sys.stderr)
-        return TERMINATED if isinstance(why, Terminated) else INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output went away, `| head` for one
-        return 0
+    code: int = getattr(import_module(f"binwright.commands.{module}"), function)(asked)
     return code
+
+
+def _reported() -> str:
+    """Write the exception into a file that can be sent to us, and return what to say of it."""
+    from importlib.metadata import version
+
+    what = traceback.format_exception_only(*sys.exc_info()[:2])[-1].strip()
+    problem = f"this should not have happened: {what}"
+    text = f"binwright {version('binwright')}, Python {sys.version}\n{sys.argv}\n\n{traceback.format_exc()}"
+    try:
+        with NamedTemporaryFile("w", prefix="binwright-", suffix=".txt", delete=False, encoding="utf-8") as file:
+            file.write(text)
+    except OSError:
+        return f"{problem}\n{text}"
+    return f"{problem}\n  It is a mistake of Binwright's. Please report it with {file.name}, which has the details."
+
+
+def _without(stream: TextIO) -> None:
+    """Forget what could not be written to a stream, or Python says so once more when it ends."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Within, SIGTERM is `Terminated`, once: more of it does not disturb the end of the process.
+    """Within, SIGTERM and SIGHUP are `Terminated`, once: more of them do not disturb the end of the process.
 
-    Only a main thread hears signals.
+    Only a main thread hears signals; `nohup` keeps SIGHUP from us.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    heard = [number for number in ENDS if signal.getsignal(number) is not signal.SIG_IGN]
 
     def terminate(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise Terminated
+        for one in heard:
+            signal.signal(one, signal.SIG_IGN)
+        raise Terminated(number)
 
-    before = signal.signal(signal.SIGTERM, terminate)
+    before = {number: signal.signal(number, terminate) for number in heard}
     try:
         yield
     finally:
-        if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
-            signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, handler)
 
 
 if __name__ == "__main__":

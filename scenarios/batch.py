@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from importlib.metadata import version
+from io import FileIO
 from pathlib import Path
 from time import monotonic
-from typing import Any, TextIO
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -27,9 +28,9 @@ from scenarios.plan import Run, asked_of, plan
 from scenarios.schema import Scenario
 from scenarios.schema_agent import AgentSpec
 from simcore.errors import ResultsError, UserError
+from simcore.files import write_table, write_text, writing
 from simcore.jit import postponed
 from simcore.opened import digest_of, unchanged
-from workloads.traces.library import write
 
 EVERY = 30.0
 """Seconds after which `runs.parquet` is written again while a batch goes on, for whoever looks at it."""
@@ -143,12 +144,11 @@ class Batch:
         others, _ = self.others()
         rows = [*done, *others]
         written = monotonic()
-        with self._open() as journal:
+        with self._taken() as journal:
 
             def record(row: Row) -> None:
                 nonlocal written
-                journal.write(line_of(row))
-                journal.flush()
+                _append(journal, line_of(row).encode())
                 rows.append(row)
                 if monotonic() - written > EVERY:
                     self._write_runs(rows)
@@ -157,11 +157,14 @@ class Batch:
             try:
                 yield record
             finally:
-                os.fsync(journal.fileno())
+                with writing(journal.name):
+                    os.fsync(journal.fileno())
                 if rows:
                     self._write_runs(rows)
 
-    def _open(self) -> TextIO:
+    @contextmanager
+    def _taken(self) -> Iterator[FileIO]:
+        """Take the folder, and give its journal."""
         taken = self.folder / "scenario.yaml"
         if taken.exists() and not self._journal.exists():
             raise ResultsError(
@@ -169,24 +172,18 @@ class Batch:
                 file=taken,
                 remedy="Name another folder with --out.",
             )
-        try:
+        with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-            journal = self._journal.open("a+", encoding="utf-8")
+            journal = self._journal.open("ab", buffering=0)
+        with journal:
             lock(journal, self.folder)
-            for left in (self.folder / "details").glob(".*.parquet.*"):
-                left.unlink(missing_ok=True)  # half a file of a run that was killed
-            unfinished = self.folder / "scenario.unfinished"
-            unfinished.write_text(resolved(self.scenario), "utf-8")
-            unfinished.replace(taken)
-            if journal.tell() and not self._journal.read_bytes().endswith(b"\n"):
-                journal.write("\n")  # a crash cut the last line short: it must not spoil the next one
-            return journal
-        except OSError as error:
-            raise ResultsError(
-                f"cannot write results: {error.strerror}",
-                file=self.folder,
-                remedy="Name another folder with --out.",
-            ) from None
+            with writing(self.folder):
+                for left in (self.folder / "details").glob(".*.parquet.*"):
+                    left.unlink(missing_ok=True)  # half a file of a run that was killed
+                write_text(taken, resolved(self.scenario))
+                if journal.tell() and not self._journal.read_bytes().endswith(b"\n"):
+                    _append(journal, b"\n")  # a crash cut the last line short: it must not spoil the next one
+            yield journal
 
     def _write_runs(self, rows: list[Row]) -> None:
         import polars as pl
@@ -196,7 +193,13 @@ class Batch:
         # The keys of a failed run come first, and those of a finished one complete them.
         names = dict.fromkeys(key for row in rows for key in row if key not in KEPT_APART)
         frame = pl.DataFrame({name: pl.Series(name, [row.get(name) for row in rows], strict=False) for name in names})
-        write(frame, self.folder / "runs.parquet")
+        write_table(self.folder / "runs.parquet", frame)
+
+
+def _append(journal: FileIO, content: bytes) -> None:
+    with writing(journal.name):
+        while content:
+            content = content[journal.write(content) :]
 
 
 def _asked_now(spec: Any) -> str:

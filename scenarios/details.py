@@ -10,9 +10,9 @@ import numpy as np
 
 from analysis.spans import reserved_after, spread_columns
 from simcore.engine import Simulation
+from simcore.files import write_table
 from simcore.record import INTERRUPTED, OUTCOMES, PLACED
 from simcore.vocabulary import QUANTUM
-from workloads.traces.library import write
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,7 +49,7 @@ def write_requests(path: Path, simulation: Simulation, first: int) -> None:
             "warm": np.arange(record.rows) < first,
         }
     )
-    write(frame.filter(pl.col("outcome") != "pending"), path)
+    write_table(path, frame.filter(pl.col("outcome") != "pending"))
 
 
 def write_samples(path: Path, simulation: Simulation, samples: Mapping[str, Any]) -> None:
@@ -70,12 +70,12 @@ def write_samples(path: Path, simulation: Simulation, samples: Mapping[str, Any]
                 f"used_{name}": used[:, number] / QUANTUM,
                 f"capacity_{name}": np.full(len(used), total / QUANTUM),
             }
-    write(pl.DataFrame(columns), path)
+    write_table(path, pl.DataFrame(columns))
 
 
 def write_states(path: Path, states: StateSampler) -> None:
     """A row per look at the cluster: requests so far, and the use of every server and link."""
-    write(states.frame(), path)
+    write_table(path, states.frame())
 
 
 def write_times(path: Path, simulation: Simulation, first: int) -> None:
@@ -84,7 +84,8 @@ def write_times(path: Path, simulation: Simulation, first: int) -> None:
 
     row, took = np.array(simulation.times, np.int64).reshape(-1, 2).T
     placed = np.isin(simulation.record.outcome[row], (PLACED, INTERRUPTED))
-    write(pl.DataFrame({"row": row, "seconds": took / 1e9, "placed": placed}).filter(pl.col("row") >= first), path)
+    frame = pl.DataFrame({"row": row, "seconds": took / 1e9, "placed": placed})
+    write_table(path, frame.filter(pl.col("row") >= first))
 
 
 def _words(codes: Any, words: tuple[str, ...]) -> pl.Series:

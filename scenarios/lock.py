@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from io import IOBase
 from pathlib import Path
-from typing import TextIO
 
 from simcore.errors import ResultsError
 
 
-def lock(file: TextIO, folder: Path) -> None:
+def lock(file: IOBase, folder: Path) -> None:
     """Take `folder` by its open `file`: two commands that write there would spoil each other's results.
 
     The lock ends when the file is closed, or with the process.
@@ -20,7 +20,6 @@ def lock(file: TextIO, folder: Path) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        file.close()
         raise ResultsError(
             "another run is writing here", file=folder, remedy="Wait for it, or name another folder with --out."
         ) from None

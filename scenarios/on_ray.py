@@ -33,6 +33,7 @@ from scenarios.journal import Row
 from scenarios.schema import Scenario
 from simcore.cores import usable_cpus
 from simcore.errors import UserError
+from simcore.files import replacing
 
 TRIES = 4
 """A run is tried so often when it loses its worker or its node: nodes come and go."""
@@ -251,7 +252,5 @@ def _answered(ref: Any, portion: list[Task], handout: Handout) -> Generator[tupl
 def _write(details: Path, files: dict[str, bytes]) -> None:
     """Each whole or not at all."""
     for name, content in files.items():
-        details.mkdir(parents=True, exist_ok=True)
-        temporary = details / f".{name}.{os.getpid()}"
-        temporary.write_bytes(content)
-        temporary.replace(details / name)
+        with replacing(details / name) as unfinished:
+            unfinished.write_bytes(content)

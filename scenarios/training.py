@@ -20,7 +20,8 @@ from scenarios.schema import FIXED, Scenario
 from scenarios.schema_train import WHAT_TO_TRAIN, Train
 from scenarios.source import CHOICES, Keys, Source, undotted
 from scenarios.worlds import build_world
-from simcore.errors import ResultsError, ScenarioError, UserError, WorkloadError
+from simcore.errors import ScenarioError, UserError, WorkloadError
+from simcore.files import writing
 
 
 def train(
@@ -41,7 +42,7 @@ def train(
     say(f"{spec.agent.chosen[0]} in {scenario.name}: {length}, {seeds}, into {folder}")
     course = course_of(scenario)
     log = pl.DataFrame()
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / ".lock").open("a") as file:
             lock(file, folder)
@@ -61,9 +62,6 @@ def train(
                     raise
                 finally:
                     log = _gathered(folder)
-    except OSError as error:
-        remedy = "Name another folder with --out."
-        raise ResultsError(f"cannot be written: {error.strerror}", file=error.filename, remedy=remedy) from None
     return log
 
 

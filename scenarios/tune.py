@@ -29,10 +29,10 @@ from scenarios.cma import Cma
 from scenarios.load import default_folder, loaded, scenario_from
 from scenarios.schema import Scenario
 from scenarios.schema_agent import AgentSpec
-from simcore.errors import ResultsError, UserError, suggest
+from simcore.errors import UserError, suggest
+from simcore.files import write_table, write_text
 from simcore.rng import stream
 from simcore.vocabulary import Floats
-from workloads.traces.library import write
 
 Row: TypeAlias = dict[str, Any]
 Between: TypeAlias = str | tuple[float, float]
@@ -136,7 +136,7 @@ def tune(
             **options,
         }
         rows.append(row)
-        _written(folder / "log.parquet", lambda file: write(pl.DataFrame(rows, infer_schema_length=None), file))
+        write_table(folder / "log.parquet", pl.DataFrame(rows, infer_schema_length=None))
         watch(row)
 
     before = float(runs.means("rounds", [spec], first, seeds)[0])
@@ -254,16 +254,5 @@ def _answer(folder: Path, found: AgentSpec, said: str) -> dict[str, Any]:
     """Write tuned.yaml, ready to paste; returns its entry."""
     entry = {found.name: found.options}
     text = f"# {said}\n{yaml.safe_dump({'agents': [entry]}, sort_keys=False, default_flow_style=None, width=1000)}"
-    _written(folder / "tuned.yaml", lambda file: file.write_text(text, "utf-8"))
+    write_text(folder / "tuned.yaml", text)
     return entry
-
-
-def _written(file: Path, put: Callable[[Path], object]) -> None:
-    """Whole or not at all."""
-    unfinished = file.with_name(f"{file.name}.unfinished")
-    try:
-        put(unfinished)
-        unfinished.replace(file)
-    except OSError as error:
-        remedy = "Name another folder with --out."
-        raise ResultsError(f"cannot be written: {error.strerror}", file=file, remedy=remedy) from None

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simcore.errors import UserError
+from simcore.files import write_table
 from simcore.vocabulary import Floats
 from workloads import TRACES
 from workloads.traces.check import COMMON
-from workloads.traces.library import detect, read, write
+from workloads.traces.library import detect, read
 
 if TYPE_CHECKING:
     import polars as pl
@@ -85,12 +86,7 @@ def convert(path: str | Path, out: str | Path) -> int:
     frame = read(detect(path), path)
     if Path(out).resolve() == Path(path).resolve():
         raise UserError("would overwrite the trace itself", file=out, remedy="Name another file with --out.")
-    try:
-        write(frame, Path(out))
-    except OSError as error:
-        raise UserError(
-            f"cannot write it: {error.strerror}", file=out, remedy="Give a path in a folder that you may write to."
-        ) from error
+    write_table(out, frame)
     return len(frame)
 
 

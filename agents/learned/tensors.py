@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simcore.errors import UserError, suggest
+from simcore.files import replacing
 
 Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
 SHIPPED = Path(__file__).parent / "weights"
@@ -33,11 +34,9 @@ def write(file: Path, tensors: Mapping[str, npt.NDArray[Any]], notes: Mapping[st
     save = extra("safetensors.numpy").save
     said = json.dumps(notes, indent=1)
     content = save({name: np.ascontiguousarray(array) for name, array in tensors.items()}, {"notes": said})
-    file.parent.mkdir(parents=True, exist_ok=True)
     for path, data in ((file, content), (file.with_suffix(".json"), said.encode() + b"\n")):
-        temporary = path.with_name(path.name + ".part")
-        temporary.write_bytes(data)
-        temporary.replace(path)
+        with replacing(path) as unfinished:
+            unfinished.write_bytes(data)
 
 
 def read(file: Path) -> tuple[Tensors, dict[str, Any]]:

@@ -17,6 +17,7 @@ from agents.learned.tensors import Tensors, extra, read, write
 from agents.learned.trainer import Trainer
 from agents.world import World
 from simcore.errors import UserError
+from simcore.files import write_table
 
 Row: TypeAlias = dict[str, Any]
 PATIENCE = 10.0
@@ -166,10 +167,7 @@ def write_log(file: Path, rows: Sequence[Row]) -> None:
     """Rows as Parquet, whole or not at all; a row has null for what it does not say."""
     import polars as pl
 
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(file.name + ".part")
-    pl.DataFrame(rows, infer_schema_length=None).write_parquet(temporary)
-    temporary.replace(file)
+    write_table(file, pl.DataFrame(rows, infer_schema_length=None))
 
 
 def forget(folder: Path) -> None:

@@ -14,6 +14,8 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from simcore.files import replacing
+
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255")
 """Okabe and Ito's, told apart by colour-blind readers too; Tol's wine is in place of their yellow, too pale for lines.
 """
@@ -167,11 +169,8 @@ def legend(figure: Figure, names: Iterable[str], look: dict[str, Look], *, lines
 def save(figure: Figure, path: str | Path) -> Path:
     """Write a figure as what its name ends in (png, svg, pdf): the same figure, the same bytes. Returns the path."""
     path = Path(path)
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    kind = path.suffix.removeprefix(".").lower()
-    with unfinished.open("wb") as file:
-        write(figure, file, kind)
-    unfinished.replace(path)
+    with replacing(path) as unfinished, unfinished.open("wb") as file:
+        write(figure, file, path.suffix.removeprefix(".").lower())
     return path
 
 

@@ -134,8 +134,6 @@ def _drawing(text: str) -> Path:
     if target.suffix.removeprefix(".") not in FORMATS:
         endings = ", ".join(f".{each}" for each in FORMATS)
         raise UserError("is no format to draw in", key="--draw", value=text, remedy=f"End it with {endings}.")
-    if not target.parent.is_dir():
-        raise UserError("there is no such folder", file=target.parent, key="--draw", remedy="Make it, or name another.")
     return target
 
 

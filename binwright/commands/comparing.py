@@ -7,6 +7,7 @@ from pathlib import Path
 
 from binwright.commands.console import out
 from simcore.errors import ResultsError
+from simcore.files import write_text
 
 
 def compare(asked: Namespace) -> int:
@@ -29,7 +30,7 @@ def compare(asked: Namespace) -> int:
         return 0
     text: str = getattr(comparison, "markdown" if form == "terminal" else form)()
     if asked.out:
-        _write(Path(asked.out), text)
+        write_text(asked.out, text)
     else:
         print(text, end="")
     return 0
@@ -44,15 +45,3 @@ def _form(out: str | None) -> str:
         remedy = "End it with .md, .csv or .tex, or say --format."
         raise ResultsError("is no name that says the format", file=out, key="--out", remedy=remedy)
     return form
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_name(f"{path.name}.unfinished")
-        unfinished.write_text(text, "utf-8")
-        unfinished.replace(path)
-    except OSError as error:
-        raise ResultsError(
-            f"cannot write the comparison: {error.strerror}", file=path, remedy="Name another file with --out."
-        ) from None

@@ -29,14 +29,9 @@ def figures(asked: Namespace) -> int:
             raise UserError("unknown kind of figure", key=f"--kind {name}", remedy=suggest(name, [ALL, *KINDS]))
     folder, file = _where(asked, kinds, FORMATS)
     drawn = _draw(asked, list(KINDS) if ALL in kinds else kinds, anything=ALL in kinds)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, figure in drawn.items():
-            path = save(figure, file or folder / f"{name}.{asked.format or FORMATS[0]}")
-            out.print(f"Figure: {path}", markup=False, highlight=False, soft_wrap=True)
-    except OSError as error:
-        problem = f"cannot write figures: {error.strerror}"
-        raise ResultsError(problem, file=folder, remedy="Name another folder with --out.") from None
+    for name, figure in drawn.items():
+        path = save(figure, file or folder / f"{name}.{asked.format or FORMATS[0]}")
+        out.print(f"Figure: {path}", markup=False, highlight=False, soft_wrap=True)
     return 0
 
 

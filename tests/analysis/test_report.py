@@ -219,7 +219,7 @@ def test_nothing_half_written_is_left(results: Results, tmp_path: Path, monkeypa
             report.write(results, target)
     assert target.read_text() == "whole"
     assert [file.name for file in target.parent.iterdir()] == ["report.html"]
-    with pytest.raises(bw.UserError, match="cannot write the report"):
+    with pytest.raises(bw.UserError, match="cannot be written"):
         report.write(results, tmp_path)
 
 

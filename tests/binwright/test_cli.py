@@ -254,7 +254,7 @@ def test_interrupted_it_goes_on_where_it_stopped(sent: signal.Signals, code: int
     running.send_signal(sent)
     out, err = running.communicate(timeout=30)
     assert running.returncode == code == 128 + sent
-    assert "binwright: interrupted; the same command goes on from here" in err
+    assert "binwright: Interrupted. Run the same command to resume." in err
     assert "Traceback" not in out + err
     done = [json.loads(line)["run"] for line in journal.read_text().splitlines()]
     assert 2 <= len(done) < 12
@@ -296,7 +296,7 @@ def test_sigterm_is_heard_once_and_only_while_a_command_goes_on(
     finally:
         signal.signal(signal.SIGTERM, before)
     assert ended == ["in order"]
-    assert capsys.readouterr().err == "binwright: interrupted; the same command goes on from here\n"
+    assert capsys.readouterr().err == "binwright: Interrupted. Run the same command to resume.\n"
     with ThreadPoolExecutor(1) as pool:  # where no signal is heard
         assert pool.submit(main, ["schema"]).result() == 0
 
@@ -335,8 +335,8 @@ MISTAKES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("run", "s.yaml", "--agents", "syntax.py:Mine"), ("cannot import this agent", "syntax.py")),
     (("run", "s.yaml", "--agents", "crash.py:Mine"), ("cannot import this agent", "no licence")),
     (("run", "s.yaml", "--agents", "os:getcwd"), ("is no agent", "subclass")),
-    (("run", "s.yaml", "--out", "file"), ("file: cannot write results", "Name another folder with --out")),
-    (("run", "s.yaml", "--out", "file/below"), ("cannot write results", "--out")),
+    (("run", "s.yaml", "--out", "file"), ("file: cannot be written: File exists", "Name another place with --out")),
+    (("run", "s.yaml", "--out", "file/below"), ("cannot be written", "--out")),
     (("run", "missing.yaml"), ("was not found", "huawei-east-1", "Get it from github.com", "Licence: CC BY-NC 4.0")),
     (("validate", "no.yaml"), ("no.yaml", "there is no such file")),
     (("validate", "bad.yaml"), ("bad.yaml:1: cluster.sevrers: unknown key",)),
@@ -349,8 +349,8 @@ MISTAKES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("traces", "describe", "nan.csv"), ("nan.csv:3",)),
     (("traces", "describe", "huawei-east-1"), ("was not found", "Get it from github.com", "Licence: CC BY-NC 4.0")),
     (("traces", "convert", "azure-vm-2017"), ("was not found", "Licence: CC BY 4.0", "BINWRIGHT_TRACES")),
-    (("traces", "convert", "t.csv", "--out", "file/t.parquet"), ("cannot write it", "file/t.parquet")),
-    (("traces", "convert", "t.csv", "--out", "."), ("cannot write it",)),
+    (("traces", "convert", "t.csv", "--out", "file/t.parquet"), ("cannot be written", "file/t.parquet")),
+    (("traces", "convert", "t.csv", "--out", "."), ("cannot be written",)),
     (("nothing",), ("invalid choice", "nothing")),
     (("traces",), ("ACTION",)),
     (("run",), ("FILE",)),

@@ -106,7 +106,7 @@ ARGUMENTS = [
     (["validate", "."], ["this is a folder", "quickstart"]),
     (["validate", "/dev/null"], ["/dev/null:1: a scenario is a mapping of keys"]),
     (["run", "s.yaml", "s.yaml"], ["two scenarios have the same name"]),
-    (["run", "s.yaml", "--out", "s.yaml"], ["cannot write results", "--out"]),
+    (["run", "s.yaml", "--out", "s.yaml"], ["cannot be written", "--out"]),
     (["run", "s.yaml", "--agents", ""], ["agents: is a wrong value (got [])", "at least 1"]),
     (["run", "s.yaml", "--agents", "first-fit,,best-fit"], ["this is no YAML"]),
     (["run", "s.yaml", "--agents", "mine.py"], ["unknown agent (got 'mine.py')", "mine.py:Class"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Callable, Iterable
@@ -616,7 +617,7 @@ def test_nothing_is_written_when_the_servers_file_is_missing(tmp_path: Path) -> 
 def test_nothing_is_computed_when_results_cannot_be_written(tmp_path: Path, executed: list[str]) -> None:
     (tmp_path / "file").write_text("in the way")
     for out in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(ResultsError, match=r"cannot write results: .*\n  Name another folder with --out") as found:
+        with pytest.raises(ResultsError, match=r"cannot be written: .*\n  Name another place with --out") as found:
             Batch(scenario(), out).run()
         assert str(out) in str(found.value)
     assert executed == []
@@ -661,13 +662,14 @@ def test_half_a_file_is_never_found(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """The disk fills up while runs.parquet is written again: the old one is still whole."""
     first = Batch(scenario(replications=1), tmp_path).run()
 
-    def full(self: pl.DataFrame, file: Path) -> None:
-        Path(file).write_bytes(b"PAR1")
-        raise OSError("disk full")
+    def full(file: Path, content: memoryview) -> None:
+        write(file, content[:4])
+        raise OSError(errno.ENOSPC, "")
 
+    write = Path.write_bytes
     with monkeypatch.context() as patch:
-        patch.setattr(pl.DataFrame, "write_parquet", full)
-        with pytest.raises(OSError, match="disk full"):
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(ResultsError, match=r"runs\.parquet: cannot be written: No space left"):
             Batch(scenario(replications=2), tmp_path).run()
     assert Results(tmp_path).runs.equals(first.runs)
     assert len(Batch(scenario(replications=2), tmp_path).run().runs) == 4

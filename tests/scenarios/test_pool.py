@@ -284,7 +284,7 @@ def test_interrupts_leave_what_is_finished(
     _, said = running.communicate(timeout=30)
     if times == 1:
         assert running.returncode == 128 + sent
-        assert said.endswith("binwright: interrupted; the same command goes on from here\n")
+        assert said.endswith("binwright: Interrupted. Run the same command to resume.\n")
         assert "Traceback" not in said
         finished = [json.loads(line)["run"] for line in journal.read_text().splitlines()]
         assert 3 <= len(finished) < 12

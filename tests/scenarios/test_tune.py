@@ -129,7 +129,7 @@ def test_interrupted_it_keeps_what_is_known_and_goes_on(
     with monkeypatch.context() as patch:
         patch.setattr(Cma, "tell", tell)
         assert main(["tune", *asked]) == INTERRUPTED
-    assert "goes on from here" in capsys.readouterr().err
+    assert "Run the same command to resume" in capsys.readouterr().err
     assert pl.read_parquet(tiny.parent / "cut" / "log.parquet")["step"].to_list() == [0, 1, 2]
     assert (tiny.parent / "cut" / "tuned.yaml").read_text().startswith("# round 2 of 6")
     assert main(["tune", *asked]) == 0

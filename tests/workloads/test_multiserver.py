@@ -521,7 +521,6 @@ def test_the_command_draws_demands(tmp_path: Path, capsys: pytest.CaptureFixture
         (["{azure: {path: none}}", "--draw", "x.png"], "there is no such file"),
         (["uniform"], "--draw: is missing"),
         (["--draw", "x.png"], "no demand to draw"),
-        (["uniform", "--draw", "none/x.png"], "there is no such folder"),
         (["uniform", "--draw", "x.docx"], "docx"),
         (["uniform", "--draw", "x.png", "--set", "requests"], "is no option"),
         (["{uniform", "--draw", "x.png"], "is no YAML value"),

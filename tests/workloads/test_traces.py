@@ -332,7 +332,7 @@ def test_converted_traces_are_read_in_place_of_the_original(tmp_path: Path) -> N
     assert detect(out) == "table"
     assert read("huawei-east-1", out).equals(read("huawei-east-1", path))
     assert [file.name for file in out.parent.iterdir()] == ["h.parquet"]
-    with pytest.raises(UserError, match="cannot write it"):
+    with pytest.raises(UserError, match="cannot be written"):
         convert(path, path / "below" / "a-file.parquet")
     with pytest.raises(WorkloadError, match="missing columns arrival, lifetime"):
         read("table", _parquet(tmp_path / "x", {"id": [1], "cpu": [1.0]}))

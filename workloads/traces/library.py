@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gzip
 import hashlib
 import os
@@ -12,7 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simcore.errors import WorkloadError, suggest
+from simcore.errors import ResultsError, WorkloadError, suggest
 from simcore.folders import user_cache
 from workloads import TRACES
 from workloads.traces.azure_packing import table_names
@@ -137,7 +136,7 @@ def read_mapped(
         try:
             save(table, copy)
             return load(copy)
-        except OSError:  # a cache that cannot be written costs time and memory, nothing else
+        except (OSError, ResultsError):  # a cache that cannot be written costs time and memory, nothing else
             return table
     return structured(read(name, file, options=options, resources=resources))
 
@@ -174,16 +173,3 @@ def _digest(file: Path, trace: Trace) -> str:
         content = hashlib.file_digest(data, hashlib.blake2b)
     content.update(f"{trace!r} {trace.version}".encode())
     return content.hexdigest()[:32]
-
-
-def write(frame: pl.DataFrame, path: Path) -> None:
-    """Parquet at `path`, whole or not at all; makes the folder."""
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        frame.write_parquet(temporary)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simcore.errors import WorkloadError
+from simcore.files import replacing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,14 +34,8 @@ def structured(frame: pl.DataFrame) -> Columns:
 
 def save(table: Columns, path: Path) -> None:
     """Write it for `load`, whole or not at all; makes the folder."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("wb") as file:
-            np.save(file, table)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(path) as unfinished, unfinished.open("wb") as file:
+        np.save(file, table)
 
 
 def load(path: Path) -> Columns:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from agents.solver.packing.solve import HEURISTICS, METHODS, Packed, pack
 from simcore.errors import ResultsError, UserError, suggest
+from simcore.files import replacing
 from simcore.vocabulary import Ints
 
 
@@ -93,12 +94,10 @@ def write(file: Path, answers: dict[str, list[Packed]]) -> None:
         for method, found in answers.items()
     }
     placed = {method: where for method, where in best.items() if where is not None}
-    partial = file.with_name(f".{file.name}.partial")
-    with partial.open("w", encoding="utf-8", newline="") as opened:
+    with replacing(file) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as opened:
         if file.suffix.lower() == ".json":
             json.dump(placed, opened)
         else:
             writer = csv.writer(opened, lineterminator="\n")
             writer.writerow(["machine", *placed])
             writer.writerows([number, *places] for number, places in enumerate(zip(*placed.values(), strict=True)))
-    partial.replace(file)

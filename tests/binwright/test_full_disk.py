@@ -1,0 +1,167 @@
+"""Commands on a disk that refuses what they write: one message, nothing lost, and the same command goes on."""
+
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from binwright.cli import FAILED, MISTAKE, main
+from tests.support.batches import FIRST, TEXT, TIMES
+from tests.support.faults import failing
+from tests.support.properties import first
+from tests.support.training import TINY, sound
+
+TRACE = "vmid,cpu,mem,at,lt\n" + "".join(f"{n},1,2,{60 * n},600\n" for n in range(20))
+RUN = ["run", "s.yaml", "--out", "out"]
+
+
+def read(folder: Path) -> object:
+    """What a folder has, but for what no two commands agree on."""
+    if (folder / "seed-0").is_dir():
+        return sound(folder)
+    found: dict[str, object] = {}
+    for file in sorted(folder.rglob("*")):
+        name = file.relative_to(folder).as_posix()
+        if file.suffix == ".parquet":
+            frame = pl.read_parquet(file)
+            found[name] = frame.drop(*TIMES, "seconds", strict=False).to_dicts()
+        elif file.is_file() and file.suffix not in (".jsonl", ".png") and not name.startswith("."):
+            found[name] = file.read_bytes()
+    return found
+
+
+COMMANDS: dict[str, list[str]] = {
+    "compare": ["compare", "there", "--out", "out/c.md"],
+    "run": RUN,
+    "train": ["train", "tiny.yaml", "--out", "out"],
+    "tune": [
+        *("tune", "s.yaml", "--agent", "picky.py:Mine", "--param", "most=1..4", "--out", "out"),
+        *("--rounds", "1", "--population", "4", "--seeds", "1", "--held-out", "2", "--jobs", "1"),
+    ],
+    "report": ["report", "there", "--out", "out/r.html"],
+    "figures": ["figures", "there", "--kind", "bars", "--format", "svg", "--out", "out"],
+    "convert": ["traces", "convert", "t.csv", "--out", "out/t.parquet"],
+    "topology": ["topology", "alpha", "--draw", "out/t.png"],
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+    """A folder with a scenario, results of it, a training and a trace."""
+    monkeypatch.chdir(tmp_path)
+    Path("s.yaml").write_text(TEXT + "record: [requests, samples]\nreplications: 2\n")
+    Path("tiny.yaml").write_text(json.dumps({**TINY, "train": {**TINY["train"], "iterations": 2}}))
+    Path("t.csv").write_text(TRACE)
+    line = "if request.demand[0] > self.most * 1e6: return None"
+    Path("picky.py").write_text(
+        f"{FIRST.format(line)}\n    def __init__(self, most: int = 1):\n        self.most = most\n"
+    )
+    assert main(["run", "s.yaml", "--out", "there"]) == 0
+    capsys.readouterr()
+    return tmp_path
+
+
+@pytest.mark.parametrize("number", first(1, [errno.ENOSPC, errno.EIO]), ids=lambda number: errno.errorcode[number])
+@pytest.mark.parametrize("command", first(1, COMMANDS))
+def test_every_change_may_fail(here: Path, command: str, number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    asked, out = COMMANDS[command], here / "out"
+    assert main(asked) == 0
+    whole = read(out)
+    for at in range(1000):
+        shutil.rmtree(out)
+        capsys.readouterr()
+        with failing(here, at, number) as faults:
+            code = main(asked)
+        if len(faults.seen) <= at:
+            break
+        said = capsys.readouterr()
+        assert code in (0, FAILED, MISTAKE), (faults.seen[at], said.err)
+        assert "Traceback" not in said.err
+        assert (code == MISTAKE) == ("binwright: " in said.err), faults.seen[at]
+        assert main(asked) == 0, (faults.seen[at], capsys.readouterr().err)
+        assert read(out) == whole, faults.seen[at]
+    assert at > 1
+    assert code == 0
+
+
+LIMITED = """
+import resource, shutil, sys
+from binwright.cli import main
+from pathlib import Path
+asked, sizes = sys.argv[2:], [int(text) for text in sys.argv[1].split(",")]
+soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+for size in sizes:
+    shutil.rmtree("out", ignore_errors=True)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    code = main(asked)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    print(f"== {size} {code}", flush=True)
+    print("==", main(asked), flush=True)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_files_may_end_anywhere(here: Path, jobs: str) -> None:
+    """As `ulimit -f` has it: files of that many bytes are full, the journal for one amid a line."""
+    asked = [*RUN, "--jobs", jobs]
+    assert main(asked) == 0
+    whole, journal = read(here / "out"), (here / "out" / "journal.jsonl").read_bytes()
+    sizes = [0, 1, 100, *range(len(journal) // 4, len(journal), len(journal) // 7), 5000]
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, ",".join(map(str, sizes)), *asked],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    codes = [line.split() for line in done.stdout.splitlines() if line.startswith("== ")]
+    assert [code for _, *rest in codes[1::2] for code in rest] == ["0"] * len(sizes)
+    assert {code for _, _, code in codes[::2]} <= {str(FAILED), str(MISTAKE)}
+    assert "File too large" in done.stderr
+    assert read(here / "out") == whole
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_what_is_printed_may_find_no_room(here: Path) -> None:
+    command = f"{sys.executable} -m binwright"
+    for asked, said in (
+        ("schema > /dev/full", "binwright: what this command prints: No space left on device\n"),
+        ("run no.yaml 2> /dev/full", ""),
+    ):
+        done = subprocess.run(f"{command} {asked}", shell=True, capture_output=True, check=False, text=True, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr) == (MISTAKE, "", said)
+
+
+def test_what_nobody_expected_is_one_message(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("of nobody's making")
+
+    monkeypatch.setattr("analysis.results.load_many", broken)
+    monkeypatch.setenv("TMPDIR", str(here))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    assert main(["compare", "there"]) == 70
+    said = capsys.readouterr().err
+    assert said.startswith("binwright: this should not have happened: ZeroDivisionError: of nobody's making\n  It is ")
+    [file] = here.glob("binwright-*.txt")
+    assert str(file) in said
+    assert "Traceback" not in said
+    assert "in broken" in file.read_text()
+
+
+def test_a_folder_in_the_place_of_a_table(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "out" / "runs.parquet").mkdir(parents=True)
+    assert main(RUN) == MISTAKE
+    assert "runs.parquet: cannot be written: Is a directory" in capsys.readouterr().err
