@@ -67,7 +67,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Results]:
     """Small results by the scenario's name."""
     folder = tmp_path_factory.mktemp("results")
     scenarios: list[dict[str, Any]] = [SERVERS, SWEPT, LOADED, NETWORK]
-    results = {said["name"]: bw.run(bw.scenario(said), out=folder / said["name"]) for said in scenarios}
+    results = {said["name"]: bw.run(bw.scenario(said), out=folder / said["name"], jobs=1) for said in scenarios}
     assert not sum(len(each.failed) for each in results.values())
     return results
 
