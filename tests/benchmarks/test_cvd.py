@@ -135,7 +135,11 @@ def test_answers_one_by_one_are_a_run(tmp_path: Path) -> None:
         (["protocol-10", "--agents", "best-fit,intenral"], "Did you mean 'internal'?"),
         (["protocol-10", "--knowing", "nosuch"], "--knowing: cvd/protocol-10 has no such agent (got 'nosuch')"),
         (["protocol-10", "--seeds", "0"], "--seeds: is too few"),
-        (["protocol-10", "--seeds", "1", "--jobs", "1", "--agents", "internal"], "this trace was not found"),
+        pytest.param(
+            ["protocol-10", "--seeds", "1", "--jobs", "1", "--agents", "internal"],
+            "this trace was not found",
+            marks=pytest.mark.long,  # it starts a process
+        ),
     ],
 )
 def test_mistakes_are_answered_as_the_command_does(
