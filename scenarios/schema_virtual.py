@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from math import inf
 from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
@@ -50,17 +49,24 @@ Bandwidth: TypeAlias = Annotated[
 ]
 
 
+MOST = 1_000_000
+"""Machines of a network."""
+Size: TypeAlias = Annotated[Count, Field(le=MOST)]
+
+
 class Exponential(Model):
     """An exponential number of machines, rounded."""
 
-    mean: PositiveNumber = Field(description="Of the exponential number.", examples=[49])
-    above: Index = Field(0, description="Added to it: 64 for 64 machines and some.", examples=[64])
-    least: Count = Field(1, description="Smaller ones count as this.", examples=[10])
-    most: Count | None = Field(None, description="Larger ones count as this.", examples=[340])
+    mean: Annotated[PositiveNumber, Field(le=MOST)] = Field(description="Of the exponential number.", examples=[49])
+    above: Annotated[Index, Field(le=MOST)] = Field(
+        0, description="Added to it: 64 for 64 machines and some.", examples=[64]
+    )
+    least: Size = Field(1, description="Smaller ones count as this.", examples=[10])
+    most: Size = Field(MOST, description="Larger ones count as this.", examples=[340])
 
     @model_validator(mode="after")
     def _ascending(self) -> Self:
-        if self.most is not None and self.most < self.least:
+        if self.most < self.least:
             raise wrong("is below `least`", "Give as many or more.", ("most",), self.most)
         return self
 
@@ -69,8 +75,8 @@ class Machines(OneOf):
     """How many machines a network has: a number, or one of these."""
 
     what: ClassVar[str] = "distribution of sizes"
-    fixed: Count | None = Field(None, description="Always so many.", examples=[100])
-    uniform: tuple[Count, Count] | None = Field(None, description="From the first to the last.", examples=["[64, 128]"])
+    fixed: Size | None = Field(None, description="Always so many.", examples=[100])
+    uniform: tuple[Size, Size] | None = Field(None, description="From the first to the last.", examples=["[64, 128]"])
     exponential: Exponential | None = Field(
         None, description="Exponential, clipped.", examples=["{mean: 49, least: 10, most: 340}"]
     )
@@ -87,14 +93,14 @@ class Machines(OneOf):
 
     @classmethod
     def outline(cls, own: Schema) -> Schema:
-        return {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 100_000_000}, super().outline(own)]}
+        return {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST}, super().outline(own)]}
 
     @property
     def sizes(self) -> Sizes:
         """What the generator takes."""
         if self.exponential:
             spec = self.exponential
-            return Sizes(spec.least, inf if spec.most is None else spec.most, spec.mean, spec.above)
+            return Sizes(spec.least, spec.most, spec.mean, spec.above)
         least, most = self.uniform or (self.fixed or 1, self.fixed or 1)
         return Sizes(least, most)
 

@@ -28,6 +28,8 @@ _ODD = re.compile(r"[-+]?(?:[0-9][0-9_]*(:)[0-9:.]+|0[0-9_]+)")
 """Whole numbers that YAML does not count in tens: 1:30 is 90, and 010 is 8."""
 MOST = 1_000_000
 """Values in a file; lists of a million numbers are no scenario."""
+LONGEST, DEEPEST = 20_000_000, 100
+"""Bytes of a file, and mappings and lists within one another: where these are many more, libyaml ends the process."""
 _CODE = re.compile(r"[^:]*\.py:\w+")
 
 
@@ -122,12 +124,17 @@ def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:
     """Read a scenario file, laid over the files that it extends."""
     file = file.resolve()
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        with file.open("rb") as opened:
+            content = opened.read(LONGEST + 1)
+        if len(content) > LONGEST:
+            remedy = "Put long tables into CSV files."
+            raise ScenarioError(f"is longer than {LONGEST // 10**6} MB", file=file, remedy=remedy)
+        text = content.decode("utf-8-sig")
     except OSError as error:
         remedy = "A scenario is a YAML file in UTF-8."
         raise ScenarioError(f"cannot be read: {error.strerror}", file=file, remedy=remedy) from None
     except UnicodeDecodeError as error:
-        line = file.read_bytes().count(b"\n", 0, error.start) + 1
+        line = content.count(b"\n", 0, error.start) + 1
         raise ScenarioError("this is no text in UTF-8", file=file, line=line, remedy="Save it as UTF-8.") from None
     source = Source(file)
     data = _Reader(Place(str(file), 1), file.parent, source.places).read(text, ())
@@ -142,7 +149,7 @@ def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:
     if not isinstance(other, str):
         remedy = "Name one scenario file, as text; it may extend another one itself."
         raise ScenarioError("is no name", file=place.file, line=place.line, key="extends", value=other, remedy=remedy)
-    path = (file.parent / other).resolve()
+    path = Path(_absolute(other, file.parent, place))
     if not path.is_file() and (LIBRARY / f"{other}.yaml").is_file():
         path = (LIBRARY / f"{other}.yaml").resolve()
     problem = "extends itself" if path in (file, *_above) else "there is no such file"
@@ -180,11 +187,10 @@ class _Reader:
     def read(self, text: str, at: Keys) -> Any:
         """The data in a YAML text that stands at these keys."""
         try:
+            self._check_depth(text, at)
             self._loader = _Loader(text)
             node = self._loader.get_single_node()
             return None if node is None else self._convert(node, at)
-        except RecursionError:
-            raise self._error("is nested too deeply", self._origin, at, "Close brackets where they end.") from None
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             number = mark.line if mark else 0
@@ -196,6 +202,13 @@ class _Reader:
             problem = f"this is no YAML: {str(error).splitlines()[0]}"
             raise self._error(problem, self._origin, at, "Save the file as UTF-8 text.") from None
 
+    def _check_depth(self, text: str, at: Keys) -> None:
+        depth = 0
+        for event in yaml.parse(text, _Loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST:
+                raise self._too_deep(event.start_mark.line if event.start_mark else 0, at)
+
     def _convert(self, node: yaml.Node, at: Keys) -> Any:
         self._places.setdefault(at, self._place(node.start_mark.line))
         self._values += 1
@@ -203,13 +216,18 @@ class _Reader:
             remedy = "Aliases within aliases multiply: write out what is meant."
             raise self._error(f"has more than {MOST:,} values", self._origin, at, remedy)
         if isinstance(node, yaml.ScalarNode):
-            value = self._loader.construct_object(node)
+            place = self._place(node.start_mark.line)
+            try:
+                value = self._loader.construct_object(node)
+            except ValueError as error:  # 2020-13-01, or thousands of digits
+                problem = f"{_short(node.value)} cannot be read: {_short(str(error))}"
+                raise self._error(problem, place, at, "Put it in quotes if it is text.") from None
             if isinstance(value, str):
-                return self._absolute(at, value)
+                return self._text(at, value, place)
             if isinstance(value, int) and not node.style and (base := _ODD.fullmatch(node.value)):
                 problem = f"{node.value} would be {value} in YAML, which counts it in base {60 if base[1] else 8}"
                 remedy = f"Write {value}, or in quotes what it is."
-                raise self._error(problem, self._place(node.start_mark.line), at, remedy)
+                raise self._error(problem, place, at, remedy)
             return value
         if node.tag not in _PLAIN_TAGS:
             remedy = "Write plain lists and mappings."
@@ -218,6 +236,8 @@ class _Reader:
             place = self._place(node.start_mark.line)
             raise self._error("an alias contains itself", place, at, "Write the value out.")
         self._open.append(node)
+        if len(self._open) > DEEPEST:  # by aliases
+            raise self._too_deep(node.start_mark.line, at)
         if isinstance(node, yaml.MappingNode):
             value = self._mapping(node, at)
         else:
@@ -233,7 +253,7 @@ class _Reader:
                 raise self._error("merge keys are not taken", place, at, "Use `extends:`, or write the keys out.")
             if key_node.tag != "tag:yaml.org,2002:str":
                 raise self._error(f"the key {key_node.value} is not text", place, at, "Put it in quotes.")
-            key = _code(key_node.value, self._folder)
+            key = self._code(key_node.value, place)
             here = (*at, key)
             if key in found:
                 remedy = f"Keep one of the two; the other is on line {self._places[here].line}."
@@ -242,12 +262,19 @@ class _Reader:
             found[key] = self._convert(value_node, here)
         return found
 
-    def _absolute(self, at: Keys, value: str) -> str:
+    def _text(self, at: Keys, value: str, place: Place) -> str:
         """Relative to the file that wrote them are: what a key `path` says, and the Python files of agents."""
         words = [key for key in at if isinstance(key, str)]
         if words and words[-1].rpartition(".")[2] == "path":
-            return str((self._folder / Path(value).expanduser()).resolve())
-        return value if words[-1:] == ["label"] else _code(value, self._folder)
+            return _absolute(value, self._folder, place)
+        return value if words[-1:] == ["label"] else self._code(value, place)
+
+    def _code(self, text: str, place: Place) -> str:
+        """`file.py:Class` with its file made absolute; any other text as it is."""
+        return _absolute(text, self._folder, place) if _CODE.fullmatch(text) else text
+
+    def _too_deep(self, line: int, at: Keys) -> ScenarioError:
+        return self._error("is nested too deeply", self._place(line), at, "Close brackets where they end.")
 
     def _place(self, line: int) -> Place:
         return self._origin if self._origin.line is None else Place(self._origin.file, line + 1)
@@ -257,9 +284,23 @@ class _Reader:
         return ScenarioError(problem, file=place.file, line=place.line, key=dotted(at), remedy=remedy)
 
 
-def _code(text: str, folder: Path) -> str:
-    """`file.py:Class` with its file made absolute; any other text as it is."""
-    return str((folder / Path(text).expanduser()).resolve()) if _CODE.fullmatch(text) else text
+def _absolute(text: str, folder: Path, place: Place) -> str:
+    """What a path means that is relative to a folder."""
+    try:
+        path = (folder / Path(text).expanduser()).resolve()
+        path.exists()
+    except (OSError, ValueError, RuntimeError) as error:  # too long, with NUL, of a user without a home
+        why = (isinstance(error, OSError) and error.strerror) or error
+        remedy = "Name a file."
+        raise ScenarioError(
+            f"{_short(text)} is no path: {why}", file=place.file, line=place.line, remedy=remedy
+        ) from None
+    return str(path)
+
+
+def _short(text: str) -> str:
+    """The beginning of a text that may be very long."""
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def dotted(keys: Iterable[str | int]) -> str:

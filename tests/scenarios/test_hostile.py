@@ -1,0 +1,110 @@
+"""Hostile scenario files: one message each, however deep, long or odd they are."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from binwright.cli import MISTAKE, main
+from scenarios.load import load_scenario, shipped
+from simcore.errors import UserError
+from tests.support.properties import scaled
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join([f'*{chr(97 + n)}'] * 9)}]\n" for n in range(9)
+)
+CHAIN = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 3000))
+HOSTILE = {
+    "brackets": ("a: " + "[" * 100_000, "is nested too deeply"),
+    "closed brackets": ("a: " + "[" * 3000 + "]" * 3000, "is nested too deeply"),
+    "dashes": ("a:\n" + "- " * 50_000 + "x", "is nested too deeply"),
+    "indentation": ("".join(" " * n + "a:\n" for n in range(500)), "is nested too deeply"),
+    "aliases that multiply": (BOMB, "has more than 1,000,000 values"),
+    "aliases of aliases": (CHAIN, "is nested too deeply"),
+    "digits": ("cluster: {servers: " + "9" * 5000 + "}", "cannot be read: Exceeds the limit (4300 digits)"),
+    "a month of no year": ("name: 2020-13-01", "2020-13-01 cannot be read: month must be in 1..12"),
+    "NUL in a name": ('extends: "a\\0b"', "is no path: embedded null byte"),
+    "a long name": ("extends: " + "x" * 5000, "is no path: File name too long"),
+    "NUL in an agent": ('agents: ["a\\0b.py:Mine"]', "is no path: embedded null byte"),
+    "NUL in a path": ('workload: {trace: table, path: "a\\0b"}', "is no path: embedded null byte"),
+    "length": ("# " + "x" * 20_000_000, "is longer than 20 MB"),
+    "machines": (
+        "extends: wrasse/oktopus\nworkload: {networks: {hose: {machines: {exponential: {mean: 8e12}}}}}",
+        "less than or equal to 1000000",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_it_is_one_message(what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text, problem = HOSTILE[what]
+    file = tmp_path / "s.yaml"
+    file.write_text(text)
+    assert main(["validate", str(file)]) == MISTAKE
+    said = capsys.readouterr().out
+    assert problem in said
+    assert len(said) < 2000
+
+
+SHIPPED = {name: file.read_text("utf-8") for name, file in shipped().items()}
+ODD = (
+    *(
+        "[",
+        "]",
+        "{",
+        "}",
+        ": ",
+        "- ",
+        "&a ",
+        "*a",
+        "!!python/name:os.system ",
+        "!!set ",
+        "<<: ",
+        "? ",
+        "| ",
+        "%",
+        "\t",
+        "\n",
+    ),
+    *("\0", "\x07", "\ufeff", "\u2028", "'", '"', "9" * 400, "1e400", "-1", "0x1F", ".nan", ".inf", "~", "null", "yes"),
+    *("2001-01-01", "1:30", "010", "..", "/", "a.py:B", "é", "\U0001f600", " ", "\n  ", "\n\n", "#", "---\n", "...\n"),
+)
+
+
+def mangled(text: str, drawn: random.Random) -> str:
+    """Change a text here and there: insert what is odd, drop, repeat and move pieces."""
+    for _ in range(drawn.randint(1, 6)):
+        at, end = sorted(drawn.randint(0, len(text)) for _ in range(2))
+        end = min(end, at + drawn.choice((1, 5, 60)))
+        what = drawn.randrange(4)
+        if what == 0:
+            text = text[:at] + drawn.choice(ODD) * drawn.choice((1, 1, 1, 150)) + text[at:]
+        elif what == 1:
+            text = text[:at] + text[end:]
+        elif what == 2:
+            text = text[:end] + text[at:end] + text[end:]
+        else:
+            to = drawn.randint(0, len(text))
+            text = text[:to] + text[at:end] + text[to:]
+    return text
+
+
+def read(file: Path, text: str) -> None:
+    """Read a file; what is wrong with it is a `UserError` of reasonable length."""
+    file.write_text(text, "utf-8", errors="replace")
+    try:
+        load_scenario(file)
+    except UserError as error:
+        assert len(str(error)) < 20_000  # noqa: PT017 (it need not be raised)
+
+
+@scaled(2.0)
+@given(name=st.sampled_from(sorted(SHIPPED)), seed=st.integers(0, 2**64))
+def test_mangled_files_are_answered(tmp_path_factory: pytest.TempPathFactory, name: str, seed: int) -> None:
+    folder = tmp_path_factory.getbasetemp() / "hostile"
+    folder.mkdir(exist_ok=True)
+    read(folder / "s.yaml", mangled(SHIPPED[name], random.Random(seed)))
