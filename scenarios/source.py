@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import yaml
 
-from simcore.errors import ScenarioError
+from simcore.errors import ScenarioError, short
 
 Keys: TypeAlias = tuple[str | int, ...]
 """The way to a value: keys of mappings and indices of lists."""
@@ -23,7 +23,11 @@ CHOICES = frozenset({"arrivals", "lifetimes", "overflow"})
 
 # The C parser is an order of magnitude faster, but not every build of PyYAML has it.
 _Safe = cast(type[yaml.SafeLoader], getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-_PLAIN_TAGS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
+_TAGS = {
+    yaml.MappingNode: ("map",),
+    yaml.SequenceNode: ("seq",),
+    yaml.ScalarNode: ("str", "int", "float", "bool", "null", "timestamp", "merge", "value"),
+}
 _ODD = re.compile(r"[-+]?(?:[0-9][0-9_]*(:)[0-9:.]+|0[0-9_]+)")
 """Whole numbers that YAML does not count in tens: 1:30 is 90, and 010 is 8."""
 MOST = 1_000_000
@@ -215,12 +219,15 @@ class _Reader:
         if self._values > MOST:
             remedy = "Aliases within aliases multiply: write out what is meant."
             raise self._error(f"has more than {MOST:,} values", self._origin, at, remedy)
+        place = self._place(node.start_mark.line)
+        if node.tag.removeprefix("tag:yaml.org,2002:") not in _TAGS[type(node)]:
+            remedy = "Write plain text, numbers, lists and mappings."
+            raise self._error(f"the tag {short(node.tag)} is not taken", place, at, remedy)
         if isinstance(node, yaml.ScalarNode):
-            place = self._place(node.start_mark.line)
             try:
                 value = self._loader.construct_object(node)
             except ValueError as error:  # 2020-13-01, or thousands of digits
-                problem = f"{_short(node.value)} cannot be read: {_short(str(error))}"
+                problem = f"{short(node.value)} cannot be read: {short(str(error))}"
                 raise self._error(problem, place, at, "Put it in quotes if it is text.") from None
             if isinstance(value, str):
                 return self._text(at, value, place)
@@ -229,11 +236,7 @@ class _Reader:
                 remedy = f"Write {value}, or in quotes what it is."
                 raise self._error(problem, place, at, remedy)
             return value
-        if node.tag not in _PLAIN_TAGS:
-            remedy = "Write plain lists and mappings."
-            raise self._error(f"the tag {node.tag} is not taken", self._place(node.start_mark.line), at, remedy)
         if node in self._open:
-            place = self._place(node.start_mark.line)
             raise self._error("an alias contains itself", place, at, "Write the value out.")
         self._open.append(node)
         if len(self._open) > DEEPEST:  # by aliases
@@ -293,14 +296,9 @@ def _absolute(text: str, folder: Path, place: Place) -> str:
         why = (isinstance(error, OSError) and error.strerror) or error
         remedy = "Name a file."
         raise ScenarioError(
-            f"{_short(text)} is no path: {why}", file=place.file, line=place.line, remedy=remedy
+            f"{short(text)} is no path: {why}", file=place.file, line=place.line, remedy=remedy
         ) from None
     return str(path)
-
-
-def _short(text: str) -> str:
-    """The beginning of a text that may be very long."""
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def dotted(keys: Iterable[str | int]) -> str:

@@ -7,6 +7,9 @@ from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
 
+LONGEST = 600
+"""Letters of a part of a message: what users give us may be of any length."""
+
 
 class BinwrightError(Exception):
     """The root: catches everything that Binwright raises on purpose."""
@@ -47,10 +50,15 @@ class UserError(BinwrightError):
         where = "" if self.file is None else str(self.file)
         if self.line is not None:
             where += f":{self.line}"
-        text = ": ".join(part for part in (where, self.key or "", self.problem) if part)
+        text = ": ".join(short(part, LONGEST) for part in (where, self.key or "", self.problem) if part)
         if self.value is not None:
-            text += f" (got {self.value if isinstance(self.value, date) else repr(self.value)})"
-        return f"{text}\n  {self.remedy}" if self.remedy else text
+            text += f" (got {self.value if isinstance(self.value, date) else short(repr(self.value), LONGEST)})"
+        return f"{text}\n  {short(self.remedy, 10 * LONGEST)}" if self.remedy else text
+
+
+def short(text: str, most: int = 80) -> str:
+    """Cut a text that is too long to be read."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def as_one(mistakes: Iterable[UserError]) -> UserError:

@@ -100,7 +100,7 @@ def _parquet(path: Path) -> pl.DataFrame:
 
     try:
         frame = pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         problem = str(error).splitlines()[0]
         raise WorkloadError(
             f"not a readable Parquet trace: {problem}", file=path, remedy="Convert the trace again."

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 GZIP = b"\x1f\x8b"
+SWELLING = 300
+"""Bytes in one of a gzipped file: tables of numbers have some ten, and files that are to fill the memory a thousand."""
+SOUND = "Every row needs as many cells as the header; close every quote."
 
 
 def contents(path: Path) -> bytes:
@@ -25,12 +28,17 @@ def contents(path: Path) -> bytes:
     except OSError as error:
         raise WorkloadError(f"cannot read it: {error.strerror}", file=path, remedy="Check the path.") from error
     if data.startswith(GZIP):
+        most = SWELLING * len(data)
         try:
-            data = gzip.decompress(data)
+            with gzip.open(io.BytesIO(data)) as file:
+                data = file.read(most + 1)
         except (OSError, EOFError, zlib.error) as error:
             raise WorkloadError(
                 f"corrupt gzip: {error}", file=path, remedy="Download it again; it was cut short or damaged."
             ) from error
+        if len(data) > most:
+            problem = f"what it unpacks to is more than {SWELLING} times as large"
+            raise WorkloadError(problem, file=path, remedy="Unpack it yourself if it is what you want.")
     try:
         data.decode()
     except UnicodeDecodeError as error:
@@ -63,7 +71,7 @@ def read_text(path: Path, *wanted: frozenset[str]) -> pl.DataFrame:
             "not a CSV file: rows differ in their number of cells",
             file=path,
             line=_ragged(data),
-            remedy="Every row needs as many cells as the header; close every quote.",
+            remedy=SOUND,
         ) from error
     if not any(columns <= set(names) for columns in wanted):
         require(names, wanted[0], path, line=1)
@@ -78,7 +86,10 @@ def read_text(path: Path, *wanted: frozenset[str]) -> pl.DataFrame:
 def _header(data: bytes, path: Path) -> list[str]:
     """The names of the columns, without the blanks around them."""
     first = data.partition(b"\n")[0].decode().removeprefix("\ufeff").strip("\r")
-    names = [name.strip() for name in next(csv.reader([first]), [])]
+    try:
+        names = [name.strip() for name in next(csv.reader([first]), [])]
+    except csv.Error as error:
+        raise WorkloadError(f"not a CSV file: {error}", file=path, line=1, remedy=SOUND) from error
     if len(names) == 1 and (marks := [mark for mark in (";", "\t", "|") if mark in names[0]]):
         raise WorkloadError(
             f"not a CSV file: its cells are separated by {marks[0]!r}", file=path, line=1, remedy="Write commas."
@@ -87,9 +98,13 @@ def _header(data: bytes, path: Path) -> list[str]:
 
 
 def _ragged(data: bytes) -> int | None:
+    """The line from which on rows differ, or cannot be read."""
     rows = csv.reader(io.StringIO(data.decode(), newline=""))
-    width = len(next(rows))
-    return next((rows.line_num for row in rows if len(row) != width), None)
+    try:
+        width = len(next(rows))
+        return next((rows.line_num for row in rows if len(row) != width), None)
+    except csv.Error:
+        return rows.line_num
 
 
 def number(frame: pl.DataFrame, column: str, path: Path) -> pl.Series:
