@@ -30,15 +30,23 @@ _TAGS = {
 }
 _ODD = re.compile(r"[-+]?(?:[0-9][0-9_]*(:)[0-9:.]+|0[0-9_]+)")
 """Whole numbers that YAML does not count in tens: 1:30 is 90, and 010 is 8."""
-MOST = 1_000_000
-"""Values in a file; lists of a million numbers are no scenario."""
-LONGEST, DEEPEST = 20_000_000, 100
-"""Bytes of a file, and mappings and lists within one another: where these are many more, libyaml ends the process."""
+MOST = 100_000
+"""Values in a file; lists of a hundred thousand numbers are no scenario."""
+LONGEST, DEEPEST, LONGEST_NUMBER = 20_000_000, 100, 400
+"""Bytes of a file; mappings and lists within one another (where these are many more, libyaml ends the process); and
+characters of what may be a number.
+"""
 _CODE = re.compile(r"[^:]*\.py:\w+")
 
 
 class _Loader(_Safe):  # type: ignore[misc, valid-type]  # one of two classes
     """Reads 1e-3 and 1.5e3 as numbers, as YAML 1.2 does, and not only 1.0e-3."""
+
+    def resolve(self, kind: type[yaml.Node], value: str | None, implicit: tuple[bool, bool] | bool) -> str:
+        """Find the tag of a node: of long ones text, since the search for times and dates takes seconds there."""
+        long = kind is yaml.ScalarNode and value is not None and len(value) > LONGEST_NUMBER
+        tag: str = super().resolve(kind, "x" if long else value, implicit)
+        return tag
 
 
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from simcore.errors import UserError
+from simcore.errors import LONGEST, UserError, short
 
 
 class At(NamedTuple):
@@ -36,5 +36,5 @@ class SpecError(UserError):
         line = lines[self.at.line - 1].rstrip("\r")
         start = max(0, min(self.at.column - 60, len(line) - 100))  # a long line: the part around the caret
         shown = "".join(letter if letter.isprintable() else " " for letter in line[start : start + 100])
-        where = f"{self.file or 'specification'}:{self.at.line}:{self.at.column}: {self.problem}"
-        return f"{where}\n    {shown}\n    {' ' * (self.at.column - 1 - start)}^\n  {self.remedy}"
+        where = f"{self.file or 'specification'}:{self.at.line}:{self.at.column}: {short(self.problem, LONGEST)}"
+        return f"{where}\n    {shown}\n    {' ' * (self.at.column - 1 - start)}^\n  {short(self.remedy, 10 * LONGEST)}"
