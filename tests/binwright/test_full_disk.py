@@ -4,37 +4,20 @@ from __future__ import annotations
 
 import errno
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from binwright.cli import FAILED, MISTAKE, main
-from tests.support.batches import FIRST, TEXT, TIMES
-from tests.support.faults import failing
+from tests.support.batches import FIRST, TEXT
+from tests.support.faults import contents, every_change_fails
 from tests.support.properties import first
-from tests.support.training import TINY, sound
+from tests.support.training import TINY
 
 TRACE = "vmid,cpu,mem,at,lt\n" + "".join(f"{n},1,2,{60 * n},600\n" for n in range(20))
 RUN = ["run", "s.yaml", "--out", "out"]
-
-
-def read(folder: Path) -> object:
-    """What a folder has, but for what no two commands agree on."""
-    if (folder / "seed-0").is_dir():
-        return sound(folder)
-    found: dict[str, object] = {}
-    for file in sorted(folder.rglob("*")):
-        name = file.relative_to(folder).as_posix()
-        if file.suffix == ".parquet":
-            frame = pl.read_parquet(file)
-            found[name] = frame.drop(*TIMES, "seconds", strict=False).to_dicts()
-        elif file.is_file() and file.suffix not in (".jsonl", ".png") and not name.startswith("."):
-            found[name] = file.read_bytes()
-    return found
 
 
 COMMANDS: dict[str, list[str]] = {
@@ -70,25 +53,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 @pytest.mark.parametrize("number", first(1, [errno.ENOSPC, errno.EIO]), ids=lambda number: errno.errorcode[number])
 @pytest.mark.parametrize("command", first(1, COMMANDS))
-def test_every_change_may_fail(here: Path, command: str, number: int, capsys: pytest.CaptureFixture[str]) -> None:
-    asked, out = COMMANDS[command], here / "out"
-    assert main(asked) == 0
-    whole = read(out)
-    for at in range(1000):
-        shutil.rmtree(out)
-        capsys.readouterr()
-        with failing(here, at, number) as faults:
-            code = main(asked)
-        if len(faults.seen) <= at:
-            break
-        said = capsys.readouterr()
-        assert code in (0, FAILED, MISTAKE), (faults.seen[at], said.err)
-        assert "Traceback" not in said.err
-        assert (code == MISTAKE) == ("binwright: " in said.err), faults.seen[at]
-        assert main(asked) == 0, (faults.seen[at], capsys.readouterr().err)
-        assert read(out) == whole, faults.seen[at]
-    assert at > 1
-    assert code == 0
+def test_every_change_may_fail(here: Path, command: str, number: int) -> None:
+    assert every_change_fails(COMMANDS[command], here / "out", number) > 1
 
 
 LIMITED = """
@@ -113,7 +79,7 @@ def test_files_may_end_anywhere(here: Path, jobs: str) -> None:
     """As `ulimit -f` has it: files of that many bytes are full, the journal for one amid a line."""
     asked = [*RUN, "--jobs", jobs]
     assert main(asked) == 0
-    whole, journal = read(here / "out"), (here / "out" / "journal.jsonl").read_bytes()
+    whole, journal = contents(here / "out"), (here / "out" / "journal.jsonl").read_bytes()
     sizes = [0, 1, 100, *range(len(journal) // 4, len(journal), len(journal) // 7), 5000]
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, ",".join(map(str, sizes)), *asked],
@@ -128,7 +94,7 @@ def test_files_may_end_anywhere(here: Path, jobs: str) -> None:
     assert [code for _, *rest in codes[1::2] for code in rest] == ["0"] * len(sizes)
     assert {code for _, _, code in codes[::2]} <= {str(FAILED), str(MISTAKE)}
     assert "File too large" in done.stderr
-    assert read(here / "out") == whole
+    assert contents(here / "out") == whole
 
 
 @pytest.mark.long

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from binwright.cli import MISTAKE, main
-from scenarios.load import load_scenario, shipped
-from simcore.errors import UserError
-from tests.support.mangling import mangled
-from tests.support.properties import scaled
 
 CHAIN = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 3000))
 HOSTILE = {
@@ -49,45 +42,3 @@ def test_it_is_one_message(what: str, tmp_path: Path, capsys: pytest.CaptureFixt
     said = capsys.readouterr().out
     assert problem in said
     assert len(said) < 2000
-
-
-SHIPPED = {name: file.read_text("utf-8") for name, file in shipped().items()}
-ODD = (
-    *(
-        "[",
-        "]",
-        "{",
-        "}",
-        ": ",
-        "- ",
-        "&a ",
-        "*a",
-        "!!python/name:os.system ",
-        "!!set ",
-        "<<: ",
-        "? ",
-        "| ",
-        "%",
-        "\t",
-        "\n",
-    ),
-    *("\0", "\x07", "\ufeff", "\u2028", "'", '"', "9" * 400, "1e400", "-1", "0x1F", ".nan", ".inf", "~", "null", "yes"),
-    *("2001-01-01", "1:30", "010", "..", "/", "a.py:B", "é", "\U0001f600", " ", "\n  ", "\n\n", "#", "---\n", "...\n"),
-)
-
-
-def read(file: Path, text: str) -> None:
-    """Read a file; what is wrong with it is a `UserError` of reasonable length."""
-    file.write_text(text, "utf-8", errors="replace")
-    try:
-        load_scenario(file)
-    except UserError as error:
-        assert len(str(error)) < 20_000  # noqa: PT017 (it need not be raised)
-
-
-@scaled(2.0)
-@given(name=st.sampled_from(sorted(SHIPPED)), seed=st.integers(0, 2**64))
-def test_mangled_files_are_answered(tmp_path_factory: pytest.TempPathFactory, name: str, seed: int) -> None:
-    folder = tmp_path_factory.getbasetemp() / "hostile"
-    folder.mkdir(exist_ok=True)
-    read(folder / "s.yaml", mangled(SHIPPED[name], ODD, random.Random(seed)))
