@@ -1,0 +1,200 @@
+"""Attack Binwright, and count what breaks: `python -m benchmarks.reliability [--inputs N] [--kills N] [--out FILE]`.
+
+Damaged inputs are drawn by their number, so that any of them can be had again: `--first 123 --inputs 1 --kind trace`.
+Every change of a file is made to fail in turn, and batches are killed at random moments. Nothing here is to break; what
+does is named, and the exit code is 1 then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any, NamedTuple
+
+from tests.support.batches import FIRST, TEXT, numbers
+from tests.support.faults import every_change_fails
+from tests.support.hostile import KINDS
+from tests.support.training import TINY
+
+PORTION = 500
+"""Inputs that one process reads, in which memory is measured."""
+HANG, LARGE = 5.0, 1000
+"""Seconds, and MB beyond those at the start, that no input may take."""
+
+
+class Fuzzed(NamedTuple):
+    """What came of some inputs."""
+
+    inputs: int
+    slowest: float
+    grown: int
+    """MB"""
+    broken: list[str]
+
+
+def fuzz(kind: str, first: int, inputs: int) -> Fuzzed:
+    """Read damaged inputs `first`, ..., `first` + `inputs` - 1 of a kind."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # Rust says its panics itself
+    slowest, broken = 0.0, []
+    with tempfile.TemporaryDirectory() as folder:
+        KINDS[kind](Path(folder), random.Random(-1))  # with all that has to be imported
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for number in range(first, first + inputs):
+            began = monotonic()
+            try:
+                KINDS[kind](Path(folder), random.Random(number))
+            except BaseException as error:
+                where = traceback.extract_tb(error.__traceback__)[-1]
+                broken.append(f"{kind} {number}: {error!r:.200} at {Path(where.filename).name}:{where.lineno}")
+            took = monotonic() - began
+            slowest = max(slowest, took)
+            if took > HANG:
+                broken.append(f"{kind} {number}: took {took:.1f} s")
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
+    if grown > LARGE:
+        broken.append(f"{kind} {first} to {first + inputs - 1}: took {grown} MB")
+    return Fuzzed(inputs, slowest, grown, broken)
+
+
+def fuzzed(kind: str, first: int, inputs: int) -> Fuzzed:
+    """Read them on all processors."""
+    starts = range(first, first + inputs, PORTION)
+    with ProcessPoolExecutor(mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
+        sizes = [min(PORTION, first + inputs - start) for start in starts]
+        found = list(pool.map(fuzz, [kind] * len(starts), starts, sizes))
+    return Fuzzed(
+        sum(one.inputs for one in found),
+        max(one.slowest for one in found),
+        max(one.grown for one in found),
+        [line for one in found for line in one.broken],
+    )
+
+
+RUN = "import sys, scenarios.backends; scenarios.backends.WORTH = 0; from binwright.cli import main; sys.exit(main())"
+
+
+def killed(kills: int, seed: int) -> tuple[dict[str, int], int, list[str]]:
+    """Kill batches at random moments until each is whole: kills by victim, batches, and what broke."""
+    drawn, counted, batches, broken = random.Random(seed), {"command": 0, "worker": 0}, 0, []
+    with tempfile.TemporaryDirectory() as name:
+        here = Path(name)
+        (here / "mine.py").write_text(FIRST.format("import time; time.sleep(.004)"))
+        (here / "s.yaml").write_text(TEXT + "record: [requests]\nreplications: 12\n")
+        asked = ["run", "s.yaml", "--agents", "mine.py:Mine,first-fit", "--jobs", "2", "--out"]
+        command = [sys.executable, "-c", RUN, *asked]
+        subprocess.run([*command, "whole"], cwd=here, check=True, capture_output=True)
+        whole = _runs(here / "whole")
+        while sum(counted.values()) < kills:
+            shutil.rmtree(here / "out", ignore_errors=True)
+            done: set[str] = set()
+            batches += 1
+            for attempt in range(100):
+                victim = drawn.choice(sorted(counted)) if attempt < 4 else ""
+                running = subprocess.Popen(
+                    [*command, "out"], cwd=here, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+                )
+                hit = bool(victim) and _kill(running.pid, victim, drawn)
+                err = running.communicate()[1]
+                counted[victim or "command"] += hit
+                journal = here / "out" / "journal.jsonl"
+                lines = journal.read_bytes().split(b"\n") if journal.exists() else []
+                now = {line.decode(errors="replace") for line in lines[:-1]}
+                if lost := done - now:
+                    broken.append(f"batch {batches}: {len(lost)} lines of the journal are gone")
+                if "Traceback" in err:
+                    broken.append(f"batch {batches}: {err[-300:]}")
+                done = now
+                if running.returncode == 0:
+                    break
+            else:
+                broken.append(f"batch {batches}: never ends")
+            if not _runs(here / "out").equals(whole):
+                broken.append(f"batch {batches}: other results")
+    return counted, batches, broken
+
+
+def _runs(folder: Path) -> Any:
+    import polars as pl
+
+    return numbers(pl.read_parquet(folder / "runs.parquet"))
+
+
+def _kill(pid: int, victim: str, drawn: random.Random) -> bool:
+    """Kill the command, or one of its workers, after a while that may be its start; tell whether it was there."""
+    sleep(drawn.choice((drawn.uniform(0, 1), drawn.uniform(0.5, 3))))
+    try:
+        pids = [str(pid)]
+        if victim == "worker":
+            pids = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        if not pids:
+            return False
+        os.kill(int(drawn.choice(pids)), signal.SIGKILL)
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return True
+
+
+def refused() -> Iterator[tuple[str, int]]:
+    """Fail every change of every command that writes: how many there are of each."""
+    with tempfile.TemporaryDirectory() as name:
+        before = Path.cwd()
+        os.chdir(name)
+        try:
+            Path("s.yaml").write_text(TEXT + "record: [requests, samples]\nreplications: 2\n")
+            Path("tiny.yaml").write_text(json.dumps({**TINY, "train": {**TINY["train"], "iterations": 2}}))
+            for command in (["run", "s.yaml", "--out", "out"], ["train", "tiny.yaml", "--out", "out"]):
+                for number in (errno.ENOSPC, errno.EIO):
+                    yield f"{command[0]}, {errno.errorcode[number]}", every_change_fails(command, Path("out"), number)
+        finally:
+            os.chdir(before)
+
+
+def main() -> int:
+    """Attack, print a row for each kind of attack, and return 1 if something broke."""
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--kind", choices=[*KINDS], action="append", help="only these inputs, and nothing else")
+    asked.add_argument("--first", type=int, default=0, help="the number of the first input")
+    asked.add_argument("--inputs", type=int, default=1000, help="of each kind (default: 1000; results a hundredth)")
+    asked.add_argument("--kills", type=int, default=20)
+    asked.add_argument("--out", type=Path, help="a Markdown file for the table")
+    given = asked.parse_args()
+    rows, broken = [], []
+
+    def row(what: str, tried: str, worst: str, faults: list[str]) -> None:
+        rows.append(f"| {what} | {tried} | {worst} | {len(faults)} |")
+        broken.extend(faults)
+        print(rows[-1], *faults, sep="\n", flush=True)
+
+    for kind in given.kind or KINDS:
+        inputs = given.inputs if kind != "results" or given.kind else max(1, given.inputs // 100)
+        found = fuzzed(kind, given.first, inputs)
+        row(f"damaged {kind}", f"{inputs:,}", f"{found.slowest:.2f} s, {found.grown} MB more", found.broken)
+    if not given.kind:
+        for what, changes in refused():
+            row(f"every change of a file fails: {what}", f"{changes}", "", [])
+        counted, batches, faults = killed(given.kills, given.first)
+        victims = ", ".join(f"{count} of a {victim}" for victim, count in counted.items())
+        row(f"`kill -9`, {batches} batches of 24 runs", victims, "", faults)
+    if given.out:
+        head = "| attack | tried | worst | broke |\n| --- | --- | --- | --- |\n"
+        given.out.write_text(head + "\n".join(rows) + "\n", "utf-8")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
