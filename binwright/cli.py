@@ -231,7 +231,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         where = str(error.filename or "what this command prints")
         said, code = f"{where}: {os.strerror(error.errno) if error.errno else error}", MISTAKE
-        _without(sys.stdout)
+        if not error.filename:
+            _without(sys.stdout)
     except MemoryError as error:
         remedy = "Ask for less at a time: fewer servers, requests, machines of a network, or runs at a time (--jobs)."
         said, code = f"there is not enough memory: {error}\n  {remedy}", MISTAKE

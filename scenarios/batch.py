@@ -28,7 +28,7 @@ from scenarios.plan import Run, asked_of, plan
 from scenarios.schema import Scenario
 from scenarios.schema_agent import AgentSpec
 from simcore.errors import ResultsError, UserError
-from simcore.files import write_table, write_text, writing
+from simcore.files import clear, write_table, write_text, writing
 from simcore.jit import postponed
 from simcore.opened import digest_of, unchanged
 
@@ -178,8 +178,8 @@ class Batch:
         with journal:
             lock(journal, self.folder)
             with writing(self.folder):
-                for left in (self.folder / "details").glob(".*.parquet.*"):
-                    left.unlink(missing_ok=True)  # half a file of a run that was killed
+                clear(self.folder)
+                clear(self.folder / "details")
                 write_text(taken, resolved(self.scenario))
                 if journal.tell() and not self._journal.read_bytes().endswith(b"\n"):
                     _append(journal, b"\n")  # a crash cut the last line short: it must not spoil the next one

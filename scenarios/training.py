@@ -21,7 +21,7 @@ from scenarios.schema_train import WHAT_TO_TRAIN, Train
 from scenarios.source import CHOICES, Keys, Source, undotted
 from scenarios.worlds import build_world
 from simcore.errors import ScenarioError, UserError, WorkloadError
-from simcore.files import writing
+from simcore.files import clear, writing
 
 
 def train(
@@ -46,8 +46,10 @@ def train(
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / ".lock").open("a") as file:
             lock(file, folder)
+            clear(folder)
             for seed in range(spec.seed, spec.seed + spec.seeds):
                 own = folder / f"seed-{seed}"
+                clear(own)
                 if fresh:
                     forget(own)
                 training = Training(course, own, seed)

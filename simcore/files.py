@@ -51,6 +51,13 @@ def replacing(file: str | Path) -> Iterator[Path]:
                 unfinished.unlink(missing_ok=True)
 
 
+def clear(folder: Path) -> None:
+    """Remove what commands that were killed have left unfinished; nobody else may write there."""
+    for left in folder.glob(".*.*"):
+        if left.suffix[1:].isdecimal():
+            left.unlink(missing_ok=True)
+
+
 def write_text(file: str | Path, text: str) -> None:
     """Write a text in UTF-8, whole or not at all."""
     with replacing(file) as unfinished:

@@ -1,0 +1,42 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from simcore.errors import ResultsError
+from simcore.files import clear, replacing, write_table, write_text
+
+
+def test_what_errs_changes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "a.txt"
+    write_text(file, "é")
+
+    def half() -> None:
+        with replacing(file) as unfinished:
+            unfinished.write_text("half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        half()
+    assert file.read_text("utf-8") == "é"
+    assert os.listdir(file.parent) == ["a.txt"]  # noqa: PTH208 (hidden ones, too)
+
+
+def test_what_is_in_the_way_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for target, why in ((tmp_path, "Is a directory"), (tmp_path / "file" / "below", "File exists|Not a directory")):
+        with pytest.raises(ResultsError, match=rf"{target}: cannot be written: ({why})\n  Name another place"):
+            write_table(target, pl.DataFrame({"a": [1]}))
+
+
+def test_what_killed_commands_left_goes(tmp_path: Path) -> None:
+    for name in (".runs.parquet.123", "runs.parquet", ".notes", ".notes.txt"):
+        (tmp_path / name).touch()
+    clear(tmp_path)
+    clear(tmp_path / "none")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".notes", ".notes.txt", "runs.parquet"]
