@@ -31,7 +31,7 @@ from tests.support.faults import every_change_fails
 from tests.support.hostile import KINDS
 from tests.support.training import TINY
 
-PORTION = 500
+PORTION = 5_000
 """Inputs that one process reads, in which memory is measured."""
 HANG, LARGE = 5.0, 1000
 """Seconds, and MB beyond those at the start, that no input may take."""
