@@ -162,8 +162,8 @@ def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:
         remedy = "Name one scenario file, as text; it may extend another one itself."
         raise ScenarioError("is no name", file=place.file, line=place.line, key="extends", value=other, remedy=remedy)
     path = Path(_absolute(other, file.parent, place))
-    if not path.is_file() and (LIBRARY / f"{other}.yaml").is_file():
-        path = (LIBRARY / f"{other}.yaml").resolve()
+    if not path.is_file() and (named := Path(_absolute(f"{other}.yaml", LIBRARY, place))).is_file():
+        path = named
     problem = "extends itself" if path in (file, *_above) else "there is no such file"
     if problem == "extends itself" or not path.is_file():
         raise ScenarioError(

@@ -20,6 +20,7 @@ HOSTILE = {
     "a month of no year": ("name: 2020-13-01", "2020-13-01 cannot be read: month must be in 1..12"),
     "NUL in a name": ('extends: "a\\0b"', "is no path: embedded null byte"),
     "a long name": ("extends: " + "x" * 5000, "is no path: File name too long"),
+    "a name that is long with its ending": ("extends: " + "x" * 252, "is no path: File name too long"),
     "NUL in an agent": ('agents: ["a\\0b.py:Mine"]', "is no path: embedded null byte"),
     "NUL in a path": ('workload: {trace: table, path: "a\\0b"}', "is no path: embedded null byte"),
     "a set": ("name: !!set x", "the tag tag:yaml.org,2002:set is not taken"),
