@@ -79,6 +79,9 @@ def read_text(path: Path, *wanted: frozenset[str]) -> pl.DataFrame:
         if name and names.count(name) > 1:
             remedy = "Every column needs a name of its own."
             raise WorkloadError(f"two columns are called {name}", file=path, line=1, remedy=remedy)
+    if len(names) != frame.width:  # quotes that end on another line, for one
+        problem = f"not a CSV file: its first line names {len(names)} columns, and there are {frame.width}"
+        raise WorkloadError(problem, file=path, line=1, remedy=SOUND)
     frame = frame.rename({found: name for found, name in zip(frame.columns, names, strict=True) if name})
     return frame.with_row_index("line", offset=2)
 
