@@ -1,4 +1,4 @@
-"""How many checks per second, how long many submissions at once take, and what starting a worker costs.
+"""How many requests and checks per second, how long many submissions at once take, and what starting a worker costs.
 
 python -m benchmarks.service
 """
@@ -17,7 +17,7 @@ from typing import Any
 
 from agents.solver import examples
 
-CHECKS, CLIENTS, SUBMISSIONS = 1000, 8, 200
+REQUESTS, ROUNDS, CHECKS, CLIENTS, SUBMISSIONS = 100, 5, 1000, 8, 200
 
 
 def ask(connection: HTTPConnection, path: str, body: dict[str, Any] | None = None) -> Any:
@@ -28,6 +28,24 @@ def ask(connection: HTTPConnection, path: str, body: dict[str, Any] | None = Non
     said = json.loads(answer.read())
     assert answer.status in (200, 202), said
     return said
+
+
+def many_requests(port: int) -> None:
+    """One client after another, by turns on a connection that stays open and on a fresh one for each request."""
+
+    def took(fresh: bool) -> float:
+        began = perf_counter()
+        connection = HTTPConnection("127.0.0.1", port)
+        for _ in range(REQUESTS):
+            ask(connection, "/v1/examples")
+            if fresh:
+                connection.close()
+        connection.close()
+        return perf_counter() - began
+
+    kept, fresh = (median(times) for times in zip(*((took(False), took(True)) for _ in range(ROUNDS)), strict=True))
+    print(f"requests: {REQUESTS / kept:,.0f}/s on a kept connection, {REQUESTS / fresh:,.0f}/s on fresh ones", end="")
+    print(f" ({fresh / kept:.2f} times as many)")
 
 
 def many_checks(port: int) -> None:
@@ -98,6 +116,7 @@ def main() -> None:
             ask(connection, "/v1/check", {"text": examples()["vm-placement"]})
             connection.close()
             print(f"start to the first answer: {perf_counter() - began:.1f} s")
+            many_requests(port)
             many_checks(port)
             many_submissions(port)
             server.terminate()

@@ -50,6 +50,8 @@ def serve(
             raise OSError("ports go from 0 to 65535")
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family, backlog=1024)
+        # asyncio sets it for sockets that were made with a protocol's number only, and accepted ones inherit it
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError as error:
         remedy = "Choose another: --host HOST --port PORT."
         raise UserError(f"cannot listen on {host}, port {port}: {error}", remedy=remedy) from None
