@@ -24,6 +24,8 @@ FIRST_LOOK, LAST_LOOK = 0.02, 0.5
 """Seconds between two looks at a job: they grow."""
 PATIENCE = 60.0
 """Seconds that a service may be away, or too busy for us."""
+LATER = (429, 507)
+"""Too much for now, of us or of all on its disk: `Retry-After` says when to come again."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -116,9 +118,9 @@ class Client:
                     return said
             except HTTPError as error:
                 with error:
-                    if error.code == 429:
+                    if error.code in LATER:
                         pause = float(error.headers.get("Retry-After", "1"))
-                    if error.code != 429 or clock.monotonic() + pause > end:
+                    if error.code not in LATER or clock.monotonic() + pause > end:
                         raise self._refused(error) from None
             except (URLError, OSError, HTTPException, ValueError) as error:
                 if clock.monotonic() + pause > end:

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -22,7 +22,7 @@ from starlette.routing import Match
 from agents.solver import examples
 from binwright.service import models, pool
 from binwright.service.gate import Gate, Pace, refusal, too_many
-from binwright.service.jobs import Full, Jobs, Row
+from binwright.service.jobs import Full, Jobs, Row, Trouble
 from binwright.service.limits import Limits
 
 T = TypeVar("T")
@@ -39,6 +39,12 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     408: {"model": models.Refusal, "description": "The request took too long to arrive."},
     421: {"model": models.Refusal, "description": "Asked by a name that is not the service's."},
     429: {"model": models.Refusal, "description": "Too many: `Retry-After` says when to come again."},
+}
+NO_ROOM: dict[int | str, dict[str, Any]] = {
+    507: {
+        "model": models.Refusal,
+        "description": "The disk is full, or broken: `Retry-After` says when to come again.",
+    },
 }
 UNKNOWN: dict[int | str, dict[str, Any]] = {404: {"model": models.Refusal, "description": "No such job of yours."}}
 UNFIT: dict[int | str, dict[str, Any]] = {
@@ -72,7 +78,7 @@ def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[by
         redoc_url=None,
         redirect_slashes=False,
         openapi_url="/v1/openapi.json",
-        responses=REFUSALS,
+        responses=REFUSALS | NO_ROOM,
     )
     job: dict[str, Any] = {"model": models.Job}
     done: dict[int | str, dict[str, Any]] = {200: job}
@@ -92,6 +98,8 @@ def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[by
     app.post("/v1/check", responses=check, openapi_extra=body_of(models.Problem, limits), response_model=None)(
         service.check
     )
+    ill: dict[int | str, dict[str, Any]] = {200: {"model": models.Health}, 503: {"model": models.Health}}
+    app.get("/v1/health", responses=ill, response_model=None)(service.health)
     app.get("/v1/examples", response_model=None, responses={200: {"model": dict[str, str]}})(service.examples)
     for path, file, kind in (
         ("/", "page.html", "text/html"),
@@ -102,6 +110,7 @@ def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[by
         text = files("binwright.service").joinpath(file).read_text(encoding="utf-8")
         app.get(path, include_in_schema=False)(partial(_file, text, kind))
     app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(Trouble, _no_room)
     app.add_exception_handler(404, _refused)
     app.add_exception_handler(405, _refused)
     app.add_exception_handler(Exception, _broken)
@@ -118,6 +127,11 @@ async def _refused(request: Request, error: Any) -> Response:
         fitting = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
         headers["allow"] = ", ".join(sorted({method for route in fitting for method in route.methods}))
     return refusal(error.status_code, str(error.detail).lower(), headers=headers)
+
+
+async def _no_room(request: Request, error: Exception) -> Response:
+    remedy = "Try again later; what was accepted is kept. Who runs the service makes room on its disk."
+    return refusal(507, f"the disk takes no changes now: {error}", remedy, {"retry-after": "5"})
 
 
 async def _broken(request: Request, error: Exception) -> Response:
@@ -143,9 +157,11 @@ class Service:
         self._threads = ThreadPoolExecutor(checkers, "check")
         self._checkers = pool.Checkers(self._limits, checkers)
         self._pool = pool.Pool(self._jobs, self._limits, self._workers)
+        mending = asyncio.create_task(self._mend())
         try:
             yield
         finally:
+            mending.cancel()
             await asyncio.to_thread(self._pool.stop)
             self._threads.shutdown(cancel_futures=True)
             self._checkers.stop()
@@ -213,7 +229,8 @@ class Service:
                         return
                     await asyncio.sleep(TICK)
                     silent += TICK
-                    found = await self._on_disk(self._jobs.get, request.state.owner, name)
+                    with suppress(Trouble):  # it is as it was
+                        found = await self._on_disk(self._jobs.get, request.state.owner, name)
             finally:
                 self._streams -= 1
 
@@ -234,6 +251,26 @@ class Service:
             self._checking -= 1
         errors = [said["error"]] if "error" in said else []
         return JSONResponse({"ok": not errors, "errors": errors, "properties": said.get("properties")})
+
+    async def health(self) -> Response:
+        """Say whether new jobs are accepted, and how many wait and run."""
+        alive = self._pool.alive()
+        try:
+            counts: dict[str, int | None] = {**await self._on_disk(self._jobs.counts)}
+        except Trouble:
+            counts = {"queued": None, "running": None}
+        trouble = self._jobs.trouble
+        accepting = not trouble and alive == self._workers
+        said = {"accepting": accepting, "error": trouble or None, "workers": alive, **counts}
+        return JSONResponse(said, 200 if accepting else 503)
+
+    async def _mend(self) -> None:
+        """Look for room on the disk while there is none."""
+        while True:
+            await asyncio.sleep(pool.AGAIN)
+            if self._jobs.trouble:
+                with suppress(Trouble):
+                    await self._on_disk(self._jobs.try_again)
 
     async def examples(self) -> dict[str, str]:
         """The shipped specifications: name and text."""

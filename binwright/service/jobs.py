@@ -7,7 +7,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
@@ -17,6 +17,8 @@ from simcore.errors import UserError
 
 TRIES = 3
 """A job that was running whenever the server died so often is not run again."""
+PROBE = 2**20
+"""Bytes for which there is to be room before there are new jobs again."""
 SCHEMA = """
 create table if not exists jobs (
     number integer primary key,
@@ -33,6 +35,7 @@ create table if not exists jobs (
     error text,
     size integer not null
 );
+create table if not exists room (bytes blob);
 create index if not exists jobs_key on jobs (owner, key);
 create index if not exists jobs_state on jobs (state, number);
 """
@@ -58,26 +61,52 @@ class Full(Exception):
     """No more jobs for now."""
 
 
+class Trouble(Exception):
+    """The disk does not take a change, or does not give what it has; says why."""
+
+
 class Jobs:
     """The jobs of one data folder, for one server at a time; any thread may call."""
 
     def __init__(self, folder: Path, limits: Limits) -> None:
         self._limits = limits
+        self._lock = Lock()
+        self._given = set[str]()
+        """Queued jobs that a thread has, by id."""
+        self._stored = self.unfinished = 0
+        self.trouble = ""
+        """Why the disk took no change the last time; empty when it did."""
+        file = folder / "jobs.sqlite"
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._locked = (folder / "lock").open("w")
-            fcntl.flock(self._locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._base = sqlite3.connect(folder / "jobs.sqlite", check_same_thread=False, isolation_level=None)
-            self._base.execute("pragma journal_mode = wal")
-            self._base.execute("pragma synchronous = full")
-            self._base.executescript(SCHEMA)
+            with ExitStack() as opened:
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                locked = opened.enter_context((folder / "lock").open("w"))
+                fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                file.touch(mode=0o600)
+                for part in folder.glob(f"{file.name}*"):
+                    part.chmod(0o600)
+                self._base = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
+                opened.enter_context(closing(self._base))
+                self._begin()
+                self.close = opened.pop_all().close
         except BlockingIOError:
             remedy = "Stop it, or give another folder: --data FOLDER."
             raise UserError("another server uses this folder", file=folder, remedy=remedy) from None
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.OperationalError, Trouble) as error:
             remedy = "Give a folder that can be written: --data FOLDER."
             raise UserError(f"cannot keep jobs here: {error}", file=folder, remedy=remedy) from None
-        self._lock = Lock()
+        except sqlite3.Error as error:
+            remedy = "Bring back a copy, or move it away (and what is called so with -wal and -shm): its jobs are lost."
+            raise UserError(f"is damaged: {error}", file=file, remedy=remedy) from None
+
+    def _begin(self) -> None:
+        """Read what there is; what was running when the last server ended waits again."""
+        self._base.execute("pragma journal_mode = wal")
+        self._base.execute("pragma synchronous = full")
+        (found,) = self._base.execute("pragma quick_check(1)").fetchone()
+        if found != "ok":
+            raise sqlite3.DatabaseError(" ".join(found.split()))
+        self._base.executescript(SCHEMA)
         with self._writing() as base:
             base.execute(
                 "update jobs set state = 'failed', finished = ?, error = ? where state = 'running' and tries >= ?",
@@ -88,16 +117,36 @@ class Jobs:
         (self.unfinished,) = self._base.execute("select count(*) from jobs where state = 'queued'").fetchone()
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, all or nothing; on disk when it ends."""
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """One thread at a time; what the disk has against it is `Trouble`."""
         with self._lock:
-            self._base.execute("begin immediate")
             try:
                 yield self._base
+            except sqlite3.Error as error:
+                self.trouble = str(error)
+                raise Trouble(self.trouble) from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction, all or nothing; on disk when it ends."""
+        with self._reading() as base:
+            before = self._stored, self.unfinished, base.total_changes
+            try:
+                base.execute("begin immediate")
+                yield base
+                base.execute("commit")
             except BaseException:
-                self._base.execute("rollback")
+                base.rollback()
+                self._stored, self.unfinished = before[:2]
                 raise
-            self._base.execute("commit")
+            if base.total_changes > before[2]:
+                self.trouble = ""
+
+    def try_again(self) -> None:
+        """Find out whether the disk takes changes again, `PROBE` bytes at least."""
+        for change in (f"insert into room values (zeroblob({PROBE}))", "delete from room"):
+            with self._writing() as base:
+                base.execute(change)
 
     def add(self, owner: str, key: str, request: str) -> tuple[Row, bool]:
         """A new job, or the owner's earlier one with the same key; is it new?
@@ -111,6 +160,8 @@ class Jobs:
             ).fetchone()
             if earlier:
                 return Row(*earlier), False
+            if self.trouble:
+                raise Trouble(self.trouble)
             if self.unfinished >= self._limits.queue or not self._room(base, len(request)):
                 raise Full
             name = secrets.token_urlsafe(18)
@@ -138,28 +189,40 @@ class Jobs:
 
     def get(self, owner: str, name: str) -> Row | None:
         """The owner's job."""
-        with self._lock:
-            found = self._base.execute(f"select {COLUMNS} from jobs where id = ? and owner = ?", (name, owner))
+        with self._reading() as base:
+            found = base.execute(f"select {COLUMNS} from jobs where id = ? and owner = ?", (name, owner))
             row = found.fetchone()
         return Row(*row) if row else None
 
-    def ahead(self, row: Row) -> int:
-        """How many are queued before this one."""
-        with self._lock:
-            found = self._base.execute("select count(*) from jobs where state = 'queued' and number < ?", (row.number,))
-            count: int = found.fetchone()[0]
-        return count
+    def counts(self) -> dict[str, int]:
+        """Count the jobs that wait, and those that run."""
+        with self._reading() as base:
+            found = base.execute("select state, count(*) from jobs where state in ('queued', 'running') group by state")
+            return {"queued": 0, "running": 0} | dict(found.fetchall())
 
-    def start_next(self) -> Row | None:
-        """The first that is queued, running from now on."""
+    def next(self) -> Row | None:
+        """Give the first job that is queued, and given to nobody else until `leave`."""
+        with self._reading() as base:
+            found = base.execute(
+                f"select {COLUMNS} from jobs where state = 'queued' order by number limit ?", (len(self._given) + 1,)
+            )
+            rows = [row for row in map(Row._make, found) if row.id not in self._given]
+            self._given.update(row.id for row in rows[:1])
+        return rows[0] if rows else None
+
+    def leave(self, name: str) -> None:
+        """Take back what `next` gave: if it is still queued, it may be given again."""
+        with self._lock:
+            self._given.discard(name)
+
+    def begin(self, name: str) -> bool:
+        """Make a queued job one that runs; is it one? From now on a crash counts as a try."""
         with self._writing() as base:
-            row = base.execute(f"select {COLUMNS} from jobs where state = 'queued' order by number limit 1").fetchone()
-            if row:
-                base.execute(
-                    "update jobs set state = 'running', tries = tries + 1, started = ? where number = ?",
-                    (time.time(), row[0]),
-                )
-        return Row(*row) if row else None
+            done = base.execute(
+                "update jobs set state = 'running', tries = tries + 1, started = ? where id = ? and state = 'queued'",
+                (time.time(), name),
+            )
+        return done.rowcount > 0
 
     def finish(self, name: str, state: str, result: str | None = None, error: str | None = None) -> None:
         """The job is over."""
@@ -186,8 +249,3 @@ class Jobs:
         """The server stops: the job waits for the next one, and this try does not count."""
         with self._writing() as base:
             base.execute("update jobs set state = 'queued', tries = tries - 1, started = null where id = ?", (name,))
-
-    def close(self) -> None:
-        """Let another server have the folder."""
-        self._base.close()
-        self._locked.close()

@@ -148,6 +148,16 @@ class Job(BaseModel):
     error: Mistake | None
 
 
+class Health(BaseModel):
+    """How the service is."""
+
+    accepting: bool = Field(description="It takes new jobs. If not, those it took are kept, and done when it can.")
+    error: str | None = Field(description="What the disk has against it.")
+    workers: int = Field(description="Jobs that can run at a time.")
+    queued: int | None = Field(description="Jobs that wait; null if the disk does not even say that.")
+    running: int | None
+
+
 class Properties(BaseModel):
     """What the compiler knows of the problem."""
 

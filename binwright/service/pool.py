@@ -7,14 +7,16 @@ import multiprocessing
 import os
 import signal
 import time
+import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import forkserver
 from multiprocessing.connection import wait
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
-from typing import Any
+from typing import Any, TypeVar
 
-from binwright.service.jobs import Jobs, Row
+from binwright.service.jobs import Jobs, Row, Trouble
 from binwright.service.limits import Limits
 
 LOOK = 0.05
@@ -23,6 +25,9 @@ GRACE = 3.0
 """Seconds that a cancelled search has to hand over its best."""
 CHECKS = 200
 """Checks of one process, before a fresh one takes its place."""
+AGAIN = 1.0
+"""Seconds until what the machine refused is tried again."""
+T = TypeVar("T")
 _context = multiprocessing.get_context("forkserver")
 _starting = Lock()
 
@@ -46,9 +51,16 @@ class Worker:
 
         self._pipe, theirs = _context.Pipe()
         self._process = _context.Process(target=run, args=(theirs, limits, cpu_seconds, core), daemon=True)
-        with _starting:
-            self._process.start()
-        theirs.close()
+        try:
+            with _starting:
+                self._process.start()
+        finally:
+            theirs.close()
+        try:
+            self._pipe.recv_bytes()  # it has begun
+        except (OSError, EOFError):
+            self.end()
+            raise
 
     def ask(self, **question: Any) -> None:
         """Send it something to do."""
@@ -78,7 +90,8 @@ class Worker:
     def interrupt(self) -> None:
         """As Ctrl-C does."""
         if self._process.is_alive() and self._process.pid:
-            os.kill(self._process.pid, signal.SIGINT)
+            with suppress(ProcessLookupError):  # it ended since
+                os.kill(self._process.pid, signal.SIGINT)
 
     def end(self) -> None:
         """Whatever it does, it does no more."""
@@ -116,27 +129,47 @@ class Pool:
         for thread in self._threads:
             thread.join()
 
+    def alive(self) -> int:
+        """How many threads there are to take jobs."""
+        return sum(thread.is_alive() for thread in self._threads)
+
     def _run(self, core: int) -> None:
         while not self._stopping.is_set():
-            row = self._jobs.start_next()
+            row = self._insist(self._jobs.next)
             if row is None:
                 with suppress(Empty):
                     self._work.get(timeout=1)
                 continue
-            self._do(row, core)
+            try:
+                self._do(row, core)
+            except Exception:  # costs this job, not the thread
+                traceback.print_exc()
+                said = _mistake("the service failed", "This is our mistake; the server's log has the details.")
+                self._insist(self._jobs.finish, row.id, "failed", None, json.dumps(said))
+            self._jobs.leave(row.id)
+
+    def _insist(self, do: Callable[..., T], *arguments: Any) -> T | None:
+        """Do something with the jobs as soon as the disk lets us; None if the server stops before."""
+        while True:
+            try:
+                return do(*arguments)
+            except Trouble:
+                if self._stopping.wait(AGAIN):
+                    return None
 
     def _do(self, row: Row, core: int) -> None:
-        """One job, whatever happens to its process."""
+        """One job, whatever happens to its process; it runs from when that has begun."""
         asked = json.loads(row.request)
         seconds = asked["time"] + self._limits.spare
         try:
             worker = Worker(self._limits, seconds, core)
         except (OSError, EOFError):  # the machine has no process for us now
-            self._jobs.put_back(row.id)
-            self._stopping.wait(1)
+            self._stopping.wait(AGAIN)
             return
         said: dict[str, Any] | None = None
         try:
+            if not self._insist(self._jobs.begin, row.id):  # cancelled meanwhile, or the server stops
+                return
             worker.ask(do="solve", **asked)
             said = self._watch(row.id, worker, time.monotonic() + seconds)
         except Died as died:
@@ -146,12 +179,12 @@ class Pool:
             self.progress.pop(row.id, None)
         cancelled = row.id in self.cancelled
         if said is None:
-            self._jobs.put_back(row.id)
+            self._insist(self._jobs.put_back, row.id)
         elif cancelled or "result" in said:
             result = json.dumps(said["result"]) if "result" in said else None
-            self._jobs.finish(row.id, "cancelled" if cancelled else "done", result)
+            self._insist(self._jobs.finish, row.id, "cancelled" if cancelled else "done", result)
         else:
-            self._jobs.finish(row.id, said["state"], error=json.dumps(said["error"]))
+            self._insist(self._jobs.finish, row.id, said["state"], None, json.dumps(said["error"]))
         self.cancelled.discard(row.id)
 
     def _watch(self, name: str, worker: Worker, end: float) -> dict[str, Any] | None:

@@ -32,9 +32,10 @@ SHOWN = 200_000
 
 
 def run(pipe: Connection, limits: Limits, cpu_seconds: float, core: int) -> None:
-    """The whole life of a worker: one request after another until the pipe is closed."""
+    """The whole life of a worker: it has begun, it says, and does one request after another."""
     _confine(limits, cpu_seconds, core)
     try:
+        _send(pipe)
         while True:
             asked = json.loads(pipe.recv_bytes())
             _send(pipe, **_answered(pipe, asked, limits))

@@ -15,7 +15,7 @@ from binwright.cli import main
 from binwright.client import Client, Mistaken
 from binwright.service import gate
 from binwright.service.gate import Pace, read_tokens
-from binwright.service.jobs import TRIES, Full, Jobs
+from binwright.service.jobs import TRIES, Full, Jobs, Row
 from binwright.service.limits import Limits, changed
 from binwright.service.models import Submission
 from binwright.service.server import serve
@@ -159,18 +159,25 @@ def jobs_in(folder: Path, **limits: float) -> Jobs:
     return Jobs(folder, changed(f"{name}={value}" for name, value in limits.items()))
 
 
+def started(jobs: Jobs) -> Row | None:
+    """The next job, running."""
+    row = jobs.next()
+    assert row is None or jobs.begin(row.id)
+    return row
+
+
 def test_the_queue_is_bounded_and_jobs_come_in_order(tmp_path: Path) -> None:
     jobs = jobs_in(tmp_path, queue=2)
     names = [jobs.add("", key, "{}")[0].id for key in "ab"]
     with pytest.raises(Full):
         jobs.add("", "c", "{}")
     assert jobs.add("", "a", "{}")[1] is False
-    first = jobs.start_next()
+    first = started(jobs)
     assert first is not None
     assert first.id == names[0]
     assert not jobs.cancel_queued(names[0])
     assert jobs.cancel_queued(names[1])
-    assert jobs.start_next() is None
+    assert started(jobs) is None
     assert jobs.add("", "b", "{}")[1] is True  # the cancelled one is no answer
     assert jobs.get("other", names[0]) is None
     jobs.close()
@@ -182,7 +189,7 @@ def test_the_oldest_answers_make_room(tmp_path: Path) -> None:
     for key in "abcd":
         row, new = jobs.add("", key, "x" * 300)
         assert new
-        assert jobs.start_next() is not None
+        assert started(jobs) is not None
         jobs.finish(row.id, "done", result="{}")
         names.append(row.id)
     assert [jobs.get("", name) is not None for name in names] == [False, True, True, True]
@@ -195,7 +202,7 @@ def test_who_was_running_whenever_the_server_died_is_given_up(tmp_path: Path) ->
     for last in range(TRIES + 1):
         jobs = jobs_in(tmp_path)
         jobs.add("", "a", "{}")
-        found = jobs.start_next()
+        found = started(jobs)
         jobs.close()
         assert found is not None or last == TRIES
     jobs = jobs_in(tmp_path)
@@ -204,15 +211,37 @@ def test_who_was_running_whenever_the_server_died_is_given_up(tmp_path: Path) ->
     jobs.close()
 
 
+def test_what_had_not_begun_is_no_try(tmp_path: Path) -> None:
+    for _ in range(2 * TRIES):
+        jobs = jobs_in(tmp_path)
+        row, _ = jobs.add("", "a", "{}")
+        assert jobs.next() == row
+        assert jobs.next() is None  # it is given to one
+        jobs.close()
+    jobs = jobs_in(tmp_path)
+    assert started(jobs) is not None
+    jobs.close()
+
+
+def test_who_is_cancelled_before_it_began_does_not_begin(tmp_path: Path) -> None:
+    jobs = jobs_in(tmp_path)
+    row, _ = jobs.add("", "a", "{}")
+    assert jobs.next() == row
+    assert jobs.cancel_queued(row.id)
+    assert not jobs.begin(row.id)
+    jobs.close()
+
+
 def test_stopping_the_server_is_no_try(tmp_path: Path) -> None:
     jobs = jobs_in(tmp_path)
     row, _ = jobs.add("", "a", "{}")
     for _ in range(2 * TRIES):
-        assert jobs.start_next() is not None
+        assert started(jobs) is not None
         jobs.put_back(row.id)
+        jobs.leave(row.id)
     jobs.close()
     jobs = jobs_in(tmp_path)
-    assert jobs.start_next() is not None
+    assert started(jobs) is not None
     jobs.close()
 
 
