@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 from starlette.routing import Match
 
 from agents.solver import examples
@@ -187,13 +188,16 @@ class Service:
         if seconds := self._submissions.wait(request.state.client):
             return too_many("too many submissions", seconds)
         try:
-            row, new = await self._on_disk(self._jobs.add, request.state.owner, asked.key, asked.canonical)
+            row, new = await self._on_disk(self._add, request.state.owner, asked)
         except Full:
             return too_many("the queue is full", 10)
         if new:
             self._pool.wake()
         where = {"location": f"/v1/problems/{row.id}"}
         return JSONResponse(self._job(row), 202 if new else 200, where)
+
+    def _add(self, owner: str, asked: models.Submission) -> tuple[Row, bool]:
+        return self._jobs.add(owner, asked.key, asked.canonical)  # large ones take a while to write
 
     async def look(self, request: Request, name: str) -> Response:
         """Look at a job: its state, its progress, its result."""
@@ -246,7 +250,7 @@ class Service:
         self._checking += 1
         try:
             loop = asyncio.get_running_loop()
-            said = await loop.run_in_executor(self._threads, self._checkers.check, asked.model_dump())
+            said = await loop.run_in_executor(self._threads, self._checkers.check, dict(asked))
         finally:
             self._checking -= 1
         errors = [said["error"]] if "error" in said else []
@@ -300,14 +304,31 @@ async def _read(request: Request, model: type[M]) -> M | Response:
     body = await request.body()
     if not body:
         return refusal(422, "the request is empty", "Send a specification.")
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json":
+        if request.query_params:
+            return refusal(422, "options stand in the JSON", "Leave them out of the address.")
+        return await asyncio.to_thread(_parsed, model, body)
     try:
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json":
-            if request.query_params:
-                return refusal(422, "options stand in the JSON", "Leave them out of the address.")
-            return await asyncio.to_thread(model.model_validate_json, body)
-        return model.model_validate_json(json.dumps({"text": body.decode(), **_query(request)}))
+        return _checked(model, {"text": body.decode(), **_query(request)})
     except UnicodeDecodeError:
         return refusal(422, "the text is not UTF-8", "Send the specification in UTF-8.")
+
+
+def _parsed(model: type[M], body: bytes) -> M | Response:
+    try:
+        return _checked(model, from_json(body))
+    except ValueError as error:
+        return refusal(422, f"this is no JSON that can be read: {error}", "See /v1/openapi.json.")
+
+
+def _checked(model: type[M], given: Any) -> M | Response:
+    """What was given as the model wants it; few names first, since pydantic tells all mistakes there are."""
+    if not isinstance(given, dict):
+        return refusal(422, "the JSON is no object", "See /v1/openapi.json.")
+    if any(len(one) > models.NAMES for one in (given, *given.values()) if isinstance(one, dict)):
+        return refusal(422, f"there are more than {models.NAMES:,} names", "Put numbers into rows of a table.")
+    try:
+        return model.model_validate(given)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part)[:100] for part in first["loc"])

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
+from functools import cached_property
 from importlib.metadata import version
-from math import isfinite
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictFloat, StrictInt
 
 TIME = 10.0
 """Seconds of a search that says nothing else."""
+LARGEST = sys.float_info.max
+NAMES = 1000
+"""Tables of a problem, and parameters, and so mistakes in one request: each would be told, and takes a kilobyte."""
 DEEPEST = 8
 """Indices of a table."""
 EXAMPLE: dict[str, Any] = {
@@ -23,6 +27,13 @@ EXAMPLE: dict[str, Any] = {
 State = Literal["queued", "running", "done", "refused", "failed", "cancelled"]
 
 
+def _number(value: int | float) -> int | float:
+    """A number that fits into a float: compared as it is, for a float of a larger one is an error."""
+    if not -LARGEST <= value <= LARGEST:
+        raise ValueError("is too large a number, or none")
+    return value
+
+
 def _numbers(entries: list[Any], depth: int = 1) -> list[Any]:
     """Numbers in rows."""
     for entry in entries:
@@ -30,13 +41,15 @@ def _numbers(entries: list[Any], depth: int = 1) -> list[Any]:
             if depth == DEEPEST:
                 raise ValueError(f"has rows nested deeper than {DEEPEST}")
             _numbers(entry, depth + 1)
-        elif type(entry) not in (int, float) or not isfinite(entry):
+        elif type(entry) not in (int, float):
             raise ValueError("has entries that are no numbers")
+        else:
+            _number(entry)
     return entries
 
 
 Name = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_]*$", max_length=100)]
-Number = StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
+Number = Annotated[StrictInt | StrictFloat, AfterValidator(_number)]
 Rows = Annotated[
     list[Any],
     AfterValidator(_numbers),
@@ -65,10 +78,10 @@ class Submission(Problem):
     time: float = Field(default=TIME, gt=0, le=86_400, allow_inf_nan=False, description="The search's seconds.")
     attempts: int | None = Field(default=None, ge=1, le=10**12, description="The search ends after so many, too.")
 
-    @property
+    @cached_property
     def canonical(self) -> str:
         """The same for the same submission, however it was written."""
-        return json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"))
+        return json.dumps(dict(self), sort_keys=True, separators=(",", ":"))
 
     @property
     def key(self) -> str:

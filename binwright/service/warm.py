@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from agents.solver import examples, problem
 from agents.solver.solve import solve
-from binwright.service import worker
+from binwright.service import pool, worker
 
 KINDS = ("vm-placement", "oktopus")
 """A vector problem and one that is not: each search loads its kernels."""
 for _kind in KINDS:
     solve(problem(examples()[_kind]), attempts=1)
 run = worker.run
+pool.settle()
