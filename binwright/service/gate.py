@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hmac
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
 from hashlib import sha256
 from http import HTTPStatus
@@ -16,6 +17,7 @@ from urllib.parse import urlsplit
 from starlette.responses import JSONResponse, Response
 
 from binwright.service.limits import Limits
+from binwright.service.protocol import address
 from simcore.errors import UserError
 
 Message = MutableMapping[str, Any]
@@ -25,6 +27,8 @@ SHORTEST = 16
 """Letters of a token."""
 CLIENTS = 10_000
 """Clients whose pace is remembered."""
+WAITING = 10
+"""Requests of an address that may wait at once for their token to be looked at."""
 BODIES = 64
 """Bodies of the largest size that may be on their way at once."""
 HEADERS = {
@@ -85,6 +89,11 @@ class Pace:
         self._clients[client] = (left - 1 if taken else left, now)
         return 0.0 if taken else (1 - left) / self._rate
 
+    def back(self, client: str) -> None:
+        """Give back one that was taken."""
+        left, then = self._clients.get(client, (self._burst, time.monotonic()))
+        self._clients[client] = (left + 1, then)
+
 
 class Gate:
     """ASGI: refuses, or passes on with the whole body read and `client` (who) and `owner` (whose jobs) in the state."""
@@ -96,6 +105,11 @@ class Gate:
         self._hosts = hosts
         self._pace = Pace(limits.requests, 2 * limits.requests)
         self._held = 0
+        self._doubts = Pace(limits.doubts, max(1, 10 * limits.doubts))
+        self._waiting = Counter[str]()
+        """Requests whose token is not looked at yet, by address."""
+        self._known: dict[tuple[str, bytes], None] = {}
+        """Addresses and digests of tokens that were right there, in order."""
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -108,7 +122,9 @@ class Gate:
             await send(message)
 
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        refused = self._refused(scope, headers)
+        scope.setdefault("state", {})
+        refused = await self._stranger(scope, headers) if self._tokens else None
+        refused = refused or self._refused(scope, headers)
         if refused is None and scope["method"] == "POST":
             body = await self._body(receive, headers)
             if isinstance(body, bytes):
@@ -120,23 +136,54 @@ class Gate:
             return
         await self._app(scope, receive, sealed)
 
-    def _refused(self, scope: Message, headers: dict[str, str]) -> Response | None:
-        """The reason not to look at the request any further."""
-        owner = ""
-        if self._tokens:
-            digest = _digest(_token(headers.get("authorization", "")))
+    async def _stranger(self, scope: Message, headers: dict[str, str]) -> Response | None:
+        """The reason to refuse who has no token; or who has it is in the state.
+
+        Before a token is looked at that was not right from this address earlier, the address takes one of its doubts,
+        and gets it back if the token is right: so nobody tries tokens faster, and wrong ones delay nobody who is known.
+        """
+        token = _token(headers.get("authorization", ""))
+        ask = {"www-authenticate": 'Basic realm="Binwright: any name, the token as password", charset="UTF-8"'}
+        wrong = refusal(401, "no request without a token", "Send Authorization: Bearer TOKEN.", ask)
+        if not token:
+            return wrong
+        digest, where = _digest(token), address(scope.get("client"))
+        if (where, digest) not in self._known:
+            if seconds := await self._doubted(where):
+                return too_many("too many wrong tokens from this address", seconds)
             found = [hmac.compare_digest(digest, known) for known in self._tokens]  # all of them, always
             if not any(found):
-                ask = {"www-authenticate": 'Basic realm="Binwright: any name, the token as password", charset="UTF-8"'}
-                return refusal(401, "no request without a token", "Send Authorization: Bearer TOKEN.", ask)
-            owner = digest.hex()
+                return wrong
+            self._doubts.back(where)
+            if len(self._known) >= CLIENTS:
+                del self._known[next(iter(self._known))]
+            self._known[where, digest] = None
+        scope["state"]["owner"] = digest.hex()
+        return None
+
+    async def _doubted(self, where: str) -> float:
+        """Take one of an address's doubts, as soon as there is one; or the seconds until it is worth trying again."""
+        if self._waiting[where] >= WAITING:
+            return self._limits.patience
+        end = time.monotonic() + self._limits.patience
+        self._waiting[where] += 1
+        try:
+            while (seconds := self._doubts.wait(where)) and time.monotonic() + seconds < end:
+                await asyncio.sleep(seconds)
+            return seconds
+        finally:
+            self._waiting[where] -= 1
+            if not self._waiting[where]:
+                del self._waiting[where]
+
+    def _refused(self, scope: Message, headers: dict[str, str]) -> Response | None:
+        """The reason not to look at the request any further."""
         host = headers.get("host", "")
         if self._hosts and _name(host) not in self._hosts:  # a name that somebody else points to this machine
             return refusal(HTTPStatus.MISDIRECTED_REQUEST, "not the name of this service")
         if headers.get("origin", f"//{host}").partition("//")[2] != host:
             return refusal(403, "another site's page may not ask")
-        scope.setdefault("state", {})
-        scope["state"]["owner"] = owner
+        owner = scope["state"].setdefault("owner", "")
         scope["state"]["client"] = owner or (scope.get("client") or ("",))[0]
         if seconds := self._pace.wait(scope["state"]["client"]):
             return too_many("too many requests", seconds)

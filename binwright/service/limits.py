@@ -42,6 +42,12 @@ class Limits:
     """Requests of any kind per second and client, and twice as many at once."""
     connections: int = 800
     """Open connections."""
+    address: int = 300
+    """Open connections of one address."""
+    head: float = 5.0
+    """Seconds that a connection has to send the head of a request."""
+    doubts: float = 1.0
+    """Wrong tokens per second and address that are looked at, and ten times as many at once."""
     streams: int = 100
     """Open streams of progress."""
     store: int = 2 * 2**30

@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import os
+import resource
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from statistics import median
@@ -23,7 +25,17 @@ from agents.solver.verify import faults
 from tests.support.properties import first
 from tests.support.service import ENDLESS, SMALL, Server, gone, serving
 
-LIMITS = ("time=20", "spare=20", "memory=6e8", "check=2", "body=300000", "patience=1.5", "queue=250", "streams=4")
+LIMITS = (
+    "time=20",
+    "spare=20",
+    "memory=6e8",
+    "check=2",
+    "body=300000",
+    "patience=1.5",
+    "head=1",
+    "queue=250",
+    "streams=4",
+)
 TOKENS = ("first-token-0123456789", "second-token-0123456789")
 
 
@@ -274,6 +286,48 @@ def test_who_is_slow_with_the_head_is_cut_off(server: Server, sent: bytes) -> No
         with suppress(ConnectionResetError):
             assert raw.recv(1) == b""
         assert monotonic() - began < 8
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("before", [b"", b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"])
+def test_who_sends_a_head_in_drops_is_cut_off(server: Server, before: bytes) -> None:
+    with server.raw() as raw:
+        raw.sendall(before)
+        assert not before or raw.recv(2000).startswith(b"HTTP/1.1 200")
+        began = monotonic()
+        with suppress(ConnectionResetError, BrokenPipeError):
+            while True:
+                raw.sendall(b"G")
+                sleep(0.1)
+                assert monotonic() - began < 6
+
+
+@pytest.mark.long
+def test_a_kept_connection_outlives_a_long_answer(server: Server) -> None:
+    name = server.submit(ENDLESS, time=3, seed=50)
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=30)
+    for path in (f"/v1/problems/{name}/events", "/v1/health"):
+        sleep(0.5)
+        connection.request("GET", path)
+        assert connection.getresponse().read()
+    connection.close()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("theirs", ["127.0.0.1", "127.0.0.2"])
+def test_a_thousand_silent_connections_hinder_nobody(tmp_path: Path, theirs: str) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+    with serving(tmp_path / "data", "--workers", "1") as server, ExitStack() as silent:
+        server.warm()
+        where = ("127.0.0.1", server.port)
+        for _ in range(1000):
+            silent.enter_context(socket.create_connection(where, timeout=30, source_address=(theirs, 0)))
+        for seed in range(20):
+            began = monotonic()
+            assert server.wait(server.submit(SMALL, seed=seed))["state"] == "done"
+            assert monotonic() - began < 5
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.mark.long

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
 import pytest
+from starlette.responses import Response
 
 from agents.solver import examples
 from binwright.cli import main
@@ -267,6 +270,63 @@ def test_tokens_are_compared_whole(tmp_path: Path) -> None:
     assert gate._token("Bearer  x ") == "x"
     assert gate._token("Basic OnB3") == "pw"
     assert gate._token("Basic \xff") == gate._token("") == gate._token("Digest x") == ""
+
+
+def gated(**limits: Any) -> Callable[..., Awaitable[int]]:
+    """Gives what answers a request: with which token, from which address."""
+
+    async def app(scope: gate.Message, receive: gate.Receive, send: gate.Send) -> None:
+        await Response()(scope, receive, send)
+
+    known = frozenset(map(gate._digest, ("right", "other")))
+    whole = gate.Gate(app, Limits(**limits), known, frozenset())
+
+    async def ask(token: str = "", address: str = "192.0.2.1") -> int:
+        statuses: list[int] = []
+
+        async def send(message: gate.Message) -> None:
+            if "status" in message:
+                statuses.append(int(message["status"]))
+
+        async def receive() -> gate.Message:
+            raise AssertionError
+
+        headers = [(b"authorization", f"Bearer {token}".encode())] if token else []
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": headers, "client": (address, 1)}
+        await whole(scope, receive, send)
+        return statuses[0]
+
+    return ask
+
+
+def test_wrong_tokens_slow_down_nobody_else() -> None:
+    async def tried() -> None:
+        ask = gated(doubts=0.5, patience=0.2)
+        assert await ask("right") == 200
+        assert [await ask(f"wrong {n}") for n in range(7)] == [401] * 5 + [429] * 2
+        assert await ask() == 401  # a browser that will ask for the token
+        assert await ask("other") == 429  # nobody learns here that it is right
+        assert [await ask("right") for _ in range(20)] == [200] * 20
+        assert [await ask("other", "192.0.2.2") for _ in range(20)] == [200] * 20
+        assert await ask("wrong", "2001:db8::1") == 401
+        assert [await ask("wrong", f"2001:db8::{n}") for n in range(2, 7)] == [401] * 4 + [429]
+        assert await ask("wrong", "2001:db8:1::") == 401
+
+    asyncio.run(tried())
+
+
+def test_wrong_tokens_wait_for_their_turn() -> None:
+    async def tried() -> None:
+        ask = gated(doubts=20)
+        assert [await ask("wrong") for _ in range(200)] == [401] * 200
+        began = monotonic()
+        assert await ask("right") == 200  # it takes its turn, too
+        got = await asyncio.gather(*(ask("wrong") for _ in range(gate.WAITING + 20)))
+        assert got.count(401) >= gate.WAITING
+        assert got.count(429) >= 5
+        assert monotonic() - began > 0.3
+
+    asyncio.run(tried())
 
 
 def test_limits() -> None:
