@@ -32,6 +32,8 @@ TICK = 0.1
 """Seconds between two looks at a job that is streamed."""
 BEAT = 15.0
 """Seconds of silence in a stream, at most."""
+LARGE = 2**15
+"""Bytes of a body that is read beside all else: to have a thread do it takes longer than reading a small one."""
 OPEN = ("queued", "running")
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": models.Refusal, "description": "The request ended early."},
@@ -187,17 +189,16 @@ class Service:
             return refusal(422, f"time is at most {self._limits.time:g} s here", "Ask for less.")
         if seconds := self._submissions.wait(request.state.client):
             return too_many("too many submissions", seconds)
+        if len(await request.body()) >= LARGE:
+            await asyncio.to_thread(getattr, asked, "key")  # it is kept
         try:
-            row, new = await self._on_disk(self._add, request.state.owner, asked)
+            row, new = await self._on_disk(self._jobs.add, request.state.owner, asked.key, asked.canonical)
         except Full:
             return too_many("the queue is full", 10)
         if new:
             self._pool.wake()
         where = {"location": f"/v1/problems/{row.id}"}
         return JSONResponse(self._job(row), 202 if new else 200, where)
-
-    def _add(self, owner: str, asked: models.Submission) -> tuple[Row, bool]:
-        return self._jobs.add(owner, asked.key, asked.canonical)  # large ones take a while to write
 
     async def look(self, request: Request, name: str) -> Response:
         """Look at a job: its state, its progress, its result."""
@@ -307,7 +308,7 @@ async def _read(request: Request, model: type[M]) -> M | Response:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json":
         if request.query_params:
             return refusal(422, "options stand in the JSON", "Leave them out of the address.")
-        return await asyncio.to_thread(_parsed, model, body)
+        return _parsed(model, body) if len(body) < LARGE else await asyncio.to_thread(_parsed, model, body)
     try:
         return _checked(model, {"text": body.decode(), **_query(request)})
     except UnicodeDecodeError:

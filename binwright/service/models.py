@@ -83,7 +83,7 @@ class Submission(Problem):
         """The same for the same submission, however it was written."""
         return json.dumps(dict(self), sort_keys=True, separators=(",", ":"))
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Names the submission by content, and by the version of the solver."""
         return hashlib.sha256(f"{version('binwright')} {self.canonical}".encode()).hexdigest()

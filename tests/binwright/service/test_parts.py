@@ -146,8 +146,8 @@ def test_without_its_packages_it_says_what_to_install(monkeypatch: pytest.Monkey
 
 
 def test_the_key_is_of_the_content() -> None:
-    said: dict[str, Any] = {"text": "x", "tables": {"A": [1], "B": [2]}, "seed": 1}
-    one = Submission(**said)
+    given: dict[str, Any] = {"text": "x", "tables": {"A": [1], "B": [2]}, "seed": 1}
+    one = Submission(**given)
     assert one.key == Submission.model_validate_json('{"seed":1,"tables":{"B":[2],"A":[1]},"text":"x"}').key
     others: list[dict[str, Any]] = [
         {"text": "y"},
@@ -156,7 +156,7 @@ def test_the_key_is_of_the_content() -> None:
         {"time": 9},
         {"search": "published"},
     ]
-    assert len({one.key, *(Submission(**said | other).key for other in others)}) == 6
+    assert len({one.key, *(Submission(**given | other).key for other in others)}) == 6
 
 
 def jobs_in(folder: Path, **limits: float) -> Jobs:
