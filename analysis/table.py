@@ -131,7 +131,7 @@ class Table:
             if chance or not exact:
                 notes.append("Mean ± half of the 95 % interval over the seeds.")
             if chance and not exact and not self._seeds_matter:
-                notes.append("All of them gave the same: nothing here depends on the seed, and one would do.")
+                notes.append("All of these seeds gave the same.")
         elif not exact:
             notes.append("One seed: no intervals, and nothing is told apart.")
         marks = {cell.mark for cell in cells}

@@ -31,23 +31,27 @@ def limited(seconds: float, state: Callable[[], object] = lambda: None) -> Itera
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
-    seen, times = state(), 0
+    seen, times, over = state(), 0, False
 
     def look(number: int, frame: FrameType | None) -> None:
         nonlocal seen, times
         now = state()
         times = times + 1 if now == seen else 0
         seen = now
-        if times >= LOOKS:
+        if times >= LOOKS and not over:
+            times = 0  # the next time after as long again, since an agent may catch this one
             raise TooLong
 
     before = signal.signal(signal.SIGALRM, look)
-    signal.setitimer(signal.ITIMER_REAL, seconds / LOOKS, seconds / LOOKS)
     try:
+        signal.setitimer(signal.ITIMER_REAL, seconds / LOOKS, seconds / LOOKS)
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        try:
+            over = True
+        finally:  # also if time was over just here
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
 
 
 @contextmanager

@@ -23,7 +23,8 @@ def load_scenario(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
     source = read(file)
     for override in overrides:
         source.override(override)
-    source.data.setdefault("name", file.stem)
+    if source.data.get("name") is None:
+        source.data["name"] = file.stem
     return validate(source)
 
 

@@ -126,7 +126,9 @@ class Scenario(Model):
         min_length=1,
     )
     replications: Annotated[Count, Field(le=100_000)] = Field(default=1, description="How many seeds.", examples=[100])
-    seed: Index = Field(default=0, description="The first seed; the others follow it.", examples=[7])
+    seed: Annotated[Index, Field(le=2**62)] = Field(
+        default=0, description="The first seed; the others follow it.", examples=[7]
+    )
     prices: dict[str, Number] = Field(
         default_factory=dict,
         description="What an allocated unit earns: `cpu_hour`, and with a unit where the resource is data: "
@@ -142,7 +144,7 @@ class Scenario(Model):
         "each decision).",
         examples=["[requests]"],
     )
-    decision_limit: PositiveTime = Field(
+    decision_limit: Annotated[PositiveTime, Field(ge=0.01, le=10**7)] = Field(
         default=600.0,
         description="An agent that thinks longer about one decision is interrupted, and the run is recorded as failed. "
         "It has as long to start, or ten minutes if that is longer.",

@@ -134,7 +134,7 @@ class Source:
 
 def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:
     """Read a scenario file, laid over the files that it extends."""
-    file = file.resolve()
+    file = file.resolve() if file.is_file() else file.absolute()  # a pipe has a name that leads nowhere
     try:
         with file.open("rb") as opened:
             content = opened.read(LONGEST + 1)

@@ -35,12 +35,17 @@ def writing(file: str | Path) -> Iterator[None]:
 def replacing(file: str | Path) -> Iterator[Path]:
     """Give the path of an unfinished file that takes the place of `file` when the block ends well; makes the folder.
 
-    Where the disk does not take it, there is a `ResultsError`, and `file` is what it was.
+    Where the disk does not take it, there is a `ResultsError`, and `file` is what it was. A link stays one, and what is
+    no file, like a pipe or /dev/stdout, is written to as it is.
     """
     target = Path(file)
     with writing(target):
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, "")
+        if target.exists() and not target.is_file():
+            yield target
+            return
+        target = target.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
         unfinished = target.with_name(f".{target.name}.{os.getpid()}")
         try:

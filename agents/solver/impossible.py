@@ -150,7 +150,7 @@ def _too_many(demand: Ints, capacity: Ints, names: tuple[str, ...]) -> Iterator[
 def _by_calls(problem: Problem) -> Iterator[str]:
     """Balls that no bin takes, by UTILFN itself, where one adds the same whatever the others do."""
     bins, ceiling = problem.bins, problem.ceiling.tolist()
-    room = CALLS // problem.program.steps
+    room = CALLS // max(1, problem.program.steps)
     used: dict[int, int] = {}
     for ball, place in enumerate(problem.pins.tolist()):
         if place == NULL or room == 0:

@@ -20,6 +20,7 @@ from agents.solver.first_fit import first_fit, next_fit
 from agents.solver.impossible import hopeless, impossible
 from agents.solver.program import NULL, Problem
 from agents.solver.search import find
+from agents.solver.search.lowest import LONGEST
 from agents.solver.search.packing import Packing
 from agents.solver.verify import faults
 from simcore.errors import UserError, suggest
@@ -85,8 +86,8 @@ def solve(
     """
     if attempts is not None and attempts < 1:
         raise UserError("is out of range", key="attempts", value=attempts, remedy="Give at least 1, or leave it out.")
-    if time is not None and not time > 0:
-        remedy = "Give seconds above zero, or leave it out."
+    if time is not None and not 0 < time <= LONGEST:
+        remedy = f"Give seconds above zero, {LONGEST:,} at most, or leave it out."
         raise UserError("is out of range", key="time", value=time, remedy=remedy)
     task = _Search(problem, device, search, seed, time, attempts, progress)
     interrupted = False

@@ -96,6 +96,4 @@ def summary(results: Results) -> Path | None:
         figure = draw(results, "summary")
     except ResultsError:
         return None
-    folder = results.folder / "figures"
-    folder.mkdir(exist_ok=True)
-    return save(figure, folder / "summary.png")
+    return save(figure, results.folder / "figures" / "summary.png")

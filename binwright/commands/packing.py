@@ -27,6 +27,9 @@ def pack(asked: Namespace) -> int:
     file = Path(asked.out) if asked.out else None
     if file:
         check_file(file)
+        if file.exists() and Path(asked.input).exists() and file.samefile(asked.input):
+            remedy = "Name another file."
+            raise UserError("would overwrite the machines themselves", file=file, key="--out", remedy=remedy)
     methods = asked.methods.split(",")
     answers = dict(compare(given.demand, given.capacity, methods, seconds=limit, seeds=asked.seeds))
     rows = [row(method, found) for method, found in answers.items()]

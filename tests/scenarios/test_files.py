@@ -303,6 +303,11 @@ def test_a_wrong_override_names_itself(file: Path, override: str, file_named: st
     assert str(caught.value).startswith(f"{file_named}: {problem}")
 
 
+def test_a_name_of_null_is_the_files(file: Path) -> None:
+    file.write_text(TRACE)
+    assert load_scenario(file, ["name=null"]).name == file.stem
+
+
 def test_shipped_scenarios_are_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scenarios.load.LIBRARY", tmp_path)
     (tmp_path / "sub").mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 import threading
 import time
@@ -149,3 +150,17 @@ def test_a_warm_start_has_as_long_to_start_as_an_agent(tmp_path: Path) -> None:
     warm = {"until": "10 %", "with": f"{tmp_path / 'slow.py'}:Mine"}
     asked = plain(agents=["first-fit"], replications=1, decision_limit="100 ms", warm_start=warm)
     assert len(Batch(asked, tmp_path / "out").run().done) == 1
+
+
+def test_an_alarm_just_at_the_end_disturbs_nobody() -> None:
+    before, interrupted = signal.getsignal(signal.SIGALRM), 0
+    for number in range(60):
+        try:
+            with limited(0.01):
+                time.sleep(0.0096 + number * 1e-5)
+        except TooLong:
+            interrupted += 1
+        assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+        assert signal.getsignal(signal.SIGALRM) is before
+    time.sleep(0.02)
+    assert 0 < interrupted < 60

@@ -359,6 +359,7 @@ def test_an_estimate_goes_by_what_is_done_and_tries_the_others(tmp_path: Path) -
     assert tree(tmp_path) == before
 
 
+@pytest.mark.long
 def test_an_estimate_does_not_wait_for_long_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimate, "PATIENCE", 0.5)
     asked = Batch(plain(agents=[agent(tmp_path, "time.sleep(9)")]), tmp_path / "out")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import polars as pl
@@ -32,6 +33,20 @@ def test_what_is_in_the_way_is_named(tmp_path: Path) -> None:
     for target, why in ((tmp_path, "Is a directory"), (tmp_path / "file" / "below", "File exists|Not a directory")):
         with pytest.raises(ResultsError, match=rf"{target}: cannot be written: ({why})\n  Name another place"):
             write_table(target, pl.DataFrame({"a": [1]}))
+
+
+def test_a_link_stays_one_and_a_pipe_gets_what_is_written(tmp_path: Path) -> None:
+    file, link, pipe = tmp_path / "real" / "file", tmp_path / "link", tmp_path / "pipe"
+    write_text(file, "old")
+    link.symlink_to(file)
+    write_text(link, "new")
+    assert (link.is_symlink(), file.read_text(), len(list(file.parent.iterdir()))) == (True, "new", 1)
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(pipe.read_text)
+        write_text(pipe, "through")
+        assert read.result(10) == "through"
+    assert pipe.is_fifo()
 
 
 def test_what_killed_commands_left_goes(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from agents.solver.fewest import fewest, rounds
 from agents.solver.packing import heuristics
 from agents.solver.packing.bound import lower_bound
 from agents.solver.search.find import find, prepare
+from agents.solver.search.lowest import LONGEST
 from agents.solver.search.packing import Packing
 from simcore.errors import BinwrightError, UserError, suggest
 from simcore.vocabulary import Ints
@@ -65,6 +66,8 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
     """
     if method not in METHODS:
         raise UserError("is no way to pack", key="--with", value=method, remedy=suggest(method, METHODS))
+    if seconds > LONGEST:
+        raise UserError("is out of range", key="seconds", value=seconds, remedy=f"Give {LONGEST:,} at most.")
     check(demand, capacity)
     _compiled(method)
     began = monotonic()

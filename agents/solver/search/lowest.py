@@ -13,6 +13,9 @@ from typing import Generic, Protocol, TypeVar
 
 from simcore.cores import usable_threads
 
+LONGEST = 10_000_000
+"""Seconds that a search may have: the system counts no billions of them."""
+
 
 class Tried(Protocol):
     """What came of an attempt, or of a chunk of them."""

@@ -266,11 +266,18 @@ def test_sets_are_made_once_for_all_numbers_of_bins(monkeypatch: pytest.MonkeyPa
     assert [of_bins.with_bins(bins).pins[0] for bins in (1, 5, 2)] == [0, 4, 1]
 
 
-@pytest.mark.parametrize(("key", "value"), [("attempts", 0), ("attempts", -3), ("time", 0.0), ("time", float("nan"))])
+@pytest.mark.parametrize(
+    ("key", "value"), [("attempts", 0), ("attempts", -3), ("time", 0.0), ("time", 1e10), ("time", float("nan"))]
+)
 def test_no_time_and_no_attempts_are_refused(key: str, value: float) -> None:
     with pytest.raises(UserError, match="out of range") as raised:
         bw.solve("vm-placement", **{key: value})  # type: ignore[arg-type]
     assert (raised.value.key, raised.value.remedy.startswith("Give ")) == (key, True)
+
+
+def test_who_adds_nothing_is_placed() -> None:
+    given = problem("BALLS 3 BINS ? RESOURCES S[b in BINS] => 3 procedure UTILFN(BALL, BIN, ALLOC) end")
+    assert (bw.solve(given, attempts=1).placed, bw.solve(given, search="published", attempts=1).bins) == (3, 1)
 
 
 @pytest.mark.long

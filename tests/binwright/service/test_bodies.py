@@ -23,6 +23,9 @@ LONGEST, MOST = 5.0, 2**30
 """Seconds, and bytes of the server's process."""
 
 
+pytestmark = pytest.mark.long  # one more server
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     limits = ("requests=1e6", "burst=1e6", "submissions=1e6", "check=2", "time=0.05", "memory=1e9")
