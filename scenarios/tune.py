@@ -24,11 +24,12 @@ from analysis.columns import chosen
 from analysis.compare import Comparison
 from analysis.results import Results
 from scenarios.batch import Batch
-from scenarios.build import build_agent
+from scenarios.build import build_agent, is_drawn
 from scenarios.cma import Cma
 from scenarios.load import default_folder, loaded, scenario_from
 from scenarios.schema import Scenario
 from scenarios.schema_agent import AgentSpec
+from scenarios.schema_workload import ListedStart
 from simcore.errors import UserError, suggest
 from simcore.files import write_table, write_text
 from simcore.rng import stream
@@ -116,6 +117,9 @@ def tune(
     for key, (value, enough) in least.items():
         if value < enough:
             raise UserError("is too few", key=key, value=value, remedy=f"Give {enough} or more.")
+    if isinstance(getattr(scenario.workload, "start", None), ListedStart):
+        remedy = "Have them drawn: start: {random: [FIRST, LAST]}."
+        raise UserError("is a list, and tuning needs other seeds", key="workload.start", remedy=remedy)
     spec = scenario_from({**scenario.dump(), "sweep": {}, "agents": [agent]}).agents[0]
     ranges = _ranges(spec, params)
     first = FIRST + seed * 2**20
@@ -154,7 +158,8 @@ def tune(
     tuned = found.model_copy(update={"label": f"{spec.label} tuned"})
     before, after = runs.means("held-out", [spec, tuned], scenario.seed, held_out).tolist()
     note(rounds, "validation", after, before)
-    said = f"{rounds} rounds; {metric} on {held_out} other seeds: {after:.6g}, before {before:.6g}"
+    on = f"{held_out} other seeds" if is_drawn(scenario) else "these very requests, which nobody drew"
+    said = f"{rounds} rounds; {metric} on {on}: {after:.6g}, before {before:.6g}"
     return Tuned(_answer(folder, found, said), pl.DataFrame(rows), Results(folder / "held-out"), metric)
 
 

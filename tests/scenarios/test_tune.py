@@ -226,3 +226,20 @@ def test_cma_finds_the_bottom_of_a_valley(turned: bool) -> None:
         distances = (((points - aim) @ turn.T) ** 2 * [1, 10, 100, 1000]).sum(axis=1)
         cma.tell(points, -distances + 1e-9 * noise.standard_normal(12))
     assert np.abs(cma.mean - aim).max() < 0.01
+
+
+TRACE = "id,arrival,lifetime,cpu\n" + "".join(f"{n},{10 * n},5,{1 + n % 8}\n" for n in range(30))
+
+
+def test_requests_that_are_not_drawn_are_not_held_out(tiny: Path) -> None:
+    (tiny.parent / "t.csv").write_text(TRACE)
+    data = yaml.safe_load(tiny.read_text())
+    fixed = tiny.with_name("fixed.yaml")
+    fixed.write_text(yaml.safe_dump({**data, "workload": {"trace": "table", "path": "t.csv"}}))
+    quick(fixed, rounds=1, held_out=2)
+    assert "on these very requests, which nobody drew: " in (tiny.parent / "tuning" / "tuned.yaml").read_text()
+    (tiny.parent / "starts.csv").write_text("start\n0\n3\n")
+    workload = {"trace": "table", "path": "t.csv", "start": {"path": "starts.csv"}, "requests": 9}
+    fixed.write_text(yaml.safe_dump({**data, "workload": workload}))
+    with pytest.raises(UserError, match=r"workload\.start: is a list, and tuning needs other seeds\n  Have them drawn"):
+        quick(fixed)
