@@ -133,7 +133,17 @@ def _check_resources(table: Columns, units: dict[str, float], file: Path | None)
         )
     nothing = np.ones(len(table), np.bool_)
     for name in resources:
-        nothing &= np.rint(table[name] * units[name] * QUANTUM) == 0
+        amount = table[name] * units[name] * QUANTUM
+        none = np.rint(amount) == 0
+        nothing &= none
+        if (lost := none & (amount > 0)).any():
+            raise WorkloadError(
+                f"{lost.sum()} of {len(table)} requests ask for less than can be counted: {1 / QUANTUM:g}",
+                file=file,
+                key=name,
+                value=float(table[name][lost][0]),
+                remedy=f"Write 0 for nothing; `workload: {{scale: {{{name}: ...}}}}` says what a 1 in the trace is.",
+            )
         if units[name] > 1 and table[name].max() * units[name] > LARGEST:
             raise WorkloadError(
                 f"a demand above {measure_of(name).show(LARGEST)}",

@@ -173,10 +173,19 @@ def test_impossible_windows(window: Window, resources: tuple[str, ...], message:
 
 
 def test_requests_for_none_of_the_clusters_resources() -> None:
-    frame = trace(3).with_columns(gpu=pl.Series([0.0, 0.5, 1e-8]))
+    frame = trace(3).with_columns(gpu=pl.Series([0.0, 0.5, 0.0]))
     assert len(select(frame, Window(), ("cpu", "gpu"), 0)) == 3
     with pytest.raises(WorkloadError, match="2 of 3 requests ask for none of gpu"):
         select(frame, Window(), ("gpu",), 0)
+
+
+def test_what_is_too_little_to_be_counted_is_not_nothing() -> None:
+    frame = trace(3).with_columns(gpu=pl.Series([0.0, 0.5, 1e-8]))
+    with pytest.raises(
+        WorkloadError, match=r"gpu: 1 of 3 requests ask for less than can be counted: 1e-06 \(got 1e-08\)"
+    ):
+        select(frame, Window(), ("cpu", "gpu"), 0)
+    assert select(frame, Window(), ("cpu", "gpu"), 0, scale={"gpu": 100.0}).demand[:, 1].tolist() == [0, 50_000_000, 1]
 
 
 # Generators
