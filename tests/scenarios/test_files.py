@@ -660,11 +660,11 @@ def test_amounts_of_a_trace_have_their_unit(tmp_path: Path, file: Path) -> None:
     )
     own = changed(TRACE, "trace: huawei-east-1\n  start: {random: [50000, 100000]}", "trace: table\n  path: t.csv")
     amounts = []
-    for mem in ("1 GB", "1 GiB", "0.5 MiB", "1 B"):
+    for mem in ("1 GB", "1 GiB", "0.5 MiB", "1 kB"):
         scenario = load_scenario(_written(file, own), [f"workload.scale={{mem: {mem}}}"])
         amounts.append(build_workload(scenario, 0).demand[0].tolist())
         assert scenario_from(yaml.safe_load(resolved(scenario))) == scenario
-    assert amounts == [[1_000_000, mem] for mem in (2_000_000, 2_147_484, 1_049, 0)]
+    assert amounts == [[1_000_000, mem] for mem in (2_000_000, 2_147_484, 1_049, 2)]
     (tmp_path / "h.csv").write_text("vmid,cpu,mem,at,lt\n1,1,2,0,5\n")
     known = changed(TRACE, "start: {random: [50000, 100000]}", "path: h.csv")
     assert build_workload(load_scenario(_written(file, known)), 0).demand.tolist() == [[1_000_000, 2_000_000]]
