@@ -215,6 +215,7 @@ class _Reader:
             raise self._error(problem, self._origin, at, "Save the file as UTF-8 text.") from None
 
     def _check_depth(self, text: str, at: Keys) -> None:
+        """Refuse what is nested too deeply before libyaml makes nodes of it, which calls itself for every level."""
         depth = 0
         for event in yaml.parse(text, _Loader):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from agents.solver.packing.bound import lower_bound as packing_bound
-from agents.solver.program import MICRO, NULL, Ints, Problem
+from agents.solver.program import MICRO, NULL, Ints, Matrix, Problem
 from agents.solver.reference import call
 
 CALLS = 300_000
@@ -40,7 +40,7 @@ def hopeless(problem: Problem) -> list[int]:
     matrix = None if problem.searched and problem.bins_differ else problem.matrix()
     demand = capacity = None
     if matrix is not None and not (matrix.demand < 0).any():
-        demand = np.add.reduceat(matrix.demand[problem.units.members], problem.units.offsets[:-1], axis=0)
+        demand = _demand(problem, matrix)
         capacity = np.unique(matrix.capacity, axis=0)
 
     def never(kind: str, members: tuple[int, ...]) -> bool:
@@ -57,6 +57,11 @@ def hopeless(problem: Problem) -> list[int]:
     return [sum(never(wish.kind, members) for members in wish.sets) for wish in problem.wishes]
 
 
+def _demand(problem: Problem, matrix: Matrix) -> Ints:
+    """[units, d]: what the balls of each unit take together."""
+    return np.add.reduceat(matrix.demand[problem.units.members], problem.units.offsets[:-1], axis=0)
+
+
 def _pin_of(problem: Problem) -> Ints:
     """[units]: the bin that a ball of it is pinned to, or -1."""
     found = np.full(len(problem.units), NULL)
@@ -71,8 +76,7 @@ def _reasons(problem: Problem) -> Iterator[str]:
     widest = _widest(problem) if problem.bins_differ else problem
     matrix = widest.matrix() if widest is not None else None
     if widest is not None and matrix is not None and not (matrix.demand < 0).any():
-        units = problem.units
-        demand = np.add.reduceat(matrix.demand[units.members], units.offsets[:-1], axis=0)
+        demand = _demand(problem, matrix)
         yield from _too_large(widest, demand, matrix.capacity, matrix.names)
         pinned = np.zeros_like(matrix.capacity)
         at = _pin_of(problem)

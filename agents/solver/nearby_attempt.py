@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.solver.cpu import Room, Utilfn, impose, put, take_last
+from agents.solver.cpu import Utilfn, put, take_last
 from agents.solver.flat import Flat
 from agents.solver.program import NULL, Ints
 from agents.solver.random import stream_kernel
+from agents.solver.room import Room
+from agents.solver.wishes import impose
 from simcore.jit import kernel
 
 NO_LIMIT = 1 << 60

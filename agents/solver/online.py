@@ -17,13 +17,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from agents.solver import syntax as s
-from agents.solver.cpu import Room, Scan, Utilfn, attempt, compiled, room
+from agents.solver.cpu import Scan, Utilfn, attempt, compiled
 from agents.solver.emit import PYTHON, utilfn
 from agents.solver.errors import SpecError
 from agents.solver.flat import Flat
 from agents.solver.front import specification
 from agents.solver.program import NULL, Ints
 from agents.solver.random import below_kernel, stream_kernel
+from agents.solver.room import Room, room
 from simcore.jit import kernel, prepared
 
 TEMPLATES = "agents/solver/templates"

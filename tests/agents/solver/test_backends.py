@@ -15,6 +15,7 @@ from agents.solver.errors import SpecError
 from agents.solver.flat import Flat
 from agents.solver.front import examples, load_problem
 from agents.solver.program import MICRO, Problem
+from agents.solver.room import room as room_of
 from agents.solver.spec import Spec
 from simcore.errors import UserError
 from tests.support.opencl import BACKENDS, opencl_device
@@ -91,7 +92,7 @@ def test_numbers_of_all_sizes_round_down() -> None:
     problem = Spec(text).problem()
     body, numbers = utilfn(problem, PYTHON)
     call, _ = cpu.compiled(body)
-    flat, room = Flat.of_problem(problem, numbers), cpu.room(problem)
+    flat, room = Flat.of_problem(problem, numbers), room_of(problem)
     alloc = [-1] * problem.balls
     room.alloc[:] = alloc
     for ball in range(8):
