@@ -158,7 +158,7 @@ def tune(
     tuned = found.model_copy(update={"label": f"{spec.label} tuned"})
     before, after = runs.means("held-out", [spec, tuned], scenario.seed, held_out).tolist()
     note(rounds, "validation", after, before)
-    on = f"{held_out} other seeds" if is_drawn(scenario) else "the same requests (this scenario draws none, so nothing is held out)"
+    on = f"{held_out} other seeds" if is_drawn(scenario) else "the same requests (none are drawn, so none are held out)"
     said = f"{rounds} rounds; {metric} on {on}: {after:.6g}, before {before:.6g}"
     return Tuned(_answer(folder, found, said), pl.DataFrame(rows), Results(folder / "held-out"), metric)
 

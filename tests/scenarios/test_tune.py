@@ -237,7 +237,8 @@ def test_requests_that_are_not_drawn_are_not_held_out(tiny: Path) -> None:
     fixed = tiny.with_name("fixed.yaml")
     fixed.write_text(yaml.safe_dump({**data, "workload": {"trace": "table", "path": "t.csv"}}))
     quick(fixed, rounds=1, held_out=2)
-    assert "on the same requests (this scenario draws none, so nothing is held out): " in (tiny.parent / "tuning" / "tuned.yaml").read_text()
+    said = (tiny.parent / "tuning" / "tuned.yaml").read_text()
+    assert "on the same requests (none are drawn, so none are held out): " in said
     (tiny.parent / "starts.csv").write_text("start\n0\n3\n")
     workload = {"trace": "table", "path": "t.csv", "start": {"path": "starts.csv"}, "requests": 9}
     fixed.write_text(yaml.safe_dump({**data, "workload": workload}))
