@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 from time import perf_counter, process_time
 
-from scenarios.batch import Batch
-from scenarios.load import load_scenario
+from scenarios.batch.batch import Batch
+from scenarios.schema.load import load_scenario
 from simcore.cores import usable_cpus
 from simcore.errors import WorkloadError
 from workloads.traces.library import find

@@ -29,12 +29,12 @@ from agents.learned.hindsight.lessons import places_of
 from analysis.bounds import scheduled_bound
 from analysis.stats import mean_interval
 from fabric.numa_episodes import CompiledSimulation, Replay
-from scenarios.batch import Batch
-from scenarios.engines import agents_of
-from scenarios.execute import warmed_up
-from scenarios.load import load_scenario
-from scenarios.plan import Run, plan
-from scenarios.schema import Scenario
+from scenarios.batch.batch import Batch
+from scenarios.build.engines import agents_of
+from scenarios.build.plan import Run, plan
+from scenarios.run.execute import warmed_up
+from scenarios.schema.load import load_scenario
+from scenarios.schema.scenario import Scenario
 from simcore.cores import usable_cpus
 from simcore.errors import UserError, suggest
 from simcore.rng import stream

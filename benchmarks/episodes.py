@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.observation import Observer
-from scenarios.load import load_scenario
-from scenarios.worlds import build_world
+from scenarios.build.world import build_world
+from scenarios.schema.load import load_scenario
 from simcore.vocabulary import Ints
 
 SIMULATIONS, STEPS = 64, 1000

@@ -18,7 +18,7 @@ from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
 from fabric.numa_episodes import CompiledSimulation, as_argument
 from fabric.numa_loop import go
-from scenarios.load import load_scenario
+from scenarios.schema.load import load_scenario
 from simcore.engine import Simulation, play
 from simcore.vocabulary import QUANTUM, Compiled, Workload
 

@@ -12,9 +12,9 @@ import json
 from time import process_time
 
 from fabric.cluster import NEVER
-from scenarios.build import build_agent, build_ledger, build_pacing, build_workload
-from scenarios.load import load_scenario
-from scenarios.schema_agent import AgentSpec
+from scenarios.build.parts import build_agent, build_ledger, build_pacing, build_workload
+from scenarios.schema.agent import AgentSpec
+from scenarios.schema.load import load_scenario
 from simcore.engine import Simulation, play
 from simcore.rng import stream
 from simcore.vocabulary import Agent, Placement, Refusal, Request, View

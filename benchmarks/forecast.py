@@ -16,9 +16,9 @@ from agents.learned.padrl.forecast import AHEAD, sequence
 from agents.learned.padrl.network import CELLS, MEMORY, remember
 from agents.learned.tensors import find, read
 from analysis.stats import mean_interval
-from scenarios.build import build_ledger, build_workload
-from scenarios.load import load_scenario
-from scenarios.training import course_of
+from scenarios.build.parts import build_ledger, build_workload
+from scenarios.learn.training import course_of
+from scenarios.schema.load import load_scenario
 from simcore.vocabulary import Floats
 
 WEIGHTS = ("huawei-10", "huawei-10-2", "huawei-10-3")

@@ -85,7 +85,12 @@ def fuzzed(kind: str, first: int, inputs: int) -> Fuzzed:
     )
 
 
-RUN = "import sys, scenarios.backends; scenarios.backends.WORTH = 0; from binwright.cli import main; sys.exit(main())"
+RUN = """import sys
+from scenarios.batch import backends
+backends.WORTH = 0
+from binwright.cli import main
+sys.exit(main())
+"""
 
 
 def killed(kills: int, seed: int) -> tuple[dict[str, int], int, list[str]]:

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from scenarios.build import build_agent, build_ledger, build_overflow, build_workload
-from scenarios.load import scenario_from
-from scenarios.schema import Scenario
+from scenarios.build.parts import build_agent, build_ledger, build_overflow, build_workload
+from scenarios.schema.load import scenario_from
+from scenarios.schema.scenario import Scenario
 from simcore.engine import Simulation
 from simcore.rng import stream
 from simcore.vocabulary import Placement

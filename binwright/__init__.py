@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from analysis.compare import Comparison
     from analysis.results import Results
     from binwright.api import load, run, scenario, solve, train
-    from scenarios.tune import tune
+    from scenarios.learn.tune import tune
     from simcore.engine import Simulation, play
     from simcore.errors import BinwrightError, UserError
     from simcore.vocabulary import Agent, Placement, Refusal, Request, View, Workload
@@ -41,7 +41,7 @@ _HOME = {
     "scenario": "binwright.api",
     "solve": "binwright.api",
     "train": "binwright.api",
-    "tune": "scenarios.tune",
+    "tune": "scenarios.learn.tune",
 }
 
 __all__ = [  # found on first use, so that importing binwright costs nothing

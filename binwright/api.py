@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis.results import Results
-from scenarios.batch import Batch
-from scenarios.load import default_folder, load_scenario, load_to_run, loaded, scenario_from
-from scenarios.schema import Scenario
+from scenarios.batch.batch import Batch
+from scenarios.schema.load import default_folder, load_scenario, load_to_run, loaded, scenario_from
+from scenarios.schema.scenario import Scenario
 
 if TYPE_CHECKING:
     import polars as pl
 
     from agents.solver.answer import Answer
     from agents.solver.program import Problem
-    from scenarios.engines import Engine
+    from scenarios.build.engines import Engine
 
 
 def scenario(source: str | Path | Mapping[str, Any], *overrides: str) -> Scenario:
@@ -92,7 +92,7 @@ def train(
     What is in the folder already is gone on from, unless `fresh`. `watch` is called with every new row of the log,
     `say` with what begins before there is one.
     """
-    from scenarios.training import train
+    from scenarios.learn.training import train
 
     given = loaded(scenario, overrides)
     return train(given, Path(out or default_folder(given) / "training"), fresh, watch, say)

@@ -20,9 +20,9 @@ except ImportError as error:
 
 from agents.env import FabricEnv, FabricVector
 from agents.numa_env import NumaEnv, NumaVector
-from scenarios.load import loaded
-from scenarios.schema import Scenario
-from scenarios.worlds import build_world
+from scenarios.build.world import build_world
+from scenarios.schema.load import loaded
+from scenarios.schema.scenario import Scenario
 
 
 def fabric(scenario: str | Path | Scenario, overrides: Iterable[str] = (), **options: Any) -> FabricEnv:

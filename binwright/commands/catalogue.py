@@ -60,8 +60,8 @@ _DRAW = "Write for example `binwright workloads uniform azure-like --draw demand
 
 def _draw_demands(asked: Namespace) -> int:
     """The densities of demands, each as the workload of a scenario on the smallest published fabric."""
-    from scenarios.build import build_workload
-    from scenarios.load import scenario_from
+    from scenarios.build.parts import build_workload
+    from scenarios.schema.load import scenario_from
 
     if not asked.draw:
         raise UserError("is missing", key="--draw", remedy=_DRAW)

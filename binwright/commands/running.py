@@ -19,8 +19,8 @@ from simcore.errors import UserError
 
 if TYPE_CHECKING:
     from analysis.results import Results
-    from scenarios.batch import Batch
-    from scenarios.engines import Engine
+    from scenarios.batch.batch import Batch
+    from scenarios.build.engines import Engine
 
 SHOWN = 20
 """Failed runs that are listed at the end."""
@@ -28,8 +28,8 @@ SHOWN = 20
 
 def run(asked: Namespace) -> int:
     """`binwright run FILE...`."""
-    from scenarios.backends import checked_jobs
-    from scenarios.batch import run_batches
+    from scenarios.batch.backends import checked_jobs
+    from scenarios.batch.batch import run_batches
     from simcore.cores import usable_cpus
 
     checked_jobs(asked.jobs)
@@ -87,8 +87,8 @@ def _say_printed(batch: Batch) -> None:
 def _batches(asked: Namespace) -> list[Batch]:
     """The batches of all files, each with a folder of its own."""
     from binwright.api import as_overrides
-    from scenarios.batch import Batch
-    from scenarios.load import default_folder, load_to_run
+    from scenarios.batch.batch import Batch
+    from scenarios.schema.load import default_folder, load_to_run
 
     if asked.out == "":
         raise UserError("is empty", key="--out", remedy="Name a folder, or leave it out: then it is results/NAME.")
@@ -111,9 +111,9 @@ def _batches(asked: Namespace) -> list[Batch]:
 
 
 def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine) -> int:
-    from scenarios.check import check_scenario, overlap_of
-    from scenarios.engines import check_engine
-    from scenarios.estimate import estimate
+    from scenarios.batch.estimate import estimate
+    from scenarios.build.engines import check_engine
+    from scenarios.run.check import check_scenario, overlap_of
     from simcore.cores import usable_cpus
 
     jobs = jobs or usable_cpus()
@@ -205,9 +205,9 @@ def _say_where(results: Results) -> None:
 
 def validate(asked: Namespace) -> int:
     """`binwright validate FILE...`: every file is looked at, whatever is wrong with the others."""
-    from scenarios.check import check_scenario, missing_files, overlap_of
-    from scenarios.load import load_to_run
-    from scenarios.training import check_training
+    from scenarios.learn.training import check_training
+    from scenarios.run.check import check_scenario, missing_files, overlap_of
+    from scenarios.schema.load import load_to_run
 
     wrong = False
     for file in asked.files:
@@ -243,7 +243,7 @@ def schema(asked: Namespace) -> int:
     """`binwright schema`."""
     import json
 
-    from scenarios.reference import json_schema
+    from scenarios.schema.reference import json_schema
 
     print(json.dumps(json_schema(), indent=2))
     return 0

@@ -14,13 +14,13 @@ from binwright.commands.console import out
 if TYPE_CHECKING:
     import polars as pl
 
-    from scenarios.schema_train import Train
+    from scenarios.schema.train import Train
 
 
 def train(asked: Namespace) -> int:
     """`binwright train FILE`."""
     from binwright.api import train as teach
-    from scenarios.load import default_folder, load_scenario
+    from scenarios.schema.load import default_folder, load_scenario
 
     scenario = load_scenario(asked.file, asked.sets)
     folder = Path(asked.out or default_folder(scenario) / "training")

@@ -16,8 +16,8 @@ from simcore.errors import UserError
 
 def tune(asked: Namespace) -> int:
     """`binwright tune FILE --agent AGENT --param OPTION=LOW..HIGH ...`."""
-    from scenarios.load import default_folder, load_scenario
-    from scenarios.tune import tune as search
+    from scenarios.learn.tune import tune as search
+    from scenarios.schema.load import default_folder, load_scenario
 
     scenario = load_scenario(asked.file, asked.sets)
     folder = Path(asked.out or default_folder(scenario) / "tuning")

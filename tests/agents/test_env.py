@@ -20,9 +20,9 @@ from binwright.environments import fabric, fabric_vector
 from fabric.episodes import Episodes
 from fabric.graph import Graph, build
 from fabric.network import NetworkView
-from scenarios.build import build_ledger, build_pacing, build_workload
-from scenarios.load import load_scenario
-from scenarios.worlds import build_world
+from scenarios.build.parts import build_ledger, build_pacing, build_workload
+from scenarios.build.world import build_world
+from scenarios.schema.load import load_scenario
 from simcore.engine import Simulation, play
 from simcore.errors import ScenarioError, UserError
 from simcore.vocabulary import Request

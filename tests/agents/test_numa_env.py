@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scenarios.build import build_ledger, build_overflow, build_workload
-from scenarios.load import scenario_from
-from scenarios.schema import Scenario
+from scenarios.build.parts import build_ledger, build_overflow, build_workload
+from scenarios.schema.load import scenario_from
+from scenarios.schema.scenario import Scenario
 from simcore.engine import Simulation, play
 from simcore.errors import UserError
 from simcore.vocabulary import Agent, Placement, Request, View

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.bounds import held, scheduled_bound
-from scenarios.batch import Batch
-from scenarios.load import scenario_from
+from scenarios.batch.batch import Batch
+from scenarios.schema.load import scenario_from
 from simcore.rules import Overflow
 from tests.support.learning import small
 from tests.support.runs import Case, cases, run

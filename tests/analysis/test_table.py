@@ -17,7 +17,7 @@ from analysis.columns import Metric, metrics
 from analysis.results import Results
 from analysis.stats import mean_interval
 from analysis.table import BEST, TIED, Cell, Table
-from scenarios.load import scenario_from
+from scenarios.schema.load import scenario_from
 from simcore.errors import ResultsError
 from tests.reference.stats import Verdicts, slow_verdicts, values_of
 from tests.support.results import failed, row
@@ -437,7 +437,7 @@ def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
 
 def test_the_example_sweep_of_the_schema_is_valid() -> None:
     """So that `test_a_swept_key_needs_no_dot` is about something that users can write."""
-    from scenarios.plan import plan
+    from scenarios.build.plan import plan
 
     data = {
         "cluster": {"servers": 2, "node": {"cpu": 4}},

@@ -24,11 +24,11 @@ from benchmarks.cvd import (
     table_of,
 )
 from fabric.numa_episodes import CompiledSimulation, Replay
-from scenarios.batch import Batch
-from scenarios.execute import warmed_up
-from scenarios.load import scenario_from
-from scenarios.plan import Run, plan
-from scenarios.schema import Scenario
+from scenarios.batch.batch import Batch
+from scenarios.build.plan import Run, plan
+from scenarios.run.execute import warmed_up
+from scenarios.schema.load import scenario_from
+from scenarios.schema.scenario import Scenario
 from simcore.vocabulary import Compiled
 from tests.support.learning import small
 

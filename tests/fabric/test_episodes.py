@@ -15,8 +15,8 @@ from fabric.episodes import Episodes
 from fabric.network import NetworkLedger, NetworkView
 from fabric.routing import Routing
 from fabric.shapes import fabric
-from scenarios.build import build_ledger, build_pacing, build_workload
-from scenarios.load import load_scenario
+from scenarios.build.parts import build_ledger, build_pacing, build_workload
+from scenarios.schema.load import load_scenario
 from simcore.engine import Simulation, play
 from simcore.errors import UserError
 from simcore.record import PENDING

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from agents import AGENTS
 from fabric.network import FAILED, NetworkLedger, Provisioned
-from scenarios.batch import Batch
-from scenarios.load import load_scenario, scenario_from
+from scenarios.batch.batch import Batch
+from scenarios.schema.load import load_scenario, scenario_from
 from simcore.engine import Simulation, play
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, ScenarioError
 from simcore.faults import Faults

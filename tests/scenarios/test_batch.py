@@ -13,15 +13,15 @@ import polars as pl
 import pytest
 import yaml
 
-import scenarios.attempt
-import scenarios.batch
+import scenarios.batch.attempt
+import scenarios.batch.batch
 from analysis.results import Results
-from scenarios.batch import KEPT_APART, Batch
-from scenarios.engines import Engine
-from scenarios.execute import execute
-from scenarios.journal import rows_of
-from scenarios.load import load_scenario, shipped
-from scenarios.plan import Run
+from scenarios.batch.batch import KEPT_APART, Batch
+from scenarios.batch.journal import rows_of
+from scenarios.build.engines import Engine
+from scenarios.build.plan import Run
+from scenarios.run.execute import execute
+from scenarios.schema.load import load_scenario, shipped
 from simcore.errors import ResultsError, UserError, WorkloadError
 from simcore.record import OUTCOMES
 from tests.support.batches import FIRST, data, numbers, plain, same, scenario, tree
@@ -40,7 +40,7 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(run.name)
         return execute(run, folder, engine)
 
-    monkeypatch.setattr(scenarios.attempt, "execute", counted)
+    monkeypatch.setattr(scenarios.batch.attempt, "execute", counted)
     return names
 
 
@@ -96,7 +96,7 @@ def test_interrupted_while_a_run_goes_on(tmp_path: Path, executed: list[str], mo
         return execute(run, folder, engine)
 
     with monkeypatch.context() as patch:
-        patch.setattr(scenarios.attempt, "execute", third_is_interrupted)
+        patch.setattr(scenarios.batch.attempt, "execute", third_is_interrupted)
         with pytest.raises(KeyboardInterrupt):
             Batch(scenario(), tmp_path / "broken").run()
     assert len(Results(tmp_path / "broken").runs) == 2
@@ -204,7 +204,7 @@ def test_what_does_not_change_results_is_reused(tmp_path: Path, executed: list[s
 def test_another_version_reuses_nothing(tmp_path: Path, executed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     Batch(scenario(), tmp_path).run()
     executed.clear()
-    monkeypatch.setattr(scenarios.batch, "version", lambda name: "99.0")
+    monkeypatch.setattr(scenarios.batch.batch, "version", lambda name: "99.0")
     results = Batch(scenario(), tmp_path).run()
     assert len(executed) == 6
     assert set(results.runs["version"]) == {"99.0"}

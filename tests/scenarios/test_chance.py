@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from scenarios.batch import Batch
-from scenarios.load import scenario_from
+from scenarios.batch.batch import Batch
+from scenarios.schema.load import scenario_from
 from simcore.rng import Watched, stream
 from tests.support.batches import data
 

@@ -11,11 +11,11 @@ import pytest
 
 from agents.learned.tensors import SHIPPED
 from binwright.cli import MISTAKE, main
-from scenarios.batch import Batch
-from scenarios.build import build_ledger, build_workload
-from scenarios.check import check_scenario
-from scenarios.load import load_scenario, scenario_from, shipped
-from scenarios.training import check_training
+from scenarios.batch.batch import Batch
+from scenarios.build.parts import build_ledger, build_workload
+from scenarios.learn.training import check_training
+from scenarios.run.check import check_scenario
+from scenarios.schema.load import load_scenario, scenario_from, shipped
 from simcore.engine import Simulation, play
 from simcore.errors import AgentError, UserError
 from simcore.jit import kernel, postponed, prepared

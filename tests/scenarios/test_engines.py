@@ -11,10 +11,10 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from binwright.cli import main
-from scenarios.batch import Batch
-from scenarios.engines import check_engine
-from scenarios.load import load_scenario
-from scenarios.schema import Scenario
+from scenarios.batch.batch import Batch
+from scenarios.build.engines import check_engine
+from scenarios.schema.load import load_scenario
+from scenarios.schema.scenario import Scenario
 from simcore.errors import ScenarioError, UserError
 from tests.support.properties import first
 

@@ -13,11 +13,18 @@ from typing import Any
 import pytest
 import yaml
 
-from scenarios.build import build_agent, build_cluster, build_expansion, build_faults, build_overflow, build_workload
-from scenarios.load import load_scenario, load_to_run, resolved, scenario_from, shipped
-from scenarios.plan import plan, points
-from scenarios.reference import json_schema, reference
-from scenarios.schema_workload import Generated, Trace
+from scenarios.build.parts import (
+    build_agent,
+    build_cluster,
+    build_expansion,
+    build_faults,
+    build_overflow,
+    build_workload,
+)
+from scenarios.build.plan import plan, points
+from scenarios.schema.load import load_scenario, load_to_run, resolved, scenario_from, shipped
+from scenarios.schema.reference import json_schema, reference
+from scenarios.schema.workload import Generated, Trace
 from simcore.errors import ScenarioError
 from simcore.rules import Overflow
 from simcore.vocabulary import part
@@ -309,7 +316,7 @@ def test_a_name_of_null_is_the_files(file: Path) -> None:
 
 
 def test_shipped_scenarios_are_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scenarios.load.LIBRARY", tmp_path)
+    monkeypatch.setattr("scenarios.schema.load.LIBRARY", tmp_path)
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "first.yaml").write_text(changed(TRACE, "name: small\n", ""))
     assert list(shipped()) == ["sub/first"]
@@ -520,7 +527,7 @@ def test_plain_names_are_checked_without_importing_agents(file: Path) -> None:
     file.write_text(changed(TRACE, ", {best-fit: {node: loose}}", ""))
     code = (
         "import sys, scenarios; assert 'pydantic' not in sys.modules\n"
-        f"from scenarios.load import load_scenario; load_scenario({str(file)!r})\n"
+        f"from scenarios.schema.load import load_scenario; load_scenario({str(file)!r})\n"
         "print({'numba', 'polars', 'scipy', 'torch'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -699,7 +706,7 @@ def test_the_reference_names_no_python_types() -> None:
 
 def test_the_reference_is_current() -> None:
     written = (ROOT / "docs" / "scenario-reference.md").read_text()
-    assert written == reference(), "run: python -m scenarios.reference > docs/scenario-reference.md"
+    assert written == reference(), "run: python -m scenarios.schema.reference > docs/scenario-reference.md"
 
 
 def test_the_json_schema_describes_every_key() -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from binwright.cli import main
-from scenarios.batch import Batch
-from scenarios.guard import TooLong, limited, printing
+from scenarios.batch.batch import Batch
+from scenarios.run.guard import TooLong, limited, printing
 from tests.support.batches import FIRST, agent, plain
 
 ENDLESS = {

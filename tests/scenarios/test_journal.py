@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from analysis.results import Results
 from binwright.cli import main
-from scenarios.batch import Batch
-from scenarios.journal import line_of, rows_of
+from scenarios.batch.batch import Batch
+from scenarios.batch.journal import line_of, rows_of
 from tests.support.batches import same, scenario, tree
 from tests.support.properties import scaled
 

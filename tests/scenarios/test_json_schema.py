@@ -13,9 +13,9 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from scenarios.load import load_scenario, shipped
-from scenarios.reference import json_schema
-from scenarios.source import LIBRARY
+from scenarios.schema.load import load_scenario, shipped
+from scenarios.schema.reference import json_schema
+from scenarios.schema.source import LIBRARY
 from simcore.errors import ScenarioError
 
 BEYOND = (

@@ -23,14 +23,14 @@ from hypothesis import strategies as st
 from analysis.results import Results
 from binwright.commands import progress
 from binwright.commands.progress import Live, duration
-from scenarios import backends, batch, estimate, pool
-from scenarios.attempt import Task
-from scenarios.backends import opened
-from scenarios.batch import Batch, run_batches
-from scenarios.handout import PORTION, Handout
-from scenarios.journal import Row, line_of, rows_of
-from scenarios.load import scenario_from
-from scenarios.pool import Pool, _Worker, ending
+from scenarios.batch import backends, batch, estimate, pool
+from scenarios.batch.attempt import Task
+from scenarios.batch.backends import opened
+from scenarios.batch.batch import Batch, run_batches
+from scenarios.batch.handout import PORTION, Handout
+from scenarios.batch.journal import Row, line_of, rows_of
+from scenarios.batch.pool import Pool, _Worker, ending
+from scenarios.schema.load import scenario_from
 from simcore.errors import UserError
 from tests.support.batches import agent, data, numbers, plain, same, scenario, tree
 
@@ -152,7 +152,8 @@ def test_a_script_needs_no_guard(tmp_path: Path) -> None:
     """Workers do not import the user's script, as those of `multiprocessing` would."""
     (tmp_path / "s.yaml").write_text(yaml.safe_dump(data()))
     script = (
-        "import binwright as bw, scenarios.backends\nscenarios.backends.WORTH = 0\nprint(bw.run('s.yaml', jobs=2))\n"
+        "import binwright as bw\nfrom scenarios.batch import backends\nbackends.WORTH = 0\n"
+        "print(bw.run('s.yaml', jobs=2))\n"
     )
     (tmp_path / "script.py").write_text(script)
     done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -218,7 +219,7 @@ def slow(tmp_path: Path) -> Iterator[tuple[list[str], Path]]:
     name = agent(tmp_path, line)
     (tmp_path / "s.yaml").write_text(yaml.safe_dump(plain(**ASKED | {"agents": [name]}, replications=12).dump()))
     start = (
-        "import os, scenarios.backends, sys; scenarios.backends.WORTH = 0; os.environ['SLOW'] = 'yes'; "
+        "import os, scenarios.batch.backends, sys; scenarios.batch.backends.WORTH = 0; os.environ['SLOW'] = 'yes'; "
         "from binwright.cli import main; sys.exit(main())"
     )
     yield [sys.executable, "-c", start, "run", "s.yaml", "--out", "out", "--jobs", "2"], pids

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from scenarios import on_ray
-from scenarios.batch import Batch
-from scenarios.load import scenario_from
-from scenarios.on_ray import QUIET
+from scenarios.batch import on_ray
+from scenarios.batch.batch import Batch
+from scenarios.batch.on_ray import QUIET
+from scenarios.schema.load import scenario_from
 from simcore.errors import UserError
 from tests.support.batches import agent, data, numbers, plain, same, scenario, tree
 
@@ -124,7 +124,7 @@ def test_an_address_that_does_not_answer(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_an_address_that_is_not_rays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scenarios.on_ray.ANSWER", 1.5)
+    monkeypatch.setattr("scenarios.batch.on_ray.ANSWER", 1.5)
     with socket.create_server(("127.0.0.1", 0)) as mute:
         address = f"ray://127.0.0.1:{mute.getsockname()[1]}"
         nothing_answers(address, "nothing at this address answered as Ray within 1.5 s", tmp_path)

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 from benchmarks.spane import PUBLISHED, means
-from scenarios.batch import Batch
-from scenarios.check import check_scenario
-from scenarios.load import load_scenario, scenario_from
-from scenarios.source import LIBRARY
+from scenarios.batch.batch import Batch
+from scenarios.run.check import check_scenario
+from scenarios.schema.load import load_scenario, scenario_from
+from scenarios.schema.source import LIBRARY
 from simcore.errors import UserError, WorkloadError
 from tests.reference import spane
 from tests.support import ROOT

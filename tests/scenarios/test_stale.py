@@ -17,8 +17,8 @@ import pytest
 
 from agents import AGENTS
 from analysis.results import Results
-from scenarios import code
-from scenarios.batch import Batch
+from scenarios.batch.batch import Batch
+from scenarios.build import code
 from simcore import opened
 from simcore.opened import OURS
 from simcore.vocabulary import Agent

@@ -13,8 +13,8 @@ import yaml
 
 import binwright as bw
 from binwright.cli import INTERRUPTED, MISTAKE, main, parser
-from scenarios.cma import Cma
-from scenarios.tune import Range
+from scenarios.learn.cma import Cma
+from scenarios.learn.tune import Range
 from simcore.errors import UserError
 from simcore.rng import stream
 

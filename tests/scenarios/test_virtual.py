@@ -16,10 +16,10 @@ from matplotlib.text import Text
 
 import binwright as bw
 from agents import AGENTS
-from scenarios.batch import Batch
-from scenarios.build import build_workload
-from scenarios.load import load_scenario, scenario_from
-from scenarios.worlds import build_world
+from scenarios.batch.batch import Batch
+from scenarios.build.parts import build_workload
+from scenarios.build.world import build_world
+from scenarios.schema.load import load_scenario, scenario_from
 from simcore.errors import ResultsError, ScenarioError, UserError, WorkloadError
 from simcore.vocabulary import QUANTUM
 from workloads.arrivals import Fixed

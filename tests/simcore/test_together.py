@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import AGENTS
-from scenarios.batch import Batch
-from scenarios.engines import not_compiled
-from scenarios.load import scenario_from
+from scenarios.batch.batch import Batch
+from scenarios.build.engines import not_compiled
+from scenarios.schema.load import scenario_from
 from simcore import rng
 from simcore.engine import Simulation, play
 from simcore.errors import AgentError, InfeasiblePlacement, ScenarioError

@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 
 from analysis.results import Results
-from scenarios.load import scenario_from
-from scenarios.schema import Scenario
+from scenarios.schema.load import scenario_from
+from scenarios.schema.scenario import Scenario
 
 TIMES = ("seconds", "decision_us")
 """Columns that no two runs agree on."""

@@ -15,8 +15,8 @@ import polars as pl
 from agents.solver import examples, problem
 from analysis.compare import Comparison
 from analysis.results import Results
-from scenarios.batch import Batch
-from scenarios.load import load_scenario, shipped
+from scenarios.batch.batch import Batch
+from scenarios.schema.load import load_scenario, shipped
 from simcore.errors import UserError
 from tests.support.batches import numbers, scenario, tree
 from workloads.traces.library import detect, read

@@ -11,9 +11,9 @@ import pytest
 
 from agents.learned.tensors import read
 from fabric.cluster import NEVER, Cluster
-from scenarios.batch import Batch
-from scenarios.load import load_scenario, scenario_from
-from scenarios.training import train
+from scenarios.batch.batch import Batch
+from scenarios.learn.training import train
+from scenarios.schema.load import load_scenario, scenario_from
 from simcore.vocabulary import Workload
 
 

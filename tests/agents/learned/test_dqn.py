@@ -20,10 +20,10 @@ from agents.learned.sched_rl.rule import sched_rl, trunk
 from agents.learned.tensors import read, write
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
-from scenarios.batch import Batch
-from scenarios.load import load_scenario, scenario_from
-from scenarios.schema import Scenario
-from scenarios.training import course_of, train
+from scenarios.batch.batch import Batch
+from scenarios.learn.training import course_of, train
+from scenarios.schema.load import load_scenario, scenario_from
+from scenarios.schema.scenario import Scenario
 from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.vocabulary import Compiled, Floats, Ints, Request, View

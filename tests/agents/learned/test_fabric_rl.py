@@ -32,9 +32,9 @@ from fabric.cluster import NEVER, Cluster
 from fabric.filling import COMPLETE, GOES_ON, begin, choose, filling
 from fabric.network import NetworkLedger, NetworkView
 from fabric.routing import find_route
-from scenarios.build import build_ledger, build_pacing, build_workload
-from scenarios.load import load_scenario
-from scenarios.worlds import build_world
+from scenarios.build.parts import build_ledger, build_pacing, build_workload
+from scenarios.build.world import build_world
+from scenarios.schema.load import load_scenario
 from simcore.engine import Simulation, play
 from simcore.errors import UserError
 from simcore.record import PLACED

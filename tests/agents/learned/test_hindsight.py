@@ -16,8 +16,8 @@ from agents.learned.hindsight.trainer import HindsightTrainer
 from agents.learned.value_es.value import SIZE, TERMS, worth
 from fabric.ledger import Ledger
 from fabric.numa_episodes import CompiledSimulation, Offer, Replay
-from scenarios.load import scenario_from
-from scenarios.training import course_of, train
+from scenarios.learn.training import course_of, train
+from scenarios.schema.load import scenario_from
 from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.rng import stream

@@ -22,10 +22,10 @@ from agents.learned.tensors import SHIPPED, read, write
 from agents.observation import edge_index
 from fabric.presets import topology
 from fabric.topology import Topology
-from scenarios.build import build_agent, build_ledger, build_pacing, build_workload
-from scenarios.load import load_scenario
-from scenarios.schema_agent import AgentSpec
-from scenarios.worlds import build_world
+from scenarios.build.parts import build_agent, build_ledger, build_pacing, build_workload
+from scenarios.build.world import build_world
+from scenarios.schema.agent import AgentSpec
+from scenarios.schema.load import load_scenario
 from simcore.engine import Simulation, play
 from simcore.errors import UserError
 from simcore.record import PLACED

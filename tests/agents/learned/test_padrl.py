@@ -28,8 +28,8 @@ from agents.learned.padrl.network import (
 from agents.learned.tensors import Tensors, write
 from fabric.ledger import Ledger
 from fabric.numa_episodes import CompiledSimulation, Replay
-from scenarios.load import scenario_from
-from scenarios.training import train
+from scenarios.learn.training import train
+from scenarios.schema.load import scenario_from
 from simcore.engine import Simulation, play
 from simcore.errors import UserError
 from simcore.rng import stream

@@ -14,8 +14,8 @@ from benchmarks.learned import lengths
 from benchmarks.value import cluster_of
 from benchmarks.value import replays_of as benchmark_replays
 from fabric.ledger import Ledger
-from scenarios.load import scenario_from
-from scenarios.worlds import build_world
+from scenarios.build.world import build_world
+from scenarios.schema.load import scenario_from
 from simcore.errors import UserError
 from tests.support.learning import small, trained
 
@@ -38,7 +38,7 @@ def test_what_is_validated_against_itself_gains_nothing(name: str) -> None:
 
 def test_an_agent_that_is_not_compiled_is_told(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from scenarios.training import train
+    from scenarios.learn.training import train
 
     asked = trained({"value-es": {"against": "random"}})
     with pytest.raises(UserError, match="is no agent for compiled episodes"):

@@ -19,9 +19,9 @@ from agents.learned.tensors import read
 from agents.learned.trainer import TRAINING
 from agents.learned.training import forget
 from binwright.cli import main
-from scenarios.load import load_scenario, shipped
-from scenarios.options import check_options
-from scenarios.training import course_of
+from scenarios.learn.training import course_of
+from scenarios.schema.load import load_scenario, shipped
+from scenarios.schema.options import check_options
 from simcore.errors import ResultsError, ScenarioError, UserError
 from tests.support.properties import first
 from tests.support.training import TINY, interrupted, sound
@@ -334,7 +334,7 @@ def test_train_changes_no_run() -> None:
     """Runs are named by content, and this is none of it."""
     scenario = bw.scenario(TINY)
     bare = bw.scenario({key: value for key, value in TINY.items() if key != "train"})
-    from scenarios.plan import plan
+    from scenarios.build.plan import plan
 
     assert [run.name for run in plan(scenario)] == [run.name for run in plan(bare)]
 

@@ -15,8 +15,8 @@ from agents.learned.value_es.agent import ValueES
 from agents.learned.value_es.value import HIDDEN, KNOWN, SIZE, TERMS, value_es
 from fabric.ledger import Ledger
 from fabric.numa_episodes import CompiledSimulation, Replay
-from scenarios.load import scenario_from
-from scenarios.training import train
+from scenarios.learn.training import train
+from scenarios.schema.load import scenario_from
 from simcore.engine import Simulation, play
 from simcore.errors import UserError
 from simcore.rng import stream

@@ -22,8 +22,8 @@ from agents.solver.program import Problem, Sets
 from agents.solver.random import below, stream
 from agents.solver.verify import faults
 from fabric.routing import find_route
-from scenarios.batch import Batch
-from scenarios.load import load_scenario, scenario_from
+from scenarios.batch.batch import Batch
+from scenarios.schema.load import load_scenario, scenario_from
 from simcore.errors import UserError
 from simcore.vocabulary import QUANTUM, Placement, Refusal, Request, part
 from tests.reference.agents import Demand, Room, feasible

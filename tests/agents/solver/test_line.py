@@ -15,8 +15,8 @@ from agents.solver.front import problem as problem_of
 from agents.solver.jobs import Jobs
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
-from scenarios.batch import Batch
-from scenarios.load import scenario_from
+from scenarios.batch.batch import Batch
+from scenarios.schema.load import scenario_from
 from simcore import rng
 from simcore.engine import Simulation, play
 from simcore.errors import UserError

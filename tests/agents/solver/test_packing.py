@@ -18,8 +18,8 @@ from agents.solver.packing.bound import lower_bound
 from agents.solver.packing.solve import HEURISTICS, pack
 from agents.solver.program import Matrix
 from binwright.cli import main
-from scenarios.build import build_ledger, build_overflow, build_workload
-from scenarios.load import load_scenario
+from scenarios.build.parts import build_ledger, build_overflow, build_workload
+from scenarios.schema.load import load_scenario
 from simcore.engine import Simulation, play
 from simcore.errors import UserError, WorkloadError
 from simcore.vocabulary import Ints

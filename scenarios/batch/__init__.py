@@ -1,0 +1,1 @@
+"""Many runs: what is done, what is missing, and who does it."""

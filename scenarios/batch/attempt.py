@@ -1,0 +1,98 @@
+"""One run, whatever happens to it: its row in the journal."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+from scenarios.batch.journal import Row
+from scenarios.build.engines import Engine
+from scenarios.build.plan import Run, modules_of
+from scenarios.run.execute import execute
+from scenarios.run.guard import TooLong, printing
+from simcore.errors import RunError, UserError
+from simcore.opened import digest_of, files_of
+from simcore.units import TIME
+
+
+class Task(NamedTuple):
+    """A run to do, for the batch of this number among those that go on together; details go below `folder`.
+
+    `version` is that of Binwright, and `code` a digest of its code: who does the run must have the same.
+    """
+
+    batch: int
+    run: Run
+    folder: Path
+    version: str
+    code: str
+    engine: Engine = "auto"
+
+
+def attempt(task: Task) -> Row:
+    """Do it; what goes wrong is in the row's `error`. Writes the details that its scenario wants recorded.
+
+    The row's `files` are those that its agents read, its `details` those that were written, each with a digest of what
+    was in it.
+    """
+    began = perf_counter()
+    try:
+        with printing(task.folder / "details" / f"{task.run.name}.printed.txt"):
+            metrics, status, error = execute(task.run, task.folder, task.engine), "done", ""
+        metrics["files"] = files_of(_modules(task.run))
+        kinds = sorted(set(task.run.scenario.record))
+        metrics["details"] = {kind: digest_of(detail(task.folder, task.run, kind)) for kind in kinds}
+    except (RunError, UserError) as failure:
+        metrics, status, error = {}, "failed", str(failure)
+    except SystemExit as end:
+        metrics, status, error = {}, "failed", f"sys.exit({end.code!r}) was called at {_place(end)}"
+    except TooLong as end:
+        limit = TIME.show(task.run.scenario.decision_limit)
+        metrics, status = {}, "failed"
+        error = f"the agent thought for longer than {limit}, its decision_limit; it was interrupted at {_place(end)}"
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException:  # CancelledError and panics of Rust are no Exception
+        metrics, status, error = {}, "failed", traceback.format_exc()
+    return _row(task, status, error, perf_counter() - began) | metrics
+
+
+def _place(error: BaseException) -> str:
+    """The line of the agent that it comes from."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.name != "look"]
+    return f"{frames[-1].filename}:{frames[-1].lineno}"
+
+
+def _modules(run: Run) -> Iterator[str]:
+    """The modules of everything that answered."""
+    yield from modules_of(run.agent)
+    if run.scenario.warm_start:
+        yield from modules_of(run.scenario.warm_start.agent)
+
+
+def detail(folder: Path, run: Run, kind: str) -> Path:
+    """The file of a run's details of this kind."""
+    return folder / "details" / f"{run.name}.{kind}.parquet"
+
+
+def failed(task: Task, error: str) -> Row:
+    """The row of a run whose process did not live to tell."""
+    return _row(task, "failed", error, 0.0)
+
+
+def _row(task: Task, status: str, error: str, seconds: float) -> Row:
+    run = task.run
+    who: Row = {"run": run.name, "agent": run.agent.label, "seed": run.seed, **shown(run), "version": task.version}
+    kept = {"family": run.family, "asked": run.asked, "spec": run.agent.dump(), "files": {}, "details": {}}
+    return who | {"status": status, "error": error, "seconds": seconds} | kept
+
+
+def shown(run: Run) -> Row:
+    """A run's point, as tables have it."""
+    return {
+        key: value if isinstance(value, int | float | str) else json.dumps(value) for key, value in run.point.items()
+    }

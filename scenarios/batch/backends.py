@@ -1,0 +1,88 @@
+"""Where runs are done: in this process, in a pool of them, on a Ray cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from time import perf_counter
+from typing import TypeAlias
+
+from scenarios.batch.attempt import Task, attempt
+from scenarios.batch.journal import Row
+from scenarios.build.plan import Run
+from simcore.cores import usable_cpus
+from simcore.errors import UserError
+
+Rows: TypeAlias = Generator[tuple[Task, Row], None, None]
+Backend: TypeAlias = Callable[[Sequence[Task]], Rows]
+"""Does tasks, and gives each one's row as it finishes, in any order."""
+
+ONE_THREAD = dict.fromkeys(
+    (
+        *("BINWRIGHT_THREADS", "POLARS_MAX_THREADS", "NUMBA_NUM_THREADS"),
+        *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
+    ),
+    "1",
+)
+"""The environment of a worker: there is one per core, and threads of theirs would stand in one another's way."""
+WORTH = 1.5
+"""Seconds of work that are expected at least where workers are started: that takes .8 s."""
+RUN, REQUEST = 0.005, 20e-6
+"""Seconds of a run and of each request, before anything is known: agents may take much longer."""
+
+
+def checked_jobs(jobs: int | None) -> int | None:
+    """Refuse what is no number of runs at a time."""
+    if jobs is not None and jobs < 1:
+        raise UserError("is no number of runs at a time", key="jobs", value=jobs, remedy="Give 1 or more.")
+    return jobs
+
+
+@contextmanager
+def opened(on: str, jobs: int | None, tasks: Sequence[Task]) -> Iterator[Backend]:
+    """What does these tasks: `on` is `local` or `ray`, or `ray://host:port` for a cluster that is there.
+
+    `jobs` runs at a time; by default as many as there are CPUs. Workers start, or the cluster is found, on entering.
+    """
+    checked_jobs(jobs)
+    if on == "local":
+        hands = min(jobs or usable_cpus(), len(tasks))
+        if hands > 1 and expected([task.run for task in tasks]) >= WORTH:
+            from scenarios.batch.pool import Pool
+
+            with Pool(hands) as pool:
+                yield pool.rows
+        else:
+            yield lambda tasks: _here(tasks, hands)
+    elif on == "ray" or on.startswith("ray://"):
+        from scenarios.batch.on_ray import Cluster, check_installed
+
+        check_installed()
+        if tasks:
+            with Cluster(on.removeprefix("ray").removeprefix("://"), jobs) as cluster:
+                yield cluster.rows
+        else:
+            yield lambda tasks: _here(tasks, 1)
+    else:
+        raise UserError(
+            "nothing of this name does runs", key="on", value=on, remedy="Give local, ray, or ray://HOST:PORT."
+        )
+
+
+def expected(runs: Sequence[Run]) -> float:
+    """A guess of the seconds that runs take, from the number of requests; agents that think long take longer."""
+    return sum(RUN + REQUEST * (getattr(run.scenario.workload, "requests", None) or 100_000) for run in runs)
+
+
+def _here(tasks: Sequence[Task], hands: int) -> Rows:
+    """In this process; workers are called in when it turns out that there is work for them."""
+    began = perf_counter()
+    for number, task in enumerate(tasks):
+        left = min(hands, len(tasks) - number)
+        if left > 1 and (perf_counter() - began) / max(1, number) * (len(tasks) - number) >= WORTH * 2:
+            from scenarios.batch.pool import Pool
+
+            with Pool(left) as pool:
+                yield from pool.rows(tasks[number:])
+            return
+        yield task, attempt(task)

@@ -1,0 +1,245 @@
+"""Many runs: what is done already is believed, what fails is recorded and stops no other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from importlib.metadata import version
+from io import FileIO
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from pydantic import ValidationError
+
+from analysis.results import Results
+from scenarios.batch.attempt import Task, detail, shown
+from scenarios.batch.backends import opened
+from scenarios.batch.journal import Row, line_of, rows_of
+from scenarios.batch.lock import lock
+from scenarios.build.code import ours
+from scenarios.build.engines import Engine, check_engine
+from scenarios.build.parts import build_workload, content_of, forget
+from scenarios.build.plan import Run, asked_of, plan
+from scenarios.run.check import start_agents
+from scenarios.run.execute import cache_of
+from scenarios.schema.agent import AgentSpec
+from scenarios.schema.load import resolved
+from scenarios.schema.scenario import Scenario
+from simcore.errors import ResultsError, UserError
+from simcore.files import clear, write_table, write_text, writing
+from simcore.jit import postponed
+from simcore.opened import digest_of, unchanged
+
+EVERY = 30.0
+"""Seconds after which `runs.parquet` is written again while a batch goes on, for whoever looks at it."""
+
+
+KEPT_APART = ("family", "asked", "spec", "files", "details")
+"""Of a journal's row, what tells whether it still holds, and is no result."""
+
+
+class Batch:
+    """The runs of a scenario, and the folder that their results go to.
+
+    `runs` is the plan. Nothing is written before `run`; what the user must mend is found out before that.
+
+    The folder's table has, beside the plan's runs, all others that finished there for the same scenario, of other
+    agents, seeds or points, as long as their agents are what they were; if `alone`, it has the plan's only.
+    """
+
+    def __init__(self, scenario: Scenario, folder: str | Path, *, alone: bool = False) -> None:
+        self.scenario = scenario
+        self.folder = Path(folder)
+        self.alone = alone
+        self.version = version("binwright")
+        self.runs = plan(scenario, {"binwright": self.version, "code": ours()}, content_of)
+        self._journal = self.folder / "journal.jsonl"
+        self._seen: tuple[object, tuple[list[Row], int]] | None = None
+
+    def known(self) -> dict[str, Row]:
+        """The journal's rows of finished runs, by name."""
+        return {row["run"]: row for row in self._read()[0] if row["status"] == "done"}
+
+    def damaged(self) -> int:
+        """How many lines of the journal are cut short or damaged: the runs that they were of are done again."""
+        return self._read()[1]
+
+    def _read(self) -> tuple[list[Row], int]:
+        stat = self._journal.stat() if self._journal.is_file() else None
+        version = (stat.st_mtime_ns, stat.st_size) if stat else None
+        if self._seen is None or version != self._seen[0]:
+            self._seen = version, rows_of(self._journal)
+        return self._seen[1]
+
+    def done(self) -> dict[str, Row]:
+        """The rows of the plan's runs that need not run again.
+
+        They are known, the files that their agents read hold what they held, and so do the details that are wanted.
+        """
+        known, kinds = self.known(), set(self.scenario.record)
+        return {
+            run.name: known[run.name] | {"agent": run.agent.label, **shown(run)}
+            for run in self.runs
+            if run.name in known
+            and unchanged(known[run.name]["files"])
+            and all(known[run.name]["details"].get(kind) == digest_of(detail(self.folder, run, kind)) for kind in kinds)
+        }
+
+    def others(self) -> tuple[list[Row], int]:
+        """Rows of runs that finished in this folder and are not in the plan, and how many more no longer hold.
+
+        A row holds if its scenario is that of the plan but for agents, seeds and points, and its agent is what it was.
+        """
+        keys = (*self.runs[0].point, "agent", "seed")
+        planned = {(*shown(run).values(), run.agent.label, run.seed) for run in self.runs}
+        names = {run.name for run in self.runs}  # under whichever label they ran
+        family, asked = self.runs[0].family, {run.agent.label: run.asked for run in self.runs}
+        rows: dict[object, Row] = {}
+        outdated: set[object] = set()
+        for row in () if self.alone else self.known().values():
+            which = tuple(row.get(key) for key in keys)
+            if which in planned or row["run"] in names:
+                continue
+            if row.get("family") == family and unchanged(row["files"]):
+                agent = row["agent"]
+                if agent not in asked:
+                    asked[agent] = _asked_now(row["spec"])
+                if row["asked"] == asked[agent]:
+                    rows[which] = row
+                    continue
+            outdated.add(which)
+        return list(rows.values()), len(outdated - rows.keys())
+
+    def run(
+        self,
+        *,
+        fresh: bool = False,
+        jobs: int | None = 1,
+        on: str = "local",
+        engine: Engine = "auto",
+        finished: Callable[[Row], None] = lambda row: None,
+    ) -> Results:
+        """Run what is missing (`fresh`: everything), calling `finished` with each row, then write `runs.parquet`.
+
+        Interrupted at any moment, what is finished stays, and the same call goes on from there. `jobs` and `on` say
+        where runs are done, see `scenarios.batch.backends.opened`; `engine` by what, see `scenarios.build.engines`.
+        """
+        return run_batches([self], fresh=fresh, jobs=jobs, on=on, engine=engine, finished=finished)[0]
+
+    def check(self, missing: Sequence[Run]) -> None:
+        """Find out what the user must mend before anything is written, about the agents of `missing` runs too."""
+        first = self.runs[0]
+        workload = build_workload(first.scenario, first.seed, cache_of(self.folder))
+        agents = {run.agent.label: run.agent for run in missing if run.point == first.point}.values()
+        with postponed():
+            start_agents(self.scenario, first, agents, workload)
+        # And again, so that what they need is compiled once, and not by all workers side by side.
+        start_agents(self.scenario, first, agents, workload)
+
+    @contextmanager
+    def recording(self, done: Sequence[Row]) -> Iterator[Callable[[Row], None]]:
+        """Take the folder, and give what records a finished run there; `runs.parquet` has those `done` as well."""
+        others, _ = self.others()
+        rows = [*done, *others]
+        written = monotonic()
+        with self._taken() as journal:
+
+            def record(row: Row) -> None:
+                nonlocal written
+                _append(journal, line_of(row).encode())
+                rows.append(row)
+                if monotonic() - written > EVERY:
+                    self._write_runs(rows)
+                    written = monotonic()
+
+            try:
+                yield record
+            finally:
+                with writing(journal.name):
+                    os.fsync(journal.fileno())
+                if rows:
+                    self._write_runs(rows)
+
+    @contextmanager
+    def _taken(self) -> Iterator[FileIO]:
+        """Take the folder, and give its journal."""
+        taken = self.folder / "scenario.yaml"
+        if taken.exists() and not self._journal.exists():
+            raise ResultsError(
+                "there is a scenario here, and no results: it would be overwritten",
+                file=taken,
+                remedy="Name another folder with --out.",
+            )
+        with writing(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            journal = self._journal.open("ab", buffering=0)
+        with journal:
+            lock(journal, self.folder)
+            with writing(self.folder):
+                clear(self.folder)
+                clear(self.folder / "details")
+                write_text(taken, resolved(self.scenario))
+                if journal.tell() and not self._journal.read_bytes().endswith(b"\n"):
+                    _append(journal, b"\n")  # a crash cut the last line short: it must not spoil the next one
+            yield journal
+
+    def _write_runs(self, rows: list[Row]) -> None:
+        import polars as pl
+
+        order = {run.name: number for number, run in enumerate(self.runs)}
+        rows = sorted(rows, key=lambda row: order.get(row["run"], len(order)))
+        # The keys of a failed run come first, and those of a finished one complete them.
+        names = dict.fromkeys(key for row in rows for key in row if key not in KEPT_APART)
+        frame = pl.DataFrame({name: pl.Series(name, [row.get(name) for row in rows], strict=False) for name in names})
+        write_table(self.folder / "runs.parquet", frame)
+
+
+def _append(journal: FileIO, content: bytes) -> None:
+    with writing(journal.name):
+        while content:
+            content = content[journal.write(content) :]
+
+
+def _asked_now(spec: Any) -> str:
+    """What an agent in the journal is now; empty if there is no such agent any more."""
+    try:
+        return asked_of(AgentSpec.model_validate(spec))
+    except (UserError, ValidationError):
+        return ""
+
+
+def run_batches(
+    batches: Sequence[Batch],
+    *,
+    fresh: bool = False,
+    jobs: int | None = 1,
+    on: str = "local",
+    engine: Engine = "auto",
+    finished: Callable[[Row], None] = lambda row: None,
+) -> list[Results]:
+    """Run several batches as one, each into its folder: see `Batch.run`. Nothing runs before all are checked."""
+    done = [{} if fresh else batch.done() for batch in batches]
+    tasks = [
+        Task(number, run, batch.folder.absolute(), batch.version, ours(), engine)
+        for number, batch in enumerate(batches)
+        for run in batch.runs
+        if run.name not in done[number]
+    ]
+    forget()
+    with ExitStack() as stack:
+        backend = stack.enter_context(opened(on, jobs, tasks))
+        for batch, rows in zip(batches, done, strict=True):
+            batch.check([run for run in batch.runs if run.name not in rows])
+            check_engine(engine, batch.runs)
+        record = [
+            stack.enter_context(batch.recording(list(rows.values()))) for batch, rows in zip(batches, done, strict=True)
+        ]
+        for rows in done:
+            for row in rows.values():
+                finished(row)
+        for task, row in stack.enter_context(closing(backend(tasks))):
+            record[task.batch](row)
+            finished(row)
+    return [Results(batch.folder) for batch in batches]

@@ -1,0 +1,256 @@
+"""Runs on a Ray cluster.
+
+Here only what Ray has to know of: nodes need Binwright, and the files that a scenario names under the same paths; a
+trace is taken from its copy beside the results. Details come back with the rows: this process alone writes results.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import current_thread, main_thread
+from time import monotonic, perf_counter
+from types import TracebackType
+from typing import Any, Self
+
+from scenarios.batch.attempt import Task, attempt
+from scenarios.batch.backends import ONE_THREAD
+from scenarios.batch.handout import PORTION, Handout
+from scenarios.batch.journal import Row
+from scenarios.build.code import ours
+from scenarios.build.parts import with_copy
+from scenarios.run.execute import cache_of
+from scenarios.schema.scenario import Scenario
+from simcore.cores import usable_cpus
+from simcore.errors import UserError
+from simcore.files import replacing
+
+TRIES = 4
+"""A run is tried so often when it loses its worker or its node: nodes come and go."""
+PORT = 6379
+"""What `ray start --head` listens at."""
+CONNECT, ANSWER = 5, 30
+"""Seconds within which a cluster has to accept a connection, and to answer."""
+SLOW, PATIENCE = 15, 300
+"""Seconds without a worker after which that is said, and given up: some clusters have to start nodes first."""
+STORE = 256 * 2**20
+"""Bytes for the results that are under way in a cluster of our own."""
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_DEDUP_LOGS_SKIP_REGEX": "Raylet is terminated",  # else a page of a dead node's log
+}
+"""What Ray takes from the environment as it is imported."""
+LOG = logging.getLogger("binwright")
+_ASK = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR')"
+
+Done = list[tuple[Row, dict[str, bytes]]]
+"""A row for each run that was done, with its details by file name."""
+
+
+def check_installed() -> None:
+    """Refuse to go on without Ray, whether or not there is anything to run."""
+    if find_spec("ray") is None:
+        raise UserError("Ray is not installed", key="on", remedy="pip install 'binwright[ray]'")
+
+
+class Cluster:
+    """A cluster, from entering to leaving the `with`: the one at `host:port`, or one of our own without an address.
+
+    Where Ray was started in this process already, that is used, and left as it is.
+    """
+
+    def __init__(self, address: str, jobs: int | None) -> None:
+        self._address = address
+        self._jobs = jobs
+        self._ours = False
+        self._with_copies: dict[int, Scenario] = {}
+
+    def __enter__(self) -> Self:
+        for name, value in QUIET.items():
+            os.environ.setdefault(name, value)
+        import ray
+
+        if not ray.is_initialized():
+            options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+            at_sigterm = signal.getsignal(signal.SIGTERM)
+            if self._address:
+                ray.init(address=_answering(self._address), **options)
+            else:
+                cpus = self._jobs or usable_cpus()
+                ray.init("local", num_cpus=cpus, include_dashboard=False, object_store_memory=STORE, **options)
+            self._ours = True
+            if callable(at_sigterm) and current_thread() is main_thread():
+                signal.signal(signal.SIGTERM, at_sigterm)  # Ray put its own there, which ends the process silently
+        try:
+            self._await_a_worker()
+        except BaseException:
+            self._leave()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
+        if self._ours:
+            import ray
+
+            ray.shutdown()
+
+    def _await_a_worker(self) -> None:
+        """Ray itself would wait forever for a free CPU, or for a process that does not start."""
+        import ray
+
+        ref = ray.remote(num_cpus=1)(version).remote("binwright")
+        if not ray.wait([ref], timeout=SLOW)[0]:
+            free = ray.available_resources().get("CPU", 0)
+            LOG.warning(
+                f"binwright: no Ray worker has come up for {SLOW} s: of the cluster's {_cpus()} CPUs {free:g} are "
+                f"free. It is given up after {PATIENCE} s; Ctrl-C loses nothing."
+            )
+            if not ray.wait([ref], timeout=PATIENCE - SLOW)[0]:
+                ray.cancel(ref, force=True)
+                raise _no_worker()
+        _found(ref)
+
+    def rows(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Row], None, None]:
+        """Do the tasks, and give each one's row as it finishes."""
+        import ray
+
+        # Retries are ours: Ray does not know how much of a portion was done.
+        do = ray.remote(num_cpus=1, max_retries=0)(_do)
+        handout = Handout(tasks, TRIES)
+        going: dict[Any, list[Task]] = {}
+        there = monotonic()
+        try:
+            while handout or going:
+                if cpus := _cpus():
+                    there = monotonic()
+                elif monotonic() - there > PATIENCE:  # every node but the head has gone, and it does no runs
+                    raise _no_worker()
+                hands = self._jobs or max(1, cpus)
+                while handout and len(going) < hands:
+                    portion = handout.take(hands)
+                    going[do.remote([self._with_copy(task) for task in portion])] = portion
+                for ref in ray.wait(list(going), timeout=1.0)[0]:  # now and then, look how many CPUs there are
+                    yield from _answered(ref, going.pop(ref), handout)
+        finally:
+            for ref in going:
+                ray.cancel(ref, force=True)
+
+    def _with_copy(self, task: Task) -> Task:
+        scenario = task.run.scenario
+        if id(scenario) not in self._with_copies:
+            self._with_copies[id(scenario)] = with_copy(scenario, cache_of(task.folder))
+        return task._replace(run=replace(task.run, scenario=self._with_copies[id(scenario)]))
+
+
+def _no_worker() -> UserError:
+    return UserError(
+        f"no worker of the Ray cluster came up within {PATIENCE} s",
+        key="on",
+        remedy="`ray status` says which nodes and CPUs there are. What is finished is kept: the same command goes on.",
+    )
+
+
+def _cpus() -> int:
+    """How many CPUs all nodes that are there have."""
+    import ray
+
+    return int(ray.cluster_resources().get("CPU", 0))
+
+
+def _answering(address: str) -> str:
+    """The address, with a port, if a cluster answers there. Ray itself would try for minutes, and then exit."""
+    host, _, port = address.rpartition(":") if ":" in address else (address, "", str(PORT))
+    address = f"{host}:{port}"
+    remedy = (
+        f"Give the address that `ray start --head` says (its port is {PORT}, not the Ray Client's), on a machine that "
+        "is a node of the cluster."
+    )
+    try:
+        socket.create_connection((host, int(port)), CONNECT).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise UserError(f"this Ray address does not answer: {error}", key="on", value=address, remedy=remedy) from None
+    try:
+        asked = subprocess.run(
+            [sys.executable, "-c", _ASK, address], capture_output=True, text=True, timeout=ANSWER, check=False
+        )
+    except subprocess.TimeoutExpired:
+        problem = f"nothing at this address answered as Ray within {ANSWER} s"
+        raise UserError(problem, key="on", value=address, remedy=remedy) from None
+    if asked.returncode:
+        said = (asked.stderr.strip().splitlines() or [f"exit code {asked.returncode}"])[-1]
+        raise UserError(f"Ray cannot use this address: {said}", key="on", value=address, remedy=remedy)
+    return address
+
+
+def _do(tasks: list[Task]) -> Done:
+    """On a node: as many of the tasks as a portion has time for, one at least."""
+    os.environ.update({name: os.environ.get(name, value) for name, value in ONE_THREAD.items()})
+    here, wanted = (version("binwright"), ours()), (tasks[0].version, tasks[0].code)
+    if here != wanted:
+        raise RuntimeError(f"a node has Binwright {here[0]} with other code than this, {wanted[0]}, has")
+    began = perf_counter()
+    done: Done = []
+    with TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "results"
+        for task in tasks:
+            row = attempt(task._replace(folder=folder))
+            files = {file.name: file.read_bytes() for file in folder.glob(f"details/{task.run.name}.*")}
+            done.append((row, files))
+            if perf_counter() - began > PORTION:
+                break
+    return done
+
+
+def _found(ref: Any) -> Any:
+    """What a task returned."""
+    import ray
+
+    try:
+        return ray.get(ref)
+    except ray.exceptions.RayTaskError as error:
+        raise UserError(
+            f"the cluster cannot do runs: {error.cause!r}",
+            key="on",
+            remedy="Every node needs the same Binwright and Python: pip install 'binwright[ray]' there.",
+        ) from error
+
+
+def _answered(ref: Any, portion: list[Task], handout: Handout) -> Generator[tuple[Task, Row], None, None]:
+    """What became of a portion."""
+    import ray
+
+    try:
+        done: Done = _found(ref)
+    except ray.exceptions.RayError as error:
+        for task in portion:
+            if row := handout.lost(task, f"its Ray worker or node was lost: {str(error).splitlines()[0]}"):
+                yield task, row
+        return
+    handout.back(portion[len(done) :])
+    for task, (row, files) in zip(portion, done, strict=False):
+        _write(task.folder / "details", files)
+        handout.done(row)
+        yield task, row
+
+
+def _write(details: Path, files: dict[str, bytes]) -> None:
+    """Each whole or not at all."""
+    for name, content in files.items():
+        with replacing(details / name) as unfinished:
+            unfinished.write_bytes(content)

@@ -1,0 +1,184 @@
+"""Runs in worker processes on this machine.
+
+A worker is a fresh interpreter: to fork one that has polars or numba at work may deadlock, and what `multiprocessing`
+starts otherwise imports the user's script again, which then needs its `if __name__ == "__main__"`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
+from math import inf
+from multiprocessing.connection import Connection, Pipe, wait
+from queue import SimpleQueue
+from threading import Thread
+from time import monotonic, perf_counter
+from types import TracebackType
+from typing import Self
+
+from scenarios.batch.attempt import Task, attempt
+from scenarios.batch.backends import ONE_THREAD
+from scenarios.batch.handout import PORTION, Handout
+from scenarios.batch.journal import Row
+from simcore.errors import UserError
+
+TRIES = 2
+"""A run whose worker dies is tried once more."""
+STARTS = 5
+"""So many worker processes may end as they start, one after the other: then something is wrong with all of them."""
+_START = "import sys; sys.path[:] = {path!r}; from scenarios.batch.pool import work; work({handle})"
+
+
+class Pool:
+    """Worker processes, from entering to leaving the `with`; they start in the background."""
+
+    def __init__(self, jobs: int) -> None:
+        self._jobs = jobs
+        self._workers: list[_Worker] = []
+        self._stillborn = 0
+
+    def __enter__(self) -> Self:
+        for _ in range(self._jobs):
+            self._workers.append(_Worker())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for worker in self._workers:
+            worker.process.kill()
+        for worker in self._workers:
+            worker.end()
+
+    def rows(self, tasks: Sequence[Task], seconds: float = inf) -> Generator[tuple[Task, Row], None, None]:
+        """Do the tasks, and give each one's row as it finishes; stop so many seconds after the first was handed out.
+
+        On Ctrl-C, what has finished until then still comes, then the interrupt.
+        """
+        handout = Handout(tasks, TRIES)
+        until = inf
+        try:
+            while handout or any(worker.hand for worker in self._workers):
+                while len(self._workers) < min(self._jobs, len(handout)):
+                    self._workers.append(_Worker())  # in place of one that died
+                for worker in self._workers:
+                    if worker.idle and handout:
+                        worker.give(handout.take(self._jobs))
+                        until = min(until, monotonic() + seconds)
+                left = until - monotonic()
+                if left <= 0:
+                    return
+                wait([worker.pipe for worker in self._workers], None if left == inf else left)
+                yield from self._heard(handout)
+        except KeyboardInterrupt:
+            yield from self._heard(handout)
+            raise
+
+    def _heard(self, handout: Handout) -> Iterator[tuple[Task, Row]]:
+        """What the workers have said so far."""
+        for worker in list(self._workers):
+            try:
+                while worker.pipe.poll():
+                    row = worker.pipe.recv()
+                    if row is None:
+                        worker.idle = worker.began = True
+                        handout.back(worker.take_back())
+                    else:
+                        handout.done(row)
+                        yield worker.hand.popleft(), row
+            except (EOFError, OSError):
+                code = worker.end()
+                self._workers.remove(worker)
+                hand = worker.take_back()
+                if not hand:
+                    self._stillborn = 0 if worker.began else self._stillborn + 1
+                    if self._stillborn > STARTS:
+                        problem = f"{self._stillborn} worker processes ended as they started: the last {ending(code)}"
+                        remedy = "See what Python says above, or run with --jobs 1; what has finished is kept."
+                        raise UserError(problem, key="jobs", value=self._jobs, remedy=remedy) from None
+                    continue
+                handout.back(hand[1:])
+                if row := handout.lost(hand[0], f"the worker process that ran it {ending(code)}"):
+                    yield hand[0], row
+
+
+class _Worker:
+    """One process, from here. `hand` is what it was given and has not answered."""
+
+    def __init__(self) -> None:
+        self.hand: deque[Task] = deque()
+        self.idle = self.began = False
+        self.pipe, far = Pipe()
+        command = [sys.executable, "-c", _START.format(path=sys.path, handle=far.fileno())]
+        # Ctrl-C reaches every process of the terminal, and the SIGTERM of a batch system every process of the job. They
+        # are for us to answer: workers are born deaf to them.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+        try:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, pass_fds=[far.fileno()], env={**ONE_THREAD, **os.environ}
+            )
+        finally:
+            far.close()
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def give(self, tasks: list[Task]) -> None:
+        self.idle = False
+        self.hand.extend(tasks)
+        with suppress(OSError):  # it died: reading from it says so
+            self.pipe.send(tasks)
+
+    def take_back(self) -> list[Task]:
+        hand = list(self.hand)
+        self.hand.clear()
+        return hand
+
+    def end(self) -> int:
+        self.pipe.close()
+        return self.process.wait()
+
+
+def ending(code: int) -> str:
+    """What became of a process, by its exit code."""
+    if code < 0:
+        return f"was killed by {signal.Signals(-code).name}{', perhaps for want of memory' * (code == -9)}"
+    return f"ended with exit code {code}"
+
+
+def work(handle: int) -> None:
+    """A worker's life: ask for tasks with `None`, answer each with its row, until nobody listens."""
+    pipe = Connection(handle)
+    portions: SimpleQueue[list[Task]] = SimpleQueue()
+    Thread(target=_listen, args=(pipe, portions), daemon=True).start()
+    while True:
+        _say(pipe, None)
+        portion = portions.get()
+        began = perf_counter()
+        for task in portion:
+            _say(pipe, attempt(task))
+            if perf_counter() - began > PORTION:
+                break
+
+
+def _say(pipe: Connection, row: Row | None) -> None:
+    """Tell the parent; when it is gone, so is the worker, without a word."""
+    try:
+        pipe.send(row)
+    except OSError:
+        os._exit(0)
+
+
+def _listen(pipe: Connection, portions: SimpleQueue[list[Task]]) -> None:
+    """In a thread, so that a worker notices the end of its parent in the midst of a run, and ends as well."""
+    try:
+        while True:
+            portions.put(pipe.recv())
+    except (EOFError, OSError):
+        os._exit(0)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        os._exit(1)

@@ -1,0 +1,1 @@
+"""From a scenario to its runs and to what each of them plays."""

@@ -1,0 +1,199 @@
+"""From a scenario to its runs: points of the sweep x agents x seeds, each named by content."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import itertools
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from agents import AGENTS
+from scenarios.build.code import modules_from, of
+from scenarios.schema.agent import AgentSpec
+from scenarios.schema.explain import explain
+from scenarios.schema.scenario import FIXED, Scenario
+from scenarios.schema.source import Keys, Place, Source, undotted
+from scenarios.schema.workload import Trace
+from simcore.errors import UserError
+from simcore.opened import digest_of
+from simcore.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One point x one agent x one seed.
+
+    `name` is a hash of everything that determines the run's results; `point` has the value of every swept key;
+    `scenario` is that point, without a sweep. `family` is a hash of what all runs of the scenario share, whatever their
+    agent, seed and point, and `asked` one of the agent, with its code.
+    """
+
+    name: str
+    point: dict[str, Any]
+    scenario: Scenario
+    agent: AgentSpec
+    seed: int
+    family: str
+    asked: str
+
+
+def plan(
+    scenario: Scenario,
+    versions: Mapping[str, str] | None = None,
+    content: Callable[[Trace], str] | None = None,
+) -> list[Run]:
+    """All runs of a scenario; what would be the same run twice is there once.
+
+    Points vary slowest, then seeds, then agents: agents of one seed share a workload, and are compared in pairs.
+
+    Runs of other `versions` get other names. `content` names what a trace's file holds (a hash, say), so that names
+    do not depend on where it lies; without it they depend on its path.
+    """
+    runs: dict[str, Run] = {}
+    shared = _identity(scenario, content)
+    del shared["record"]
+    family = _hash([shared, sorted({*scenario.sweep.product, *scenario.sweep.zip}), dict(versions or {})])
+    agents = [(agent, asked_of(agent)) for agent in scenario.agents]
+    for point, at_point in points(scenario):
+        identity = _hash([_identity(at_point, content), dict(versions or {})])
+        for seed in range(scenario.seed, scenario.seed + scenario.replications):
+            for agent, asked in agents:
+                name = _hash([identity, asked, seed])
+                runs.setdefault(name, Run(name, point, at_point, agent, seed, family, asked))
+    return list(runs.values())
+
+
+def asked_of(agent: AgentSpec) -> str:
+    """A hash of an agent: its options, its code, and what is in the files that they name."""
+    data = agent.dump()
+    del data["label"]
+    return _hash([_by_content(data), _files_in(agent.options)])
+
+
+def modules_of(agent: AgentSpec) -> list[str]:
+    """The modules of an agent and of what comes from outside in its options, with all that they import from outside."""
+    return [name for thing in (AGENTS.load(agent.name), *_things(agent.options)) for name in modules_from(thing)]
+
+
+def points(scenario: Scenario) -> list[tuple[dict[str, Any], Scenario]]:
+    """The swept keys' values and the scenario with them, for every point; the last key varies fastest."""
+    sweep = scenario.sweep
+    steps = [[{key: value} for value in values] for key, values in sweep.product.items()]
+    if sweep.zip:
+        steps.append([dict(zip(sweep.zip, values, strict=True)) for values in zip(*sweep.zip.values(), strict=True)])
+    base = scenario.dump()
+    del base["sweep"]
+    found = []
+    for parts in itertools.product(*steps):
+        point = {key: value for part in parts for key, value in part.items()}
+        found.append((point, _at(scenario, base, point)))
+    return found
+
+
+def _at(scenario: Scenario, base: dict[str, Any], point: dict[str, Any]) -> Scenario:
+    """The scenario with the keys of a point set; a mistake is reported where the sweep says it."""
+    source = Source(scenario.file, copy.deepcopy(base))
+    for key, value in point.items():
+        keys = undotted(key)
+        source.set(keys, value, {keys: _place(scenario, key, value)})
+    try:
+        return Scenario.model_validate(source.data)
+    except ValidationError as error:
+        if scenario._source:
+            swept = [undotted(key) for key in point]
+            source.places |= {
+                keys: place
+                for keys, place in scenario._source.places.items()
+                if not any(keys[: len(other)] == other for other in swept)
+            }
+        raise explain(error, source) from None
+
+
+def _place(scenario: Scenario, key: str, value: object) -> Place:
+    if scenario._source is None:
+        return Place(None)
+    for kind, swept in (("product", scenario.sweep.product), ("zip", scenario.sweep.zip)):
+        if key in swept:
+            # The same value may be in the list twice; then it is as wrong the first time.
+            at: Keys = ("sweep", kind, key, swept[key].index(value))
+            return scenario._source.place(at)
+    raise KeyError(key)
+
+
+def _identity(scenario: Scenario, content: Callable[[Trace], str] | None) -> dict[str, Any]:
+    """What determines the results at a point, whoever answers; files by what is in them."""
+    data = {key: value for key, value in scenario.dump().items() if key not in FIXED}
+    # Keys are sorted below, but the order of resources matters: agents look at the first one.
+    data["resources"] = scenario.resources
+    data["record"] = sorted(set(scenario.record))
+    if scenario.warm_start:
+        data["warm_start"]["with"]["label"] = ""
+    if isinstance(scenario.workload, Trace) and content:
+        data["workload"]["path"] = content(scenario.workload)
+    identity: dict[str, Any] = _by_content(data)
+    return identity
+
+
+def _by_content(data: Any) -> Any:
+    """The same data with every `path`, and everything from outside that it names, by what is in the files."""
+    if isinstance(data, dict):
+        return {_by_content(key): _value_by_content(key, value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_by_content(value) for value in data]
+    thing = _thing(data)
+    if thing is None or not (digest := of(thing)):
+        return data
+    return f"{digest}:{data.rpartition(':')[2]}"
+
+
+def _value_by_content(key: str, value: Any) -> Any:
+    if key == "path" and isinstance(value, str):
+        return digest_of(Path(value)) or value  # what cannot be read, the run will report
+    return value if key == "label" else _by_content(value)
+
+
+def _things(data: Any) -> Iterator[object]:
+    """What is named in data and comes from outside."""
+    if isinstance(data, dict):
+        for item in data.items():
+            yield from _things(item)
+    elif isinstance(data, list | tuple):
+        for value in data:
+            yield from _things(value)
+    elif (thing := _thing(data)) is not None:
+        yield thing
+
+
+def _thing(name: object) -> object:
+    """What from outside this names: something in a file or in a module, or what a third party registered, or None."""
+    if not isinstance(name, str):
+        return None
+    if re.fullmatch(r".+\.py:\w+", name) or (":" in name and name.partition(":")[0] in sys.modules):
+        try:
+            thing: object = AGENTS.load(name)
+        except UserError:
+            return None  # a label, say, or what the run will report
+        return thing
+    return next((registry.load(name) for registry in Registry.every if registry.is_added(name)), None)
+
+
+def _files_in(data: Any) -> Any:
+    """What is in the files that options name, under whatever key; the same shape as the options have."""
+    if isinstance(data, Mapping):
+        return [_files_in(value) for value in data.values()]
+    if isinstance(data, list | tuple):
+        return [_files_in(value) for value in data]
+    return digest_of(Path(data)) if isinstance(data, str) else ""
+
+
+def _hash(data: object) -> str:
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,153 @@
+"""Training an agent in a scenario: every seed of its `train:`, in folders that a later call goes on from."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from pydantic import ValidationError
+
+from agents.learned.trainer import device_for
+from agents.learned.training import Course, Row, Training, forget, write_log
+from scenarios.batch.lock import lock
+from scenarios.build.parts import build_workload
+from scenarios.build.world import build_world
+from scenarios.schema.explain import explain, locate
+from scenarios.schema.options import check_options
+from scenarios.schema.scenario import FIXED, Scenario
+from scenarios.schema.source import CHOICES, Keys, Source, undotted
+from scenarios.schema.train import WHAT_TO_TRAIN, Train
+from simcore.errors import ScenarioError, UserError, WorkloadError
+from simcore.files import clear, writing
+
+
+def train(
+    scenario: Scenario,
+    folder: Path,
+    fresh: bool = False,
+    watch: Callable[[Row], None] = lambda row: None,
+    say: Callable[[str], None] = lambda text: None,
+) -> pl.DataFrame:
+    """Train what is missing in `folder`, and return the log of all seeds there, which is also its log.parquet.
+
+    `fresh` begins anew. `watch` is called with every new row of the log, `say` with what begins before there is one.
+    """
+    spec = _spec(scenario)
+    last = spec.seed + spec.seeds - 1
+    seeds = f"seed {last}" if spec.seeds == 1 else f"seeds {spec.seed} to {last}"
+    length = "1 iteration" if spec.iterations == 1 else f"{spec.iterations} iterations"
+    say(f"{spec.agent.chosen[0]} in {scenario.name}: {length}, {seeds}, into {folder}")
+    course = course_of(scenario)
+    log = pl.DataFrame()
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / ".lock").open("a") as file:
+            lock(file, folder)
+            clear(folder)
+            for seed in range(spec.seed, spec.seed + spec.seeds):
+                own = folder / f"seed-{seed}"
+                clear(own)
+                if fresh:
+                    forget(own)
+                training = Training(course, own, seed)
+                say(f"seed {seed}: {_standing(training.step, spec.iterations)}")
+                try:
+                    training.run(watch)
+                except UserError as error:
+                    if error.key in (None, "agents") and error.file is None:
+                        error.key = "train.agent"
+                    if error.key:
+                        locate(error, scenario._source, undotted(error.key))
+                    raise
+                finally:
+                    log = _gathered(folder)
+    return log
+
+
+def check_training(scenario: Scenario) -> None:
+    """Refuse a scenario whose `train:`, if it has one, could not begin. Files of requests need not be here."""
+    if scenario.train:
+        for each in (_varied(scenario, scenario.train.episodes), scenario):
+            build_world(each)
+
+
+def course_of(scenario: Scenario) -> Course:
+    """What a scenario's `train:` says, ready to begin."""
+    spec = _spec(scenario)
+    name, options = spec.agent.chosen
+    kind = spec.agent.registry.load(name)
+    settings = check_options(kind, options)
+    base = {key: value for key, value in scenario.dump().items() if key not in FIXED}
+    held_out = range(spec.validation.seed, spec.validation.seed + spec.validation.episodes)
+    shorter = _varied(scenario, spec.episodes)
+    for each in (shorter, scenario):
+        try:
+            build_workload(each, held_out[0])  # what cannot be drawn is found out before anything is written
+        except WorkloadError as error:
+            locate(error, each._source, undotted(error.key or "workload"))
+            raise
+    unnamed = ("iterations", "seeds", "seed", "device", "threads")
+    return Course(
+        lambda: kind(**settings),
+        build_world(shorter),
+        build_world(scenario),
+        spec.iterations,
+        spec.validation.every,
+        held_out,
+        device_for(spec.device),
+        spec.threads,
+        {**base, "train": {key: value for key, value in spec.dump().items() if key not in unnamed}},
+    )
+
+
+def _standing(done: int, iterations: int) -> str:
+    """What is next, after so many iterations."""
+    if done >= iterations:
+        return f"{done} iterations are done already"
+    preparing = "preparing episodes; what is new on this machine is compiled first, which may take a minute"
+    return f"goes on after iteration {done} of {iterations}; {preparing}" if done else preparing
+
+
+def _spec(scenario: Scenario) -> Train:
+    if scenario.train is None:
+        raise ScenarioError("is missing", file=scenario.file, key="train", remedy=WHAT_TO_TRAIN)
+    return scenario.train
+
+
+def _varied(scenario: Scenario, changes: dict[str, Any]) -> Scenario:
+    """The scenario with these dotted keys changed."""
+    places = dict(scenario._source.places) if scenario._source else {}
+    source = Source(scenario.file, copy.deepcopy(scenario.dump()), places)
+    for key, value in changes.items():
+        _lay(source, undotted(key), value, ("train", "episodes", key))
+    try:
+        found = Scenario.model_validate(source.data)
+    except ValidationError as error:
+        explained = explain(error, source)
+        explained.key = f"train.episodes.{explained.key}"
+        raise explained from None
+    found._source = source
+    return found
+
+
+def _lay(source: Source, keys: Keys, value: Any, at: Keys) -> None:
+    """Put a value there, mappings key by key as `extends` does; it is written at the keys `at`."""
+    old = source.value(keys)
+    if isinstance(old, dict) and isinstance(value, dict) and (keys[-1] not in CHOICES or old.keys() & value):
+        for key, inner in value.items():
+            _lay(source, (*keys, key), inner, (*at, key))
+    else:
+        source.set(keys, value, {keys: source.place(at)})
+
+
+def _gathered(folder: Path) -> pl.DataFrame:
+    """The logs of all seeds there, as one."""
+    logs = [pl.read_parquet(file) for file in sorted(folder.glob("seed-*/log.parquet"))]
+    if not logs:
+        return pl.DataFrame()
+    log = pl.concat(logs, how="diagonal_relaxed").sort("seed", "step", maintain_order=True)
+    write_log(folder / "log.parquet", log.to_dicts())
+    return log

@@ -1,0 +1,263 @@
+"""Finding the numeric options of an agent with which it does best in a scenario.
+
+Rounds of candidates, all on the same requests, other requests in every round; at the end the answer beside the agent as
+it was, on requests that no round has seen. Candidates are runs named by content, so an interrupted search goes on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import signature
+from math import isfinite, log
+from pathlib import Path
+from typing import Any, TypeAlias, get_type_hints
+
+import numpy as np
+import polars as pl
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from agents import AGENTS
+from analysis.columns import chosen
+from analysis.compare import Comparison
+from analysis.results import Results
+from scenarios.batch.batch import Batch
+from scenarios.build.parts import build_agent, is_drawn
+from scenarios.learn.cma import Cma
+from scenarios.schema.agent import AgentSpec
+from scenarios.schema.load import default_folder, loaded, scenario_from
+from scenarios.schema.scenario import Scenario
+from scenarios.schema.workload import ListedStart
+from simcore.errors import UserError, suggest
+from simcore.files import write_table, write_text
+from simcore.rng import stream
+from simcore.vocabulary import Floats
+
+Row: TypeAlias = dict[str, Any]
+Between: TypeAlias = str | tuple[float, float]
+"""`"0..4"`, `"0.01..2:log"`, or (low, high)."""
+FIRST = 2**29
+"""The first seed of a search's requests: far from those of scenarios."""
+SIGMA = 0.2
+"""How far from where it starts the search looks at first, as a share of every range."""
+DIGITS = 4
+"""Significant digits of what is tried."""
+_RANGE = re.compile(r"(.+?)\.\.(.+?)(:log)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The values that an option may take, tried evenly in their `log` or as they are; perhaps `whole` numbers only."""
+
+    name: str
+    low: float
+    high: float
+    log: bool
+    whole: bool
+
+    def at(self, place: float) -> float:
+        """The value at a place from 0 to 1, with few digits; the nearest end beyond."""
+        place = min(max(place, 0.0), 1.0)
+        value = self.low * (self.high / self.low) ** place if self.log else self.low + (self.high - self.low) * place
+        value = round(value) if self.whole else float(f"{value:.{DIGITS}g}")
+        return min(max(value, self.low), self.high)
+
+    def place(self, value: float) -> float:
+        """Where a value is, from 0 to 1."""
+        value = min(max(value, self.low), self.high)
+        if self.log:
+            return log(value / self.low) / log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """What was found. `agent` is an entry for `agents:`; `log` is log.parquet; `results` are the held-out runs."""
+
+    agent: dict[str, Any]
+    log: pl.DataFrame
+    results: Results
+    metric: str
+
+    @property
+    def comparison(self) -> Comparison:
+        """The agent as found beside the agent as it was, on requests that no round has seen."""
+        return Comparison(self.results, metrics=[self.metric])
+
+
+def tune(
+    scenario: str | Path | Scenario,
+    *overrides: str,
+    agent: str | Mapping[str, Any],
+    params: Mapping[str, Between],
+    metric: str = "acceptance",
+    rounds: int = 20,
+    population: int = 16,
+    seeds: int = 8,
+    held_out: int = 100,
+    seed: int = 0,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    watch: Callable[[Row], None] = lambda row: None,
+    finished: Callable[[Row], None] = lambda row: None,
+) -> Tuned:
+    """Find the numeric options of an agent with the best mean of `metric` over the scenario's points and seeds.
+
+    `params` are ranges: `{"stranded": (0, 2), "leftover": "0.01..1:log"}`. Every one of `rounds` tries `population`
+    candidates on `seeds` seeds. `out` (default `results/<name>/tuning`) gets tuned.yaml and log.parquet after every
+    round, and at the end the runs of `held_out` other seeds, from the scenario's first on, where the answer is compared
+    with the agent as it was; the same call goes on there. `watch` is called with every new row of the log, `finished`
+    with that of every run.
+    """
+    scenario = loaded(scenario, overrides)
+    folder = Path(out or default_folder(scenario) / "tuning")
+    least = {"rounds": (rounds, 1), "population": (population, 4), "seeds": (seeds, 1), "held_out": (held_out, 2)}
+    for key, (value, enough) in least.items():
+        if value < enough:
+            raise UserError("is too few", key=key, value=value, remedy=f"Give {enough} or more.")
+    if isinstance(getattr(scenario.workload, "start", None), ListedStart):
+        remedy = "Have them drawn: start: {random: [FIRST, LAST]}."
+        raise UserError("is a list, and tuning needs other seeds", key="workload.start", remedy=remedy)
+    spec = scenario_from({**scenario.dump(), "sweep": {}, "agents": [agent]}).agents[0]
+    ranges = _ranges(spec, params)
+    first = FIRST + seed * 2**20
+    runs = _Runs(scenario, folder, metric, jobs, finished)
+    cma = Cma(np.array([_start(spec, each) for each in ranges]), SIGMA, population, stream(seed, "tune"))
+    rows: list[Row] = []
+    found = spec
+
+    def note(step: int, split: str, value: float, before: float) -> None:
+        options = {each.name: float(found.options[each.name]) for each in ranges if each.name in found.options}
+        row = {
+            "step": step,
+            "seconds": runs.seconds,
+            "split": split,
+            "seed": seed,
+            metric: value,
+            "gain": value - before,
+            **options,
+        }
+        rows.append(row)
+        write_table(folder / "log.parquet", pl.DataFrame(rows, infer_schema_length=None))
+        watch(row)
+
+    before = float(runs.means("rounds", [spec], first, seeds)[0])
+    note(0, "train", before, before)
+    for step in range(1, rounds + 1):
+        points = cma.ask()
+        tried = [_candidate(spec, ranges, point) for point in points]
+        means = runs.means("rounds", [*tried, spec], first + step * seeds, seeds)
+        scores = means[:-1]
+        cma.tell(points, runs.sign * scores)
+        found = _candidate(spec, ranges, cma.mean)
+        note(step, "train", float(np.nanmean(scores)), float(means[-1]))
+        said = f"round {step} of {rounds}, {seeds} seeds each; {metric} of the candidates: {rows[-1][metric]:.6g}"
+        _answer(folder, found, said)
+    tuned = found.model_copy(update={"label": f"{spec.label} tuned"})
+    before, after = runs.means("held-out", [spec, tuned], scenario.seed, held_out).tolist()
+    note(rounds, "validation", after, before)
+    on = f"{held_out} other seeds" if is_drawn(scenario) else "the same requests (none are drawn, so none are held out)"
+    said = f"{rounds} rounds; {metric} on {on}: {after:.6g}, before {before:.6g}"
+    return Tuned(_answer(folder, found, said), pl.DataFrame(rows), Results(folder / "held-out"), metric)
+
+
+class _Runs:
+    """Runs agents, and averages the metric. `seconds` is how long all runs took, whenever that was."""
+
+    def __init__(
+        self, scenario: Scenario, folder: Path, metric: str, jobs: int | None, finished: Callable[[Row], None]
+    ) -> None:
+        self.scenario, self.folder, self.metric, self.jobs, self.finished = scenario, folder, metric, jobs, finished
+        self.sign, self.seconds = 1, 0.0
+
+    def means(self, name: str, agents: Sequence[AgentSpec], seed: int, seeds: int) -> Floats:
+        """Of each agent, float64 [agents]; NaN of one of which a run failed."""
+        different = {agent.label: agent for agent in agents}
+        update = {"agents": tuple(different.values()), "seed": seed, "replications": seeds, "record": (), "train": None}
+        asked = self.scenario.model_copy(update=update)
+        asked._source = None  # which has other agents
+        batch = Batch(asked, self.folder / name, alone=True)
+        results = batch.run(jobs=self.jobs, finished=self.finished)
+        if not len(results.done):
+            raise UserError(f"no run finished: {results.failed['error'][0]}", key=agents[0].label)
+        self.seconds += float(results.runs["seconds"].sum())
+        better = chosen(self.metric, results.done, results.resources, results.tiers).better
+        if better == "neither":
+            remedy = "Tune for a metric of which more or less is better, such as acceptance."
+            raise UserError("nobody knows whether more of it is better", key="metric", value=self.metric, remedy=remedy)
+        self.sign = 1 if better == "more" else -1
+        failed = set(results.failed["agent"])
+        means = dict(results.done.group_by("agent").agg(pl.col(self.metric).mean()).rows())
+        found = [float("nan") if agent.label in failed else means[agent.label] for agent in agents]
+        return np.array(found, float)
+
+
+def _ranges(spec: AgentSpec, params: Mapping[str, Between]) -> list[Range]:
+    """What is to be searched; refuses what the agent does not take."""
+    if not params:
+        raise UserError("there is nothing to tune", key="param", remedy="Name an option and its range: stranded=0..4.")
+    kind = AGENTS.load(spec.name)
+    options, hints = list(signature(kind).parameters), get_type_hints(kind.__init__)
+    ranges = []
+    for name, between in params.items():
+        if name not in options:
+            raise UserError("unknown option", key=f"param {name}", remedy=suggest(name, options))
+        low, high, logarithmic = _ends(name, between)
+        number = _number(hints.get(name, float))
+        if number is None:
+            raise UserError("this option is no number", key=f"param {name}", remedy="Tune options that are numbers.")
+        ranges.append(Range(name, low, high, logarithmic, isinstance(number, int)))
+    for place in (0.0, 1.0):
+        build_agent(_candidate(spec, ranges, np.full(len(ranges), place)))  # it may refuse them
+    return ranges
+
+
+def _ends(name: str, between: Between) -> tuple[float, float, bool]:
+    parts = _RANGE.fullmatch(between) if isinstance(between, str) else None
+    try:
+        low, high = map(float, parts.groups()[:2] if parts else between)
+    except (TypeError, ValueError):
+        remedy = f"Write {name}=0..4, or {name}=0.01..4:log."
+        raise UserError("is no range", key=f"param {name}", value=between, remedy=remedy) from None
+    logarithmic = bool(parts and parts[3])
+    if not (isfinite(low) and isfinite(high) and low < high):
+        remedy = "Give two numbers, the smaller one first."
+        raise UserError("this range is empty", key=f"param {name}", value=between, remedy=remedy)
+    if logarithmic and low <= 0:
+        remedy = "Begin above 0, or leave :log away."
+        raise UserError("0 and less have no logarithm", key=f"param {name}", value=between, remedy=remedy)
+    return low, high, logarithmic
+
+
+def _number(hint: Any) -> int | float | None:
+    """What the annotation makes of a fraction, or else of a whole number; `None` if that is no number."""
+    for trial in (0.5, 1):
+        try:
+            value = TypeAdapter(hint).validate_python(trial)
+        except ValidationError:
+            continue
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return value
+    return None
+
+
+def _start(spec: AgentSpec, option: Range) -> float:
+    """Where the search begins: at the option's value as it is, or in the middle where that is no number."""
+    value = spec.options.get(option.name, signature(AGENTS.load(spec.name)).parameters[option.name].default)
+    return option.place(value) if isinstance(value, int | float) else 0.5
+
+
+def _candidate(spec: AgentSpec, ranges: Sequence[Range], point: Floats) -> AgentSpec:
+    """The agent with the options at these places."""
+    found = {each.name: each.at(place) for each, place in zip(ranges, point.tolist(), strict=True)}
+    return AgentSpec.model_validate({spec.name: {**spec.options, **found}})
+
+
+def _answer(folder: Path, found: AgentSpec, said: str) -> dict[str, Any]:
+    """Write tuned.yaml, ready to paste; returns its entry."""
+    entry = {found.name: found.options}
+    text = f"# {said}\n{yaml.safe_dump({'agents': [entry]}, sort_keys=False, default_flow_style=None, width=1000)}"
+    write_text(folder / "tuned.yaml", text)
+    return entry

@@ -1,0 +1,1 @@
+"""One run: checking, playing, measuring and recording it."""

@@ -1,0 +1,130 @@
+"""What the user must mend in a scenario, found out before anything of it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from analysis.overlap import Overlap, overlap, worst
+from scenarios.build.engines import grows_by
+from scenarios.build.parts import build_agent, build_ledger, build_workload, windows_of
+from scenarios.build.plan import Run, plan, points
+from scenarios.run.guard import STARTING, limited, printing
+from scenarios.schema.agent import AgentSpec
+from scenarios.schema.explain import locate
+from scenarios.schema.scenario import Scenario
+from scenarios.schema.source import Keys, dotted, undotted
+from scenarios.schema.workload import ListedStart, Trace
+from simcore.engine import Simulation
+from simcore.errors import UserError, WorkloadError, as_one
+from simcore.jit import postponed
+from simcore.rng import stream
+from simcore.vocabulary import View, Workload
+from workloads.starts import listed_start
+from workloads.traces.library import find
+
+
+def check_scenario(scenario: Scenario) -> int:
+    """Refuse what could not run at some point of the sweep; returns how many runs there are.
+
+    Nothing is written, kernels are not compiled, and files of requests need not be here.
+    """
+    runs = plan(scenario)
+    firsts: dict[int, Run] = {}
+    for run in runs:
+        firsts.setdefault(id(run.scenario), run)
+    mistakes: dict[str, UserError] = {}
+    for first in firsts.values():
+        spec = first.scenario.workload
+        try:
+            if isinstance(spec, Trace) and isinstance(spec.start, ListedStart):
+                listed_start(Path(spec.start.path), scenario.seed + scenario.replications - 1)
+            workload = _workload(first.scenario, first.seed)
+            with postponed():
+                start_agents(scenario, first, scenario.agents, workload)
+        except UserError as error:
+            for one in error.each():
+                said = one.said()
+                if first is not runs[0]:  # there it was right
+                    one.problem += f" (at {', '.join(f'{key}={value}' for key, value in first.point.items())})"
+                mistakes.setdefault(said, one)
+    if mistakes:
+        raise as_one(mistakes.values())
+    return len(runs)
+
+
+def overlap_of(scenario: Scenario) -> Overlap | None:
+    """How much the seeds' windows of a trace overlap at the point where they do so most, if it is worth saying."""
+    seeds = range(scenario.seed, scenario.seed + scenario.replications)
+    drawn = ([windows_of(at_point, seed) for seed in seeds] for _, at_point in points(scenario))
+    return worst(overlap([rows for rows in windows if rows]) for windows in drawn)
+
+
+def missing_files(scenario: Scenario) -> list[UserError]:
+    """What cannot be run on this machine: the files of requests that are not here, and how to get them."""
+    found: dict[str, UserError] = {}
+    for _, at_point in points(scenario):
+        try:
+            if isinstance(at_point.workload, Trace):
+                find(at_point.workload.trace, at_point.workload.path)
+            else:
+                build_workload(at_point, at_point.seed)
+        except WorkloadError as error:
+            locate(error, scenario._source, undotted(error.key or "workload"))
+            found.setdefault(str(error), error)
+    return list(found.values())
+
+
+def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], workload: Workload) -> None:
+    """Start these agents, and that of the warm start, as `first`, a run of the scenario, would with this workload.
+
+    A mistake in an agent's options says where in the scenario that agent is. Agents that fail by a mistake of their own
+    are passed over: their runs will say so, and stop no other.
+    """
+    view = Simulation(workload, build_ledger(first.scenario)).view
+    labels = [agent.label for agent in scenario.agents]
+    asked: list[tuple[Keys, AgentSpec]] = [(("agents", labels.index(spec.label)), spec) for spec in agents]
+    if first.scenario.warm_start:
+        asked.insert(0, (("warm_start", "with"), first.scenario.warm_start.agent))
+    mistakes: list[UserError] = []
+    for at, spec in asked:
+        try:
+            _start(scenario, first, at, spec, view)
+        except UserError as error:
+            mistakes.append(error)
+    if mistakes:
+        raise as_one(mistakes)
+
+
+def _start(scenario: Scenario, first: Run, at: Keys, spec: AgentSpec, view: View) -> None:
+    try:
+        with printing(None), limited(max(first.scenario.decision_limit, STARTING)):
+            agent = build_agent(spec)
+        if (key := grows_by(first.scenario)) and not agent.any_size:
+            remedy = "Let the cluster stay as it is, or take another agent, such as cvd-rl."
+            raise UserError(f"is for one number of servers, and the cluster grows by {key}", remedy=remedy)
+        with printing(None), limited(max(first.scenario.decision_limit, STARTING)):
+            agent.start(view, stream(first.seed, "agent"))
+    except UserError as error:
+        locate(error, scenario._source, at)
+        inner = "" if error.key in (None, "agents") else f": {error.key}"
+        error.key = f"{dotted(at)} ({spec.label}){inner}"
+        raise
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException:  # the run will say so
+        return
+
+
+def _workload(scenario: Scenario, seed: int) -> Workload:
+    """The requests, if they can be drawn without a trace, and none otherwise."""
+    if not isinstance(scenario.workload, Trace):
+        try:
+            return build_workload(scenario, seed)
+        except WorkloadError as error:
+            if error.file is None or Path(error.file).exists():
+                raise
+    none, kinds = np.zeros(0), len(scenario.resources)
+    return Workload(scenario.resources, none, none, np.zeros((0, kinds), np.int64), np.zeros(0, np.int64))

@@ -1,0 +1,142 @@
+"""The schema of one entry of `agents:`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import Field
+
+from agents import AGENTS
+from scenarios.schema.fields import Model, Shown, Text, wrong
+from scenarios.schema.options import by_name, check_options, needs_none
+from scenarios.schema.outline import PLUGIN, Schema, mapping, nullable
+from simcore.asking import WRITE_DECIDE
+from simcore.errors import UserError, suggest
+from simcore.vocabulary import Agent
+
+
+class AgentSpec(Model):
+    """An agent and its options. Short forms: `best-fit`, and `{best-fit: {node: loose}}`."""
+
+    name: Text = Field(
+        description="A registered name, `package.module:Class`, or `file.py:Class` relative to this file.",
+        examples=["best-fit"],
+    )
+    options: dict[str, Any] = Field(
+        default_factory=dict, description="Arguments of the agent's constructor.", examples=["{node: loose}"]
+    )
+    label: Text = Field(
+        default="",
+        description="What tables and figures call it; by default the name and its options, as in "
+        "`best-fit(node=loose)`, a path by as much of its end as tells all agents apart.",
+        examples=["loose"],
+    )
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        at_name: tuple[str, ...] = ()
+        at_options: tuple[str, ...] = ()
+        if isinstance(data, str):
+            data = {"name": data}
+        elif isinstance(data, Mapping) and "name" in data:
+            at_name, at_options = ("name",), ("options",)
+        elif isinstance(data, Mapping) and len(data) == 1:
+            [(name, options)] = data.items()
+            at_name = at_options = (name,)
+            data = {"name": name, "options": options}
+        else:
+            raise wrong("is no agent", "Write a name, or {name: {option: value}}.")
+        name, options = data["name"], data.get("options") or {}
+        if not isinstance(name, str):
+            raise wrong("is no agent", "Write a name, or {name: {option: value}}.", at_name)
+        if ":" not in name and name not in AGENTS:
+            raise wrong("unknown agent", _class_in(name) or suggest(name, AGENTS), at_name, name)
+        if options or ":" in name:
+            # Only here the class is imported: validating plain names stays fast.
+            check_options(_load(name, at_name), options, at_options)
+            data = {"label": _label(name, options), **data, "options": options}
+        return {"label": name, **data}
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        options, label = by_name(AGENTS), own["properties"]["label"]
+        theirs: Schema = {"type": "string", "pattern": PLUGIN}
+        forms: list[Schema] = [{"enum": needs_none(options)}, theirs]
+        for name, taken in options.items():
+            required = ["options"] if taken["required"] else []
+            entry = {"name": {"const": name}, "options": taken, "label": label}
+            forms.append(mapping(entry, ["name", *required]))
+            short = {"type": "object", "properties": {name: nullable(taken)}, "required": [name]}
+            forms.append({**short, "additionalProperties": False})
+        forms.append(mapping({"name": theirs, "options": {"type": "object"}, "label": label}, ["name"]))
+        forms.append({"type": "object", "propertyNames": {"pattern": PLUGIN}, "minProperties": 1, "maxProperties": 1})
+        return {"anyOf": forms, "description": "A name, {name: {options}}, or a mapping with name, options and label."}
+
+
+def _class_in(name: str) -> str:
+    """What to write for a file that is named without the class in it; empty where the name is no file's."""
+    if not name.endswith(".py"):
+        return ""
+    try:
+        found = [one.name for one in ast.parse(Path(name).read_bytes()).body if isinstance(one, ast.ClassDef)]
+    except (SyntaxError, ValueError, OSError):
+        found = []
+    return f"Name the class in this file, too: {' or '.join(f'{name}:{one}' for one in found or ['Class'])}."
+
+
+def _load(name: str, at: tuple[str, ...]) -> type[Agent]:
+    try:
+        found = AGENTS.load(name)
+    except UserError as error:
+        remedy = error.remedy
+        problem = re.sub(r"module '\w+' has no attribute '(.+)'", r"there is no \1 in it", error.problem)
+        if problem != error.problem:
+            remedy = _class_in(name.rpartition(":")[0]) or remedy
+        raise wrong(problem, remedy, at) from None
+    if not (isinstance(found, type) and issubclass(found, Agent)):
+        raise wrong("is no agent", "Name a subclass of simcore.vocabulary.Agent.", at, name)
+    if found.decide is Agent.decide and found.decide_line is Agent.decide_line:
+        raise wrong("decide is missing", WRITE_DECIDE, at, name)
+    return found
+
+
+def _label(name: str, options: Mapping[str, Any]) -> str:
+    short = Path(name).name
+    return f"{short}({', '.join(f'{key}={value}' for key, value in options.items())})" if options else short
+
+
+def shortly(agents: tuple[AgentSpec, ...]) -> tuple[AgentSpec, ...]:
+    """The same agents. Of every path in a label that nobody gave, the end is left: its last two parts, or as many as
+    tell all labels apart.
+    """
+    labels = [agent.label for agent in agents]
+    ours = [bool(agent.options) and agent.label == _label(agent.name, agent.options) for agent in agents]
+    for parts in range(2, 2 + max((label.count("/") for label in labels), default=0)):
+        found = [
+            _label(agent.name, _ends(agent.options, parts)) if own else agent.label
+            for agent, own in zip(agents, ours, strict=True)
+        ]
+        if len(set(found)) == len(found):
+            labels = found
+            break
+    return tuple(agent.model_copy(update={"label": label}) for agent, label in zip(agents, labels, strict=True))
+
+
+def _ends(options: Mapping[str, Any], parts: int) -> dict[str, Any]:
+    """Options with the last parts of every `path` only, without the suffix that all weights have."""
+
+    def end(key: str, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return _ends(value, parts)
+        if key != "path" or not isinstance(value, str):
+            return value
+        return str(Path(*Path(value).parts[-parts:])).removesuffix(".safetensors")
+
+    return {key: end(key, value) for key, value in options.items()}
+
+
+AgentEntry: TypeAlias = Annotated[AgentSpec, Shown("name, {name: {option: value}}, or [AgentSpec](#agentspec)")]

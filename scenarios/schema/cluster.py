@@ -1,0 +1,372 @@
+"""The schema of `cluster:` and of what happens when it is full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from fabric.presets import TOPOLOGIES
+from scenarios.schema.fields import (
+    Amounts,
+    Count,
+    Index,
+    Model,
+    OneOf,
+    PositiveTime,
+    Scales,
+    Shown,
+    Text,
+    Time,
+    checked,
+    together,
+    whole,
+    wrong,
+)
+from scenarios.schema.networks import topology
+from scenarios.schema.outline import Schema, given, quantity
+from scenarios.schema.registered import Registered
+from simcore.errors import suggest
+from simcore.registry import Registry
+from simcore.units import BANDWIDTH, DATA, LARGEST, measure_of
+
+if TYPE_CHECKING:
+    from fabric.topology import Topology
+
+
+class Group(Model):
+    """Equal servers of a cluster that has different ones."""
+
+    count: Count = Field(description="How many servers.", examples=[20])
+    node: Amounts = Field(description="What one node of each has.", examples=["{cpu: 40, mem: 90 GB}"])
+    name: Text | None = Field(default=None, description="A name for people.", examples=["large"])
+
+
+class Csv(Model):
+    """Servers from a CSV file with a header: a server per row, its capacity split evenly over its nodes."""
+
+    path: Text = Field(description="The file, relative to this one.", examples=["nodes.csv"])
+    columns: dict[str, Text] = Field(
+        description="The column of each resource, in the order of the cluster's resources.",
+        examples=["{cpu: cpu_milli, mem: memory_mib, gpu: gpu}"],
+        min_length=1,
+    )
+    scale: Scales = Field(
+        default_factory=dict,
+        description="How much a 1 in the column means. Data needs it; of others it is 1 core, 1 card, or just 1 where "
+        "it is not given.",
+        examples=["{cpu: 1 millicores, mem: 1 MiB}"],
+    )
+
+    @model_validator(mode="after")
+    def _scales(self) -> Self:
+        known_resources(self.scale, tuple(self.columns), ("scale",))
+        for name, column in self.columns.items():
+            if name not in self.scale and measure_of(name) is DATA:
+                remedy = f"Say what a 1 there means: `scale: {{{name}: 1 GB}}`, or 1 GiB, ..."
+                raise wrong(f"does not say in what unit the column {column} is", remedy, ("scale",))
+        return self
+
+
+class Added(Model):
+    """Servers added at a planned time."""
+
+    at: Time = Field(description="When, counted from the first request.", examples=["2 d"])
+    by: Count = Field(description="How many servers, like those of the last group.", examples=[10])
+
+
+class Failure(Model):
+    """A planned failure of one server."""
+
+    at: Time = Field(description="When, counted from the first request.", examples=["1 h"])
+    server: Index = Field(description="Which server; the first is 0.", examples=[3])
+    repair_after: PositiveTime | None = Field(
+        default=None, description="It is back after this time; never if not given."
+    )
+
+
+class PartFailure(Model):
+    """A planned failure of a link or switch."""
+
+    at: Time = Field(description="When, counted from the first request.", examples=["1 h"])
+    part: Index = Field(description="Its number: `binwright topology NAME --parts` lists them.", examples=[3])
+    repair_after: PositiveTime | None = Field(None, description="It is back after this time; never if not given.")
+
+
+class PartFailures(Model):
+    """Links or switches that fail."""
+
+    mtbf: PositiveTime | None = Field(
+        None, description="Mean time from a part's repair to its next failure (exponential).", examples=["90 d"]
+    )
+    mttr: PositiveTime | None = Field(None, description="Mean time to its repair (exponential).", examples=["1 h"])
+    scheduled: tuple[PartFailure, ...] = Field((), description="Failures at planned times.")
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        return {**own, "allOf": [{"anyOf": [given("mtbf", "mttr"), given(without=["mtbf", "mttr"])]}]}
+
+    @model_validator(mode="after")
+    def _pair(self) -> Self:
+        _together(self.mtbf, self.mttr)
+        return self
+
+
+class Failures(Model):
+    """Servers that fail, and in a network links and switches. What was on them is lost; they come back empty."""
+
+    mtbf: PositiveTime | None = Field(
+        default=None,
+        description="Mean time from a server's repair to its next failure (exponential).",
+        examples=["30 d"],
+    )
+    mttr: PositiveTime | None = Field(
+        default=None, description="Mean time to its repair (exponential).", examples=["4 h"]
+    )
+    scheduled: tuple[Failure, ...] = Field(default=(), description="Failures at planned times.")
+    on_failure: Literal["lose", "requeue"] = Field(
+        default="lose",
+        description="What was on a failed part is lost, or it is offered again for the rest of its holding period.",
+    )
+    links: PartFailures | None = Field(default=None, description="Links of the network that fail.")
+    switches: PartFailures | None = Field(default=None, description="Switches that fail, all links with them.")
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        return {**own, "allOf": [{"anyOf": [given("mtbf", "mttr"), given(without=["mtbf", "mttr"])]}]}
+
+    @model_validator(mode="after")
+    def _pair(self) -> Self:
+        _together(self.mtbf, self.mttr)
+        return self
+
+
+def _together(mtbf: float | None, mttr: float | None) -> None:
+    if (mtbf is None) != (mttr is None):
+        missing = "mttr" if mttr is None else "mtbf"
+        raise wrong("is missing", "mtbf and mttr go together: give both or neither.", (missing,))
+
+
+class TopologyChoice(Registered):
+    """A network by name, with its options: `alpha`, or `{fat-tree: {k: 4}}`."""
+
+    registry: ClassVar[Registry] = TOPOLOGIES
+    what: ClassVar[str] = "topology"
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        return {data: {}} if isinstance(data, str) else data
+
+    @classmethod
+    def check(cls, name: str, options: Any) -> None:
+        if not isinstance(options, dict):
+            raise wrong("must be a mapping of options", "Write it like {fat-tree: {k: 4}}.", (name,))
+        checked(partial(topology, **options), (name,))(name)
+
+    @classmethod
+    def options(cls) -> dict[str, Schema]:
+        found = super().options()
+        for taken in found.values():
+            for name, own in taken["properties"].items():
+                if own.get("type") == "integer":
+                    own["minimum"] = 1
+                if own.get("items") == {"type": "integer"}:
+                    own["items"]["minimum"] = 1
+                if name == "capacities":
+                    own["items"] = quantity(BANDWIDTH, above_zero=True, largest=LARGEST)
+        return found
+
+    @property
+    def built(self) -> Topology:
+        """The network itself."""
+        name, options = self.chosen
+        return topology(name, **options)
+
+
+class Network(Model):
+    """The network between the servers. A request then takes what it needs from any number of servers."""
+
+    topology: TopologyChoice = Field(
+        description="Servers, switches and links.", examples=["alpha", "{fat-tree: {k: 4}}"]
+    )
+    paths: Count = Field(3, description="How many shortest paths there are between two racks (K).", examples=[3])
+    routes: Literal["hops", "weighted"] = Field(
+        "hops",
+        description="What the shortest path is, of which the first with the bandwidth free is taken: the one with "
+        "fewest hops, or weighted, the one with least bandwidth free in all.",
+    )
+    order: Literal["even", "networkx"] = Field(
+        "even",
+        description="Which of a fabric's shortest routes comes first: planes in turn, so that all are loaded alike, or "
+        "plane 0 for all racks, as networkx lists paths and as publications have them. Longer routes, which there are "
+        "where `paths` exceeds the number of shortest ones, are in the order of their vertices either way.",
+    )
+
+
+class Cluster(Model):
+    """The servers. Either `servers` and `node`, or `groups`, or `csv`, or `network` and `node`."""
+
+    servers: Count | None = Field(default=None, description="How many equal servers.", examples=[10])
+    nodes: Count = Field(default=1, description="NUMA nodes of every server.", examples=[2])
+    node: Amounts | None = Field(default=None, description="What one node has.", examples=["{cpu: 40, mem: 90 GB}"])
+    groups: tuple[Group, ...] | None = Field(
+        default=None,
+        description="Groups of equal servers, which all say how much they have of every resource.",
+        min_length=1,
+    )
+    csv: Csv | None = Field(default=None, description="Servers from a file.")
+    network: Network | None = Field(
+        None,
+        description="The network between the servers, which says how many there are; `node` says what each has.",
+        examples=["{topology: alpha}"],
+    )
+    spread_above: Amounts = Field(
+        default_factory=dict,
+        description="A request with more than this of any resource takes an even part of every node of one server.",
+        examples=["{mem: 10 GB}"],
+    )
+    expansion: tuple[Added, ...] = Field(default=(), description="Servers added at planned times.")
+    failures: Failures = Field(default=Failures(), description="Servers that fail.")
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        forms = [
+            given("servers", "node", without=["groups", "csv", "network"]),
+            given("groups", without=["servers", "node", "csv", "network"]),
+            given("csv", without=["servers", "node", "groups", "network"]),
+            given("network", "node", without=["servers", "groups", "csv"], empty=["expansion", "spread_above"]),
+        ]
+        return {**own, "allOf": [{"anyOf": forms}]}
+
+    @model_validator(mode="after")
+    def _form(self) -> Self:
+        given = [
+            name for name, form in (("node", self.node), ("groups", self.groups), ("csv", self.csv)) if form is not None
+        ]
+        if self.network:
+            self._networked(self.network)
+        elif (self.servers is None) != (self.node is None):
+            missing = "node" if self.node is None else "servers"
+            raise wrong("is missing", "Equal servers need `servers: 10` and `node: {cpu: 40, mem: 90 GB}`.", (missing,))
+        if len(given) != 1:
+            forms = "`servers` with `node`, or `groups`, or `csv`"
+            problem = f"has servers in {len(given)} ways: {', '.join(given)}" if given else "has no servers"
+            raise wrong(problem, f"Give one of {forms}; what an extended file says is taken back by `key: null`.")
+        for at, node in self._node_kinds():
+            if not any(node.values()):
+                raise wrong("has nothing on it", "Give at least one resource, like {cpu: 40, mem: 90 GB}.", at)
+        self._same_resources()
+        return self
+
+    def _same_resources(self) -> None:
+        """Refuse groups of different resources: one that is misspelt in a group would be another one."""
+        for number, group in enumerate(self.groups or ()):
+            first, at = (self.groups or ())[0].node, ("groups", number, "node")
+            for name in [name for name in group.node if name not in first]:
+                remedy = f"{suggest(name, first)} If the others have none, write `{name}: 0` there."
+                raise wrong("the groups before it have no such resource", remedy, (*at, name))
+            for name in [name for name in first if name not in group.node]:
+                remedy = f"Write `{name}: 0` where there is none."
+                raise wrong(f"says nothing of {name}, which the groups before it have", remedy, at)
+
+    def _networked(self, network: Network) -> None:
+        if self.node is None:
+            raise wrong(
+                "is missing", "Say what a node of each server has, like node: {cpu: 10, mem: 10 GB}.", ("node",)
+            )
+        for key, value in (
+            ("servers", self.servers),
+            ("expansion", self.expansion),
+            ("spread_above", self.spread_above),
+        ):
+            if value:
+                raise wrong("does not go with a network", "The topology says which servers there are.", (key,))
+
+    def _node_kinds(self) -> list[tuple[tuple[str | int, ...], dict[str, float]]]:
+        if self.groups:
+            return [(("groups", number, "node"), group.node) for number, group in enumerate(self.groups)]
+        return [] if self.node is None else [(("node",), self.node)]
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The names of all resources, in the order in which they are first written."""
+        if self.csv:
+            return tuple(self.csv.columns)
+        return tuple(dict.fromkeys(name for _, node in self._node_kinds() for name in node))
+
+    @property
+    def size(self) -> int | None:
+        """How many servers there are at first; `None` when only the CSV file knows."""
+        if self.network:
+            return self.network.topology.built.servers
+        return sum(group.count for group in self.groups) if self.groups else self.servers
+
+
+def known_resources(
+    names: Iterable[str], resources: tuple[str, ...], at: tuple[str | int, ...], others: tuple[str, ...] = ()
+) -> None:
+    """Refuse the key of a resource that the cluster does not have; `others` may have been meant too."""
+
+    def known(name: str) -> None:
+        if name not in resources:
+            raise wrong("the cluster has no such resource", suggest(name, [*resources, *others]), (*at, name))
+
+    together(*(partial(known, name) for name in names))
+
+
+MOST_TOGETHER = 1000
+"""Requests that are offered at once."""
+
+
+class Expand(Model):
+    """Add servers each time a request fits nowhere."""
+
+    by: Count = Field(description="Servers added at a time, like those of the last group.", examples=[10])
+    limit: Count = Field(description="The cluster never has more servers than this.", examples=[110])
+    then: Literal["drop", "stop"] = Field(
+        default="stop", description="What happens when a request fits nowhere at the limit."
+    )
+
+
+class Wait(Model):
+    """Requests that wait are offered together, and whoever gets a place leaves the line."""
+
+    together: Annotated[
+        int, Field(strict=True, ge=1, le=MOST_TOGETHER), BeforeValidator(whole), Shown("whole number from 1")
+    ] = Field(description="So many at most, from the head of the line on.", examples=[32])
+    window: Time = Field(
+        default=0.0, description="Only at multiples of this time, so that requests pile up.", examples=["30 s"]
+    )
+
+
+class OtherOverflow(OneOf):
+    """A way to overflow that takes more than a word."""
+
+    what: ClassVar[str] = "way to overflow"
+    expand: Expand | None = Field(default=None, description="Servers are added.", examples=["{by: 10, limit: 110}"])
+    wait: Wait | None = Field(
+        default=None, description="Requests wait, and are offered together.", examples=["{together: 32}"]
+    )
+
+
+def expand_of(overflow: str | OtherOverflow) -> Expand | None:
+    """What is said about adding servers."""
+    return overflow.expand if isinstance(overflow, OtherOverflow) else None
+
+
+def wait_of(overflow: str | OtherOverflow) -> Wait | None:
+    """What is said about requests that are offered together."""
+    return overflow.wait if isinstance(overflow, OtherOverflow) else None
+
+
+def _form_of_overflow(value: Any) -> str:
+    return "<more>" if isinstance(value, dict | OtherOverflow) else "<word>"
+
+
+Overflow: TypeAlias = Annotated[
+    Annotated[Literal["drop", "wait", "stop"], Tag("<word>")] | Annotated[OtherOverflow, Tag("<more>")],
+    Discriminator(_form_of_overflow),
+    Shown("`drop`, `wait`, `stop`, {expand: [Expand](#expand)} or {wait: [Wait](#wait)}"),
+]

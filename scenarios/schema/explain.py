@@ -1,0 +1,82 @@
+"""Pydantic's findings as the one message that a user needs, and where in a scenario a mistake is."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from scenarios.schema.source import Keys, Source, dotted
+from simcore.errors import ScenarioError, UserError, as_one, suggest
+
+_SHOULD = {
+    "int_type": "Write a whole number.",
+    "float_type": "Write a number.",
+    "string_type": "Write text, in quotes if it looks like a number or a date.",
+    "tuple_type": "Write a list: [first, second].",
+    "missing": "Write a list: [first, second].",
+    "dict_type": "Write a mapping: {key: value}.",
+}
+
+
+def explain(error: ValidationError, source: Source) -> UserError:
+    """The mistakes in the order of the file, with their places; unknown keys first: they often explain the rest."""
+    found = [(_keys(detail), detail) for detail in error.errors(include_url=False) if not _follows(detail)]
+    found.sort(key=lambda item: (item[1]["msg"] != "unknown key", source.place(item[0]).line or 0))
+    mistakes: dict[str, ScenarioError] = {}
+    for keys, detail in found:
+        place = source.place(keys)
+        problem, remedy, value = _say(detail)
+        mistake = ScenarioError(
+            problem,
+            file=place.file,
+            line=place.line,
+            key=dotted(keys),
+            value=_scalar(value, source, keys),
+            remedy=remedy,
+        )
+        mistakes.setdefault(str(mistake), mistake)
+    return as_one(mistakes.values())
+
+
+def locate(error: UserError, source: Source | None, at: Keys) -> None:
+    """Have an error say where these keys were written; a file that it names already goes before the problem."""
+    place = source.place(at) if source else None
+    if place and place.file:
+        if error.file is not None:
+            error.problem = f"{error.file}{'' if error.line is None else f':{error.line}'}: {error.problem}"
+        error.file, error.line = place
+
+
+def _follows(detail: ErrorDetails) -> bool:
+    """Whether it says no more than others: a list too short without the items that are wrong."""
+    return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
+
+
+def _keys(detail: ErrorDetails) -> Keys:
+    """Where the mistake is: without the tags of unions, which stand in <brackets>."""
+    keys = tuple(key for key in detail["loc"] if not re.fullmatch(r"<[\w-]+>", str(key)))
+    return (*keys, *detail.get("ctx", {}).get("at", ()))
+
+
+def _say(detail: ErrorDetails) -> tuple[str, str, Any]:
+    """Problem, remedy, and the value if it is not simply what stands there."""
+    context = detail.get("ctx", {})
+    if detail["type"] == "binwright":
+        return context["problem"], context["remedy"], context["value"]
+    if detail["type"] == "literal_error":
+        return "is a wrong value", suggest(str(detail["input"]), re.findall(r"'([^']*)'", context["expected"])), None
+    if detail["type"] == "string_pattern_mismatch":
+        remedy = "Write letters, digits, spaces and . + - _, of which the first is a letter, a digit or _."
+        return "is a wrong value", remedy, None
+    message = detail["msg"].replace("Input", "It").replace("Tuple", "The list").replace(" after validation", "")
+    remedy = _SHOULD.get(detail["type"], f"{message}.")
+    return "is a wrong value", remedy, None
+
+
+def _scalar(value: Any, source: Source, keys: Keys) -> Any:
+    """What the message shows: a value that fits into a line, not a whole mapping."""
+    shown = source.value(keys) if value is None else value
+    return None if isinstance(shown, dict) or (isinstance(shown, list) and len(shown) > 3) else shown

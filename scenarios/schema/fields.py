@@ -1,0 +1,321 @@
+"""What the schema's models are made of: a base that explains mistakes, and fields with units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from math import inf
+from typing import Annotated, Any, ClassVar, Self, TypeAlias, TypeVar
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
+    PlainSerializer,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
+
+from scenarios.schema.outline import OTHERS, Schema, amounts, nullable, one_key, quantity
+from simcore.errors import UserError, suggest
+from simcore.units import SHARE, TIME, Measure, amount, measure_of
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How the reference names a type."""
+
+    text: str
+
+
+def wrong(problem: str, remedy: str, at: Iterable[str | int] = (), value: object = None) -> PydanticCustomError:
+    """A mistake below the value being validated, in the form that `explain` turns into a `ScenarioError`."""
+    return PydanticCustomError(
+        "binwright", "{problem}", {"problem": problem, "remedy": remedy, "at": tuple(at), "value": value}
+    )
+
+
+def checked(parse: Callable[[Any], T], at: tuple[str, ...] = ()) -> Callable[[Any], T]:
+    """A parser whose `UserError` becomes a mistake that pydantic locates."""
+
+    def validate(value: Any) -> T:
+        try:
+            return parse(value)
+        except UserError as error:
+            raise wrong(error.problem, error.remedy, at) from None
+
+    return validate
+
+
+def findings(error: PydanticCustomError | ValidationError) -> list[InitErrorDetails]:
+    """The mistakes in an error, to be raised again together with others."""
+    if isinstance(error, PydanticCustomError):
+        return [{"type": error, "loc": (), "input": None}]
+    return [
+        {
+            "type": wrong(**one["ctx"]) if one["type"] == "binwright" else one["type"],
+            "loc": one["loc"],
+            "input": one["input"],
+            "ctx": one.get("ctx", {}),
+        }
+        for one in error.errors(include_url=False)
+    ]
+
+
+def together(*checks: Callable[[], object]) -> None:
+    """Make all of these checks, and raise what they raise as one."""
+    found = []
+    for check in checks:
+        try:
+            check()
+        except (PydanticCustomError, ValidationError) as error:
+            found += findings(error)
+    if found:
+        raise ValidationError.from_exception_data("mistakes", found)
+
+
+class Model(BaseModel):
+    """A mapping in a scenario file. `null` says the same as leaving a key out."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False, ser_json_inf_nan="constants")
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _checked(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Find as many mistakes as there are: in the keys, and in the values of those that are known."""
+        if isinstance(data, cls):
+            return handler(data)
+        data = cls.prepare(data)
+        fields = cls.known()
+        if not isinstance(data, Mapping):
+            raise wrong("must be a mapping of keys", f"Its keys: {', '.join(fields)}.")
+        found: list[InitErrorDetails] = []
+        given = {key: value for key, value in data.items() if value is not None or not is_name(key)}
+        known = {key: value for key, value in given.items() if key in fields or cls.takes(key, given)}
+        meant: set[str] = set()
+        for key in given.keys() - known.keys():
+            names = [*fields, *cls.more(given)]
+            meant |= set(get_close_matches(str(key), names, n=1))
+            found += findings(wrong("unknown key", suggest(str(key), names), (key,)))
+        for key, field in fields.items():
+            if field.is_required() and key not in known and key not in meant:
+                found += findings(wrong("is missing", f"Add `{key}`: {field.description}", (key,)))
+        if not found:
+            try:
+                known = cls.parse_more(known)
+            except (PydanticCustomError, ValidationError) as error:
+                found += findings(error)
+        try:
+            model = handler(known)
+        except ValidationError as error:
+            # A key that is missing here is said already; within a list of two, it is the other one.
+            found += [one for one in findings(error) if one["type"] != "missing" or len(one["loc"]) > 1]
+        if found:
+            raise ValidationError.from_exception_data(cls.__name__, found)
+        return model
+
+    @classmethod
+    def known(cls) -> dict[str, Any]:
+        """The fields by the key that the scenario uses."""
+        return {field.alias or name: field for name, field in cls.model_fields.items()}
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        """Turn short forms into the mapping they stand for."""
+        return data
+
+    @classmethod
+    def more(cls, data: Mapping[str, Any]) -> Iterable[str]:
+        """Keys beyond the fields that this data may have, as far as they are known."""
+        return ()
+
+    @classmethod
+    def takes(cls, key: str, data: Mapping[str, Any]) -> bool:
+        """Whether a key beyond the fields is taken."""
+        return key in cls.more(data)
+
+    @classmethod
+    def parse_more(cls, data: dict[str, Any]) -> dict[str, Any]:
+        """Check keys beyond the fields, and keys together."""
+        return data
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        found = handler(core)
+        own = handler.resolve_ref_schema(found)
+        if own.get("type") == "object":  # and not done already, in another place that the model is used
+            required = own.setdefault("required", [])
+            shown = own.setdefault("properties", {})
+            for schema in shown.values():
+                schema.pop("title", None)  # the key in other letters
+            shown |= {key: schema if key in required else nullable(schema) for key, schema in shown.items()}
+            own |= OTHERS
+            outlined = cls.outline(dict(own))
+            own.clear()
+            own |= outlined
+        return found
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        """The JSON schema of all that the model takes, from that of its fields."""
+        return own
+
+    def dump(self) -> dict[str, Any]:
+        """Plain data with every default written out, which validates to an equal model."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+class OneOf(Model):
+    """A mapping with exactly one key, which says which."""
+
+    what: ClassVar[str] = "kind"
+
+    @classmethod
+    def parse_more(cls, data: dict[str, Any]) -> dict[str, Any]:
+        if len(data) != 1:
+            problem = f"needs one {cls.what}" if not data else f"has more than one {cls.what}: {', '.join(data)}"
+            names = dict.fromkeys((*cls.known(), *cls.more(data)))
+            raise wrong(problem, f"Give exactly one of {', '.join(names)}.")
+        return data
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        return one_key(own["properties"], plugins=False) | {"description": own["description"]}
+
+    @property
+    def chosen(self) -> tuple[str, Any]:
+        """The one key that is given, and its value."""
+        return next((name, value) for name, value in self if value is not None)
+
+
+def is_name(key: object) -> bool:
+    """Whether a key may be one: those that begin with a digit are pieces of numbers, as in {mem: 8,5 GB}."""
+    return not str(key)[:1].isdigit()
+
+
+def whole(value: Any) -> Any:
+    """1e3 is as whole a number as 1000, in YAML as in JSON schemas; in lists and mappings, too."""
+    if isinstance(value, Mapping):
+        return {key: whole(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [whole(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _positive(measure: Measure) -> Callable[[object], float]:
+    def parse(value: object) -> float:
+        number = measure.parse(value)
+        if number == 0:
+            raise UserError("must be more than zero", remedy=measure.accepted)
+        return number
+
+    return parse
+
+
+def _lifespan(value: object) -> float:
+    return inf if value in ("never", inf) else TIME.parse(value)
+
+
+def _show_lifespan(seconds: float) -> str:
+    return "never" if seconds == inf else TIME.show(seconds)
+
+
+def _amounts(values: object) -> dict[str, float]:
+    if not isinstance(values, Mapping):
+        raise wrong("must be a mapping of resources to amounts", "Write it like {cpu: 40, mem: 90 GB}.")
+    return _each(values, checked_amount)
+
+
+def _each(values: Mapping[str, Any], parse: Callable[[str, Any], float]) -> dict[str, float]:
+    """All that are not null, parsed; the mistakes in them together."""
+    found: dict[str, float] = {}
+
+    def one(name: str, value: object) -> None:
+        if not is_name(name):
+            remedy = "Names begin with a letter. Decimals have a point: 8.5 GB, not 8,5 GB."
+            raise wrong("is no name of a resource", remedy, (name,))
+        if value is not None:
+            found[name] = parse(name, value)
+
+    together(*(partial(one, name, value) for name, value in values.items()))
+    return found
+
+
+def _scales(values: object) -> dict[str, float]:
+    if not isinstance(values, Mapping):
+        raise wrong("must be a mapping of resources to amounts", "Write it like {cpu: 1 m, mem: 1 MiB}.")
+    return _each(values, lambda name, value: checked(_positive(measure_of(name)), (name,))(value))
+
+
+def checked_amount(resource: str, value: object) -> float:
+    """Units of a resource."""
+    return checked(partial(amount, resource), (resource,))(value)
+
+
+def show_amounts(amounts: Mapping[str, float]) -> dict[str, str]:
+    """Text for each amount that parses to exactly the same."""
+    return {name: measure_of(name).show(units) for name, units in amounts.items()}
+
+
+Time: TypeAlias = Annotated[
+    float,
+    BeforeValidator(checked(TIME.parse)),
+    PlainSerializer(TIME.show, return_type=str),
+    WithJsonSchema(quantity(TIME, "10 min")),
+    Shown("time"),
+]
+PositiveTime: TypeAlias = Annotated[
+    float,
+    BeforeValidator(checked(_positive(TIME))),
+    PlainSerializer(TIME.show, return_type=str),
+    WithJsonSchema(quantity(TIME, "10 min", above_zero=True)),
+    Shown("time above 0"),
+]
+Lifespan: TypeAlias = Annotated[
+    float,
+    BeforeValidator(checked(_lifespan)),
+    PlainSerializer(_show_lifespan, return_type=str),
+    WithJsonSchema({"anyOf": [*quantity(TIME)["anyOf"], {"const": "never"}], "description": "A time, or never."}),
+    Shown("time or `never`"),
+]
+Share: TypeAlias = Annotated[
+    float,
+    BeforeValidator(checked(_positive(SHARE))),
+    WithJsonSchema(quantity(SHARE, "50 %", above_zero=True)),
+    Shown("share"),
+]
+ShareFromZero: TypeAlias = Annotated[
+    float, BeforeValidator(checked(SHARE.parse)), WithJsonSchema(quantity(SHARE, "0 %")), Shown("share from 0")
+]
+Amounts: TypeAlias = Annotated[
+    dict[str, float],
+    BeforeValidator(_amounts),
+    PlainSerializer(show_amounts, return_type=dict[str, str]),
+    WithJsonSchema(amounts()),
+    Shown("{resource: amount}"),
+]
+Scales: TypeAlias = Annotated[
+    dict[str, float],
+    BeforeValidator(_scales),
+    PlainSerializer(show_amounts, return_type=dict[str, str]),
+    WithJsonSchema(amounts(above_zero=True)),
+    Shown("{resource: amount above 0}"),
+]
+Count: TypeAlias = Annotated[
+    int, Field(strict=True, ge=1, le=100_000_000), BeforeValidator(whole), Shown("whole number from 1")
+]
+Index: TypeAlias = Annotated[int, Field(strict=True, ge=0), BeforeValidator(whole), Shown("whole number from 0")]
+Number: TypeAlias = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False), Shown("number from 0")]
+FromOne: TypeAlias = Annotated[float, Field(strict=True, ge=1, allow_inf_nan=False), Shown("number from 1")]
+PositiveNumber: TypeAlias = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), Shown("number above 0")]
+Text: TypeAlias = Annotated[str, Field(strict=True), Shown("text")]

@@ -1,0 +1,105 @@
+"""From a file to a scenario, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from scenarios.schema.explain import explain
+from scenarios.schema.scenario import Scenario
+from scenarios.schema.source import LIBRARY, Source, read
+from simcore.errors import ScenarioError, suggest
+
+_HEADER = "# Every default written out. Amounts and times carry their unit; paths are absolute.\n"
+
+
+def load_scenario(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
+    """The scenario in a file, or the shipped one of that name, under overrides like `cluster.servers=100`."""
+    file = _find(path)
+    source = read(file)
+    for override in overrides:
+        source.override(override)
+    if source.data.get("name") is None:
+        source.data["name"] = file.stem
+    return validate(source)
+
+
+def load_to_run(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
+    """As `load_scenario`, for all points of the sweep: overrides that it overrides again at every point are refused."""
+    overrides = list(overrides)
+    scenario = load_scenario(path, overrides)
+    for override in overrides:
+        key = override.partition("=")[0].strip()
+        for swept in (*scenario.sweep.product, *scenario.sweep.zip):
+            if f"{key}.".startswith(f"{swept}.") or f"{swept}.".startswith(f"{key}."):
+                raise ScenarioError(
+                    f"has no effect: the sweep sets {swept} at every point",
+                    file=f"--set {override}",
+                    remedy="Set `sweep=null` as well, or change the sweep.",
+                )
+    return scenario
+
+
+def scenario_from(data: Mapping[str, Any]) -> Scenario:
+    """A scenario from plain data, such as `load_scenario` finds in a file; paths are relative to where one works."""
+    return validate(Source(None, dict(data)))
+
+
+def loaded(
+    scenario: str | Path | Scenario,
+    overrides: Iterable[str] = (),
+    load: Callable[[str | Path, Iterable[str]], Scenario] = load_scenario,
+) -> Scenario:
+    """The scenario itself, or what `load` makes of its name."""
+    if not isinstance(scenario, Scenario):
+        return load(scenario, overrides)
+    if overrides:
+        raise TypeError("a loaded scenario takes no overrides: give them to binwright.scenario(...)")
+    return scenario
+
+
+def default_folder(scenario: Scenario) -> Path:
+    """Where results go that are not sent elsewhere."""
+    return Path("results") / scenario.name
+
+
+def validate(source: Source) -> Scenario:
+    """The scenario that a source says; a mistake in it is a `ScenarioError` with its place."""
+    try:
+        scenario = Scenario.model_validate(source.data)
+    except ValidationError as error:
+        raise explain(error, source) from None
+    scenario._source = source
+    return scenario
+
+
+def resolved(scenario: Scenario) -> str:
+    """YAML with every default written out, which loads to an equal scenario from anywhere."""
+    return _HEADER + yaml.safe_dump(
+        scenario.dump(), sort_keys=False, allow_unicode=True, width=120, default_flow_style=None
+    )
+
+
+def shipped() -> dict[str, Path]:
+    """The scenarios that come with Binwright, by name."""
+    files = sorted(LIBRARY.rglob("*.yaml"))
+    return {file.relative_to(LIBRARY).with_suffix("").as_posix(): file for file in files}
+
+
+def _find(path: str | Path) -> Path:
+    if not str(path):
+        raise ScenarioError("names no file", remedy="Name a scenario file, or one that is shipped (quickstart).")
+    if Path(path).is_dir():
+        remedy = "Name a scenario file in it, or one that is shipped (quickstart)."
+        raise ScenarioError("this is a folder", file=path, remedy=remedy)
+    if Path(path).exists():
+        return Path(path)
+    known = shipped()
+    if str(path) not in known:
+        remedy = f"Give the path of a YAML file, or a scenario that is shipped. {suggest(str(path), known)}"
+        raise ScenarioError("there is no such file", file=path, remedy=remedy)
+    return known[str(path)]

@@ -1,0 +1,64 @@
+"""The schema of a `workload:` of requests that may need several servers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from scenarios.schema.fields import Count, Model, Number, PositiveTime, Share, Shown, wrong
+from scenarios.schema.outline import Schema, given
+from scenarios.schema.registered import Registered
+from simcore.registry import Registry
+from workloads.demands import DEMANDS
+
+
+class Demand(Registered):
+    """What requests ask for, by name, with its options: `uniform`, or `{azure: {path: packing.sqlite}}`."""
+
+    registry: ClassVar[Registry] = DEMANDS
+    what: ClassVar[str] = "demand"
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        return {data: {}} if isinstance(data, str) else data
+
+
+def _ascending(pair: tuple[float, float]) -> tuple[float, float]:
+    if not 0 <= pair[0] <= pair[1]:
+        raise wrong("is an empty range", "Give the lower bandwidth first, from 0.", value=list(pair))
+    return pair
+
+
+class MultiServer(Model):
+    """Requests that may need several servers and bandwidth between them: the published fabric experiments."""
+
+    demand: Demand = Field(
+        description="What they ask for: `binwright workloads` lists the kinds.",
+        examples=["uniform", "azure-like", "{openb: {path: pods.csv, split: test}}"],
+    )
+    requests: Count = Field(description="How many requests.", examples=[128])
+    holding: Count | None = Field(
+        default=None, description="Each is held for a whole number of steps from 1 to this, uniformly.", examples=[31]
+    )
+    load: Share | None = Field(
+        default=None,
+        description="Instead of `holding`: the average load of the cluster for which it is found.",
+        examples=["95 %"],
+    )
+    bandwidth: Annotated[
+        tuple[Number, Number], AfterValidator(_ascending), Shown("[low, high] in units of link capacities")
+    ] = Field((0.1, 1.0), description="What each needs between its servers, uniformly.", examples=["[0.1, 1.0]"])
+    step: PositiveTime = Field(1.0, description="One request arrives every step.", examples=["1 s"])
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        return {**own, "allOf": [{"anyOf": [given("holding", without=["load"]), given("load", without=["holding"])]}]}
+
+    @model_validator(mode="after")
+    def _either(self) -> Self:
+        if (self.holding is None) == (self.load is None):
+            raise wrong(
+                "needs either holding or load", "`holding: 31`, or `load: 95 %` to have it found.", ("holding",)
+            )
+        return self

@@ -1,0 +1,36 @@
+"""The schema of a `workload:` that is there at once and stays: offline placement, as an online allocator meets it."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from scenarios.schema.fields import Count, Model, Text, wrong
+from simcore.errors import suggest
+from workloads.offline import FITTED, NAMES, WIDEST
+
+
+class Offline(Model):
+    """Machines that all arrive at time 0, in the order of the input, and never end."""
+
+    offline: Text = Field(
+        description=f"The input: {', '.join(NAMES)}. Those that are fitted (`{'`, `'.join(FITTED)}`) ask for shares of "
+        "a server, so that a server has 1 of cpu, mem, disk, net_out and net_in; the others ask for `a` and `b`.",
+        examples=["pgrank"],
+        json_schema_extra={"enum": list(NAMES)},
+    )
+    requests: Count | None = Field(
+        default=None,
+        description="How many machines: of a fitted input, which has a number of its own, at most so many; of the "
+        "others as many, or 200 if not given.",
+        examples=[100],
+    )
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        if self.offline not in NAMES:
+            raise wrong("is no offline input", suggest(self.offline, NAMES), ("offline",), self.offline)
+        if self.offline not in FITTED and (self.requests or 0) > WIDEST:
+            raise wrong("is too many", f"Give {WIDEST} at most.", ("requests",), self.requests)
+        return self

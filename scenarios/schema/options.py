@@ -1,0 +1,116 @@
+"""Options in a scenario against the constructor that takes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from functools import partial, reduce
+from inspect import Parameter, signature
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
+
+from scenarios.schema.fields import together, whole, wrong
+from scenarios.schema.outline import Schema
+from simcore.errors import UserError, suggest
+from simcore.registry import Registry
+
+_NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+
+
+def _parameters(kind: Any) -> dict[str, Parameter]:
+    """What the constructor takes by name."""
+    return {name: parameter for name, parameter in signature(kind).parameters.items() if parameter.kind in _NAMED}
+
+
+def _takes_any(kind: Any) -> bool:
+    """Whether the constructor takes names that it does not list."""
+    return any(parameter.kind is Parameter.VAR_KEYWORD for parameter in signature(kind).parameters.values())
+
+
+def _hints(kind: Any) -> dict[str, Any]:
+    """The types of what the constructor, or a function, takes."""
+    if isinstance(kind, partial):
+        kind = kind.func
+    # A dataclass's constructor names types of other modules, too: those of the fields of the classes above.
+    plain = is_dataclass(kind) or not isinstance(kind, type)
+    try:
+        return get_type_hints(kind if plain else kind.__init__, include_extras=True)
+    except NameError:  # a type that only a type checker imports: then nothing is known of any
+        return {}
+
+
+def check_options(kind: type, options: object, at: tuple[str | int, ...] = ()) -> dict[str, Any]:
+    """The keyword arguments for `kind(...)`, their types as its annotations say; `at` leads to the options."""
+    if options is None:
+        options = {}
+    parameters = _parameters(kind)
+    if not isinstance(options, Mapping):
+        raise wrong("must be a mapping of options", f"Options: {', '.join(parameters) or 'none'}.", at)
+    hints = _hints(kind)
+    found = {}
+
+    def one(name: str, value: object) -> None:
+        if name not in parameters and not _takes_any(kind):
+            raise wrong("unknown option", suggest(name, parameters), (*at, name))
+        try:
+            found[name] = TypeAdapter(hints.get(name, Any)).validate_json(_plain(value), strict=True)
+        except PydanticUserError:  # a type that no YAML can be
+            found[name] = value
+        except UserError as error:
+            raise wrong(error.problem, error.remedy, (*at, name)) from None
+        except ValidationError as error:
+            # A union has a finding for each of its members; one item of a list may be named.
+            all_said = error.errors(include_url=False)
+            inner = all_said[0]["loc"] if len(all_said) == 1 else ()
+            words = {"Input": "It", "tuple": "list", "array": "list"}
+            said = [reduce(lambda text, word: text.replace(*word), words.items(), each["msg"]) for each in all_said]
+            raise wrong("is a wrong value", f"{', or: '.join(said)}.", (*at, name, *inner)) from None
+
+    def there(name: str) -> None:
+        if name not in options:
+            raise wrong("is missing", f"The option {name} has no default: give it.", (*at, name))
+
+    needed = [name for name, parameter in parameters.items() if parameter.default is Parameter.empty]
+    together(*(partial(one, *item) for item in options.items()), *(partial(there, name) for name in needed))
+    return found
+
+
+def _plain(value: Any) -> str:
+    """A value as JSON, whose types are taken as they are: the text '4' is no number, and `yes` is not 1."""
+    try:
+        return json.dumps(whole(value))
+    except TypeError:
+        raise UserError("is a wrong value", remedy="Write text, in quotes if it looks like a date.") from None
+
+
+def options_of(kind: Any) -> Schema:
+    """The JSON schema of what `check_options` takes for this constructor."""
+    parameters, hints = _parameters(kind), _hints(kind)
+    found = {name: _type_schema(hints.get(name, Any)) for name in parameters}
+    return {
+        "type": "object",
+        "properties": found,
+        "required": [name for name, parameter in parameters.items() if parameter.default is Parameter.empty],
+        "additionalProperties": _takes_any(kind),
+    }
+
+
+def by_name(registry: Registry) -> dict[str, Schema]:
+    """The options of everything in a registry."""
+    return {name: options_of(registry.load(name)) for name in registry}
+
+
+def needs_none(options: Mapping[str, Schema]) -> list[str]:
+    """The names of what can do without options."""
+    return [name for name, schema in options.items() if not schema["required"]]
+
+
+def _type_schema(hint: Any) -> Schema:
+    try:
+        schema = TypeAdapter(hint).json_schema()
+    except (PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError):
+        return {}
+    return {} if "$defs" in schema else schema

@@ -1,0 +1,138 @@
+"""The schema for people and for editors: `python -m scenarios.schema.reference > docs/scenario-reference.md`."""
+
+from __future__ import annotations
+
+import json
+import types
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from scenarios.schema.fields import Model, Shown
+from scenarios.schema.outline import laid_over
+from scenarios.schema.scenario import Scenario
+
+_INTRO = """\
+# Scenario files
+
+Generated from the schema by `python -m scenarios.schema.reference`; do not edit.
+
+A scenario is a YAML file: a cluster, a workload, and the agents to compare on them.
+
+```yaml
+cluster: {servers: 10, nodes: 2, node: {cpu: 40, mem: 90 GB}, spread_above: {mem: 10 GB}}
+workload: {trace: huawei-east-1, start: {random: [50000, 100000]}, requests: 2000}
+overflow: stop
+agents: [first-fit, best-fit, {best-fit: {node: loose}}]
+replications: 100
+```
+
+- Unknown keys are refused. `key: null` says the same as leaving the key out.
+- Times take us, ms, s, min, h, d, w; data (mem, memory, disk, ssd, hdd) takes MB, GB, TB, MiB, GiB, TiB, ...; cpu takes
+  cores and millicores; shares take %. Plain numbers are seconds, GB (1e9 bytes), cores, and shares from 0 to 1.
+  Resources of other names take plain numbers.
+- What a key `path` says, and `file.py:Class`, is relative to the file that says it.
+- `--set cluster.servers=100` overrides a key. Dotted keys reach into lists by number: `cluster.groups.0.count`.
+- `binwright schema` prints a JSON schema for editors. It takes what `binwright validate` takes. What depends on several
+  keys or files at once only `validate` finds: a resource that the cluster does not have, or a key that neither this
+  file nor the one it extends says.
+- Resources are whatever the servers have. Their order matters: the agents' "CPU" is the first one.
+"""
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON schema of a scenario file, for editors: of one that stands alone, and of one that `extends` another."""
+    whole = Scenario.model_json_schema(by_alias=True)
+    _parse_examples(whole)
+    kinds = {**whole.pop("$defs"), "Scenario": whole}
+    extends = {"required": ["extends"], "properties": {"extends": {"type": "string"}}}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Scenario",
+        "description": whole["description"],
+        "if": extends,
+        "then": {"$ref": "#/$defs/Scenario-laid-over"},
+        "else": {"$ref": "#/$defs/Scenario"},
+        "$defs": kinds | {f"{name}-laid-over": laid_over(kind) for name, kind in kinds.items()},
+    }
+
+
+def _parse_examples(schema: Any) -> None:
+    """Examples are written as YAML in the models, and stand for its data in a JSON schema."""
+    if isinstance(schema, dict) and isinstance(schema.get("examples"), list):
+        schema["examples"] = [yaml.safe_load(str(example)) for example in schema["examples"]]
+    for below in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        _parse_examples(below)
+
+
+def reference() -> str:
+    """The reference of every key, in Markdown."""
+    return "\n".join([_INTRO, *(_section(model) for model in _models(Scenario, set()))])
+
+
+def _models(model: type[Model], seen: set[type[Model]]) -> Iterator[type[Model]]:
+    """A model and all models below it, in the order in which they are met."""
+    if model in seen:
+        return
+    seen.add(model)
+    yield model
+    for field in model.model_fields.values():
+        for below in _inside(field.annotation):
+            yield from _models(below, seen)
+
+
+def _inside(annotation: Any) -> Iterator[type[Model]]:
+    if isinstance(annotation, type) and issubclass(annotation, Model):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _inside(argument)
+
+
+def _section(model: type[Model]) -> str:
+    lines = [f"## {model.__name__}\n\n{model.__doc__}\n\n| key | type | default | what |\n| --- | --- | --- | --- |"]
+    for key, field in model.known().items():
+        examples = [f"Example: `{key}: {example}`." for example in field.examples or ()]
+        text = " ".join([field.description or "", *examples])
+        lines.append(f"| `{key}` | {_type(field)} | {_default(field)} | {text} |")
+    return "\n".join([*lines, ""])
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    default = field.get_default(call_default_factory=True, validated_data={})
+    if default is None or default in ((), {}, "") or isinstance(default, BaseModel):
+        return "-"
+    return f"`{default}`"
+
+
+def _type(field: FieldInfo) -> str:
+    shown = [one.text for one in field.metadata if isinstance(one, Shown)]
+    return shown[0] if shown else _name(field.annotation)
+
+
+def _name(annotation: Any) -> str:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        shown = [one.text for one in arguments if isinstance(one, Shown)]
+        return shown[-1] if shown else _name(arguments[0])
+    if origin in (Union, types.UnionType):
+        return " or ".join(_name(one) for one in arguments if one is not types.NoneType)
+    if origin is Literal:
+        return ", ".join(f"`{one}`" for one in arguments)
+    if origin is tuple:
+        return f"list of {_name(arguments[0])}" if arguments[1] is ... else f"[{', '.join(map(_name, arguments))}]"
+    if origin is dict:
+        return f"{{{_name(arguments[0])}: {_name(arguments[1])}}}"
+    if isinstance(annotation, type) and issubclass(annotation, Model):
+        return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
+    return {Any: "anything", str: "text", bool: "`true`, `false`"}[annotation]
+
+
+if __name__ == "__main__":
+    import sys
+
+    print(json.dumps(json_schema(), indent=2) if "--json" in sys.argv else reference(), end="")

@@ -1,0 +1,57 @@
+"""Alternatives of the schema that third parties add to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from pydantic import ConfigDict
+
+from scenarios.schema.fields import OneOf, checked, whole
+from scenarios.schema.options import by_name, check_options, needs_none
+from scenarios.schema.outline import PLUGIN, Schema, one_key
+from simcore.registry import Registry
+
+
+class Registered(OneOf):
+    """One of the fields below, or a name that somebody registered, with its options."""
+
+    model_config = ConfigDict(extra="allow")
+    registry: ClassVar[Registry]
+
+    @classmethod
+    def more(cls, data: Mapping[str, Any]) -> Iterable[str]:
+        return cls.registry
+
+    @classmethod
+    def takes(cls, key: str, data: Mapping[str, Any]) -> bool:
+        return key in cls.registry or ":" in key
+
+    @classmethod
+    def parse_more(cls, data: dict[str, Any]) -> dict[str, Any]:
+        data = super().parse_more(data)
+        [(name, options)] = data.items()
+        if name in cls.known():
+            return data
+        options = whole(options)
+        cls.check(name, options)
+        return {name: options}
+
+    @classmethod
+    def options(cls) -> dict[str, Schema]:
+        """What each registered thing takes."""
+        return by_name(cls.registry)
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        options = cls.options()
+        form = one_key({**options, **own["properties"]}, plugins=True)
+        if isinstance(cls.prepare("name"), str):
+            return form | {"description": own["description"]}
+        names: Schema = {"anyOf": [{"enum": needs_none(options)}, {"type": "string", "pattern": PLUGIN}]}
+        return {"anyOf": [names, form], "description": own["description"]}
+
+    @classmethod
+    def check(cls, name: str, options: Any) -> None:
+        """Refuse options that the thing of this name does not take."""
+        check_options(checked(cls.registry.load, (name,))(name), options, (name,))

@@ -1,0 +1,313 @@
+"""The schema of a scenario file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, PrivateAttr, model_validator
+
+from scenarios.schema.agent import AgentEntry, shortly
+from scenarios.schema.check_tenants import check_tenants
+from scenarios.schema.cluster import Cluster, Overflow, expand_of, known_resources, wait_of
+from scenarios.schema.fields import Count, Index, Model, Number, PositiveTime, ShareFromZero, Text, together, wrong
+from scenarios.schema.multiserver import MultiServer
+from scenarios.schema.source import Source
+from scenarios.schema.tenants import Tenants
+from scenarios.schema.train import Train
+from scenarios.schema.workload import ApartStart, Generated, Trace, Workload
+from simcore.errors import suggest
+from simcore.units import DATA, measure_of
+from simcore.vocabulary import QUANTUM
+from workloads.windows import ApartStart as ApartRows
+
+FIXED = (
+    *("name", "description", "extends", "agents", "replications", "seed", "record", "decision_limit", "sweep", "train"),
+)
+"""Top-level keys that are the same for all points of a sweep, and do not change what a run gives."""
+
+
+_SWEPT: dict[str, Any] = {"propertyNames": {"not": {"pattern": rf"^({'|'.join(FIXED)})(\.|$)"}}}
+
+
+_OF_FLAVOURS = ("weight", "lifetimes")
+
+
+class WarmStart(Model):
+    """Requests placed before the run counts: every agent starts from the same partly filled cluster."""
+
+    resource: Text = Field(default="cpu", description="Whose allocation is looked at.", examples=["cpu"])
+    until: ShareFromZero = Field(
+        description="The run starts once this share is allocated; with 0 the cluster is empty.", examples=["50 %"]
+    )
+    agent: AgentEntry = Field(alias="with", description="Which agent places them.", examples=["best-fit"])
+
+
+class Pacing(Model):
+    """Requests are offered at a pace, instead of when the workload says that they arrive."""
+
+    step: PositiveTime = Field(1.0, description="The next request is offered this long after the last.")
+    await_room: bool = Field(
+        False,
+        strict=True,
+        description="Before that, the clock goes on, releasing, until all servers together have as much free.",
+    )
+
+
+class Sweep(Model):
+    """Points: the scenario again for every combination of values, by dotted keys."""
+
+    product: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
+        default_factory=dict,
+        description="Every combination of these values.",
+        examples=["{cluster.servers: [10, 50], overflow: [drop, wait]}"],
+        json_schema_extra=_SWEPT,
+    )
+    zip: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
+        default_factory=dict,
+        description="The first values together, the second ones together, and so on; combined with `product`.",
+        examples=["{cluster.servers: [10, 50], workload.requests: [1000, 5000]}"],
+        json_schema_extra=_SWEPT,
+    )
+
+    @model_validator(mode="after")
+    def _points(self) -> Self:
+        for kind in ("product", "zip"):
+            for key in getattr(self, kind):
+                if key.split(".")[0] in FIXED:
+                    remedy = "All points meet the same agents and seeds; list agents with their options in `agents:`."
+                    raise wrong("cannot be swept", remedy, (kind, key))
+        for key in self.product.keys() & self.zip.keys():
+            raise wrong("is swept twice", "Keep it in product or in zip.", ("zip", key))
+        lengths = {key: len(values) for key, values in self.zip.items()}
+        first = next(iter(lengths), "")
+        for key, length in lengths.items():
+            if length != lengths[first]:
+                problem = f"has {length} values, but {first} has {lengths[first]}"
+                raise wrong(problem, "Lists in zip go together: make them equally long.", ("zip", key))
+        return self
+
+
+class Scenario(Model):
+    """A scenario: a cluster, a workload, and the agents to compare on them."""
+
+    name: Annotated[Text, Field(pattern=r"^\w[\w .+-]*$")] = Field(
+        default="scenario",
+        description="Names the folder of the results; the file's name if not given. Not inherited by `extends`.",
+        examples=["non-expansion-10"],
+    )
+    description: Text = Field(default="", description="What it is for, for people. Not inherited by `extends`.")
+    extends: Text | None = Field(
+        default=None,
+        description="Another scenario file, relative to this one, or a shipped one (`cvd/protocol-20`), that this one "
+        "is laid over: mappings key by key, everything else (lists too) is replaced, and `key: null` takes a key back.",
+        examples=["base.yaml"],
+    )
+    cluster: Cluster = Field(description="The servers.", examples=["{servers: 10, node: {cpu: 40, mem: 90 GB}}"])
+    workload: Workload = Field(description="The requests.", examples=["{trace: huawei-east-1}"])
+    warm_start: WarmStart | None = Field(
+        default=None, description="Fill the cluster first.", examples=["{resource: cpu, until: 50 %, with: best-fit}"]
+    )
+    pacing: Pacing | None = Field(
+        None, description="Offer requests one by one.", examples=["{step: 1 s, await_room: true}"]
+    )
+    overflow: Overflow = Field(
+        default="drop",
+        description="When a request fits nowhere: it is lost (`drop`), or waits at the head of a first-come line "
+        "(`wait`; with `together`, several of the line are offered at once), or the run ends (`stop`), or servers are "
+        "added (`expand`).",
+        examples=["stop", "{expand: {by: 10, limit: 110}}", "{wait: {together: 32}}"],
+    )
+    agents: Annotated[tuple[AgentEntry, ...], AfterValidator(shortly)] = Field(
+        description="Who answers: each agent meets the same requests.",
+        examples=["[first-fit, {best-fit: {node: loose}}, mine.py:Mine]"],
+        min_length=1,
+    )
+    replications: Annotated[Count, Field(le=100_000)] = Field(default=1, description="How many seeds.", examples=[100])
+    seed: Annotated[Index, Field(le=2**62)] = Field(
+        default=0, description="The first seed; the others follow it.", examples=[7]
+    )
+    prices: dict[str, Number] = Field(
+        default_factory=dict,
+        description="What an allocated unit earns: `cpu_hour`, and with a unit where the resource is data: "
+        "`mem_gb_hour`, `mem_gib_hour`.",
+        examples=["{cpu_hour: 0.04, mem_gb_hour: 0.005}"],
+        json_schema_extra={"propertyNames": {"pattern": "_hour$"}},
+    )
+    sweep: Sweep = Field(default_factory=Sweep, description="Points to run instead of one.")
+    record: tuple[Literal["requests", "samples", "states", "times"], ...] = Field(
+        default=(),
+        description="Details kept of every run: `requests` (a row for each), `samples` (allocation over time), "
+        "`states` (every server and link over time, for the report's replay), `times` (how long the agent took for "
+        "each decision).",
+        examples=["[requests]"],
+    )
+    decision_limit: Annotated[PositiveTime, Field(ge=0.01, le=10**7)] = Field(
+        default=600.0,
+        description="An agent that thinks longer about one decision is interrupted, and the run is recorded as failed. "
+        "It has as long to start, or ten minutes if that is longer.",
+        examples=["30 s"],
+    )
+    train: Train | None = Field(
+        default=None,
+        description="What `binwright train` teaches an agent here; `binwright run` does not look at it.",
+        examples=["{agent: nara, iterations: 150, episodes: {workload.requests: 32}}"],
+    )
+    _source: Source | None = PrivateAttr(None)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        together(
+            self._check_resources,
+            self._check_prices,
+            self._check_overflow,
+            self._check_network,
+            self._check_failures,
+            self._check_windows,
+            self._check_tenants,
+            self._check_labels,
+        )
+        return self
+
+    def _check_resources(self) -> None:
+        resources, workload = self.cluster.resources, self.workload
+        above = self.cluster.spread_above
+        checks: list[Callable[[], object]] = [
+            partial(known_resources, above, resources, ("cluster", "spread_above")),
+        ]
+        if self.warm_start:
+            checks.append(partial(self._check_warm_start, self.warm_start.resource))
+        if isinstance(workload, Generated):
+            checks += [
+                partial(known_resources, flavour.demand, resources, ("workload", "flavours", number), _OF_FLAVOURS)
+                for number, flavour in enumerate(workload.flavours)
+            ]
+        if isinstance(workload, Trace):
+            checks.append(partial(known_resources, workload.scale, resources, ("workload", "scale")))
+            checks.append(partial(workload.units_of, resources))
+        together(*checks)
+
+    def _check_warm_start(self, name: str) -> None:
+        if name not in self.cluster.resources:
+            remedy = suggest(name, self.cluster.resources)
+            raise wrong("the cluster has no such resource", remedy, ("warm_start", "resource"), name)
+
+    def _check_prices(self) -> None:
+        for key in self.prices:
+            if key not in (known := _price_keys(self.cluster.resources)):
+                usual = [name for name in known if measure_of(known[name][0]) is not DATA or "_gb_" in name]
+                raise wrong("is no price of the cluster's resources", suggest(key, usual), ("prices", key))
+
+    def _check_overflow(self) -> None:
+        expand, size = expand_of(self.overflow), self.cluster.size
+        if expand and size is not None and expand.limit < size:
+            remedy = f"The cluster starts with {size} servers: give that or more."
+            raise wrong("is below the servers there are", remedy, ("overflow", "expand", "limit"), expand.limit)
+        if self.pacing and wait_of(self.overflow):
+            raise wrong("does not go with requests that are offered together", "Remove one of the two.", ("pacing",))
+        if "times" in self.record and wait_of(self.overflow):
+            remedy = "Take times from record, or offer requests one by one."
+            raise wrong("decisions about many requests are not timed one by one", remedy, ("record",), "times")
+
+    def _check_tenants(self) -> None:
+        if isinstance(self.workload, Tenants):
+            warm = [(("warm_start", "with"), self.warm_start.agent)] if self.warm_start else []
+            asked = [(("agents", number), agent) for number, agent in enumerate(self.agents)]
+            check_tenants(self.workload, self.cluster, [*warm, *asked])
+
+    def _check_labels(self) -> None:
+        labels: dict[str, int] = {}
+        for number, agent in enumerate(self.agents):
+            if agent.label in labels:
+                problem = f"has the same label as agent {labels[agent.label]}"
+                remedy = "Remove one, or give a label: {name: ..., options: ..., label: ...}."
+                raise wrong(problem, remedy, ("agents", number), agent.label)
+            labels[agent.label] = number
+
+    def _check_network(self) -> None:
+        network, failures = self.cluster.network, self.cluster.failures
+        if network and expand_of(self.overflow):
+            raise wrong("a network does not grow", "Write drop, wait or stop.", ("overflow",))
+        if network and isinstance(self.workload, MultiServer):
+            widest = int(network.topology.built.link_capacity.max()) / QUANTUM
+            if self.workload.bandwidth[0] > widest:
+                remedy = f"The widest has {widest:g}: ask for less, or give the links more."
+                key, value = ("workload", "bandwidth"), list(self.workload.bandwidth)
+                raise wrong("is above what any link has", remedy, key, value)
+        for kind, parts in (("links", failures.links), ("switches", failures.switches)):
+            if parts is None:
+                continue
+            at = ("cluster", "failures", kind)
+            if network is None:
+                raise wrong("the cluster has no network", "Give it one, or take this back.", at)
+            count = getattr(network.topology.built, kind)
+            for number, failure in enumerate(parts.scheduled):
+                if failure.part >= count:
+                    where = (*at, "scheduled", number, "part")
+                    raise wrong("there is no such part", f"The {kind} are 0 to {count - 1}.", where, failure.part)
+
+    def _check_windows(self) -> None:
+        trace = self.workload
+        if not (isinstance(trace, Trace) and isinstance(trace.start, ApartStart) and trace.requests):
+            return
+        low, high = trace.start.apart
+        there = ApartRows(low, high).count(trace.requests)
+        if there < self.replications * trace.superpose:
+            most = there // trace.superpose
+            of_each = f" with {trace.superpose} windows each" if trace.superpose > 1 else ""
+            seeds = f"{self.replications} seed{'s' * (self.replications > 1)}{of_each}"
+            found = f"{there} window{'s' * (there > 1)} of {trace.requests} requests"
+            remedy = "Give fewer requests, or a wider range."
+            if most:
+                remedy = f"Give {most} replication{'s' * (most > 1)} at most, fewer requests, or a wider range."
+            problem = f"has {found} side by side, too few for {seeds}"
+            raise wrong(problem, remedy, ("workload", "start", "apart"), [low, high])
+
+    def _check_failures(self) -> None:
+        size = self.cluster.size
+        if size is None or self.cluster.expansion or expand_of(self.overflow):
+            return  # how many servers there will be is not known here
+        for number, failure in enumerate(self.cluster.failures.scheduled):
+            if failure.server >= size:
+                at = ("cluster", "failures", "scheduled", number, "server")
+                raise wrong("there is no such server", f"Servers are 0 to {size - 1}.", at, failure.server)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal when they say the same; where it was read does not matter."""
+        return isinstance(other, Scenario) and self.dump() == other.dump()
+
+    __hash__ = None  # type: ignore[assignment]  # equal by content, and not to be a key
+
+    @property
+    def file(self) -> Path | None:
+        """The file it was loaded from."""
+        return self._source.file if self._source else None
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The cluster's resources, in order."""
+        return self.cluster.resources
+
+    @property
+    def hourly(self) -> dict[str, float]:
+        """What an hour of one unit of each priced resource earns."""
+        known = _price_keys(self.resources)
+        earned: dict[str, float] = {}
+        for key, price in self.prices.items():
+            resource, units = known[key]
+            earned[resource] = earned.get(resource, 0.0) + price / units
+        return earned
+
+
+def _price_keys(resources: tuple[str, ...]) -> dict[str, tuple[str, float]]:
+    """Every way to name a price: the resource, and the units that it is for."""
+    known: dict[str, tuple[str, float]] = {}
+    for resource in resources:
+        if measure_of(resource) is DATA:
+            # Data names its unit, so that nobody has to guess it.
+            known |= {f"{resource}_{unit.lower()}_hour": (resource, float(f)) for unit, f in DATA.factors.items()}
+        else:
+            known[f"{resource}_hour"] = (resource, 1.0)
+    return known

@@ -1,0 +1,323 @@
+"""YAML as plain data that remembers which file and line every key came from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias, cast
+
+import yaml
+
+from simcore.errors import ScenarioError, short
+
+Keys: TypeAlias = tuple[str | int, ...]
+"""The way to a value: keys of mappings and indices of lists."""
+
+LIBRARY = Path(__file__).parents[1]
+"""The scenarios that are shipped: named by their path below here, without `.yaml`."""
+NOT_INHERITED = ("name", "description", "extends")
+CHOICES = frozenset({"arrivals", "lifetimes", "overflow"})
+"""Mappings of which one key is given: laid over one another, a different key replaces the whole mapping."""
+
+# The C parser is an order of magnitude faster, but not every build of PyYAML has it.
+_Safe = cast(type[yaml.SafeLoader], getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+_TAGS = {
+    yaml.MappingNode: ("map",),
+    yaml.SequenceNode: ("seq",),
+    yaml.ScalarNode: ("str", "int", "float", "bool", "null", "timestamp", "merge", "value"),
+}
+_ODD = re.compile(r"[-+]?(?:[0-9][0-9_]*(:)[0-9:.]+|0[0-9_]+)")
+"""Whole numbers that YAML does not count in tens: 1:30 is 90, and 010 is 8."""
+MOST = 100_000
+"""Values in a file; lists of a hundred thousand numbers are no scenario."""
+LONGEST, DEEPEST, LONGEST_NUMBER = 20_000_000, 100, 400
+"""Bytes of a file; mappings and lists within one another (where these are many more, libyaml ends the process); and
+characters of what may be a number.
+"""
+_CODE = re.compile(r"[^:]*\.py:\w+")
+
+
+class _Loader(_Safe):  # type: ignore[misc, valid-type]  # one of two classes
+    """Reads 1e-3 and 1.5e3 as numbers, as YAML 1.2 does, and not only 1.0e-3."""
+
+    def resolve(self, kind: type[yaml.Node], value: str | None, implicit: tuple[bool, bool] | bool) -> str:
+        """Find the tag of a node: of long ones text, since the search for times and dates takes seconds there."""
+        long = kind is yaml.ScalarNode and value is not None and len(value) > LONGEST_NUMBER
+        tag: str = super().resolve(kind, "x" if long else value, implicit)
+        return tag
+
+
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$")
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _NUMBER, list("-+.0123456789"))
+
+
+class Place(NamedTuple):
+    """Where something was written."""
+
+    file: str | None
+    line: int | None = None
+
+
+@dataclass(slots=True)
+class Source:
+    """The data of a scenario file laid over what it extends, and overrides over both; paths in it are absolute."""
+
+    file: Path | None
+    data: dict[str, Any] = field(default_factory=dict)
+    places: dict[Keys, Place] = field(default_factory=dict)
+
+    def place(self, keys: Keys) -> Place:
+        """Where a key was written, or else the nearest key around it."""
+        for length in range(len(keys), 0, -1):
+            if keys[:length] in self.places:
+                return self.places[keys[:length]]
+        return Place(str(self.file) if self.file else None)
+
+    def value(self, keys: Keys) -> Any:
+        """The value there, `None` when there is none."""
+        found: Any = self.data
+        for key in keys:
+            try:
+                found = found[key]
+            except (KeyError, IndexError, TypeError):
+                return None
+        return found
+
+    def set(self, keys: Keys, value: object, places: dict[Keys, Place]) -> None:
+        """Put a value there, making the mappings on the way; `places` say where it and what is in it came from."""
+        parent: Any = self.data
+        for depth, key in enumerate(keys):
+            if not isinstance(parent, dict) and not (isinstance(key, int) and key < len(parent)):
+                place = places[keys]
+                raise ScenarioError(
+                    f"the list {dotted(keys[:depth])} has no item {key}",
+                    file=place.file,
+                    line=place.line,
+                    key=dotted(keys),
+                    remedy=f"Its items are 0 to {len(parent) - 1}; or give the whole list.",
+                )
+            if depth == len(keys) - 1:
+                parent[key] = value
+                break
+            if not isinstance(self.value(keys[: depth + 1]), dict | list):
+                parent[key] = {}
+            parent = parent[key]
+        # What stood there before is gone, and so are its lines.
+        self.places = {at: place for at, place in self.places.items() if at[: len(keys)] != keys} | places
+
+    def lay_over(self, above: Source, at: Keys = ()) -> None:
+        """Lay other data over this: mappings key by key, anything else (lists too) is replaced."""
+        for key, value in above.value(at).items():
+            here = (*at, key)
+            old = self.value(here)
+            both = isinstance(old, dict) and isinstance(value, dict)
+            if both and (key not in CHOICES or old.keys() & value):
+                self.places[here] = above.places[here]
+                self.lay_over(above, here)
+            else:
+                places = {keys: place for keys, place in above.places.items() if keys[: len(here)] == here}
+                self.set(here, value, places)
+
+    def override(self, text: str) -> None:
+        """Set one key from the command line's `key=value`; the value is YAML."""
+        name, equals, value = text.partition("=")
+        origin = f"--set {text}"
+        if not equals or not name.strip():
+            raise ScenarioError("is no override", file=origin, remedy="Write --set key.of.the.scenario=value.")
+        keys = undotted(name.strip())
+        places = {keys: Place(origin)}
+        data = _Reader(Place(origin), Path.cwd(), places).read(value, keys)
+        self.set(keys, data, places)
+
+
+def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:
+    """Read a scenario file, laid over the files that it extends."""
+    file = file.resolve() if file.is_file() else file.absolute()  # a pipe has a name that leads nowhere
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(LONGEST + 1)
+        if len(content) > LONGEST:
+            remedy = "Put long tables into CSV files."
+            raise ScenarioError(f"is longer than {LONGEST // 10**6} MB", file=file, remedy=remedy)
+        text = content.decode("utf-8-sig")
+    except OSError as error:
+        remedy = "A scenario is a YAML file in UTF-8."
+        raise ScenarioError(f"cannot be read: {error.strerror}", file=file, remedy=remedy) from None
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ScenarioError("this is no text in UTF-8", file=file, line=line, remedy="Save it as UTF-8.") from None
+    source = Source(file)
+    data = _Reader(Place(str(file), 1), file.parent, source.places).read(text, ())
+    if not isinstance(data, dict):
+        remedy = "Write `cluster:`, `workload:` and `agents:` at the left margin; `binwright schema` lists all keys."
+        raise ScenarioError("a scenario is a mapping of keys", file=file, line=1, remedy=remedy)
+    source.data = data
+    other = data.pop("extends", None)
+    if other is None:
+        return source
+    place = source.place(("extends",))
+    if not isinstance(other, str):
+        remedy = "Name one scenario file, as text; it may extend another one itself."
+        raise ScenarioError("is no name", file=place.file, line=place.line, key="extends", value=other, remedy=remedy)
+    path = Path(_absolute(other, file.parent, place))
+    if not path.is_file() and (named := Path(_absolute(f"{other}.yaml", LIBRARY, place))).is_file():
+        path = named
+    problem = "extends itself" if path in (file, *_above) else "there is no such file"
+    if problem == "extends itself" or not path.is_file():
+        raise ScenarioError(
+            problem,
+            file=place.file,
+            line=place.line,
+            key="extends",
+            value=other,
+            remedy=f"Name another scenario file, relative to the one that extends it, or a shipped one (quickstart). "
+            f"This means {path}.",
+        )
+    below = read(path, (file, *_above))
+    for key in NOT_INHERITED:
+        below.data.pop(key, None)
+    below.lay_over(source)
+    below.file = file
+    return below
+
+
+class _Reader:
+    """Turns YAML into plain data; enters in `places` where every key was written, and makes paths absolute.
+
+    `origin` is the file; without a line when it is no file but an override.
+    """
+
+    def __init__(self, origin: Place, folder: Path, places: dict[Keys, Place]) -> None:
+        self._origin = origin
+        self._folder = folder
+        self._places = places
+        self._open: list[yaml.Node] = []
+        self._values = 0
+
+    def read(self, text: str, at: Keys) -> Any:
+        """The data in a YAML text that stands at these keys."""
+        try:
+            self._check_depth(text, at)
+            self._loader = _Loader(text)
+            node = self._loader.get_single_node()
+            return None if node is None else self._convert(node, at)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            number = mark.line if mark else 0
+            tab = "\t" in "".join(text.splitlines()[number : number + 1])
+            remedy = "Indent with spaces: YAML takes no tabs." if tab else "Check colons, quotes and indentation there."
+            problem = ", ".join(part for part in (error.context, error.problem) if part)
+            raise self._error(f"this is no YAML: {problem}", self._place(number), at, remedy) from None
+        except yaml.YAMLError as error:
+            problem = f"this is no YAML: {str(error).splitlines()[0]}"
+            raise self._error(problem, self._origin, at, "Save the file as UTF-8 text.") from None
+
+    def _check_depth(self, text: str, at: Keys) -> None:
+        """Refuse what is nested too deeply before libyaml makes nodes of it, which calls itself for every level."""
+        depth = 0
+        for event in yaml.parse(text, _Loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST:
+                raise self._too_deep(event.start_mark.line if event.start_mark else 0, at)
+
+    def _convert(self, node: yaml.Node, at: Keys) -> Any:
+        self._places.setdefault(at, self._place(node.start_mark.line))
+        self._values += 1
+        if self._values > MOST:
+            remedy = "Aliases within aliases multiply: write out what is meant."
+            raise self._error(f"has more than {MOST:,} values", self._origin, at, remedy)
+        place = self._place(node.start_mark.line)
+        if node.tag.removeprefix("tag:yaml.org,2002:") not in _TAGS[type(node)]:
+            remedy = "Write plain text, numbers, lists and mappings."
+            raise self._error(f"the tag {short(node.tag)} is not taken", place, at, remedy)
+        if isinstance(node, yaml.ScalarNode):
+            try:
+                value = self._loader.construct_object(node)
+            except ValueError as error:  # 2020-13-01, or thousands of digits
+                problem = f"{short(node.value)} cannot be read: {short(str(error))}"
+                raise self._error(problem, place, at, "Put it in quotes if it is text.") from None
+            if isinstance(value, str):
+                return self._text(at, value, place)
+            if isinstance(value, int) and not node.style and (base := _ODD.fullmatch(node.value)):
+                problem = f"{node.value} would be {value} in YAML, which counts it in base {60 if base[1] else 8}"
+                remedy = f"Write {value}, or in quotes what it is."
+                raise self._error(problem, place, at, remedy)
+            return value
+        if node in self._open:
+            raise self._error("an alias contains itself", place, at, "Write the value out.")
+        self._open.append(node)
+        if len(self._open) > DEEPEST:  # by aliases
+            raise self._too_deep(node.start_mark.line, at)
+        if isinstance(node, yaml.MappingNode):
+            value = self._mapping(node, at)
+        else:
+            value = [self._convert(item, (*at, index)) for index, item in enumerate(node.value)]
+        self._open.pop()
+        return value
+
+    def _mapping(self, node: yaml.MappingNode, at: Keys) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            place = self._place(key_node.start_mark.line)
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                raise self._error("merge keys are not taken", place, at, "Use `extends:`, or write the keys out.")
+            if key_node.tag != "tag:yaml.org,2002:str":
+                raise self._error(f"the key {key_node.value} is not text", place, at, "Put it in quotes.")
+            key = self._code(key_node.value, place)
+            here = (*at, key)
+            if key in found:
+                remedy = f"Keep one of the two; the other is on line {self._places[here].line}."
+                raise self._error("is written twice", place, here, remedy)
+            self._places[here] = place
+            found[key] = self._convert(value_node, here)
+        return found
+
+    def _text(self, at: Keys, value: str, place: Place) -> str:
+        """Relative to the file that wrote them are: what a key `path` says, and the Python files of agents."""
+        words = [key for key in at if isinstance(key, str)]
+        if words and words[-1].rpartition(".")[2] == "path":
+            return _absolute(value, self._folder, place)
+        return value if words[-1:] == ["label"] else self._code(value, place)
+
+    def _code(self, text: str, place: Place) -> str:
+        """`file.py:Class` with its file made absolute; any other text as it is."""
+        return _absolute(text, self._folder, place) if _CODE.fullmatch(text) else text
+
+    def _too_deep(self, line: int, at: Keys) -> ScenarioError:
+        return self._error("is nested too deeply", self._place(line), at, "Close brackets where they end.")
+
+    def _place(self, line: int) -> Place:
+        return self._origin if self._origin.line is None else Place(self._origin.file, line + 1)
+
+    @staticmethod
+    def _error(problem: str, place: Place, at: Keys, remedy: str) -> ScenarioError:
+        return ScenarioError(problem, file=place.file, line=place.line, key=dotted(at), remedy=remedy)
+
+
+def _absolute(text: str, folder: Path, place: Place) -> str:
+    """What a path means that is relative to a folder."""
+    try:
+        path = (folder / Path(text).expanduser()).resolve()
+        path.exists()
+    except (OSError, ValueError, RuntimeError) as error:  # too long, with NUL, of a user without a home
+        why = (isinstance(error, OSError) and error.strerror) or error
+        remedy = "Name a file."
+        raise ScenarioError(
+            f"{short(text)} is no path: {why}", file=place.file, line=place.line, remedy=remedy
+        ) from None
+    return str(path)
+
+
+def dotted(keys: Iterable[str | int]) -> str:
+    """`cluster.groups.0.count`: how a key is written in overrides, sweeps and messages."""
+    return ".".join(map(str, keys))
+
+
+def undotted(text: str) -> Keys:
+    """The keys of a dotted name; below `sweep.product` and `sweep.zip` the rest is one key."""
+    words = text.split(".")
+    if words[0] == "sweep" and len(words) > 3:
+        return (words[0], words[1], ".".join(words[2:]))
+    return tuple(int(word) if word.isdigit() else word for word in words)

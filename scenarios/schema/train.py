@@ -1,0 +1,61 @@
+"""The schema of a scenario's `train:`: what `binwright train` does with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from agents.learned import TRAINERS
+from scenarios.schema.fields import Count, Index, Model, wrong
+from scenarios.schema.registered import Registered
+from simcore.registry import Registry
+
+WHAT_TO_TRAIN = "Say what to train: `train: {agent: nara, iterations: 150}`."
+
+
+class Learner(Registered):
+    """Which agent is trained, by name, with the settings of its trainer: `nara`, or `{nara: {rate: 0.001}}`."""
+
+    registry: ClassVar[Registry] = TRAINERS
+    what: ClassVar[str] = "agent to train"
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        return {data: {}} if isinstance(data, str) else data
+
+
+class Validation(Model):
+    """How the agent is judged while it learns, with requests that it never learns from."""
+
+    every: Count = Field(
+        default=10, description="Iterations between two validations; the last one is always validated."
+    )
+    episodes: Count = Field(default=100, description="How many episodes of the scenario.")
+    seed: Index = Field(default=2**30, description="The first seed of these episodes; the others follow it.")
+
+
+class Train(Model):
+    """How an agent is trained in this scenario. `binwright run` does not look at it."""
+
+    agent: Learner = Field(description="Who learns.", examples=["nara", "{nara: {rate: 0.005}}"])
+    iterations: Count = Field(description="How long.", examples=[150])
+    episodes: dict[str, Any] = Field(
+        default_factory=dict,
+        description="What is different in the episodes that it learns from, by dotted keys; mappings are laid over "
+        "the scenario's key by key.",
+        examples=["{workload.requests: 32}"],
+    )
+    validation: Validation = Field(default_factory=Validation, description="How it is judged.")
+    seeds: Count = Field(default=1, description="How many times it is trained, with a seed each.", examples=[3])
+    seed: Index = Field(default=0, description="The first seed; the others follow it.")
+    device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="`auto` is CUDA where there is any.")
+    threads: Count = Field(default=1, description="CPU threads. Small networks gain nothing from more.")
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        """Without an agent, as a single --set leaves it, the whole of it is missing rather than that key."""
+        if isinstance(data, Mapping) and data.get("agent") is None and data.keys() <= cls.known().keys():
+            raise wrong("names no agent to train", WHAT_TO_TRAIN)
+        return data

@@ -1,0 +1,311 @@
+"""The schema of `workload:`: a trace, or generators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from inspect import signature
+from typing import Annotated, Any, Self, TypeAlias
+
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    SerializerFunctionWrapHandler,
+    Tag,
+    WithJsonSchema,
+    model_serializer,
+    model_validator,
+)
+
+from scenarios.schema.arrivals import Arrivals, Lifetimes
+from scenarios.schema.fields import (
+    Count,
+    Index,
+    Model,
+    Number,
+    PositiveNumber,
+    Scales,
+    Shown,
+    Text,
+    checked,
+    checked_amount,
+    show_amounts,
+    wrong,
+)
+from scenarios.schema.multiserver import MultiServer
+from scenarios.schema.offline import Offline
+from scenarios.schema.options import by_name, check_options
+from scenarios.schema.outline import PLUGIN, Schema, amounts, nullable, quantity
+from scenarios.schema.tenants import Tenants
+from simcore.units import COUNT, DATA, TIME, measure_of
+from workloads import TRACES
+
+
+class Flavour(Model):
+    """One size of request. Every key that is not listed here is a resource with its amount: `{cpu: 1, mem: 2 GB}`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    weight: Number = Field(default=1, description="How often, in relation to the other flavours.", examples=[3])
+    lifetimes: Lifetimes | None = Field(default=None, description="Its own lifetimes, instead of the workload's.")
+
+    @classmethod
+    def takes(cls, key: str, data: Mapping[str, Any]) -> bool:
+        # A mapping is no amount: a misspelt key of this model, then.
+        return not isinstance(data[key], dict | list)
+
+    @classmethod
+    def parse_more(cls, data: dict[str, Any]) -> dict[str, Any]:
+        return {key: value if key in cls.known() else checked_amount(key, value) for key, value in data.items()}
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        resources = amounts()
+        resources["properties"] |= own["properties"]
+        return {**own, **resources}
+
+    @model_serializer(mode="wrap")
+    def _show(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {**handler(self), **show_amounts(self.demand)}
+
+    @property
+    def demand(self) -> dict[str, float]:
+        """Units of each resource."""
+        return dict(self.model_extra or {})
+
+
+class Generated(Model):
+    """Requests drawn from a mix of flavours."""
+
+    arrivals: Arrivals = Field(description="When requests arrive.", examples=["{poisson: {every: 10 s}}"])
+    flavours: tuple[Flavour, ...] = Field(
+        description="The sizes of requests.",
+        examples=["[{cpu: 1, mem: 2 GB, weight: 3}, {cpu: 4, mem: 8 GB}]"],
+        min_length=1,
+    )
+    lifetimes: Lifetimes | None = Field(
+        default=None,
+        description="How long requests stay; needed unless every flavour says it.",
+        examples=["{exponential: {mean: 1 h}}"],
+    )
+    requests: Count = Field(description="How many requests.", examples=[10000])
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        for number, flavour in enumerate(self.flavours):
+            if self.lifetimes is None and flavour.lifetimes is None:
+                raise wrong("has no lifetimes", "Give `lifetimes:` here or for the workload.", ("flavours", number))
+            if not any(flavour.demand.values()):
+                raise wrong("asks for nothing", "Give an amount, like cpu: 1.", ("flavours", number))
+        if not any(flavour.weight for flavour in self.flavours):
+            raise wrong("have no weight above zero", "Give one of them a weight above zero.", ("flavours",))
+        return self
+
+
+def _ordered(rows: tuple[int, ...]) -> tuple[int, ...]:
+    if rows[0] > rows[1]:
+        raise wrong("is an empty range", "Give the lower row first.", value=list(rows))
+    return rows
+
+
+Rows: TypeAlias = Annotated[tuple[Index, ...], Field(min_length=2, max_length=2), AfterValidator(_ordered)]
+
+
+class RandomStart(Model):
+    """A start drawn for every seed."""
+
+    random: Rows = Field(
+        description="First and last row that may be drawn, counted from 0.", examples=["[50000, 100000]"]
+    )
+
+
+class ApartStart(Model):
+    """Starts whose windows do not overlap: seeds that are independent, as far as requests a window apart are."""
+
+    apart: Rows = Field(
+        description="First and last row that a window may start at, counted from 0. Windows lie side by side, and "
+        "every seed gets other ones, so that there are only so many seeds.",
+        examples=["[0, 100000]"],
+    )
+
+
+class ListedStart(Model):
+    """Starts from a file: the first seed takes its first row, seed 1 its second, and so on."""
+
+    path: Text = Field(
+        description="A CSV with the column `start`, rows counted from 0; a column `requests` says how many requests "
+        "each start has, unless the workload says it.",
+        examples=["starts.csv"],
+    )
+
+
+_SCALE = ("workload", "scale")
+
+
+def _form_of_start(value: Any) -> str:
+    if isinstance(value, ApartStart) or (isinstance(value, Mapping) and "apart" in value):
+        return "<apart>"
+    if isinstance(value, ListedStart) or (isinstance(value, Mapping) and "path" in value):
+        return "<listed>"
+    return "<row>" if isinstance(value, int | float) else "<time>" if isinstance(value, str) else "<random>"
+
+
+def _time_text(text: str) -> str:
+    return TIME.show(checked(TIME.parse)(text))
+
+
+Start: TypeAlias = Annotated[
+    Annotated[Index, Tag("<row>")]
+    | Annotated[str, AfterValidator(_time_text), WithJsonSchema(quantity(TIME, "3 d")["anyOf"][1]), Tag("<time>")]
+    | Annotated[RandomStart, Tag("<random>")]
+    | Annotated[ApartStart, Tag("<apart>")]
+    | Annotated[ListedStart, Tag("<listed>")],
+    Discriminator(_form_of_start),
+    Shown(
+        "row from 0, time with a unit on the trace's clock, [RandomStart](#randomstart), [ApartStart](#apartstart) or "
+        "[ListedStart](#listedstart)"
+    ),
+]
+
+
+class Trace(Model):
+    """Requests of a trace. A trace's own options, such as `machine` of azure-packing-2020, are further keys."""
+
+    model_config = ConfigDict(extra="allow")
+
+    trace: Text = Field(
+        description="A registered trace format (`binwright workloads` lists them), or `package.module:Class`.",
+        examples=["huawei-east-1"],
+    )
+    path: Text | None = Field(
+        default=None,
+        description="The file, relative to this one; without it, the trace is looked up in $BINWRIGHT_TRACES and the "
+        "user's cache folder.",
+        examples=["../shared/traces/huawei-east-1.csv"],
+    )
+    start: Start = Field(
+        default=0,
+        description="The first request.",
+        examples=[0, "3 d", "{random: [50000, 100000]}", "{apart: [0, 100000]}"],
+    )
+    requests: Count | None = Field(
+        default=None, description="How many requests; all to the end if not given.", examples=[2000]
+    )
+    superpose: Count = Field(
+        default=1,
+        description="How many windows of the trace are laid over one another: random starts are drawn for each, "
+        "those apart are others for each, and others follow one another in the trace.",
+        examples=[2],
+    )
+    time_scale: PositiveNumber = Field(
+        default=1.0,
+        description="Multiplies the time between arrivals, and only that: 2 halves the load.",
+        examples=[0.5],
+    )
+    scale: Scales = Field(
+        default_factory=dict,
+        description="How much a 1 in the trace's column of a resource is. The shipped traces know it, but `table` does "
+        "not know its data's unit, nor azure-packing-2020 how large a machine is.",
+        examples=["{mem: 1 GiB}"],
+    )
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        for key in ("arrivals", "flavours"):
+            if isinstance(data, Mapping) and data.get(key) is not None:
+                remedy = "A workload is a trace or generated; what an extended file says is taken back by `key: null`."
+                raise wrong("does not go with a trace", remedy, (key,))
+        return data
+
+    @classmethod
+    def more(cls, data: Mapping[str, Any]) -> Iterable[str]:
+        name = str(data.get("trace"))
+        return signature(TRACES.load(name)).parameters if name in TRACES else ()
+
+    @classmethod
+    def takes(cls, key: str, data: Mapping[str, Any]) -> bool:
+        return ":" in str(data.get("trace")) or key in cls.more(data)
+
+    @classmethod
+    def parse_more(cls, data: dict[str, Any]) -> dict[str, Any]:
+        if isinstance(data["trace"], str):
+            options = {key: value for key, value in data.items() if key not in cls.known()}
+            check_options(checked(TRACES.load, ("trace",))(data["trace"]), options)
+        return data
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        options = by_name(TRACES)
+        forms = []
+        for name, schema in options.items():
+            more = {key: nullable(each) for key, each in schema["properties"].items()}
+            forms.append({**own, "properties": {**own["properties"], "trace": {"const": name}, **more}})
+        theirs = {**own["properties"], "trace": {"type": "string", "pattern": PLUGIN}}
+        says_which = {"not": {"properties": {"trace": False}}}  # any key is taken where it says whose trace it is
+        return {"anyOf": [*forms, {**own, "properties": theirs, "additionalProperties": True, **says_which}]}
+
+    @model_validator(mode="after")
+    def _length(self) -> Self:
+        if isinstance(self.start, ApartStart) and self.requests is None:
+            raise wrong("is missing", "Windows side by side need a length: give `requests:`.", ("requests",))
+        if self.superpose > 1 and self.requests is None and not isinstance(self.start, RandomStart):
+            remedy = "Windows that follow one another need a length: give `requests:`, or a random start."
+            raise wrong("is missing", remedy, ("requests",))
+        return self
+
+    def __hash__(self) -> int:
+        """Fewer keys than are compared: mappings among them have no hash."""
+        return hash((self.trace, self.path))
+
+    def units_of(self, resources: tuple[str, ...]) -> dict[str, float]:
+        """How many units of each of these resources a 1 in the trace is; refuses what nobody has said."""
+        known: Mapping[str, str] = TRACES.load(self.trace).units
+        found: dict[str, float] = {}
+        for name in resources:
+            measure, unit = measure_of(name), known.get(name, "")
+            understood = unit in measure.factors if unit else measure is not DATA
+            if name not in self.scale and measure is not COUNT and not understood:
+                problem = f"the trace's {name} is in {unit}, no unit of {measure.name}"
+                remedy = f"Say what a 1 in its column is: `scale: {{{name}: {measure.show(1)}}}`, if that is right."
+                raise wrong(problem if unit else f"the unit of the trace's {name} is not known", remedy, _SCALE)
+            found[name] = self.scale.get(name, float(measure.factors.get(unit, 1)))
+        return found
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The trace's own options."""
+        return dict(self.model_extra or {})
+
+
+def _form_of_workload(value: Any) -> str:
+    if not isinstance(value, Mapping):
+        for kind, form in ((Offline, "<offline>"), (Tenants, "<tenants>")):
+            if isinstance(value, kind):
+                return form
+        form = "<multi-server>" if isinstance(value, MultiServer) else "<trace>"
+        return "<generated>" if isinstance(value, Generated) else form
+    keys = {key for key, given in value.items() if given is not None}
+    if "offline" in keys:
+        return "<offline>"
+    if "networks" in keys:
+        return "<tenants>"
+    if "demand" in keys and "trace" not in keys:
+        return "<multi-server>"
+    if "trace" in keys or len(keys & Trace.known().keys()) >= len(keys & Generated.known().keys()):
+        return "<trace>"
+    return "<generated>"
+
+
+Workload: TypeAlias = Annotated[
+    Annotated[Trace, Tag("<trace>")]
+    | Annotated[Generated, Tag("<generated>")]
+    | Annotated[MultiServer, Tag("<multi-server>")]
+    | Annotated[Offline, Tag("<offline>")]
+    | Annotated[Tenants, Tag("<tenants>")],
+    Discriminator(_form_of_workload),
+    Shown(
+        "[Trace](#trace), [Generated](#generated), [MultiServer](#multiserver), [Offline](#offline) or "
+        "[Tenants](#tenants)"
+    ),
+]
