@@ -1,31 +1,134 @@
-"""What an agent learns in: how to make the cluster, the requests of a seed, and how they are offered."""
+"""The world of a run: everything that agents meet, whoever they are and whatever the seed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from math import inf
+from typing import TYPE_CHECKING, Protocol
 
 from fabric.ledger import Ledger
+from simcore.engine import Simulation
 from simcore.errors import UserError
+from simcore.faults import Faults
 from simcore.rules import Overflow, Pacing
-from simcore.vocabulary import Workload
+from simcore.vocabulary import Agent, Workload
 
 if TYPE_CHECKING:
     from fabric.episodes import Episodes
 
 
+class Requests(Protocol):
+    """What draws the requests of a world."""
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the requests depend on the seed."""
+
+    def draw(self, seed: int) -> Workload:
+        """Draw the requests of a seed."""
+
+    def windows(self, seed: int, drawn: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
+        """Find the rows of a trace that a seed meets, first and last but one; None where all seeds meet the same.
+
+        Windows that end with the trace have `drawn` requests in all, and of each window the share `met` counts.
+        """
+
+
 @dataclass(frozen=True, slots=True)
+class WarmStart:
+    """Requests that `agent()`, a new agent, places before a run counts: until this share of a resource is allocated."""
+
+    resource: str
+    until: float
+    agent: Callable[[], Agent]
+
+
+def _none(seed: int) -> Sequence[Faults]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """A scenario as learners see it: an empty cluster's `ledger()`, and `draw(seed)`, the requests of a seed."""
+    """One point of a scenario, ready to be played: its cluster, its requests, its rules.
+
+    `ledger()` makes the empty cluster, `faults(seed)` the failures of a seed, and `expansion` lists (time, servers to
+    add). `networked` tells whether servers hang on links, `virtual` whether requests are virtual networks, and `timed`
+    whether single decisions are to be timed. Nothing here changes while a run is played.
+    """
 
     ledger: Callable[[], Ledger]
-    draw: Callable[[int], Workload]
+    requests: Requests
     overflow: Overflow
-    pacing: Pacing | None
+    pacing: Pacing | None = None
+    expansion: Sequence[tuple[float, int]] = ()
+    faults: Callable[[int], Sequence[Faults]] = _none
+    warm_start: WarmStart | None = None
+    networked: bool = False
+    virtual: bool = False
+    timed: bool = False
+
+    def draw(self, seed: int) -> Workload:
+        """Draw the requests of a seed."""
+        return self.requests.draw(seed)
+
+    @property
+    def fails(self) -> bool:
+        """Whether servers, links or switches fail."""
+        return bool(self.faults(0))
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the requests or the failures of a run depend on its seed."""
+        return any(faults.mtbf < inf for faults in self.faults(0)) or self.requests.drawn
+
+    @property
+    def grows_by(self) -> str:
+        """The key of a scenario that makes the cluster grow; empty when none does."""
+        if self.expansion:
+            return "cluster.expansion"
+        return "overflow.expand" if self.overflow.mode == "expand" else ""
+
+    def not_compiled(self, agent: Agent, warm: Agent | None) -> tuple[str, str] | None:
+        """Find a part that machine code cannot run: its key in the scenario and what is the matter; None if all can.
+
+        `agent` answers, and `warm` fills the cluster before.
+        """
+        for key, there, problem in (
+            ("cluster.network", self.networked, "links are reserved"),
+            ("cluster.failures", self.fails, "servers fail"),
+            ("overflow.wait", self.overflow.together, "requests that wait are offered together"),
+            ("record", self.timed, "single decisions are timed"),
+            ("pacing", self.pacing, "requests are not offered as they arrive"),
+        ):
+            if there:
+                return key, problem
+        for key, each in (("agents", agent), ("warm_start.with", warm)):
+            if each is not None and each.compiled is None:
+                return key, f"{type(each).__name__} is not one kernel"
+            if each is not None and not each.any_size and self.grows_by:
+                return key, f"{type(each).__name__} is for one number of servers, and the cluster grows"
+        return None
+
+    def simulation(self, seed: int, ledger: Ledger | None = None, *, compiled: bool = False) -> Simulation:
+        """Set up the run of a seed on an empty cluster, by default a new one; `compiled` in machine code."""
+        ledger = ledger or self.ledger()
+        workload = self.draw(seed)
+        if compiled:
+            from fabric.numa_episodes import CompiledSimulation  # numba
+
+            return CompiledSimulation(workload, ledger, self.overflow, expansion=self.expansion)
+        return Simulation(
+            workload,
+            ledger,
+            self.overflow,
+            expansion=self.expansion,
+            faults=self.faults(seed),
+            pacing=self.pacing,
+        )
 
     def episodes(self, count: int, *, feasible: bool = False) -> Episodes:
-        """So many simulations of its network, to be stepped together; `feasible` masks what cannot be reached."""
+        """Set up so many simulations of the network, stepped together; `feasible` masks what cannot be reached."""
         from fabric.episodes import Episodes
         from fabric.network import NetworkLedger
 

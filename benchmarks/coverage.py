@@ -24,7 +24,7 @@ from simcore.rng import stream
 from simcore.rules import Overflow
 from simcore.vocabulary import QUANTUM, Floats, Ints, Workload
 from workloads.traces.mapped import Columns, structured
-from workloads.windows import ApartStart, RandomStart, Window, select
+from workloads.windows import ApartRows, RandomRow, Window, select
 
 ROWS, REQUESTS, BLOCK = 3600, 300, 60
 """Of a trace; of a window; of a moving block."""
@@ -80,7 +80,7 @@ def blocks(requests: int) -> Callable[[Columns, int], Workload]:
 
 
 LAST = ROWS - REQUESTS
-NARROW, WIDE, APART = RandomStart(0, 200), RandomStart(0, LAST), ApartStart(0, LAST)
+NARROW, WIDE, APART = RandomRow(0, 200), RandomRow(0, LAST), ApartRows(0, LAST)
 WAYS = {
     f"random starts 0 to 200, {SEEDS} seeds": (windows(Window(NARROW, REQUESTS)), SEEDS),
     f"random starts 0 to {LAST}, {SEEDS} seeds": (windows(Window(WIDE, REQUESTS)), SEEDS),

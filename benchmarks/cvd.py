@@ -32,7 +32,8 @@ from fabric.numa_episodes import CompiledSimulation, Replay
 from scenarios.batch.batch import Batch
 from scenarios.build.engines import agents_of
 from scenarios.build.plan import Run, plan
-from scenarios.run.execute import warmed_up
+from scenarios.build.world import build_agent, build_world
+from scenarios.run.execute import cache_of, warmed_up
 from scenarios.schema.load import load_scenario
 from scenarios.schema.scenario import Scenario
 from simcore.cores import usable_cpus
@@ -155,13 +156,14 @@ def replayed(group: Sequence[Run], folder: Path, knowing: str | None = None) -> 
     """The lengths of all agents at one point with one seed, and the bound, as rows of `runs.parquet`; another row is
     the agent labelled `knowing` if it knew what comes.
     """
-    warm = agents_of(group[0])[1]
-    simulation, _, _ = warmed_up(group[0], folder, warm, True)
+    world = build_world(group[0].scenario, cache_of(folder))
+    warm = agents_of(group[0], world)[1]
+    simulation, _, _ = warmed_up(group[0], world, warm, True)
     assert isinstance(simulation, CompiledSimulation)
     bound = scheduled_bound(simulation, simulation.offered)
     replay, rows = Replay(simulation), []
     for run in group:
-        agent = agents_of(run)[0]
+        agent = build_agent(run.agent)
         agent.start(simulation.view, stream(run.seed, "agent"))
         assert agent.compiled
         row = {"agent": run.agent.label, "seed": run.seed, **run.point, "status": "done"}

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.observation import Observer
-from scenarios.build.world import build_world
+from scenarios.build.world import build_learning
 from scenarios.schema.load import load_scenario
 from simcore.vocabulary import Ints
 
@@ -48,7 +48,7 @@ def rate(topology: str, how: str) -> float:
         for _ in range(STEPS):
             seen, *_ = many.step(choices(seen["mask"], rng))
         return SIMULATIONS * STEPS / (process_time() - begin)
-    world = build_world(scenario)
+    world = build_learning(scenario)
     episodes = world.episodes(SIMULATIONS)
     look = Observer(episodes)
     workloads = [world.draw(seed) for seed in range(SIMULATIONS)]

@@ -12,7 +12,7 @@ import json
 from time import process_time
 
 from fabric.cluster import NEVER
-from scenarios.build.parts import build_agent, build_ledger, build_pacing, build_workload
+from scenarios.build.world import build_agent, build_world
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.load import load_scenario
 from simcore.engine import Simulation, play
@@ -55,7 +55,7 @@ def simulation_of(size: str, seed: int, most: int = NEVER) -> Simulation:
     requests = min(most, requests)
     overrides = [f"cluster.network.topology={topology}", f"workload.requests={requests}", f"workload.holding={holding}"]
     scenario = load_scenario("nara/table1", overrides)
-    return Simulation(build_workload(scenario, seed), build_ledger(scenario), pacing=build_pacing(scenario))
+    return build_world(scenario).simulation(seed)
 
 
 def milliseconds(name: str, size: str, most: int) -> float:

@@ -16,7 +16,7 @@ from agents.learned.padrl.forecast import AHEAD, sequence
 from agents.learned.padrl.network import CELLS, MEMORY, remember
 from agents.learned.tensors import find, read
 from analysis.stats import mean_interval
-from scenarios.build.parts import build_ledger, build_workload
+from scenarios.build.world import build_world
 from scenarios.learn.training import course_of
 from scenarios.schema.load import load_scenario
 from simcore.vocabulary import Floats
@@ -61,10 +61,10 @@ def main() -> None:
     weights = {name: joined(read(find("padrl", name, None))[0]) for name in WEIGHTS}
     columns: dict[str, dict[str, str]] = {}
     for scenario in map(load_scenario, ("cvd/protocol-10", "cvd/protocol-20", "cvd/table-2")):
-        cluster = build_ledger(scenario).cluster
+        cluster = build_world(scenario).ledger().cluster
         found: dict[str, list[float]] = {name: [] for name in (*WEIGHTS, USUAL, LAST)}
         for seed in range(options.seeds):
-            seen, wanted = (part[:END] for part in sequence(build_workload(scenario, seed), cluster))
+            seen, wanted = (part[:END] for part in sequence(build_world(scenario).draw(seed), cluster))
             wanted = (wanted - mean) / deviation
             for name, numbers in weights.items():
                 found[name].append(errors(told(seen, numbers)[BEGIN:], wanted[BEGIN:]))

@@ -30,7 +30,7 @@ from simcore.rng import stream
 from simcore.rules import Pacing
 from simcore.vocabulary import QUANTUM, Workload
 from workloads.demands import Uniform
-from workloads.multiserver import MultiServer
+from workloads.multiserver import MultiServerRequests
 from workloads.traces.library import find
 
 REQUESTS, REPEATS = 200_000, 5
@@ -113,7 +113,7 @@ def networks() -> None:
         seconds = perf_counter() - began
         capacity = np.full((routing.topology.servers, 1, 2), 10 * QUANTUM, np.int64)
         here = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
-        asked = MultiServer(requests, Uniform(), holding).draw(("cpu", "mem"), 0)
+        asked = MultiServerRequests(requests, Uniform(), holding).draw(("cpu", "mem"), 0)
         # best-home tries every rack: by delta it takes milliseconds for a decision.
         for agent in ("tetris", "nalb", "best-home") if routing.topology.servers < 1000 else ("tetris", "nalb"):
             accepted = paced(agent, asked, here, routing)

@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from scenarios.build.parts import build_agent, build_ledger, build_overflow, build_workload
+from scenarios.build.world import build_agent, build_world
 from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
-from simcore.engine import Simulation
 from simcore.rng import stream
 from simcore.vocabulary import Placement
 
@@ -45,8 +44,9 @@ def scenario(topology: dict[str, Any], networks: dict[str, Any], agent: str, req
 
 def measure(name: str, asked: Scenario, seed: int) -> None:
     """Run it, and print its row."""
-    ledger, workload = build_ledger(asked), build_workload(asked, seed)
-    simulation = Simulation(workload, ledger, build_overflow(asked))
+    world = build_world(asked)
+    ledger = world.ledger()
+    simulation = world.simulation(seed, ledger)
     agent = build_agent(asked.agents[0])
     agent.start(simulation.view, stream(seed, "agent"))
     wall, cpu, placed = [], [], 0

@@ -25,7 +25,7 @@ from simcore import rng
 from simcore.vocabulary import QUANTUM, Embedding, Form, Request
 from workloads.arrivals import Fixed
 from workloads.lifetimes import Fixed as Always
-from workloads.virtual import Hose, Networks, Pairs, Sizes, Tenants
+from workloads.virtual import Hose, Networks, Pairs, Sizes, TenantRequests
 
 SECONDNET = {"slots": 16.0, "mem": 8.0, "disk": 1000.0}
 MACHINE = {"slots": 1.0, "mem": 0.25, "disk": 10.0}
@@ -51,7 +51,7 @@ def row(setting: Setting, agent: str) -> None:
     topology = build()
     ledger = ledger_of(topology, node)
     ledger.view.virtual = form
-    workload = Tenants(count, Fixed(1.0), Always(float("inf")), networks).draw(tuple(node), seed=1)
+    workload = TenantRequests(count, Fixed(1.0), Always(float("inf")), networks).draw(tuple(node), seed=1)
     assert workload.networks is not None
     chosen = AGENTS.load(agent)()
     began = perf_counter()

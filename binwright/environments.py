@@ -20,27 +20,27 @@ except ImportError as error:
 
 from agents.env import FabricEnv, FabricVector
 from agents.numa_env import NumaEnv, NumaVector
-from scenarios.build.world import build_world
+from scenarios.build.world import build_learning
 from scenarios.schema.load import loaded
 from scenarios.schema.scenario import Scenario
 
 
 def fabric(scenario: str | Path | Scenario, overrides: Iterable[str] = (), **options: Any) -> FabricEnv:
     """`binwright/Fabric-v0`: `overrides` as `"workload.requests=32"`; see `FabricEnv` for the options."""
-    return FabricEnv(build_world(loaded(scenario, overrides)), **options)
+    return FabricEnv(build_learning(loaded(scenario, overrides)), **options)
 
 
 def fabric_vector(
     scenario: str | Path | Scenario, overrides: Iterable[str] = (), num_envs: int = 1, **options: Any
 ) -> FabricVector:
     """The same, many of them stepped together."""
-    return FabricVector(build_world(loaded(scenario, overrides)), num_envs, **options)
+    return FabricVector(build_learning(loaded(scenario, overrides)), num_envs, **options)
 
 
 def numa(scenario: str | Path | Scenario, overrides: Iterable[str] = (), **options: Any) -> NumaEnv:
     """`binwright/Numa-v0`: see `NumaEnv` for the options."""
     given = loaded(scenario, overrides)
-    return NumaEnv(build_world(given), prices=given.hourly, **options)
+    return NumaEnv(build_learning(given), prices=given.hourly, **options)
 
 
 def numa_vector(
@@ -48,7 +48,7 @@ def numa_vector(
 ) -> NumaVector:
     """The same, many of them stepped together."""
     given = loaded(scenario, overrides)
-    return NumaVector(build_world(given), num_envs, prices=given.hourly, **options)
+    return NumaVector(build_learning(given), num_envs, prices=given.hourly, **options)
 
 
 gymnasium.register(

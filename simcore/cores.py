@@ -4,6 +4,15 @@ from __future__ import annotations
 
 import os
 
+ONE_THREAD = dict.fromkeys(
+    (
+        *("BINWRIGHT_THREADS", "POLARS_MAX_THREADS", "NUMBA_NUM_THREADS"),
+        *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
+    ),
+    "1",
+)
+"""The environment of a process among as many as there are cores, whose threads would only wait for one another."""
+
 
 def usable_cpus() -> int:
     """The CPUs that this process may use."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib
 import importlib.util
@@ -63,9 +64,26 @@ class Registry:
                 raise
             why = f"sys.exit({error.code!r}) is called in it" if isinstance(error, SystemExit) else error
             remedy = "Write package.module:Class, or file.py:Class relative to the scenario."
+            if isinstance(error, AttributeError) and error.name == attribute:
+                why, remedy = f"there is no {attribute} in it", class_in(where, folder) or remedy
             if isinstance(error, ModuleNotFoundError) and where.endswith(".py"):
                 remedy = f"Install {error.name}, or name the folder that it is in: PYTHONPATH=FOLDER binwright ..."
             raise UnknownName(f"cannot import this {self.kind}: {why}", value=name, remedy=remedy) from error
+
+
+def class_in(name: str, folder: Path | None = None) -> str:
+    """Say what to write for a Python file without a class, or with a wrong one; empty where the name is no file's."""
+    if not name.endswith(".py"):
+        return ""
+    try:
+        found = [
+            one.name
+            for one in ast.parse(((folder or Path.cwd()) / name).read_bytes()).body
+            if isinstance(one, ast.ClassDef)
+        ]
+    except (SyntaxError, ValueError, OSError):
+        found = []
+    return f"Name the class in this file, too: {' or '.join(f'{name}:{one}' for one in found or ['Class'])}."
 
 
 def _from_file(where: str, folder: Path | None) -> Any:

@@ -5,7 +5,7 @@ Quantities are int64 multiples of a quantum, a millionth of the resource's unit;
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, final
@@ -160,6 +160,33 @@ class Workload:
     id: npt.NDArray[Any]
     bandwidth: Ints | None = None
     networks: Sequence[VirtualNetwork] | None = None
+
+    @classmethod
+    def of_units(
+        cls,
+        arrival: npt.ArrayLike,
+        duration: npt.ArrayLike,
+        demand: Mapping[str, npt.ArrayLike],
+        bandwidth: npt.ArrayLike | None = None,
+    ) -> Workload:
+        """Make a workload from plain numbers: seconds, and units of each resource, in the cluster's order of resources.
+
+        One number stands for all requests, of whatever but `arrival`; ids are 0, 1, 2, ...
+        """
+        times = np.asarray(arrival, np.float64)
+        n = len(times)
+
+        def column(values: npt.ArrayLike) -> Ints:
+            return np.rint(np.broadcast_to(np.asarray(values, np.float64), n) * QUANTUM).astype(np.int64)
+
+        return cls(
+            tuple(demand),
+            times,
+            np.broadcast_to(np.asarray(duration, np.float64), n).copy(),
+            np.stack([column(values) for values in demand.values()], axis=1),
+            np.arange(n),
+            None if bandwidth is None else column(bandwidth),
+        )
 
     def __len__(self) -> int:
         return len(self.arrival)

@@ -1,8 +1,8 @@
 """Binwright's requests, from generators and traces.
 
-What there is: `TRACES`, `ARRIVALS` and `LIFETIMES`, each open to third parties by its entry point group, and
-`catalogue()` over all three. What to call: `workloads.traces.library` (find, detect, read a trace),
-`workloads.windows` (select requests from it), `workloads.generators` (generate requests),
+What there is: `WORKLOADS`, `TRACES`, `ARRIVALS` and `LIFETIMES`, each open to third parties by its entry point group,
+and `catalogue()` over all of them. What to call: `workloads.traces.library` (find, detect, read a trace),
+`workloads.windows` (select requests from it), `workloads.generators` (draw requests from flavours),
 `workloads.describe` (what a trace holds; convert it) and `workloads.fit` (a generator like a trace).
 """
 
@@ -21,6 +21,7 @@ TRACES = Registry(
         "table": "workloads.traces.table:Table",
     },
 )
+WORKLOADS = Registry("workload", "binwright.workloads", {})
 ARRIVALS = Registry(
     "arrivals",
     "binwright.arrivals",
@@ -52,13 +53,13 @@ class Entry(NamedTuple):
 
 
 def catalogue() -> list[Entry]:
-    """Every registered trace, arrival process, lifetime distribution, demand and form of virtual network."""
+    """List every registered workload, trace, arrival process, lifetime distribution, demand and virtual network."""
     from workloads.demands import DEMANDS
     from workloads.virtual import NETWORKS
 
     return [
         Entry(registry.kind, name, found.summary, found.reference)
-        for registry in (TRACES, ARRIVALS, LIFETIMES, DEMANDS, NETWORKS)
+        for registry in (WORKLOADS, TRACES, ARRIVALS, LIFETIMES, DEMANDS, NETWORKS)
         for name in registry
         for found in [registry.load(name)]
     ]

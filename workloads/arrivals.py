@@ -43,6 +43,7 @@ class Fixed:
 
     summary: ClassVar[str] = "one request every `every`."
     reference: ClassVar[str] = "the published fabric protocol: one request per time step"
+    drawn: ClassVar[bool] = False
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
         return np.arange(n, dtype=np.float64) * self.every

@@ -39,23 +39,28 @@ class Synthetic:
     flavours: tuple[Flavour, ...]
     lifetimes: Lifetimes | None = None
 
+    @property
+    def drawn(self) -> bool:
+        """Whether the requests depend on the seed: flavours do, and times of all distributions but `fixed`."""
+        parts = [self.arrivals, *(kind.lifetimes or self.lifetimes for kind in self.flavours)]
+        return len(self.flavours) > 1 or any(getattr(part, "drawn", True) for part in parts)
 
-def generate(spec: Synthetic, resources: tuple[str, ...], seed: int) -> Workload:
-    """The workload of a seed, for a cluster's resources; ids are 0, 1, 2, ..."""
-    n = spec.requests
-    if n < 1:
-        raise WorkloadError("no requests", key="workload.requests", value=n, remedy="Give 1 or more.")
-    demands = _demands(spec, resources)
-    arrival = spec.arrivals.draw(n, stream(seed, "workload", "arrivals"))
-    flavour = pick(tuple(f.weight for f in spec.flavours), stream(seed, "workload", "flavours").random(n))
-    uniform = stream(seed, "workload", "lifetimes").random(n)
-    duration = np.empty(n)
-    for number, kind in enumerate(spec.flavours):
-        chosen = flavour == number
-        duration[chosen] = _lifetimes(spec, number, kind).at(uniform[chosen])
-    _check_times("arrivals", arrival, finite=True)
-    _check_times("lifetimes", duration, finite=False)
-    return Workload(resources, arrival, duration, demands[flavour], np.arange(n))
+    def draw(self, resources: tuple[str, ...], seed: int) -> Workload:
+        """Draw the workload of a seed, for a cluster's resources; ids are 0, 1, 2, ..."""
+        n = self.requests
+        if n < 1:
+            raise WorkloadError("no requests", key="workload.requests", value=n, remedy="Give 1 or more.")
+        demands = _demands(self, resources)
+        arrival = self.arrivals.draw(n, stream(seed, "workload", "arrivals"))
+        flavour = pick(tuple(f.weight for f in self.flavours), stream(seed, "workload", "flavours").random(n))
+        uniform = stream(seed, "workload", "lifetimes").random(n)
+        duration = np.empty(n)
+        for number, kind in enumerate(self.flavours):
+            chosen = flavour == number
+            duration[chosen] = _lifetimes(self, number, kind).at(uniform[chosen])
+        _check_times("arrivals", arrival, finite=True)
+        _check_times("lifetimes", duration, finite=False)
+        return Workload(resources, arrival, duration, demands[flavour], np.arange(n))
 
 
 def _lifetimes(spec: Synthetic, number: int, flavour: Flavour) -> Lifetimes:

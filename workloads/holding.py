@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from simcore.errors import WorkloadError
 
 if TYPE_CHECKING:
-    from workloads.multiserver import MultiServer
+    from workloads.multiserver import MultiServerRequests
 
 LONGEST = 10**9
 """Steps."""
 
 
-def average_load(spec: MultiServer, capacity: Mapping[str, float], holding: int) -> float:
+def average_load(spec: MultiServerRequests, capacity: Mapping[str, float], holding: int) -> float:
     """The load that requests held 1..`holding` steps put on a cluster, of its `capacity` in units of cpu and mem.
 
     It is the mean over all offered requests, the ramp-up included, of what the cluster would hold with that request if
@@ -37,7 +37,7 @@ def average_load(spec: MultiServer, capacity: Mapping[str, float], holding: int)
     return _offered(spec, capacity) * _held(spec.requests, holding)
 
 
-def _offered(spec: MultiServer, capacity: Mapping[str, float]) -> float:
+def _offered(spec: MultiServerRequests, capacity: Mapping[str, float]) -> float:
     """The load that a request adds on average, as a share of the mean over all of them."""
     demand = dict(zip(("cpu", "mem"), spec.demand.law().mean, strict=True))
     for name in demand:
@@ -56,7 +56,7 @@ def _held(requests: int, holding: int) -> float:
     return first - (squares - first) / (2 * holding) + (requests - some) * (holding + 1) / 2
 
 
-def find_holding(spec: MultiServer, capacity: Mapping[str, float], load: float) -> int:
+def find_holding(spec: MultiServerRequests, capacity: Mapping[str, float], load: float) -> int:
     """The bound of holding times, in steps, whose `average_load` is the nearest to `load`."""
     check_load(load)
     offered = _offered(spec, capacity)

@@ -29,6 +29,7 @@ class Fixed:
 
     summary: ClassVar[str] = "every request lasts equally long."
     reference: ClassVar[str] = "-"
+    drawn: ClassVar[bool] = False
 
     def at(self, uniform: Floats) -> Floats:
         return np.full(len(uniform), float(self.seconds))

@@ -21,7 +21,7 @@ RESOURCES = ("cpu", "mem")
 
 
 @dataclass(frozen=True, slots=True)
-class MultiServer:
+class MultiServerRequests:
     """`requests` requests, one every `step` seconds, each held for an integer 1..`holding` of steps, uniformly.
 
     Instead of `holding`, `load` may be given, a share of the cluster; `settled` then finds the holding times.
@@ -62,7 +62,7 @@ class MultiServer:
         if self.load is not None:
             check_load(self.load)
 
-    def settled(self, capacity: Mapping[str, float]) -> MultiServer:
+    def settled(self, capacity: Mapping[str, float]) -> MultiServerRequests:
         """With `holding` in place of `load`, on a cluster with this total capacity: units of cpu and mem."""
         if self.load is None:
             return self

@@ -176,6 +176,21 @@ CLASSES = {
 
 PLANTED = "planted"
 NAMES = (*FITTED, *CLASSES, PLANTED)
+
+
+@dataclass(frozen=True, slots=True)
+class OfflineRequests:
+    """Machines of an input by name that all arrive at time 0 and never end; `most` of them at most, if given."""
+
+    name: str
+    most: int | None = None
+
+    def draw(self, resources: tuple[str, ...], seed: int) -> Workload:
+        """Draw the machines of a seed, for a cluster's resources."""
+        count = None if self.name in FITTED else self.most
+        return machines(self.name, seed, count).requests(resources, self.most)
+
+
 PIECES = 5
 """Machines of a planted instance that fill one server exactly."""
 

@@ -168,7 +168,7 @@ class Drawn(Sequence[VirtualNetwork]):
 
 
 @dataclass(frozen=True, slots=True)
-class Tenants:
+class TenantRequests:
     """A workload of `requests` virtual networks."""
 
     requests: int

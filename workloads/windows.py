@@ -23,7 +23,7 @@ COMMON = ("id", "arrival", "lifetime")
 
 
 @dataclass(frozen=True, slots=True)
-class RandomStart:
+class RandomRow:
     """A row number uniform in low..high, both included, drawn by the run's seed."""
 
     low: int
@@ -31,7 +31,7 @@ class RandomStart:
 
 
 @dataclass(frozen=True, slots=True)
-class ApartStart:
+class ApartRows:
     """Row numbers low, low + n, low + 2n, ... up to high, for windows of n requests, a different one for every seed.
 
     They are dealt in a shuffled order: seeds that follow one another have windows that do not overlap, as long as there
@@ -53,7 +53,7 @@ class TimeStart:
     seconds: float
 
 
-Start: TypeAlias = int | RandomStart | ApartStart | TimeStart
+Start: TypeAlias = int | RandomRow | ApartRows | TimeStart
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ def _spans(arrival: Floats, window: Window, seed: int, file: Path | None) -> lis
     """First row and the row after the last, for each window."""
     rows = len(arrival)
     length = window.requests
-    if isinstance(window.start, RandomStart | ApartStart):
+    if isinstance(window.start, RandomRow | ApartRows):
         low, high = window.start.low, window.start.high
         if not 0 <= low <= high:
             raise WorkloadError(
@@ -214,26 +214,26 @@ def firsts(window: Window, seed: int) -> list[int]:
     start, numbers = window.start, range(window.superpose)
     if isinstance(start, int):
         return [start + number * (window.requests or 0) for number in numbers]
-    if isinstance(start, ApartStart):
+    if isinstance(start, ApartRows):
         assert window.requests is not None
         count = start.count(window.requests)
         order = stream(0, "workload", "apart").permutation(count)
         places = [int(order[(seed * window.superpose + number) % count]) for number in numbers]
         return [start.low + place * window.requests for place in places]
-    assert isinstance(start, RandomStart)
+    assert isinstance(start, RandomRow)
     return [int(stream(seed, "workload", "start", number).integers(start.low, start.high + 1)) for number in numbers]
 
 
 def _key(start: Start) -> str:
     """What the scenario calls it."""
-    return f"workload.start{'.random' if isinstance(start, RandomStart) else '.apart' * isinstance(start, ApartStart)}"
+    return f"workload.start{'.random' if isinstance(start, RandomRow) else '.apart' * isinstance(start, ApartRows)}"
 
 
 def _fits(first: int, length: int | None, rows: int, window: Window, file: Path | None) -> None:
     if first < 0 or first >= rows or first + (length or 0) > rows:
         wanted = f"{length} requests from row {first}" if length else f"row {first}"
         start: object = window.start
-        if isinstance(window.start, RandomStart | ApartStart):
+        if isinstance(window.start, RandomRow | ApartRows):
             start = [window.start.low, window.start.high]
         raise WorkloadError(
             f"the window leaves the trace: it wants {wanted}",

@@ -60,7 +60,7 @@ _DRAW = "Write for example `binwright workloads uniform azure-like --draw demand
 
 def _draw_demands(asked: Namespace) -> int:
     """The densities of demands, each as the workload of a scenario on the smallest published fabric."""
-    from scenarios.build.parts import build_workload
+    from scenarios.build.world import build_world
     from scenarios.schema.load import scenario_from
 
     if not asked.draw:
@@ -82,7 +82,7 @@ def _draw_demands(asked: Namespace) -> int:
     }
     from analysis.draw_demands import draw
 
-    draw({text: build_workload(scenario, 0) for text, scenario in scenarios.items()}, target)
+    draw({text: build_world(scenario).draw(0) for text, scenario in scenarios.items()}, target)
     out.print(f"Drawing: {asked.draw}", markup=False, highlight=False, soft_wrap=True)
     return 0
 

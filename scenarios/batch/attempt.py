@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -43,7 +42,7 @@ def attempt(task: Task) -> Row:
     try:
         with printing(task.folder / "details" / f"{task.run.name}.printed.txt"):
             metrics, status, error = execute(task.run, task.folder, task.engine), "done", ""
-        metrics["files"] = files_of(_modules(task.run))
+        metrics["files"] = files_of(modules_of(task.run))
         kinds = sorted(set(task.run.scenario.record))
         metrics["details"] = {kind: digest_of(detail(task.folder, task.run, kind)) for kind in kinds}
     except (RunError, UserError) as failure:
@@ -65,13 +64,6 @@ def _place(error: BaseException) -> str:
     """The line of the agent that it comes from."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.name != "look"]
     return f"{frames[-1].filename}:{frames[-1].lineno}"
-
-
-def _modules(run: Run) -> Iterator[str]:
-    """The modules of everything that answered."""
-    yield from modules_of(run.agent)
-    if run.scenario.warm_start:
-        yield from modules_of(run.scenario.warm_start.agent)
 
 
 def detail(folder: Path, run: Run, kind: str) -> Path:

@@ -17,14 +17,6 @@ Rows: TypeAlias = Generator[tuple[Task, Row], None, None]
 Backend: TypeAlias = Callable[[Sequence[Task]], Rows]
 """Does tasks, and gives each one's row as it finishes, in any order."""
 
-ONE_THREAD = dict.fromkeys(
-    (
-        *("BINWRIGHT_THREADS", "POLARS_MAX_THREADS", "NUMBA_NUM_THREADS"),
-        *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
-    ),
-    "1",
-)
-"""The environment of a worker: there is one per core, and threads of theirs would stand in one another's way."""
 WORTH = 1.5
 """Seconds of work that are expected at least where workers are started: that takes .8 s."""
 RUN, REQUEST = 0.005, 20e-6
@@ -34,7 +26,7 @@ RUN, REQUEST = 0.005, 20e-6
 def checked_jobs(jobs: int | None) -> int | None:
     """Refuse what is no number of runs at a time."""
     if jobs is not None and jobs < 1:
-        raise UserError("is no number of runs at a time", key="jobs", value=jobs, remedy="Give 1 or more.")
+        raise UserError("must be 1 or more", key="jobs", value=jobs, remedy="Give how many runs to do at a time.")
     return jobs
 
 
@@ -55,11 +47,11 @@ def opened(on: str, jobs: int | None, tasks: Sequence[Task]) -> Iterator[Backend
         else:
             yield lambda tasks: _here(tasks, hands)
     elif on == "ray" or on.startswith("ray://"):
-        from scenarios.batch.on_ray import Cluster, check_installed
+        from scenarios.batch.on_ray import RayCluster, check_installed
 
         check_installed()
         if tasks:
-            with Cluster(on.removeprefix("ray").removeprefix("://"), jobs) as cluster:
+            with RayCluster(on.removeprefix("ray").removeprefix("://"), jobs) as cluster:
                 yield cluster.rows
         else:
             yield lambda tasks: _here(tasks, 1)

@@ -20,8 +20,10 @@ from scenarios.batch.journal import Row, line_of, rows_of
 from scenarios.batch.lock import lock
 from scenarios.build.code import ours
 from scenarios.build.engines import Engine, check_engine
-from scenarios.build.parts import build_workload, content_of, forget
 from scenarios.build.plan import Run, asked_of, plan
+from scenarios.build.requests import forget
+from scenarios.build.trace import content_of
+from scenarios.build.world import build_world
 from scenarios.run.check import start_agents
 from scenarios.run.execute import cache_of
 from scenarios.schema.agent import AgentSpec
@@ -131,12 +133,13 @@ class Batch:
     def check(self, missing: Sequence[Run]) -> None:
         """Find out what the user must mend before anything is written, about the agents of `missing` runs too."""
         first = self.runs[0]
-        workload = build_workload(first.scenario, first.seed, cache_of(self.folder))
+        world = build_world(first.scenario, cache_of(self.folder))
+        workload = world.draw(first.seed)
         agents = {run.agent.label: run.agent for run in missing if run.point == first.point}.values()
         with postponed():
-            start_agents(self.scenario, first, agents, workload)
+            start_agents(self.scenario, first, agents, world, workload)
         # And again, so that what they need is compiled once, and not by all workers side by side.
-        start_agents(self.scenario, first, agents, workload)
+        start_agents(self.scenario, first, agents, world, workload)
 
     @contextmanager
     def recording(self, done: Sequence[Row]) -> Iterator[Callable[[Row], None]]:

@@ -24,14 +24,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from scenarios.batch.attempt import Task, attempt
-from scenarios.batch.backends import ONE_THREAD
 from scenarios.batch.handout import PORTION, Handout
 from scenarios.batch.journal import Row
 from scenarios.build.code import ours
-from scenarios.build.parts import with_copy
+from scenarios.build.trace import with_copy
 from scenarios.run.execute import cache_of
 from scenarios.schema.scenario import Scenario
-from simcore.cores import usable_cpus
+from simcore.cores import ONE_THREAD, usable_cpus
 from simcore.errors import UserError
 from simcore.files import replacing
 
@@ -64,7 +63,7 @@ def check_installed() -> None:
         raise UserError("Ray is not installed", key="on", remedy="pip install 'binwright[ray]'")
 
 
-class Cluster:
+class RayCluster:
     """A cluster, from entering to leaving the `with`: the one at `host:port`, or one of our own without an address.
 
     Where Ray was started in this process already, that is used, and left as it is.

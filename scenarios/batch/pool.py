@@ -22,9 +22,9 @@ from types import TracebackType
 from typing import Self
 
 from scenarios.batch.attempt import Task, attempt
-from scenarios.batch.backends import ONE_THREAD
 from scenarios.batch.handout import PORTION, Handout
 from scenarios.batch.journal import Row
+from simcore.cores import ONE_THREAD
 from simcore.errors import UserError
 
 TRIES = 2

@@ -21,7 +21,7 @@ from scenarios.schema.agent import AgentSpec
 from scenarios.schema.explain import explain
 from scenarios.schema.scenario import FIXED, Scenario
 from scenarios.schema.source import Keys, Place, Source, undotted
-from scenarios.schema.workload import Trace
+from scenarios.schema.workload import OwnWorkload, Trace
 from simcore.errors import UserError
 from simcore.opened import digest_of
 from simcore.registry import Registry
@@ -78,9 +78,14 @@ def asked_of(agent: AgentSpec) -> str:
     return _hash([_by_content(data), _files_in(agent.options)])
 
 
-def modules_of(agent: AgentSpec) -> list[str]:
-    """The modules of an agent and of what comes from outside in its options, with all that they import from outside."""
-    return [name for thing in (AGENTS.load(agent.name), *_things(agent.options)) for name in modules_from(thing)]
+def modules_of(run: Run) -> list[str]:
+    """List the modules from outside that a run's agents and requests come from, with all that these import."""
+    warm = run.scenario.warm_start
+    agents = [run.agent, warm.agent] if warm else [run.agent]
+    things = [thing for agent in agents for thing in (AGENTS.load(agent.name), *_things(agent.options))]
+    if isinstance(run.scenario.workload, OwnWorkload):
+        things += _things(run.scenario.workload.chosen)
+    return [name for thing in things for name in modules_from(thing)]
 
 
 def points(scenario: Scenario) -> list[tuple[dict[str, Any], Scenario]]:
@@ -138,6 +143,8 @@ def _identity(scenario: Scenario, content: Callable[[Trace], str] | None) -> dic
         data["warm_start"]["with"]["label"] = ""
     if isinstance(scenario.workload, Trace) and content:
         data["workload"]["path"] = content(scenario.workload)
+    if isinstance(scenario.workload, OwnWorkload):
+        data["files"] = _files_in(scenario.workload.chosen[1])
     identity: dict[str, Any] = _by_content(data)
     return identity
 

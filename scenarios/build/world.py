@@ -1,28 +1,100 @@
-"""From a scenario to what agents learn in."""
+"""From a point of a scenario to the world of its runs: the one place where a scenario is interpreted."""
 
 from __future__ import annotations
 
-from agents.world import World
-from scenarios.build.parts import build_faults, build_ledger, build_overflow, build_pacing, build_workload
+from functools import partial
+from math import inf
+from pathlib import Path
+
+from agents import AGENTS
+from agents.world import WarmStart, World
+from scenarios.build.cluster import build_cluster, build_ledger
+from scenarios.build.requests import requests_of
+from scenarios.schema.agent import AgentSpec
+from scenarios.schema.cluster import Failure, Failures, OtherOverflow, PartFailures, expand_of, wait_of
+from scenarios.schema.options import check_options
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.tenants import Tenants
 from simcore.errors import ScenarioError
+from simcore.faults import Faults, Kind
+from simcore.rules import Overflow, Pacing
+from simcore.vocabulary import QUANTUM, Agent
 
 
-def build_world(scenario: Scenario) -> World:
-    """The scenario's cluster and requests, without its sweep."""
-    for key, given in (
-        ("warm_start", scenario.warm_start),
-        ("cluster.failures", build_faults(scenario, 0)),
-        ("cluster.expansion", scenario.cluster.expansion),
-        ("workload.networks", isinstance(scenario.workload, Tenants)),
+def build_world(scenario: Scenario, cache: Path | None = None) -> World:
+    """Make the world of a scenario, whose sweep is left out; traces are kept converted in the folder `cache`."""
+    warm, pacing = scenario.warm_start, scenario.pacing
+    return World(
+        ledger=partial(build_ledger, scenario),
+        requests=requests_of(scenario, partial(_total, scenario), cache),
+        overflow=_overflow(scenario),
+        pacing=Pacing(pacing.step, pacing.await_room) if pacing else None,
+        expansion=[(added.at, added.by) for added in scenario.cluster.expansion],
+        faults=partial(_faults, scenario.cluster.failures),
+        warm_start=WarmStart(warm.resource, warm.until, partial(build_agent, warm.agent)) if warm else None,
+        networked=scenario.cluster.network is not None,
+        virtual=isinstance(scenario.workload, Tenants),
+        timed="times" in scenario.record,
+    )
+
+
+def build_learning(scenario: Scenario) -> World:
+    """Make the world of a scenario to learn in, and refuse what nobody learns with."""
+    world = build_world(scenario)
+    for key, there in (
+        ("warm_start", world.warm_start),
+        ("cluster.failures", world.fails),
+        ("cluster.expansion", world.expansion),
+        ("workload.networks", world.virtual),
     ):
-        if given:
+        if there:
             remedy = "Take it out of the scenario to learn in."
             raise ScenarioError("nothing is learned with it", file=scenario.file, key=key, remedy=remedy)
-    return World(
-        lambda: build_ledger(scenario),
-        lambda seed: build_workload(scenario, seed),
-        build_overflow(scenario),
-        build_pacing(scenario),
+    return world
+
+
+def build_agent(spec: AgentSpec) -> Agent:
+    """Make a new agent with the scenario's options."""
+    kind = AGENTS.load(spec.name)
+    agent: Agent = kind(**check_options(kind, spec.options))
+    return agent
+
+
+def _total(scenario: Scenario) -> dict[str, float]:
+    total = build_cluster(scenario).capacity.sum(axis=(0, 1)) / QUANTUM
+    return dict(zip(scenario.resources, total.tolist(), strict=True))
+
+
+def _overflow(scenario: Scenario) -> Overflow:
+    spec = scenario.overflow
+    if expand := expand_of(spec):
+        return Overflow("expand", expand.by, expand.limit, expand.then)
+    if wait := wait_of(spec):
+        return Overflow("wait", together=wait.together, window=wait.window)
+    assert not isinstance(spec, OtherOverflow)
+    return Overflow(spec)
+
+
+def _faults(spec: Failures, seed: int) -> list[Faults]:
+    """Make the failures of a seed, for every kind of part that fails."""
+    requeue = spec.on_failure == "requeue"
+    found = []
+    kinds: tuple[tuple[Kind, Failures | PartFailures | None], ...] = (
+        ("server", spec),
+        ("link", spec.links),
+        ("switch", spec.switches),
     )
+    for kind, failures in kinds:
+        if failures is None:
+            continue
+        scheduled = tuple(
+            (
+                one.at,
+                one.server if isinstance(one, Failure) else one.part,
+                inf if one.repair_after is None else one.repair_after,
+            )
+            for one in failures.scheduled
+        )
+        if failures.mtbf is not None or scheduled:
+            found.append(Faults(failures.mtbf or inf, failures.mttr or 0.0, scheduled, requeue, seed, kind))
+    return found

@@ -13,8 +13,7 @@ from pydantic import ValidationError
 from agents.learned.trainer import device_for
 from agents.learned.training import Course, Row, Training, forget, write_log
 from scenarios.batch.lock import lock
-from scenarios.build.parts import build_workload
-from scenarios.build.world import build_world
+from scenarios.build.world import build_learning
 from scenarios.schema.explain import explain, locate
 from scenarios.schema.options import check_options
 from scenarios.schema.scenario import FIXED, Scenario
@@ -71,7 +70,7 @@ def check_training(scenario: Scenario) -> None:
     """Refuse a scenario whose `train:`, if it has one, could not begin. Files of requests need not be here."""
     if scenario.train:
         for each in (_varied(scenario, scenario.train.episodes), scenario):
-            build_world(each)
+            build_learning(each)
 
 
 def course_of(scenario: Scenario) -> Course:
@@ -85,15 +84,15 @@ def course_of(scenario: Scenario) -> Course:
     shorter = _varied(scenario, spec.episodes)
     for each in (shorter, scenario):
         try:
-            build_workload(each, held_out[0])  # what cannot be drawn is found out before anything is written
+            build_learning(each).draw(held_out[0])  # what cannot be drawn is found out before anything is written
         except WorkloadError as error:
             locate(error, each._source, undotted(error.key or "workload"))
             raise
     unnamed = ("iterations", "seeds", "seed", "device", "threads")
     return Course(
         lambda: kind(**settings),
-        build_world(shorter),
-        build_world(scenario),
+        build_learning(shorter),
+        build_learning(scenario),
         spec.iterations,
         spec.validation.every,
         held_out,

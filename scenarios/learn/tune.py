@@ -24,7 +24,7 @@ from analysis.columns import chosen
 from analysis.compare import Comparison
 from analysis.results import Results
 from scenarios.batch.batch import Batch
-from scenarios.build.parts import build_agent, is_drawn
+from scenarios.build.world import build_agent, build_world
 from scenarios.learn.cma import Cma
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.load import default_folder, loaded, scenario_from
@@ -158,7 +158,8 @@ def tune(
     tuned = found.model_copy(update={"label": f"{spec.label} tuned"})
     before, after = runs.means("held-out", [spec, tuned], scenario.seed, held_out).tolist()
     note(rounds, "validation", after, before)
-    on = f"{held_out} other seeds" if is_drawn(scenario) else "the same requests (none are drawn, so none are held out)"
+    drawn = build_world(scenario).drawn
+    on = f"{held_out} other seeds" if drawn else "the same requests (none are drawn, so none are held out)"
     said = f"{rounds} rounds; {metric} on {on}: {after:.6g}, before {before:.6g}"
     return Tuned(_answer(folder, found, said), pl.DataFrame(rows), Results(folder / "held-out"), metric)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from agents.world import World
 from analysis.overlap import Overlap, overlap, worst
-from scenarios.build.engines import grows_by
-from scenarios.build.parts import build_agent, build_ledger, build_workload, windows_of
 from scenarios.build.plan import Run, plan, points
+from scenarios.build.world import build_agent, build_world
 from scenarios.run.guard import STARTING, limited, printing
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.explain import locate
@@ -41,9 +41,10 @@ def check_scenario(scenario: Scenario) -> int:
         try:
             if isinstance(spec, Trace) and isinstance(spec.start, ListedStart):
                 listed_start(Path(spec.start.path), scenario.seed + scenario.replications - 1)
-            workload = _workload(first.scenario, first.seed)
+            world = build_world(first.scenario)
+            workload = _workload(first, world)
             with postponed():
-                start_agents(scenario, first, scenario.agents, workload)
+                start_agents(scenario, first, scenario.agents, world, workload)
         except UserError as error:
             for one in error.each():
                 said = one.said()
@@ -58,7 +59,8 @@ def check_scenario(scenario: Scenario) -> int:
 def overlap_of(scenario: Scenario) -> Overlap | None:
     """How much the seeds' windows of a trace overlap at the point where they do so most, if it is worth saying."""
     seeds = range(scenario.seed, scenario.seed + scenario.replications)
-    drawn = ([windows_of(at_point, seed) for seed in seeds] for _, at_point in points(scenario))
+    requests = (build_world(at_point).requests for _, at_point in points(scenario))
+    drawn = ([each.windows(seed) for seed in seeds] for each in requests)
     return worst(overlap([rows for rows in windows if rows]) for windows in drawn)
 
 
@@ -70,20 +72,20 @@ def missing_files(scenario: Scenario) -> list[UserError]:
             if isinstance(at_point.workload, Trace):
                 find(at_point.workload.trace, at_point.workload.path)
             else:
-                build_workload(at_point, at_point.seed)
+                build_world(at_point).draw(at_point.seed)
         except WorkloadError as error:
             locate(error, scenario._source, undotted(error.key or "workload"))
             found.setdefault(str(error), error)
     return list(found.values())
 
 
-def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], workload: Workload) -> None:
-    """Start these agents, and that of the warm start, as `first`, a run of the scenario, would with this workload.
+def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], world: World, workload: Workload) -> None:
+    """Start these agents, and that of the warm start, as `first`, a run of the scenario, would in this world.
 
     A mistake in an agent's options says where in the scenario that agent is. Agents that fail by a mistake of their own
     are passed over: their runs will say so, and stop no other.
     """
-    view = Simulation(workload, build_ledger(first.scenario)).view
+    view = Simulation(workload, world.ledger()).view
     labels = [agent.label for agent in scenario.agents]
     asked: list[tuple[Keys, AgentSpec]] = [(("agents", labels.index(spec.label)), spec) for spec in agents]
     if first.scenario.warm_start:
@@ -91,18 +93,18 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
     mistakes: list[UserError] = []
     for at, spec in asked:
         try:
-            _start(scenario, first, at, spec, view)
+            _start(scenario, first, at, spec, world, view)
         except UserError as error:
             mistakes.append(error)
     if mistakes:
         raise as_one(mistakes)
 
 
-def _start(scenario: Scenario, first: Run, at: Keys, spec: AgentSpec, view: View) -> None:
+def _start(scenario: Scenario, first: Run, at: Keys, spec: AgentSpec, world: World, view: View) -> None:
     try:
         with printing(None), limited(max(first.scenario.decision_limit, STARTING)):
             agent = build_agent(spec)
-        if (key := grows_by(first.scenario)) and not agent.any_size:
+        if (key := world.grows_by) and not agent.any_size:
             remedy = "Let the cluster stay as it is, or take another agent, such as cvd-rl."
             raise UserError(f"is for one number of servers, and the cluster grows by {key}", remedy=remedy)
         with printing(None), limited(max(first.scenario.decision_limit, STARTING)):
@@ -118,11 +120,12 @@ def _start(scenario: Scenario, first: Run, at: Keys, spec: AgentSpec, view: View
         return
 
 
-def _workload(scenario: Scenario, seed: int) -> Workload:
-    """The requests, if they can be drawn without a trace, and none otherwise."""
+def _workload(first: Run, world: World) -> Workload:
+    """Draw the requests of a run, if that takes no trace, and none otherwise."""
+    scenario = first.scenario
     if not isinstance(scenario.workload, Trace):
         try:
-            return build_workload(scenario, seed)
+            return world.draw(first.seed)
         except WorkloadError as error:
             if error.file is None or Path(error.file).exists():
                 raise

@@ -9,26 +9,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from agents.world import WarmStart, World
 from analysis.bounds import scheduled_bound
 from analysis.metrics import measure
 from analysis.overlap import written
 from analysis.samples import Sampler
 from fabric.ledger import Ledger
-from scenarios.build.engines import Engine, agents_of, check_compiled, not_compiled
-from scenarios.build.parts import (
-    build_expansion,
-    build_faults,
-    build_ledger,
-    build_overflow,
-    build_pacing,
-    build_workload,
-    is_drawn,
-    windows_of,
-)
+from scenarios.build.engines import Engine, agents_of, is_compiled
 from scenarios.build.plan import Run
+from scenarios.build.world import build_world
 from scenarios.run.details import write_requests, write_samples, write_states, write_times
 from scenarios.run.guard import STARTING, limited
-from scenarios.schema.scenario import Scenario, WarmStart
 from simcore.engine import Simulation, play
 from simcore.errors import RunError
 from simcore.rng import Watched, stream
@@ -44,14 +35,12 @@ Player: TypeAlias = Callable[[Any, Agent, Callable[[], int]], int]
 
 
 def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
-    """Every metric of a run, and the engine that ran it; writes what is to be recorded into `folder`/details."""
-    scenario = run.scenario
-    agent, warm_agent = agents_of(run)
-    if engine == "compiled":
-        check_compiled(run)
-    compiled = engine != "simpy" and not not_compiled(scenario, agent, warm_agent)
+    """Play a run; returns every metric and the engine, and writes what is to be recorded into `folder`/details."""
+    scenario, world = run.scenario, build_world(run.scenario, cache_of(folder))
+    agent, warm_agent = agents_of(run, world)
+    compiled = is_compiled(engine, run, world, agent, warm_agent)
     warm_luck, luck = Watched(stream(run.seed, "warm-start")), Watched(stream(run.seed, "agent"))
-    simulation, ledger, play_on = warmed_up(run, folder, warm_agent, compiled, warm_luck)
+    simulation, ledger, play_on = warmed_up(run, world, warm_agent, compiled, warm_luck)
     first = simulation.offered
     limit = scenario.decision_limit
     with limited(max(limit, STARTING)):
@@ -63,16 +52,16 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
         from analysis.states import StateSampler
 
         watch = states = StateSampler(sampler, simulation, first)
-    if "times" in scenario.record:
+    if world.timed:
         simulation.times = []
     with limited(limit, partial(_state, simulation)):
         thought = play_on(simulation, agent, watch)
     sampler()  # how it ended
     samples = sampler.columns()
     metrics = measure(simulation, first, scenario.hourly, samples, thought)
-    if is_bounded(scenario):
+    if is_bounded(world):
         metrics["scheduled_bound"] = scheduled_bound(simulation, first)
-    if scenario.cluster.network:
+    if world.networked:
         from analysis.spans import measure_spans
         from fabric.network import NetworkLedger
 
@@ -83,32 +72,37 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
         write_requests(details / f"{run.name}.requests.parquet", simulation, first)
     if "samples" in scenario.record:
         write_samples(details / f"{run.name}.samples.parquet", simulation, samples)
-    if "times" in scenario.record:
+    if world.timed:
         write_times(details / f"{run.name}.times.parquet", simulation, first)
     if states:
         write_states(details / f"{run.name}.states.parquet", states)
     requests = len(simulation.workload)
-    rows = windows_of(scenario, run.seed, requests, simulation.offered / requests)
-    chance = is_drawn(scenario) or warm_luck.drawn or luck.drawn
+    rows = world.requests.windows(run.seed, requests, simulation.offered / requests)
     return {
         **metrics,
         **({"windows": written(rows)} if rows else {}),
-        "random": chance,
+        "random": world.drawn or warm_luck.drawn or luck.drawn,
         "engine": "compiled" if compiled else "simpy",
     }
 
 
 def warmed_up(
-    run: Run, folder: Path, warm_agent: Agent | None, compiled: bool, luck: np.random.Generator | None = None
+    run: Run, world: World, warm_agent: Agent | None, compiled: bool, luck: np.random.Generator | None = None
 ) -> tuple[Simulation, Ledger, Player]:
-    """The simulation as a run's agent finds it, after the warm start; its ledger, and how an agent plays it.
+    """Set up a run as its agent finds it, after the warm start; returns its ledger and how an agent plays it, too.
 
     The agent of the warm start draws from `luck`, by default its stream.
     """
-    simulation, ledger, play_on = _set_up(run, folder, compiled)
-    if run.scenario.warm_start and warm_agent:
+    ledger = world.ledger()
+    simulation = world.simulation(run.seed, ledger, compiled=compiled)
+    play_on: Player = play
+    if compiled:
+        from fabric.numa_episodes import play_compiled  # numba
+
+        play_on = play_compiled
+    if world.warm_start and warm_agent:
         overflow, simulation.overflow = simulation.overflow, Overflow("drop")
-        progress = _Reached(simulation, ledger, run.scenario.warm_start)
+        progress = _Reached(simulation, ledger, world.warm_start)
         limit = run.scenario.decision_limit
         with limited(max(limit, STARTING)):
             warm_agent.start(simulation.view, luck or stream(run.seed, "warm-start"))
@@ -124,25 +118,10 @@ def _state(simulation: Simulation) -> object:
     return simulation.offered, simulation.now, simulation.waiting, len(simulation.offer)
 
 
-def is_bounded(scenario: Scenario) -> bool:
-    """Does `scheduled_bound` hold for its runs?"""
-    cluster = scenario.cluster
-    changes = build_faults(scenario, 0) or cluster.expansion or cluster.network
-    return scenario.overflow == "stop" and not changes and not scenario.pacing
-
-
-def _set_up(run: Run, folder: Path, compiled: bool) -> tuple[Simulation, Ledger, Player]:
-    """What is played, its ledger, and how an agent plays it."""
-    scenario = run.scenario
-    ledger = build_ledger(scenario)
-    workload = build_workload(scenario, run.seed, cache_of(folder))
-    overflow, expansion = build_overflow(scenario), build_expansion(scenario)
-    if compiled:
-        from fabric.numa_episodes import CompiledSimulation, play_compiled  # numba
-
-        return CompiledSimulation(workload, ledger, overflow, expansion=expansion), ledger, play_compiled
-    faults, pacing = build_faults(scenario, run.seed), build_pacing(scenario)
-    return Simulation(workload, ledger, overflow, expansion=expansion, faults=faults, pacing=pacing), ledger, play
+def is_bounded(world: World) -> bool:
+    """Tell whether `scheduled_bound` holds for the runs of a world."""
+    changes = world.fails or world.expansion or world.networked
+    return world.overflow.mode == "stop" and not changes and not world.pacing
 
 
 def cache_of(folder: Path) -> Path:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -16,6 +14,7 @@ from scenarios.schema.options import by_name, check_options, needs_none
 from scenarios.schema.outline import PLUGIN, Schema, mapping, nullable
 from simcore.asking import WRITE_DECIDE
 from simcore.errors import UserError, suggest
+from simcore.registry import class_in
 from simcore.vocabulary import Agent
 
 
@@ -54,7 +53,7 @@ class AgentSpec(Model):
         if not isinstance(name, str):
             raise wrong("is no agent", "Write a name, or {name: {option: value}}.", at_name)
         if ":" not in name and name not in AGENTS:
-            raise wrong("unknown agent", _class_in(name) or suggest(name, AGENTS), at_name, name)
+            raise wrong("unknown agent", class_in(name) or suggest(name, AGENTS), at_name, name)
         if options or ":" in name:
             # Only here the class is imported: validating plain names stays fast.
             check_options(_load(name, at_name), options, at_options)
@@ -77,26 +76,11 @@ class AgentSpec(Model):
         return {"anyOf": forms, "description": "A name, {name: {options}}, or a mapping with name, options and label."}
 
 
-def _class_in(name: str) -> str:
-    """What to write for a file that is named without the class in it; empty where the name is no file's."""
-    if not name.endswith(".py"):
-        return ""
-    try:
-        found = [one.name for one in ast.parse(Path(name).read_bytes()).body if isinstance(one, ast.ClassDef)]
-    except (SyntaxError, ValueError, OSError):
-        found = []
-    return f"Name the class in this file, too: {' or '.join(f'{name}:{one}' for one in found or ['Class'])}."
-
-
 def _load(name: str, at: tuple[str, ...]) -> type[Agent]:
     try:
         found = AGENTS.load(name)
     except UserError as error:
-        remedy = error.remedy
-        problem = re.sub(r"module '\w+' has no attribute '(.+)'", r"there is no \1 in it", error.problem)
-        if problem != error.problem:
-            remedy = _class_in(name.rpartition(":")[0]) or remedy
-        raise wrong(problem, remedy, at) from None
+        raise wrong(error.problem, error.remedy, at) from None
     if not (isinstance(found, type) and issubclass(found, Agent)):
         raise wrong("is no agent", "Name a subclass of simcore.vocabulary.Agent.", at, name)
     if found.decide is Agent.decide and found.decide_line is Agent.decide_line:

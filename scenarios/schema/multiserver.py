@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from scenarios.schema.fields import Count, Model, Number, PositiveTime, Share, Shown, wrong
+from scenarios.schema.agent import AgentSpec
+from scenarios.schema.cluster import Cluster
+from scenarios.schema.fields import Count, Number, PositiveTime, Share, Shown, wrong
+from scenarios.schema.kind import WorkloadKind
 from scenarios.schema.outline import Schema, given
 from scenarios.schema.registered import Registered
+from scenarios.schema.source import Keys
 from simcore.registry import Registry
+from simcore.vocabulary import QUANTUM
 from workloads.demands import DEMANDS
 
 
@@ -30,7 +36,7 @@ def _ascending(pair: tuple[float, float]) -> tuple[float, float]:
     return pair
 
 
-class MultiServer(Model):
+class MultiServer(WorkloadKind):
     """Requests that may need several servers and bandwidth between them: the published fabric experiments."""
 
     demand: Demand = Field(
@@ -62,3 +68,11 @@ class MultiServer(Model):
                 "needs either holding or load", "`holding: 31`, or `load: 95 %` to have it found.", ("holding",)
             )
         return self
+
+    def check_against(self, cluster: Cluster, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
+        if not cluster.network:
+            return
+        widest = int(cluster.network.topology.built.link_capacity.max()) / QUANTUM
+        if self.bandwidth[0] > widest:
+            remedy = f"The widest has {widest:g}: ask for less, or give the links more."
+            raise wrong("is above what any link has", remedy, ("workload", "bandwidth"), list(self.bandwidth))

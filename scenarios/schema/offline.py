@@ -6,12 +6,13 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from scenarios.schema.fields import Count, Model, Text, wrong
+from scenarios.schema.fields import Count, Text, wrong
+from scenarios.schema.kind import WorkloadKind
 from simcore.errors import suggest
 from workloads.offline import FITTED, NAMES, WIDEST
 
 
-class Offline(Model):
+class Offline(WorkloadKind):
     """Machines that all arrive at time 0, in the order of the input, and never end."""
 
     offline: Text = Field(

@@ -9,19 +9,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
-from scenarios.schema.agent import AgentEntry, shortly
-from scenarios.schema.check_tenants import check_tenants
+from scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from scenarios.schema.cluster import Cluster, Overflow, expand_of, known_resources, wait_of
 from scenarios.schema.fields import Count, Index, Model, Number, PositiveTime, ShareFromZero, Text, together, wrong
-from scenarios.schema.multiserver import MultiServer
-from scenarios.schema.source import Source
-from scenarios.schema.tenants import Tenants
+from scenarios.schema.source import Keys, Source
 from scenarios.schema.train import Train
-from scenarios.schema.workload import ApartStart, Generated, Trace, Workload
+from scenarios.schema.workload import Workload
 from simcore.errors import suggest
 from simcore.units import DATA, measure_of
-from simcore.vocabulary import QUANTUM
-from workloads.windows import ApartStart as ApartRows
 
 FIXED = (
     *("name", "description", "extends", "agents", "replications", "seed", "record", "decision_limit", "sweep", "train"),
@@ -165,28 +160,18 @@ class Scenario(Model):
             self._check_overflow,
             self._check_network,
             self._check_failures,
-            self._check_windows,
-            self._check_tenants,
+            self._check_workload,
             self._check_labels,
         )
         return self
 
     def _check_resources(self) -> None:
-        resources, workload = self.cluster.resources, self.workload
-        above = self.cluster.spread_above
+        resources, above = self.cluster.resources, self.cluster.spread_above
         checks: list[Callable[[], object]] = [
             partial(known_resources, above, resources, ("cluster", "spread_above")),
         ]
         if self.warm_start:
             checks.append(partial(self._check_warm_start, self.warm_start.resource))
-        if isinstance(workload, Generated):
-            checks += [
-                partial(known_resources, flavour.demand, resources, ("workload", "flavours", number), _OF_FLAVOURS)
-                for number, flavour in enumerate(workload.flavours)
-            ]
-        if isinstance(workload, Trace):
-            checks.append(partial(known_resources, workload.scale, resources, ("workload", "scale")))
-            checks.append(partial(workload.units_of, resources))
         together(*checks)
 
     def _check_warm_start(self, name: str) -> None:
@@ -211,11 +196,12 @@ class Scenario(Model):
             remedy = "Take times from record, or offer requests one by one."
             raise wrong("decisions about many requests are not timed one by one", remedy, ("record",), "times")
 
-    def _check_tenants(self) -> None:
-        if isinstance(self.workload, Tenants):
-            warm = [(("warm_start", "with"), self.warm_start.agent)] if self.warm_start else []
-            asked = [(("agents", number), agent) for number, agent in enumerate(self.agents)]
-            check_tenants(self.workload, self.cluster, [*warm, *asked])
+    def _check_workload(self) -> None:
+        warm: list[tuple[Keys, AgentSpec]] = []
+        if self.warm_start:
+            warm.append((("warm_start", "with"), self.warm_start.agent))
+        asked: list[tuple[Keys, AgentSpec]] = [(("agents", number), agent) for number, agent in enumerate(self.agents)]
+        self.workload.check_against(self.cluster, [*warm, *asked], self.replications)
 
     def _check_labels(self) -> None:
         labels: dict[str, int] = {}
@@ -230,12 +216,6 @@ class Scenario(Model):
         network, failures = self.cluster.network, self.cluster.failures
         if network and expand_of(self.overflow):
             raise wrong("a network does not grow", "Write drop, wait or stop.", ("overflow",))
-        if network and isinstance(self.workload, MultiServer):
-            widest = int(network.topology.built.link_capacity.max()) / QUANTUM
-            if self.workload.bandwidth[0] > widest:
-                remedy = f"The widest has {widest:g}: ask for less, or give the links more."
-                key, value = ("workload", "bandwidth"), list(self.workload.bandwidth)
-                raise wrong("is above what any link has", remedy, key, value)
         for kind, parts in (("links", failures.links), ("switches", failures.switches)):
             if parts is None:
                 continue
@@ -247,23 +227,6 @@ class Scenario(Model):
                 if failure.part >= count:
                     where = (*at, "scheduled", number, "part")
                     raise wrong("there is no such part", f"The {kind} are 0 to {count - 1}.", where, failure.part)
-
-    def _check_windows(self) -> None:
-        trace = self.workload
-        if not (isinstance(trace, Trace) and isinstance(trace.start, ApartStart) and trace.requests):
-            return
-        low, high = trace.start.apart
-        there = ApartRows(low, high).count(trace.requests)
-        if there < self.replications * trace.superpose:
-            most = there // trace.superpose
-            of_each = f" with {trace.superpose} windows each" if trace.superpose > 1 else ""
-            seeds = f"{self.replications} seed{'s' * (self.replications > 1)}{of_each}"
-            found = f"{there} window{'s' * (there > 1)} of {trace.requests} requests"
-            remedy = "Give fewer requests, or a wider range."
-            if most:
-                remedy = f"Give {most} replication{'s' * (most > 1)} at most, fewer requests, or a wider range."
-            problem = f"has {found} side by side, too few for {seeds}"
-            raise wrong(problem, remedy, ("workload", "start", "apart"), [low, high])
 
     def _check_failures(self) -> None:
         size = self.cluster.size

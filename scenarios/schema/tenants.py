@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
+from agents import AGENTS
+from scenarios.schema.agent import AgentSpec
 from scenarios.schema.arrivals import Arrivals, Lifetimes
+from scenarios.schema.cluster import Cluster, Network, known_resources
 from scenarios.schema.fields import (
     Amounts,
     Count,
@@ -21,10 +25,13 @@ from scenarios.schema.fields import (
     checked,
     wrong,
 )
+from scenarios.schema.kind import WorkloadKind
 from scenarios.schema.outline import Schema, quantity
 from scenarios.schema.registered import Registered
+from scenarios.schema.source import Keys
 from simcore.registry import Registry
 from simcore.units import BANDWIDTH, LARGEST, amount
+from simcore.vocabulary import QUANTUM, Agent
 from workloads.virtual import NETWORKS, Sizes
 
 
@@ -52,6 +59,7 @@ Bandwidth: TypeAlias = Annotated[
 MOST = 1_000_000
 """Machines of a network."""
 Size: TypeAlias = Annotated[Count, Field(le=MOST)]
+AT = ("workload", "networks")
 
 
 class Exponential(Model):
@@ -160,7 +168,7 @@ class Networks(Registered):
     hose: Hose | None = Field(None, description="Bandwidth of every machine to one virtual switch.")
 
 
-class Tenants(Model):
+class Tenants(WorkloadKind):
     """Virtual networks of machines that need bandwidth between them. The cluster needs a network."""
 
     networks: Networks = Field(
@@ -178,3 +186,48 @@ class Tenants(Model):
         description="How long they stay.",
         examples=["{exponential: {mean: 1 h}}"],
     )
+
+    def __hash__(self) -> int:
+        """Hash fewer keys than are compared: mappings among them have no hash."""
+        return hash((self.requests, self.arrivals, self.lifetimes))
+
+    def check_against(self, cluster: Cluster, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
+        form, spec = self.networks.chosen
+        if cluster.network is None:
+            remedy = "Give it one, like network: {topology: {fat-tree: {k: 16}}}."
+            raise wrong("virtual networks need a network, and the cluster has none", remedy, ("cluster",))
+        if isinstance(spec, Pairs | Hose):
+            _check_machine(spec, cluster, (*AT, form))
+            _check_bandwidth(spec, cluster.network, (*AT, form, "bandwidth"))
+        if form == "hose":
+            from fabric.virtual_tree import tree  # numba
+
+            checked(tree, ("cluster", "network", "topology"))(cluster.network.topology.built)
+        for at, agent in agents:
+            kind: type[Agent] = AGENTS.load(agent.name)
+            if form in ("pairs", "hose") and form not in kind.embeds:
+                able = ", ".join(name for name in AGENTS if form in AGENTS.load(name).embeds)
+                raise wrong(
+                    "does not place virtual networks" + f" of this form ({form})" * bool(kind.embeds),
+                    f"Take an agent that places them: {able}.",
+                    at,
+                    agent.name,
+                )
+
+
+def _check_machine(spec: Pairs | Hose, cluster: Cluster, at: tuple[str, ...]) -> None:
+    known_resources(spec.machine, cluster.resources, (*at, "machine"))
+    for name, units in spec.machine.items():
+        if cluster.node is not None and units > cluster.node.get(name, 0.0):
+            remedy = f"A node has {cluster.node.get(name, 0.0):g}: ask for less, or give the servers more."
+            raise wrong("is more than any server has", remedy, (*at, "machine", name), units)
+
+
+def _check_bandwidth(spec: Pairs | Hose, network: Network, at: tuple[str, ...]) -> None:
+    """At least one pair, or machine, of every network asks for the mean or more."""
+    widest = int(network.topology.built.link_capacity.max()) / QUANTUM
+    sizes = spec.machines.sizes
+    parties = sizes.most * (sizes.most - 1) / 2 if isinstance(spec, Pairs) else 1
+    if spec.bandwidth[0] > widest * parties and sizes.most > 1:
+        remedy = f"The widest has {widest:g} Gbps: ask for less, or give the links more."
+        raise wrong("is more than any link has", remedy, at, list(spec.bandwidth))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from inspect import signature
-from typing import Annotated, Any, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -18,7 +19,9 @@ from pydantic import (
     model_validator,
 )
 
+from scenarios.schema.agent import AgentSpec
 from scenarios.schema.arrivals import Arrivals, Lifetimes
+from scenarios.schema.cluster import Cluster, known_resources
 from scenarios.schema.fields import (
     Count,
     Index,
@@ -31,15 +34,21 @@ from scenarios.schema.fields import (
     checked,
     checked_amount,
     show_amounts,
+    together,
     wrong,
 )
+from scenarios.schema.kind import WorkloadKind
 from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.offline import Offline
 from scenarios.schema.options import by_name, check_options
 from scenarios.schema.outline import PLUGIN, Schema, amounts, nullable, quantity
+from scenarios.schema.registered import Registered
+from scenarios.schema.source import Keys
 from scenarios.schema.tenants import Tenants
+from simcore.registry import Registry
 from simcore.units import COUNT, DATA, TIME, measure_of
-from workloads import TRACES
+from workloads import TRACES, WORKLOADS
+from workloads.windows import ApartRows
 
 
 class Flavour(Model):
@@ -75,7 +84,7 @@ class Flavour(Model):
         return dict(self.model_extra or {})
 
 
-class Generated(Model):
+class Generated(WorkloadKind):
     """Requests drawn from a mix of flavours."""
 
     arrivals: Arrivals = Field(description="When requests arrive.", examples=["{poisson: {every: 10 s}}"])
@@ -101,6 +110,11 @@ class Generated(Model):
         if not any(flavour.weight for flavour in self.flavours):
             raise wrong("have no weight above zero", "Give one of them a weight above zero.", ("flavours",))
         return self
+
+    def check_against(self, cluster: Cluster, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
+        at, others = ("workload", "flavours"), ("weight", "lifetimes")
+        demands = enumerate(flavour.demand for flavour in self.flavours)
+        together(*(partial(known_resources, each, cluster.resources, (*at, n), others) for n, each in demands))
 
 
 def _ordered(rows: tuple[int, ...]) -> tuple[int, ...]:
@@ -169,7 +183,7 @@ Start: TypeAlias = Annotated[
 ]
 
 
-class Trace(Model):
+class Trace(WorkloadKind):
     """Requests of a trace. A trace's own options, such as `machine` of azure-packing-2020, are further keys."""
 
     model_config = ConfigDict(extra="allow")
@@ -254,8 +268,31 @@ class Trace(Model):
             raise wrong("is missing", remedy, ("requests",))
         return self
 
+    def check_against(self, cluster: Cluster, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
+        together(
+            partial(known_resources, self.scale, cluster.resources, _SCALE),
+            partial(self.units_of, cluster.resources),
+            partial(self._check_windows, seeds),
+        )
+
+    def _check_windows(self, seeds: int) -> None:
+        if not (isinstance(self.start, ApartStart) and self.requests):
+            return
+        low, high = self.start.apart
+        there = ApartRows(low, high).count(self.requests)
+        if there < seeds * self.superpose:
+            most = there // self.superpose
+            of_each = f" with {self.superpose} windows each" if self.superpose > 1 else ""
+            wanted = f"{seeds} seed{'s' * (seeds > 1)}{of_each}"
+            found = f"{there} window{'s' * (there > 1)} of {self.requests} requests"
+            remedy = "Give fewer requests, or a wider range."
+            if most:
+                remedy = f"Give {most} replication{'s' * (most > 1)} at most, fewer requests, or a wider range."
+            problem = f"has {found} side by side, too few for {wanted}"
+            raise wrong(problem, remedy, ("workload", "start", "apart"), [low, high])
+
     def __hash__(self) -> int:
-        """Fewer keys than are compared: mappings among them have no hash."""
+        """Hash fewer keys than are compared: mappings among them have no hash."""
         return hash((self.trace, self.path))
 
     def units_of(self, resources: tuple[str, ...]) -> dict[str, float]:
@@ -278,8 +315,27 @@ class Trace(Model):
         return dict(self.model_extra or {})
 
 
+class OwnWorkload(Registered, WorkloadKind):
+    """Requests of your own kind: `{package.module:Class: {option: value}}`, or `{file.py:Class: {...}}`.
+
+    The class takes the options, and `draw(resources, seed)` returns a `binwright.Workload`.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    registry: ClassVar[Registry] = WORKLOADS
+    what: ClassVar[str] = "kind of workload"
+
+    @classmethod
+    def check(cls, name: str, options: Any) -> None:
+        super().check(name, options)
+        if not callable(getattr(WORKLOADS.load(name), "draw", None)):
+            raise wrong("draw is missing", "Write `def draw(self, resources, seed): ...` into the class.", (name,))
+
+
 def _form_of_workload(value: Any) -> str:
     if not isinstance(value, Mapping):
+        if isinstance(value, OwnWorkload):
+            return "<own>"
         for kind, form in ((Offline, "<offline>"), (Tenants, "<tenants>")):
             if isinstance(value, kind):
                 return form
@@ -292,6 +348,8 @@ def _form_of_workload(value: Any) -> str:
         return "<tenants>"
     if "demand" in keys and "trace" not in keys:
         return "<multi-server>"
+    if any(":" in str(key) or key in WORKLOADS for key in keys) and "trace" not in keys:
+        return "<own>"
     if "trace" in keys or len(keys & Trace.known().keys()) >= len(keys & Generated.known().keys()):
         return "<trace>"
     return "<generated>"
@@ -302,10 +360,11 @@ Workload: TypeAlias = Annotated[
     | Annotated[Generated, Tag("<generated>")]
     | Annotated[MultiServer, Tag("<multi-server>")]
     | Annotated[Offline, Tag("<offline>")]
-    | Annotated[Tenants, Tag("<tenants>")],
+    | Annotated[Tenants, Tag("<tenants>")]
+    | Annotated[OwnWorkload, Tag("<own>")],
     Discriminator(_form_of_workload),
     Shown(
-        "[Trace](#trace), [Generated](#generated), [MultiServer](#multiserver), [Offline](#offline) or "
-        "[Tenants](#tenants)"
+        "[Trace](#trace), [Generated](#generated), [MultiServer](#multiserver), [Offline](#offline), "
+        "[Tenants](#tenants) or [OwnWorkload](#ownworkload)"
     ),
 ]

@@ -20,10 +20,9 @@ from binwright.environments import fabric, fabric_vector
 from fabric.episodes import Episodes
 from fabric.graph import Graph, build
 from fabric.network import NetworkView
-from scenarios.build.parts import build_ledger, build_pacing, build_workload
-from scenarios.build.world import build_world
+from scenarios.build.world import build_learning, build_world
 from scenarios.schema.load import load_scenario
-from simcore.engine import Simulation, play
+from simcore.engine import play
 from simcore.errors import ScenarioError, UserError
 from simcore.vocabulary import Request
 from tests.support.properties import scaled
@@ -61,10 +60,10 @@ def test_the_name_needs_no_other_import() -> None:
 
 def test_a_random_rollout_is_the_engines() -> None:
     scenario = load_scenario("nara/table1", ["workload.requests=60"])
-    simulation = Simulation(build_workload(scenario, 4), build_ledger(scenario), pacing=build_pacing(scenario))
+    simulation = build_world(scenario).simulation(4)
     recorder = Recorder(np.random.default_rng(0), False)
     play(simulation, recorder)
-    env = FabricEnv(build_world(scenario))
+    env = FabricEnv(build_learning(scenario))
     observation, info = env.reset(seed=4)
     over, total, counts = False, 0.0, np.zeros(2)
     rng = np.random.default_rng(0)

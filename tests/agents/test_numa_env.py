@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scenarios.build.parts import build_ledger, build_overflow, build_workload
+from scenarios.build.world import build_world
 from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
-from simcore.engine import Simulation, play
+from simcore.engine import play
 from simcore.errors import UserError
 from simcore.vocabulary import Agent, Placement, Request, View
 
@@ -73,7 +73,7 @@ def test_a_random_masked_rollout_is_the_engines_run(overflow: str) -> None:
             answers.append(int(rng.choice(np.flatnonzero(seen["mask"]))))
             seen, reward, over, _, info = env.step(answers[-1])
             rewards += reward
-        engine = Simulation(build_workload(scenario, seed), build_ledger(scenario), build_overflow(scenario))
+        engine = build_world(scenario).simulation(seed)
         play(engine, Again(iter(answers)))
         many = env.unwrapped._face.episodes.many
         rows = len(engine.workload)
@@ -99,7 +99,7 @@ def test_rewards() -> None:
     for reward in ("delta", "income"):
         env = gymnasium.make(NAME, scenario=small(), reward=reward).unwrapped
         seen, _ = env.reset(seed=1)
-        workload = build_workload(small(), 1)
+        workload = build_world(small()).draw(1)
         row = int(env._face.episodes.row[0])
         assert seen["request"][0] == pytest.approx(workload.demand[row, 0] / 10e6)
         _, got, *_ = env.step(int(seen["mask"].argmax()))

@@ -28,7 +28,7 @@ from simcore.rules import Overflow, Pacing
 from simcore.vocabulary import QUANTUM
 from tests.support.runs import RESOURCES, Case, cases, run
 from workloads.demands import Uniform
-from workloads.multiserver import MultiServer
+from workloads.multiserver import MultiServerRequests
 
 BASE: dict[str, Any] = {
     "cluster": {"servers": 4, "nodes": 2, "node": {"cpu": 8, "mem": "16 GB"}, "spread_above": {"mem": "6 GB"}},
@@ -169,7 +169,7 @@ def test_links_say_what_is_reserved_and_which_are_out_of_service() -> None:
         Faults(kind="switch", scheduled=((60.0, switch, 40.0),)),
     ]
     simulation = Simulation(
-        MultiServer(300, Uniform(), 31).draw(("cpu", "mem"), 0),
+        MultiServerRequests(300, Uniform(), 31).draw(("cpu", "mem"), 0),
         ledger,
         Overflow("wait"),
         faults=faults,

@@ -15,7 +15,7 @@ from fabric.episodes import Episodes
 from fabric.network import NetworkLedger, NetworkView
 from fabric.routing import Routing
 from fabric.shapes import fabric
-from scenarios.build.parts import build_ledger, build_pacing, build_workload
+from scenarios.build.world import build_world
 from scenarios.schema.load import load_scenario
 from simcore.engine import Simulation, play
 from simcore.errors import UserError
@@ -130,14 +130,14 @@ def seen(episodes: Episodes, i: int, expected: Choice) -> None:
 
 def test_long_episodes_on_alpha_are_the_same() -> None:
     scenario = load_scenario("nara/table1", ["workload.requests=300"])
-    case = Case(SHAPES[0], np.zeros((1, 1, 1), np.int64), False, build_pacing(scenario), False, [], 0)
-    workload = build_workload(scenario, 5)
-    ledger = build_ledger(scenario)
+    case = Case(SHAPES[0], np.zeros((1, 1, 1), np.int64), False, build_world(scenario).pacing, False, [], 0)
+    workload = build_world(scenario).draw(5)
+    ledger = build_world(scenario).ledger()
     assert isinstance(ledger, NetworkLedger)
     simulation = Simulation(workload, ledger, pacing=case.pacing)
     recorder = Recorder(np.random.default_rng(3), False)
     play(simulation, recorder)
-    fresh = build_ledger(scenario)
+    fresh = build_world(scenario).ledger()
     assert isinstance(fresh, NetworkLedger)
     episodes = Episodes(fresh.view, case.pacing)
     episodes.reset(0, workload)

@@ -12,11 +12,11 @@ import pytest
 from agents.learned.tensors import SHIPPED
 from binwright.cli import MISTAKE, main
 from scenarios.batch.batch import Batch
-from scenarios.build.parts import build_ledger, build_workload
+from scenarios.build.world import build_world
 from scenarios.learn.training import check_training
 from scenarios.run.check import check_scenario
 from scenarios.schema.load import load_scenario, scenario_from, shipped
-from simcore.engine import Simulation, play
+from simcore.engine import play
 from simcore.errors import AgentError, UserError
 from simcore.jit import kernel, postponed, prepared
 from simcore.vocabulary import Agent
@@ -161,7 +161,7 @@ def test_an_agent_that_decides_nothing_is_told(tmp_path: Path, capsys: pytest.Ca
     assert "agents.0: decide is missing" in said
     assert "Write a method decide(self, view, request) that returns request.on(server, node), or None." in said
     # From Python, too, where nobody looked before.
-    simulation = Simulation(build_workload(scenario_from(SERVERS), 0), build_ledger(scenario_from(SERVERS)))
+    simulation = build_world(scenario_from(SERVERS)).simulation(0)
     with pytest.raises(AgentError, match=r"^Agent: decide is missing\. Write a method decide"):
         play(simulation, Agent())
 

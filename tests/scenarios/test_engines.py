@@ -105,6 +105,6 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     said = capsys.readouterr().err
     assert "RandomFit is not one kernel" in said
     assert main([*given, "--engine", "simpi"]) == 2
-    assert "no such engine" in capsys.readouterr().err
+    assert "unknown engine" in capsys.readouterr().err
     with pytest.raises(UserError, match="Did you mean 'simpy'"):
         check_engine("simpi", [])

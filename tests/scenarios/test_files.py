@@ -13,15 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from scenarios.build.parts import (
-    build_agent,
-    build_cluster,
-    build_expansion,
-    build_faults,
-    build_overflow,
-    build_workload,
-)
+from scenarios.build.cluster import build_cluster
 from scenarios.build.plan import plan, points
+from scenarios.build.world import build_agent, build_world
 from scenarios.schema.load import load_scenario, load_to_run, resolved, scenario_from, shipped
 from scenarios.schema.reference import json_schema, reference
 from scenarios.schema.workload import Generated, Trace
@@ -429,7 +423,7 @@ def test_overrides(file: Path) -> None:
     )
     assert scenario.cluster.node == {"cpu": 100, "mem": 90}
     assert scenario.agents[0].label == "worst-fit"
-    assert build_overflow(scenario) == Overflow("expand", 2, 200, "stop")
+    assert build_world(scenario).overflow == Overflow("expand", 2, 200, "stop")
     assert isinstance(scenario.workload, Trace)
     assert scenario.workload.path == str(Path.cwd() / "x.csv")
     assert scenario.sweep.product == {"cluster.servers": (1, 2)}
@@ -604,20 +598,20 @@ def test_building_a_generated_scenario(file: Path) -> None:
     assert cluster.resources == ("cpu", "mem", "gpu")
     assert cluster.capacity.tolist() == [[[4 * million, 8 * million, 0]]] * 2 + [[[0, 16 * million, million]]]
     assert cluster.growth.tolist() == cluster.capacity[-1].tolist()
-    assert build_expansion(scenario) == [(3600, 2)]
-    [faults] = build_faults(scenario, 3)
+    assert build_world(scenario).expansion == [(3600, 2)]
+    [faults] = build_world(scenario).faults(3)
     assert (faults.mtbf, faults.mttr, faults.requeue, faults.seed) == (30 * 86400, 4 * 3600, True, 3)
-    workload = build_workload(scenario, 0)
+    workload = build_world(scenario).draw(0)
     assert len(workload) == 20
     assert set(map(tuple, workload.demand.tolist())) <= {(million, 2 * million, 0), (million // 2, 0, million)}
-    assert (workload.demand == build_workload(scenario, 0).demand).all()
+    assert (workload.demand == build_world(scenario).draw(0).demand).all()
 
 
 def test_registered_parts_of_others_take_their_own_options(file: Path) -> None:
     theirs = changed(GENERATED, "{bursty: {every: 10 min, size: 8}}", "{'workloads.arrivals:Fixed': {every: 3}}")
     file.write_text(theirs)
     scenario = load_scenario(file)
-    assert build_workload(scenario, 0).arrival.tolist() == [3.0 * n for n in range(20)]
+    assert build_world(scenario).draw(0).arrival.tolist() == [3.0 * n for n in range(20)]
     assert scenario_from(yaml.safe_load(resolved(scenario))) == scenario
     file.write_text(changed(theirs, "every: 3", "evry: 3"))
     with pytest.raises(ScenarioError, match=r"Fixed\.evry: unknown option .*\n  Did you mean 'every'"):
@@ -655,10 +649,10 @@ def test_building_from_a_trace(tmp_path: Path, file: Path) -> None:
     (tmp_path / "t.csv").write_text("vmid,cpu,mem,at,lt\n" + "".join(f"{n},1,2,{n},5\n" for n in range(10)))
     file.write_text(changed(TRACE, "start: {random: [50000, 100000]}", "path: t.csv\n  start: 4 s\n  requests: 3"))
     scenario = load_scenario(file)
-    assert build_workload(scenario, 0).id.tolist() == [4, 5, 6]
+    assert build_world(scenario).draw(0).id.tolist() == [4, 5, 6]
     random = load_scenario(file, ["workload.start={random: [0, 7]}"])
-    assert len({tuple(build_workload(random, seed).id.tolist()) for seed in range(20)}) > 1
-    assert build_workload(load_scenario(file, ["workload.start=2"]), 0).id.tolist() == [2, 3, 4]
+    assert len({tuple(build_world(random).draw(seed).id.tolist()) for seed in range(20)}) > 1
+    assert build_world(load_scenario(file, ["workload.start=2"])).draw(0).id.tolist() == [2, 3, 4]
 
 
 def test_amounts_of_a_trace_have_their_unit(tmp_path: Path, file: Path) -> None:
@@ -669,14 +663,14 @@ def test_amounts_of_a_trace_have_their_unit(tmp_path: Path, file: Path) -> None:
     amounts = []
     for mem in ("1 GB", "1 GiB", "0.5 MiB", "1 kB"):
         scenario = load_scenario(_written(file, own), [f"workload.scale={{mem: {mem}}}"])
-        amounts.append(build_workload(scenario, 0).demand[0].tolist())
+        amounts.append(build_world(scenario).draw(0).demand[0].tolist())
         assert scenario_from(yaml.safe_load(resolved(scenario))) == scenario
     assert amounts == [[1_000_000, mem] for mem in (2_000_000, 2_147_484, 1_049, 2)]
     (tmp_path / "h.csv").write_text("vmid,cpu,mem,at,lt\n1,1,2,0,5\n")
     known = changed(TRACE, "start: {random: [50000, 100000]}", "path: h.csv")
-    assert build_workload(load_scenario(_written(file, known)), 0).demand.tolist() == [[1_000_000, 2_000_000]]
+    assert build_world(load_scenario(_written(file, known))).draw(0).demand.tolist() == [[1_000_000, 2_000_000]]
     other = load_scenario(file, ["workload.scale={mem: 1 GiB}"])  # of whoever knows it better
-    assert build_workload(other, 0).demand.tolist() == [[1_000_000, 2_147_484]]
+    assert build_world(other).draw(0).demand.tolist() == [[1_000_000, 2_147_484]]
 
 
 def test_a_reader_of_others_says_its_units(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -686,7 +680,7 @@ def test_a_reader_of_others_says_its_units(tmp_path: Path, file: Path, monkeypat
     own = changed(
         TRACE, "huawei-east-1\n  start: {random: [50000, 100000]}", f"{tmp_path}/theirs.py:Gib\n  path: h.csv"
     )
-    assert build_workload(load_scenario(_written(file, own)), 0).demand.tolist() == [[1_000_000, 2_147_484]]
+    assert build_world(load_scenario(_written(file, own))).draw(0).demand.tolist() == [[1_000_000, 2_147_484]]
     with pytest.raises(ScenarioError, match="the unit of the trace's mem is not known"):
         load_scenario(_written(file, own.replace(":Gib", ":None_")))
 

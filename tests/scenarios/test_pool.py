@@ -336,7 +336,7 @@ def test_nothing_runs_when_one_of_several_is_wrong(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"), [({"on": "spark"}, "Give local, ray, or ray://"), ({"jobs": 0}, "Give 1 or more")]
+    ("asked", "words"), [({"on": "spark"}, "Give local, ray, or ray://"), ({"jobs": 0}, "must be 1 or more")]
 )
 def test_nowhere_to_run(tmp_path: Path, asked: dict[str, Any], words: str) -> None:
     with pytest.raises(UserError, match=words):

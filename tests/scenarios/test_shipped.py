@@ -47,7 +47,7 @@ def short(file: Path) -> Scenario:
     """One point, one seed, few requests."""
     scenario = load_scenario(file)
     most = 60 if isinstance(scenario.workload, Tenants) else LONGEST
-    requests = min(most, scenario.workload.requests or most)
+    requests = min(most, getattr(scenario.workload, "requests", None) or most)
     return load_scenario(file, ["replications=1", "sweep=null", f"workload.requests={requests}"])
 
 

@@ -175,7 +175,7 @@ def test_the_command_has_the_functions_defaults() -> None:
         ({"metric": "offered"}, "metric: nobody knows whether more of it is better"),
         ({"rounds": 0}, "rounds: is too few"),
         ({"population": 3}, "population: is too few"),
-        ({"jobs": 0}, "jobs: is no number of runs"),
+        ({"jobs": 0}, "jobs: must be 1 or more"),
     ],
 )
 def test_mistakes(tiny: Path, changed: dict[str, Any], message: str) -> None:

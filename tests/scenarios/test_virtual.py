@@ -17,14 +17,13 @@ from matplotlib.text import Text
 import binwright as bw
 from agents import AGENTS
 from scenarios.batch.batch import Batch
-from scenarios.build.parts import build_workload
-from scenarios.build.world import build_world
+from scenarios.build.world import build_learning, build_world
 from scenarios.schema.load import load_scenario, scenario_from
 from simcore.errors import ResultsError, ScenarioError, UserError, WorkloadError
 from simcore.vocabulary import QUANTUM
 from workloads.arrivals import Fixed
 from workloads.lifetimes import Fixed as Forever
-from workloads.virtual import Hose, Pairs, Sizes, Tenants
+from workloads.virtual import Hose, Pairs, Sizes, TenantRequests
 
 MACHINE = {"slots": 1, "mem": "256 MB"}
 TREE = {
@@ -67,7 +66,7 @@ def changed(data: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
 
 
 def tenants(kind: Any, requests: int = 400, seed: int = 0) -> Any:
-    return Tenants(requests, Fixed(1.0), Forever(inf), kind).draw(("slots", "mem"), seed)
+    return TenantRequests(requests, Fixed(1.0), Forever(inf), kind).draw(("slots", "mem"), seed)
 
 
 @pytest.mark.parametrize(
@@ -204,9 +203,9 @@ def test_the_published_sizes(tmp_path: Path) -> None:
     net = clusters.cluster.network
     assert net
     assert (net.topology.built.servers, net.topology.built.links) == (16_000, 16_410)
-    sizes = build_workload(clusters, 0).demand[:, 0] // QUANTUM
+    sizes = build_world(clusters).draw(0).demand[:, 0] // QUANTUM
     assert (len(sizes), sizes.min(), sizes.max() <= 340) == (300, 10, True)
-    assert (build_workload(centres, 0).demand[:, 0] == 100 * QUANTUM).all()
+    assert (build_world(centres).draw(0).demand[:, 0] == 100 * QUANTUM).all()
     assert list(Batch(centres, tmp_path).runs[0].point.values()) == [100]
 
 
@@ -267,7 +266,7 @@ def test_looking_at_bandwidth_pays(data: dict[str, Any], better: str, tmp_path: 
 
 def test_nothing_is_learned_with_them() -> None:
     with pytest.raises(ScenarioError, match="nothing is learned with it"):
-        build_world(scenario_from(PAIRS))
+        build_learning(scenario_from(PAIRS))
 
 
 def test_times_of_requests_that_are_offered_together_are_refused() -> None:

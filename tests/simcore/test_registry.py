@@ -98,7 +98,12 @@ def test_what_cannot_be_imported(things: Registry, tmp_path: Path, name: str, me
     with pytest.raises(UnknownName, match=message) as caught:
         things.load(name, tmp_path)
     assert caught.value.value == name
-    remedy = "Install no_such_module, or name the folder" if "needy" in name else "module:Class, or file.py:Class"
+    remedies = {
+        "needy.py:Mine": "Install no_such_module, or name the folder",
+        "mine.py:Yours": "Name the class in this file, too: mine.py:Mine.",
+        "mine.py:": "Name the class in this file, too: mine.py:Mine.",
+    }
+    remedy = remedies.get(name, "module:Class, or file.py:Class")
     assert remedy in str(caught.value)
 
 

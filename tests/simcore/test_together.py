@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from agents import AGENTS
 from scenarios.batch.batch import Batch
-from scenarios.build.engines import not_compiled
+from scenarios.build.world import build_world
 from scenarios.schema.load import scenario_from
 from simcore import rng
 from simcore.engine import Simulation, play
@@ -230,7 +230,7 @@ def test_in_a_scenario_the_clock_runs_it(tmp_path: Path) -> None:
     assert set(results.runs["engine"]) == {"simpy"}
     assert not results.runs["rejected"].sum()
     agent = AGENTS.load("first-fit")()
-    part = not_compiled(scenario_from(SMALL), agent, None)
+    part = build_world(scenario_from(SMALL)).not_compiled(agent, None)
     assert part == ("overflow.wait", "requests that wait are offered together")
 
 

@@ -21,9 +21,9 @@ from workloads import ARRIVALS, LIFETIMES
 from workloads.arrivals import Arrivals, Bursty, Poisson
 from workloads.arrivals import Fixed as FixedGaps
 from workloads.fit import fit
-from workloads.generators import Flavour, Synthetic, generate
+from workloads.generators import Flavour, Synthetic
 from workloads.lifetimes import Empirical, Exponential, Fixed, Lifetimes, Lognormal
-from workloads.windows import ApartStart, RandomStart, TimeStart, Window, select
+from workloads.windows import ApartRows, RandomRow, TimeStart, Window, select
 
 INF = float("inf")
 SMALL = Flavour({"cpu": 1, "mem": 2}, weight=3)
@@ -90,15 +90,15 @@ def test_time_scale_moves_arrivals_only() -> None:
 
 def test_random_starts_cover_both_ends_and_differ_between_windows() -> None:
     frame = trace(8)
-    seen = {int(select(frame, Window(RandomStart(2, 4), 1), ("cpu",), seed).id[0]) for seed in range(60)}
+    seen = {int(select(frame, Window(RandomRow(2, 4), 1), ("cpu",), seed).id[0]) for seed in range(60)}
     assert seen == {1002, 1003, 1004}
-    pairs = {tuple(select(frame, Window(RandomStart(2, 4), 1, 2), ("cpu",), seed).id) for seed in range(60)}
+    pairs = {tuple(select(frame, Window(RandomRow(2, 4), 1, 2), ("cpu",), seed).id) for seed in range(60)}
     assert any(first.split(":")[1] != second.split(":")[1] for first, second in pairs)
 
 
 @given(st.integers(0, 5), st.integers(0, 20), st.integers(1, 6), st.integers(1, 3), st.integers(0, 2**40))
 def test_seeds_in_a_row_have_windows_apart(low: int, more: int, length: int, superpose: int, seed: int) -> None:
-    start = ApartStart(low, low + more)
+    start = ApartRows(low, low + more)
     frame, window = trace(low + more + length), Window(start, length, superpose)
     seeds = start.count(length) // superpose
     met = [row for number in range(seeds) for row in select(frame, window, ("cpu",), seed + number).id.tolist()]
@@ -130,7 +130,7 @@ def test_superposed_windows(
     frame = trace(len(gaps)).with_columns(arrival=pl.Series(np.cumsum(gaps), dtype=pl.Float64))
     length = None if length is None else min(length, len(gaps))
     high = data.draw(st.integers(0, len(gaps) - (length or 1)))
-    window = Window(RandomStart(data.draw(st.integers(0, high)), high), length, superpose)
+    window = Window(RandomRow(data.draw(st.integers(0, high)), high), length, superpose)
     workload = select(frame, window, ("cpu", "mem"), seed)
     assert workload.arrival[0] == 0.0
     assert (np.diff(workload.arrival) >= 0).all()
@@ -152,10 +152,10 @@ def test_superposed_windows(
         (Window(-1), ("cpu",), "workload.start: the window leaves the trace: it wants row -1 (got -1)"),
         (Window(8, 3), ("cpu",), "workload.start: the window leaves the trace: it wants 3 requests from row 8 (got 8)"),
         (Window(2, 5, 2), ("cpu",), "workload.start: the window leaves the trace: it wants 10 requests from row 2"),
-        (Window(RandomStart(0, 9), 2), ("cpu",), "workload.start.random: the window leaves the trace: it wants 2 r"),
-        (Window(RandomStart(5, 4)), ("cpu",), "workload.start.random: an impossible range (got [5, 4])"),
-        (Window(ApartStart(0, 9), 2), ("cpu",), "workload.start.apart: the window leaves the trace: it wants 2 r"),
-        (Window(ApartStart(5, 4), 1), ("cpu",), "workload.start.apart: an impossible range (got [5, 4])"),
+        (Window(RandomRow(0, 9), 2), ("cpu",), "workload.start.random: the window leaves the trace: it wants 2 r"),
+        (Window(RandomRow(5, 4)), ("cpu",), "workload.start.random: an impossible range (got [5, 4])"),
+        (Window(ApartRows(0, 9), 2), ("cpu",), "workload.start.apart: the window leaves the trace: it wants 2 r"),
+        (Window(ApartRows(5, 4), 1), ("cpu",), "workload.start.apart: an impossible range (got [5, 4])"),
         (Window(TimeStart(191)), ("cpu",), "workload.start: nothing arrives at that time or later (got '191 s')"),
         (Window(2, superpose=2), ("cpu",), "workload.requests: superposed windows from a fixed start"),
         (Window(requests=0), ("cpu",), "workload.requests: out of range (got 0)"),
@@ -204,15 +204,15 @@ def test_every_registered_generator_has_an_example() -> None:
 @pytest.mark.parametrize("lifetimes", LIFETIME_EXAMPLES.values(), ids=LIFETIME_EXAMPLES)
 def test_same_seed_same_bytes_and_more_requests_continue_fewer(arrivals: Arrivals, lifetimes: Lifetimes) -> None:
     spec = replace(SPEC, arrivals=arrivals, lifetimes=lifetimes)
-    workload = generate(spec, ("cpu", "mem"), seed=5)
-    assert content(workload) == content(generate(spec, ("cpu", "mem"), seed=5))
-    assert content(workload) != content(generate(spec, ("cpu", "mem"), seed=6))
+    workload = spec.draw(("cpu", "mem"), seed=5)
+    assert content(workload) == content(spec.draw(("cpu", "mem"), seed=5))
+    assert content(workload) != content(spec.draw(("cpu", "mem"), seed=6))
     parts = (workload.arrival, workload.duration, workload.demand, workload.id)
     assert [part.dtype.name for part in parts] == ["float64", "float64", "int64", "int64"]
     assert workload.arrival[0] == 0
     assert (np.diff(workload.arrival) >= 0).all()
     assert (workload.duration >= 0).all()
-    longer = generate(replace(spec, requests=1000), ("cpu", "mem"), seed=5)
+    longer = replace(spec, requests=1000).draw(("cpu", "mem"), seed=5)
     assert longer.arrival[:400].tobytes() == workload.arrival.tobytes()
     assert longer.demand[:400].tobytes() == workload.demand.tobytes()
     assert longer.duration[:400].tobytes() == workload.duration.tobytes()
@@ -221,21 +221,21 @@ def test_same_seed_same_bytes_and_more_requests_continue_fewer(arrivals: Arrival
 @scaled(0.4)
 @given(seed=st.integers(0, 2**63), mean=st.floats(0.1, 1e6), every=st.floats(0, 1e6), weight=st.floats(0.01, 100))
 def test_a_change_of_one_part_moves_no_other(seed: int, mean: float, every: float, weight: float) -> None:
-    base = generate(SPEC, ("cpu", "mem"), seed)
-    lasting = generate(replace(SPEC, lifetimes=Exponential(mean)), ("cpu", "mem"), seed)
+    base = SPEC.draw(("cpu", "mem"), seed)
+    lasting = replace(SPEC, lifetimes=Exponential(mean)).draw(("cpu", "mem"), seed)
     assert lasting.arrival.tobytes() == base.arrival.tobytes()
     assert lasting.demand.tobytes() == base.demand.tobytes()
-    moved = generate(replace(SPEC, arrivals=Poisson(every)), ("cpu", "mem"), seed)
+    moved = replace(SPEC, arrivals=Poisson(every)).draw(("cpu", "mem"), seed)
     assert moved.duration.tobytes() == base.duration.tobytes()
     assert moved.demand.tobytes() == base.demand.tobytes()
-    mixed = generate(replace(SPEC, flavours=(replace(SMALL, weight=weight), LARGE)), ("cpu", "mem"), seed)
+    mixed = replace(SPEC, flavours=(replace(SMALL, weight=weight), LARGE)).draw(("cpu", "mem"), seed)
     assert mixed.arrival.tobytes() == base.arrival.tobytes()
     same = (mixed.demand == base.demand).all(axis=1)
     assert (mixed.duration[same] == base.duration[same]).all()
 
 
 def test_flavours_and_their_own_lifetimes() -> None:
-    workload = generate(replace(SPEC, requests=20_000), ("mem", "cpu"), seed=1)
+    workload = replace(SPEC, requests=20_000).draw(("mem", "cpu"), seed=1)
     large = workload.demand[:, 1] == 8_000_000
     assert large.mean() == pytest.approx(0.25, abs=0.01)
     assert set(map(tuple, workload.demand.tolist())) == {(0, 8_000_000), (2_000_000, 1_000_000)}
@@ -298,7 +298,7 @@ def test_lifetimes_at_shares() -> None:
 )
 def test_impossible_generators(change: dict[str, Any], message: str) -> None:
     with pytest.raises(WorkloadError) as caught:
-        generate(replace(SPEC, **change), ("cpu", "mem"), seed=0)
+        replace(SPEC, **change).draw(("cpu", "mem"), seed=0)
     assert str(caught.value).startswith(message)
     assert caught.value.remedy
 
@@ -311,7 +311,7 @@ def generated_trace(requests: int) -> pl.DataFrame:
         Flavour({"cpu": 1, "mem": 2}, 3, Lognormal(600.0, 1.0)),
         Flavour({"cpu": 4, "mem": 8}, 1, Exponential(5000.0)),
     )
-    made = generate(Synthetic(requests, Poisson(20.0), flavours), ("cpu", "mem"), seed=3)
+    made = Synthetic(requests, Poisson(20.0), flavours).draw(("cpu", "mem"), seed=3)
     columns = {"id": made.id, "arrival": made.arrival, "lifetime": made.duration}
     return pl.DataFrame({**columns, "cpu": made.demand[:, 0] / 1e6, "mem": made.demand[:, 1] / 1e6})
 
@@ -323,7 +323,7 @@ def test_fit_finds_the_generator_again() -> None:
     assert spec.arrivals == Poisson(pytest.approx(20, rel=0.03))  # type: ignore[arg-type]
     assert [dict(flavour.demand) for flavour in spec.flavours] == [{"cpu": 1, "mem": 2}, {"cpu": 4, "mem": 8}]
     assert [flavour.weight for flavour in spec.flavours] == pytest.approx([0.75, 0.25], abs=0.01)
-    again = generate(spec, ("cpu", "mem"), seed=4)
+    again = spec.draw(("cpu", "mem"), seed=4)
     small = again.demand[:, 0] == 1_000_000
     assert again.duration[small].mean() == pytest.approx(600 * math.exp(0.5), rel=0.05)
     assert np.median(again.duration[small]) == pytest.approx(600, rel=0.05)
@@ -339,7 +339,7 @@ def test_fit_makes_up_for_requests_whose_end_was_not_seen() -> None:
         lifetime=pl.when(pl.col("arrival") + pl.col("lifetime") > end - 8000).then(INF).otherwise("lifetime")
     )
     assert unseen["lifetime"].is_infinite().any()
-    drawn = generate(fit(unseen, flavours=2), ("cpu", "mem"), seed=4)
+    drawn = fit(unseen, flavours=2).draw(("cpu", "mem"), seed=4)
     large = drawn.demand[:, 0] == 4_000_000
     assert np.median(drawn.duration[large]) == pytest.approx(5000 * math.log(2), rel=0.06)
 

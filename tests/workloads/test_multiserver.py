@@ -23,11 +23,11 @@ from simcore.errors import UnknownName, WorkloadError
 from simcore.vocabulary import QUANTUM, Workload
 from workloads.demands import DEMANDS, AlibabaLike, AzureLike, Demands, Law, Uniform
 from workloads.holding import LONGEST, average_load, find_holding
-from workloads.multiserver import MultiServer
+from workloads.multiserver import MultiServerRequests
 from workloads.traced_demands import Alibaba, Azure, OpenB
 
 R = ("cpu", "mem")
-SPEC = MultiServer(128, Uniform(), 31)
+SPEC = MultiServerRequests(128, Uniform(), 31)
 ALPHA = {"cpu": 400.0, "mem": 400.0}
 GAMMA = {"cpu": 6400.0, "mem": 6400.0}
 DELTA = {"cpu": 25600.0, "mem": 25600.0}
@@ -61,7 +61,7 @@ def units(workload: Workload) -> Any:
 @pytest.mark.parametrize("name", POOL)
 def test_draws_follow_the_law(name: str) -> None:
     law = POOL[name].law()
-    drawn = units(MultiServer(100_000, POOL[name], 1).draw(R, 5))
+    drawn = units(MultiServerRequests(100_000, POOL[name], 1).draw(R, 5))
     pairs, counts = np.unique(drawn, axis=0, return_counts=True)
     assert pairs.tolist() == law.pairs.tolist()  # each of them, and nothing else
     assert chisquare(counts, law.weights * len(drawn)).pvalue > 0.01
@@ -112,7 +112,7 @@ def test_other_uniform_ranges(low: int, more: int) -> None:
 
 
 def test_a_workload() -> None:
-    workload = MultiServer(20_000, Uniform(), 31, step=2.0).draw(R, 3)
+    workload = MultiServerRequests(20_000, Uniform(), 31, step=2.0).draw(R, 3)
     assert workload.arrival.tolist() == list(range(0, 40_000, 2))
     assert workload.id.tolist() == list(range(20_000))
     assert workload.resources == R
@@ -131,7 +131,11 @@ def test_a_workload() -> None:
 
 @given(low=st.integers(0, 5), more=st.integers(0, 5), seed=st.integers(0, 9))
 def test_both_ends_of_a_bandwidth_are_included(low: int, more: int, seed: int) -> None:
-    quanta = MultiServer(400, Uniform(), 1, bandwidth=(low / QUANTUM, (low + more) / QUANTUM)).draw(R, seed).bandwidth
+    quanta = (
+        MultiServerRequests(400, Uniform(), 1, bandwidth=(low / QUANTUM, (low + more) / QUANTUM))
+        .draw(R, seed)
+        .bandwidth
+    )
     assert quanta is not None
     assert set(quanta.tolist()) == set(range(low, low + more + 1))
 
@@ -180,7 +184,7 @@ def test_more_requests_continue_fewer() -> None:
 # -- holding times for a load ----------------------------------------------------------------------------------------
 
 
-def simulated(spec: MultiServer, capacity: float, seed: int) -> float:
+def simulated(spec: MultiServerRequests, capacity: float, seed: int) -> float:
     """The load as it is defined, by a clock: everything that is offered is placed, nothing waits."""
     workload = spec.draw(R, seed)
     held: list[tuple[float, Any]] = []
@@ -195,7 +199,7 @@ def simulated(spec: MultiServer, capacity: float, seed: int) -> float:
 @pytest.mark.parametrize("demand", POOL)
 @pytest.mark.parametrize("holding", [1, 9, 40, 64, 500])
 def test_the_expected_load_is_the_mean_of_simulated_ones(demand: str, holding: int) -> None:
-    spec = MultiServer(40, POOL[demand], holding)
+    spec = MultiServerRequests(40, POOL[demand], holding)
     loads = np.array([simulated(spec, 400, seed) for seed in range(120)])
     error = loads.std(ddof=1) / np.sqrt(len(loads))
     assert abs(loads.mean() - average_load(spec, ALPHA, holding)) < 3.5 * error
@@ -205,7 +209,7 @@ def test_the_expected_load_is_the_mean_of_simulated_ones(demand: str, holding: i
 def test_the_expected_load_is_exact(requests: int, holding: int) -> None:
     """Against the sum over every holding time of every request; a demand of the whole cluster has load 1 per step."""
     waits = [min(held, left) for left in range(1, requests + 1) for held in range(1, holding + 1)]
-    whole = MultiServer(requests, Uniform(9, 9), 1)
+    whole = MultiServerRequests(requests, Uniform(9, 9), 1)
     assert average_load(whole, {"cpu": 9, "mem": 9}, holding) == pytest.approx(sum(waits) / holding / requests)
 
 
@@ -222,29 +226,32 @@ PUBLISHED: dict[str, tuple[Demands, int, dict[str, float], float, int, int]] = {
 @pytest.mark.parametrize("case", PUBLISHED)
 def test_the_published_holding_times(case: str) -> None:
     demand, requests, capacity, load, published, window = PUBLISHED[case]
-    spec = MultiServer(requests, demand, load=load)
+    spec = MultiServerRequests(requests, demand, load=load)
     begun = time.perf_counter()
     found = find_holding(spec, capacity, load)
     assert time.perf_counter() - begun < 1
     assert abs(found - published) <= window
-    assert spec.settled(capacity) == MultiServer(requests, demand, found)
+    assert spec.settled(capacity) == MultiServerRequests(requests, demand, found)
     assert average_load(spec, capacity, published) == pytest.approx(load, abs=0.011)
 
 
 def test_the_load_rule_is_pinned() -> None:
-    found = [find_holding(MultiServer(n, demand, 1), where, load) for demand, n, where, load, *_ in PUBLISHED.values()]
+    found = [
+        find_holding(MultiServerRequests(n, demand, 1), where, load)
+        for demand, n, where, load, *_ in PUBLISHED.values()
+    ]
     assert found == [31, 618, 2360, 28, 37, 769]
 
 
 def test_the_one_holding_time_that_the_rule_does_not_give() -> None:
-    spec = MultiServer(896, AzureLike(), 460)
+    spec = MultiServerRequests(896, AzureLike(), 460)
     assert average_load(spec, GAMMA, 460) == pytest.approx(0.803, abs=0.001)
     assert find_holding(spec, GAMMA, 0.9) == 533
 
 
 @given(demand=st.sampled_from(list(POOL.values())), requests=st.integers(10, 500), load=st.floats(0.2, 1.4))
 def test_no_other_holding_time_is_nearer(demand: Demands, requests: int, load: float) -> None:
-    spec = MultiServer(requests, demand, 1)
+    spec = MultiServerRequests(requests, demand, 1)
     capacity = {"cpu": 200.0, "mem": 350.0}
     if not average_load(spec, capacity, 1) <= load <= average_load(spec, capacity, 10**6):
         return
@@ -255,7 +262,7 @@ def test_no_other_holding_time_is_nearer(demand: Demands, requests: int, load: f
 
 @given(requests=st.integers(1, 300), holding=st.integers(1, 600))
 def test_load_never_falls_with_longer_holding(requests: int, holding: int) -> None:
-    spec = MultiServer(requests, AzureLike(), 1)
+    spec = MultiServerRequests(requests, AzureLike(), 1)
     assert average_load(spec, ALPHA, holding) <= average_load(spec, ALPHA, holding + 1) * (1 + 1e-12)
 
 
@@ -436,7 +443,7 @@ def test_resources_that_the_cluster_lacks() -> None:
 
 def test_a_load_that_is_not_settled_yet() -> None:
     with pytest.raises(WorkloadError, match=r"(?s)still to be found.*settled"):
-        MultiServer(128, Uniform(), load=0.9).draw(R, 0)
+        MultiServerRequests(128, Uniform(), load=0.9).draw(R, 0)
 
 
 @pytest.mark.parametrize("load", [0, -1, 1.5, 95, float("nan")])
@@ -480,7 +487,7 @@ class Broken:
 )
 def test_laws_that_are_none(demand: Broken, message: str) -> None:
     with pytest.raises(WorkloadError, match=message):
-        MultiServer(5, demand, 1).draw(R, 0)
+        MultiServerRequests(5, demand, 1).draw(R, 0)
 
 
 # -- the figure ------------------------------------------------------------------------------------------------------
@@ -488,7 +495,7 @@ def test_laws_that_are_none(demand: Broken, message: str) -> None:
 
 @pytest.mark.long
 def test_the_figure(tmp_path: Path) -> None:
-    workloads = {name: MultiServer(300, demand, 31).draw(R, 0) for name, demand in POOL.items()}
+    workloads = {name: MultiServerRequests(300, demand, 31).draw(R, 0) for name, demand in POOL.items()}
     figure = draw(workloads, tmp_path / "demands.png")
     assert (tmp_path / "demands.png").read_bytes().startswith(b"\x89PNG")
     assert [ax.get_xlabel() for ax in figure.axes[-4:]] == ["cpu", "mem", "bandwidth", "holding time (s)"]

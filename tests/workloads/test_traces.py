@@ -18,7 +18,6 @@ from tests.support import ROOT
 from workloads import TRACES, catalogue
 from workloads.describe import convert, describe
 from workloads.fit import fit
-from workloads.generators import generate
 from workloads.traces.check import COMMON
 from workloads.traces.library import detect, find, read, read_mapped
 from workloads.windows import Window, select
@@ -407,7 +406,7 @@ def test_real_azure_and_its_fit() -> None:
     assert len(frame) == 669_435
     assert frame["lifetime"].is_infinite().sum() == 37_628
     spec = fit(frame, flavours=6, points=11, requests=100_000)
-    workload = generate(spec, ("cpu", "mem"), seed=0)
+    workload = spec.draw(("cpu", "mem"), seed=0)
     drawn, wanted = workload.demand.mean(axis=0) / 1e6, frame.select("cpu", "mem").mean().row(0)
     assert drawn == pytest.approx(wanted, rel=0.02)
     assert np.median(workload.duration) == pytest.approx(frame["lifetime"].median(), rel=0.05)

@@ -32,8 +32,7 @@ from fabric.cluster import NEVER, Cluster
 from fabric.filling import COMPLETE, GOES_ON, begin, choose, filling
 from fabric.network import NetworkLedger, NetworkView
 from fabric.routing import find_route
-from scenarios.build.parts import build_ledger, build_pacing, build_workload
-from scenarios.build.world import build_world
+from scenarios.build.world import build_learning, build_world
 from scenarios.schema.load import load_scenario
 from simcore.engine import Simulation, play
 from simcore.errors import UserError
@@ -241,7 +240,7 @@ def test_it_begins_with_what_is_good_already() -> None:
 
 def saved(file: Path, flat: Any) -> Path:
     trainer = FabricTrainer()
-    world = build_world(load_scenario("nara/train-fabric-rl"))
+    world = build_learning(load_scenario("nara/train-fabric-rl"))
     trainer.begin(world, world, 0, "cpu")
     _, notes = trainer.weights()
     write(file, weights_of(flat)._asdict(), notes)
@@ -256,14 +255,14 @@ def test_in_the_engine_it_places_as_in_training(tmp_path: Path, reject: bool, ro
     rng = np.random.default_rng(5)
     flat = beginning(rng) + 0.3 * rng.normal(size=SIZE)
     path = saved(tmp_path / "mine.safetensors", flat)
-    player = Player(build_world(scenario))
+    player = Player(build_learning(scenario))
     for seed in (3, 4):
         agent = AGENTS.load("fabric-rl")(path=str(path), reject=reject)
-        simulation = Simulation(build_workload(scenario, seed), build_ledger(scenario), pacing=build_pacing(scenario))
+        simulation = build_world(scenario).simulation(seed)
         agent.start(simulation.view, stream(seed, "agent"))
         play(simulation, agent)
         outcome = simulation.record.outcome[:60]
-        found = player.play(flat, build_workload(scenario, seed), reject)
+        found = player.play(flat, build_world(scenario).draw(seed), reject)
         state = player.episodes.state
         assert state.outcome[0, :60].tolist() == outcome.tolist()
         assert found[0] == (outcome == PLACED).mean()
@@ -275,7 +274,7 @@ def test_in_the_engine_it_places_as_in_training(tmp_path: Path, reject: bool, ro
 
 def test_what_a_failure_interrupted_does_not_stay() -> None:
     """On an empty network it is all the same whether requests placed before would have ended by now."""
-    ledger = build_ledger(load_scenario("nara/train-fabric-rl"))
+    ledger = build_world(load_scenario("nara/train-fabric-rl")).ledger()
     rng, view, answers = np.random.default_rng(0), ledger.view, []
     asked = [
         Request(row, 0.0, 100.0, tuple(rng.integers(UNIT, 30 * UNIT, 2).tolist()), False, UNIT // 9)
@@ -294,12 +293,13 @@ def test_what_a_failure_interrupted_does_not_stay() -> None:
 
 def test_it_says_why_it_rejects(tmp_path: Path) -> None:
     scenario = load_scenario("nara/train-fabric-rl", ["workload.requests=60", "workload.bandwidth=[0.9, 1.0]"])
-    workload = build_workload(scenario, 0)
+    workload = build_world(scenario).draw(0)
     workload.demand[:5] = 0
     path = saved(tmp_path / "mine.safetensors", beginning(np.random.default_rng(0)))
     reasons = {}
+    world = build_world(scenario)
     for reject in (False, True):
-        simulation = Simulation(workload, build_ledger(scenario), pacing=build_pacing(scenario))
+        simulation = Simulation(workload, world.ledger(), pacing=world.pacing)
         agent = AGENTS.load("fabric-rl")(path=str(path), reject=reject)
         agent.start(simulation.view, stream(0, "agent"))
         play(simulation, agent)
@@ -315,7 +315,7 @@ def test_weights_for_something_else_are_refused(tmp_path: Path) -> None:
     path = saved(tmp_path / "mine.safetensors", beginning(np.random.default_rng(0)))
     tensors, notes = read(path)
     kind = AGENTS.load("fabric-rl")
-    view = build_ledger(load_scenario("nara/train-fabric-rl")).view
+    view = build_world(load_scenario("nara/train-fabric-rl")).ledger().view
     other = tmp_path / "other.safetensors"
     for name, wrong, match in (
         ("resources", ["gpu"], "trained with resources "),
@@ -329,7 +329,7 @@ def test_weights_for_something_else_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="not the weights of this network"):
         kind(path=str(other)).start(view, stream(0, "agent"))
     with pytest.raises(UserError, match="this cluster has none"):
-        kind(path=str(path)).start(build_ledger(load_scenario("quickstart")).view, stream(0, "agent"))
+        kind(path=str(path)).start(build_world(load_scenario("quickstart")).ledger().view, stream(0, "agent"))
     with pytest.raises(UserError, match="no weights of that name"):
         kind(weights="alpha-unifrom")
 
@@ -363,9 +363,7 @@ def test_the_shipped_weights_beat_best_home() -> None:
     found = dict.fromkeys(("best-home", "fabric-rl"), 0)
     for name in found:
         for seed in range(500, 540):
-            simulation = Simulation(
-                build_workload(scenario, seed), build_ledger(scenario), pacing=build_pacing(scenario)
-            )
+            simulation = build_world(scenario).simulation(seed)
             agent = AGENTS.load(name)()
             agent.start(simulation.view, stream(seed, "agent"))
             play(simulation, agent)

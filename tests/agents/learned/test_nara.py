@@ -22,8 +22,7 @@ from agents.learned.tensors import SHIPPED, read, write
 from agents.observation import edge_index
 from fabric.presets import topology
 from fabric.topology import Topology
-from scenarios.build.parts import build_agent, build_ledger, build_pacing, build_workload
-from scenarios.build.world import build_world
+from scenarios.build.world import build_agent, build_learning, build_world
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.load import load_scenario
 from simcore.engine import Simulation, play
@@ -122,7 +121,7 @@ def test_logits_depend_on_what_is_chosen_and_on_the_cluster() -> None:
 def trainer() -> NaraTrainer:
     """Untrained, on alpha."""
     made = NaraTrainer()
-    world = build_world(load_scenario("nara/table1", ["workload.requests=40"]))
+    world = build_learning(load_scenario("nara/table1", ["workload.requests=40"]))
     made.begin(world, world, 0, "cpu")
     return made
 
@@ -143,21 +142,22 @@ def test_in_the_engine_it_chooses_as_in_compiled_episodes(
     placed = []
     for seed in (3, 4):
         agent = AGENTS.load("nara")(path=str(weights), mask=mask)
-        simulation = Simulation(build_workload(scenario, seed), build_ledger(scenario), pacing=build_pacing(scenario))
+        simulation = build_world(scenario).simulation(seed)
         agent.start(simulation.view, stream(seed, "agent"))
         play(simulation, agent)
         placed.append(int((simulation.record.outcome == PLACED).sum()))
     same = NaraTrainer(mask=mask)
-    world = build_world(scenario)
+    world = build_learning(scenario)
     same.begin(world, world, 0, "cpu")
     assert same.validate([3, 4])["acceptance"] == sum(placed) / 80
 
 
 def test_it_places_requests_that_ask_for_nothing_and_rejects_what_it_cannot_reach(weights: Path) -> None:
     scenario = load_scenario("nara/table1", ["workload.requests=60", "workload.bandwidth=[0.9, 1.0]"])
-    workload = build_workload(scenario, 0)
+    world = build_world(scenario)
+    workload = world.draw(0)
     workload.demand[:5] = 0
-    simulation = Simulation(workload, build_ledger(scenario), pacing=build_pacing(scenario))
+    simulation = Simulation(workload, world.ledger(), pacing=world.pacing)
     agent = build_agent(AgentSpec(name="nara", options={"path": str(weights), "mask": "feasible"}))
     agent.start(simulation.view, stream(0, "agent"))
     play(simulation, agent)
@@ -169,7 +169,7 @@ def test_it_places_requests_that_ask_for_nothing_and_rejects_what_it_cannot_reac
 
 
 def started(agent: Any, *overrides: str, name: str = "nara/table1") -> None:
-    agent.start(build_ledger(load_scenario(name, overrides)).view, stream(0, "agent"))
+    agent.start(build_world(load_scenario(name, overrides)).ledger().view, stream(0, "agent"))
 
 
 def test_weights_for_something_else_are_refused(weights: Path, tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_without_the_extra_the_error_names_it(weights: Path, module: str, monkey
     monkeypatch.setitem(sys.modules, module, None)
     if module == "torch":  # only training needs it
         started(agent)
-        world = build_world(load_scenario("nara/table1"))
+        world = build_learning(load_scenario("nara/table1"))
     with pytest.raises(UserError, match=r"not installed\n.*binwright\[learned\]"):
         started(agent) if module == "safetensors" else NaraTrainer().begin(world, world, 0, "cpu")
 
@@ -227,8 +227,7 @@ def test_the_shipped_weights_beat_the_published_heuristics() -> None:
     found: dict[str, int] = {}
     for name in ("nara", "tetris"):
         for seed in range(500, 504):
-            ledger = build_ledger(scenario)
-            simulation = Simulation(build_workload(scenario, seed), ledger, pacing=build_pacing(scenario))
+            simulation = build_world(scenario).simulation(seed)
             agent = AGENTS.load(name)()
             agent.start(simulation.view, stream(seed, "agent"))
             play(simulation, agent)

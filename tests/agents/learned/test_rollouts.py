@@ -14,7 +14,7 @@ from benchmarks.learned import lengths
 from benchmarks.value import cluster_of
 from benchmarks.value import replays_of as benchmark_replays
 from fabric.ledger import Ledger
-from scenarios.build.world import build_world
+from scenarios.build.world import build_learning
 from scenarios.schema.load import scenario_from
 from simcore.errors import UserError
 from tests.support.learning import small, trained
@@ -25,7 +25,7 @@ pytest.importorskip("safetensors")
 @pytest.mark.parametrize("name", ["best-fit", "random-top", "padrl", "value-es"])
 def test_what_is_validated_against_itself_gains_nothing(name: str) -> None:
     """The other agent has its weights, and begins every episode anew."""
-    world = build_world(scenario_from(small()))
+    world = build_learning(scenario_from(small()))
     held_out = HeldOut(world, [0.0, 0.2], name)
     rule = held_out._other
     for seeds in (range(3), range(5, 8)):

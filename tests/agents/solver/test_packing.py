@@ -18,9 +18,9 @@ from agents.solver.packing.bound import lower_bound
 from agents.solver.packing.solve import HEURISTICS, pack
 from agents.solver.program import Matrix
 from binwright.cli import main
-from scenarios.build.parts import build_ledger, build_overflow, build_workload
+from scenarios.build.world import build_world
 from scenarios.schema.load import load_scenario
-from simcore.engine import Simulation, play
+from simcore.engine import play
 from simcore.errors import UserError, WorkloadError
 from simcore.vocabulary import Ints
 from tests.support.properties import scaled
@@ -300,14 +300,14 @@ def test_a_scenario_meets_an_offline_input_one_machine_after_another(tmp_path: P
     file = tmp_path / "offline.yaml"
     file.write_text(SCENARIO)
     scenario = load_scenario(file)
-    workload = build_workload(scenario, 2)
+    workload = build_world(scenario).draw(2)
     given = machines("pgrank", 2)
     assert (workload.demand[:, [workload.resources.index(name) for name in given.resources]] == given.demand).all()
     assert not workload.demand[:, workload.resources.index("gpu")].any()
     assert (workload.arrival == 0).all()
     assert np.isinf(workload.duration).all()
-    ledger = build_ledger(scenario)
-    simulation = Simulation(workload, ledger, build_overflow(scenario))
+    ledger = build_world(scenario).ledger()
+    simulation = build_world(scenario).simulation(2, ledger)
     play(simulation, AGENTS.load("first-fit")())
     free: list[Ints] = []
     for row in given.demand:
@@ -338,4 +338,4 @@ def test_servers_that_lack_a_resource_of_an_offline_input(tmp_path: Path) -> Non
     file = tmp_path / "offline.yaml"
     file.write_text(SCENARIO.replace("disk: 1, ", ""))
     with pytest.raises(UserError, match="pgrank asks for disk"):
-        build_workload(load_scenario(file), 1)
+        build_world(load_scenario(file)).draw(1)

@@ -1,0 +1,124 @@
+"""Requests that a scenario takes from a trace."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from math import ceil
+from pathlib import Path
+
+from scenarios.schema.scenario import Scenario
+from scenarios.schema.workload import ApartStart, ListedStart, RandomStart, Trace
+from simcore.opened import digest_of
+from simcore.units import TIME
+from simcore.vocabulary import Workload
+from workloads.starts import listed_start
+from workloads.traces.library import copy_of, find, read_mapped
+from workloads.traces.mapped import Columns, is_mapped
+from workloads.windows import ApartRows, RandomRow, Start, TimeStart, Window, firsts, select
+
+
+class TraceRequests:
+    """The windows of a trace that the seeds of a scenario meet; the converted trace is kept in the folder `cache`."""
+
+    def __init__(self, spec: Trace, resources: tuple[str, ...], cache: Path | None) -> None:
+        self.spec = spec
+        self._resources = resources
+        self._cache = cache
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the window depends on the seed."""
+        start = self.spec.start
+        if isinstance(start, ApartStart | ListedStart):
+            return True
+        return isinstance(start, RandomStart) and start.random[0] < start.random[1]
+
+    def draw(self, seed: int) -> Workload:
+        """Read the requests of a seed."""
+        spec = self.spec
+        file = find(spec.trace, spec.path)
+        stat = file.stat()
+        scale = tuple(spec.units_of(self._resources).items())
+        version = (stat.st_mtime_ns, stat.st_size)
+        options = json.dumps(spec.options)
+        return _select(spec.trace, file, options, _window(spec, seed), scale, seed, self._cache, version)
+
+    def windows(self, seed: int, drawn: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
+        """Find the rows of a seed's windows, from the first up to but without the last; of each the first `met`, a
+        share. None where all seeds have the same.
+
+        Windows that go on to the end of the trace have `drawn` requests in all; None where nobody says how many.
+        """
+        if not self.drawn:
+            return None
+        window = _window(self.spec, seed)
+        if window.requests is None and drawn is None:
+            return None
+        starts = firsts(window, seed)
+        rows = ((drawn or 0) + sum(starts)) // len(starts)
+        return [(first, first + ceil((window.requests or rows - first) * met)) for first in starts]
+
+
+def content_of(spec: Trace) -> str:
+    """Hash what is in a trace's file; runs are named by it."""
+    return digest_of(find(spec.trace, spec.path))
+
+
+def with_copy(scenario: Scenario, cache: Path) -> Scenario:
+    """Have a scenario read its trace, if it has one, from the copy in `cache`, wherever the original lies."""
+    spec = scenario.workload
+    if not isinstance(spec, Trace):
+        return scenario
+    file = find(spec.trace, spec.path)
+    if is_mapped(file):
+        copy = file
+    else:
+        read_mapped(spec.trace, file, options=spec.options, resources=scenario.resources, cache=cache)
+        copy = copy_of(spec.trace, file, options=spec.options, resources=scenario.resources, cache=cache)
+    return scenario.model_copy(update={"workload": spec.model_copy(update={"path": str(copy)})})
+
+
+def forget_traces() -> None:
+    """Drop the traces and windows that were kept: files may have changed since."""
+    _select.cache_clear()
+    _table.cache_clear()
+
+
+@lru_cache(maxsize=1)
+def _select(
+    name: str,
+    file: Path,
+    options: str,
+    window: Window,
+    scale: tuple[tuple[str, float], ...],
+    seed: int,
+    cache: Path | None,
+    version: tuple[int, int],
+) -> Workload:
+    resources = tuple(resource for resource, _ in scale)
+    table = _table(name, file, options, resources, cache, version)
+    return select(table, window, resources, seed, scale=dict(scale), file=file)
+
+
+@lru_cache(maxsize=2)
+def _table(
+    name: str, file: Path, options: str, resources: tuple[str, ...], cache: Path | None, version: tuple[int, int]
+) -> Columns:
+    """Read a trace; the last ones are kept while `version` stays, since runs of other agents and seeds read them."""
+    return read_mapped(name, file, options=json.loads(options), resources=resources, cache=cache)
+
+
+def _window(spec: Trace, seed: int) -> Window:
+    start: Start
+    requests = spec.requests
+    if isinstance(spec.start, RandomStart):
+        start = RandomRow(*spec.start.random)
+    elif isinstance(spec.start, ApartStart):
+        start = ApartRows(*spec.start.apart)
+    elif isinstance(spec.start, ListedStart):
+        start, listed = listed_start(Path(spec.start.path), seed)
+        requests = requests or listed
+    else:
+        start = TimeStart(TIME.parse(spec.start)) if isinstance(spec.start, str) else spec.start
+    return Window(start, requests, spec.superpose, spec.time_scale)

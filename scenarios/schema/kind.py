@@ -1,0 +1,17 @@
+"""What all kinds of `workload:` have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scenarios.schema.agent import AgentSpec
+from scenarios.schema.cluster import Cluster
+from scenarios.schema.fields import Model
+from scenarios.schema.source import Keys
+
+
+class WorkloadKind(Model):
+    """A kind of workload, which knows what does not go with it."""
+
+    def check_against(self, cluster: Cluster, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
+        """Refuse what does not go with the cluster, with so many seeds, or with agents, named by their keys."""

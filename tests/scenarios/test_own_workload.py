@@ -1,0 +1,174 @@
+"""Requests that a class of the user's own draws."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from binwright.cli import main
+from scenarios.batch.batch import Batch
+from scenarios.build.requests import forget
+from scenarios.build.world import build_world
+from scenarios.schema.load import load_scenario, resolved
+from simcore import opened
+from simcore.errors import UserError
+from simcore.vocabulary import QUANTUM, Workload
+from tests.support import ROOT
+from workloads import WORKLOADS, catalogue
+
+TEXT = """
+cluster: {servers: 3, node: {cpu: 8, mem: 16 GB}}
+workload: {"mine.py:Waves": {requests: 40}}
+agents: [first-fit, best-fit]
+replications: 2
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the example of the documentation."""
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "traces.md").read_text("utf-8")
+    [example] = re.findall(r"```python\n(# mine.py\n.*?class Waves.*?)```", text, re.DOTALL)
+    (tmp_path / "mine.py").write_text(example)
+    (tmp_path / "s.yaml").write_text(TEXT)
+    forget()
+    return tmp_path
+
+
+def test_it_runs_and_all_agents_of_a_seed_meet_the_same(here: Path) -> None:
+    results = Batch(load_scenario("s.yaml"), here / "out").run()
+    assert not len(results.failed), results.failed["error"].to_list()
+    assert results.runs["random"].all()
+    assert results.runs["offered"].to_list() == [40] * 4
+    loads = dict(results.runs.group_by("seed").n_unique().select("seed", "load_cpu").rows())
+    assert loads == {0: 1, 1: 1}
+    world = build_world(load_scenario("s.yaml"))
+    assert world.drawn
+    first, second = world.draw(0), world.draw(1)
+    assert first.arrival.tolist() != second.arrival.tolist()
+    assert (first.demand[:, 1] == 2 * first.demand[:, 0]).all()
+    assert world.draw(0).arrival.tolist() == first.arrival.tolist()
+
+
+def test_it_is_resolved_to_the_same(here: Path) -> None:
+    (here / "other").mkdir()
+    scenario = load_scenario("s.yaml")
+    (here / "other" / "again.yaml").write_text(resolved(scenario))
+    assert load_scenario("other/again.yaml") == scenario
+
+
+def test_an_edit_of_it_or_of_what_it_reads_is_run_again(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (here / "mine.py").read_text().replace("import numpy", "from pathlib import Path\n\nimport numpy")
+    (here / "mine.py").write_text(text.replace("rng(seed)", "rng(int(Path('luck.txt').read_text()) + seed)"))
+    (here / "luck.txt").write_text("1")
+
+    def ran() -> int:
+        rows: list[object] = []
+        forget()
+        for noted in ("_read", "_written"):  # as in a process of its own
+            monkeypatch.setattr(opened, noted, {})
+        batch = Batch(load_scenario("s.yaml"), here / "out")
+        there = len(batch.done())
+        batch.run(finished=rows.append)
+        return len(rows) - there
+
+    assert [ran(), ran()] == [4, 0]
+    (here / "luck.txt").write_text("2")
+    assert [ran(), ran()] == [4, 0]
+    (here / "mine.py").write_text((here / "mine.py").read_text().replace("30.0", "20.0"))
+    assert [ran(), ran()] == [4, 0]
+
+
+def test_a_registered_name_is_taken(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("constant", "tests.scenarios.test_own_workload:Constant", "binwright.workloads")
+    monkeypatch.setattr("simcore.registry.entry_points", lambda group: [point] if group == point.group else [])
+    monkeypatch.setattr(WORKLOADS, "_all", None)
+    (here / "s.yaml").write_text(TEXT.replace('"mine.py:Waves": {requests: 40}', "constant: {every: 5}"))
+    world = build_world(load_scenario("s.yaml"))
+    assert not world.drawn
+    assert world.draw(3).arrival.tolist() == [0.0, 5.0, 10.0]
+    assert "constant" in [entry.name for entry in catalogue()]
+    assert main(["validate", "s.yaml"]) == 0
+    monkeypatch.setattr(WORKLOADS, "_all", None)
+
+
+class Constant:
+    """Three requests."""
+
+    summary = "three requests."
+    reference = "-"
+    drawn = False
+
+    def __init__(self, every: float) -> None:
+        self.every = every
+
+    def draw(self, resources: tuple[str, ...], seed: int) -> Workload:
+        """Draw them."""
+        return Workload.of_units(self.every * np.arange(3), np.inf, dict.fromkeys(resources, 1.0))
+
+
+def test_plain_numbers_are_columns() -> None:
+    workload = Workload.of_units([0, 1.5], 60, {"cpu": [1, 0.25], "mem": 2}, bandwidth=0.5)
+    assert workload.resources == ("cpu", "mem")
+    assert workload.duration.tolist() == [60.0, 60.0]
+    assert (workload.demand / QUANTUM).tolist() == [[1, 2], [0.25, 2]]
+    assert workload.bandwidth is not None
+    assert (workload.bandwidth / QUANTUM).tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("options", "change", "said"),
+    [
+        ("{requets: 40}", "", "mine.py:Waves.requets: unknown option (got 40)"),
+        ("{}", "", "mine.py:Waves.requests: is missing"),
+        ("{requests: many}", "", "mine.py:Waves.requests: is a wrong value (got 'many')"),
+        ("{requests: 40}", "class Wave:", "there is no Waves in it"),
+        ("{requests: 40}", "draw = None", "mine.py:Waves: draw is missing"),
+        ("{requests: 40}", "draw = lambda *_: 7", "draw returned int, not a Workload"),
+        (
+            "{requests: 40}",
+            "draw = lambda *_: Workload.of_units([0], 1, {'cpu': 1})",
+            "its resources are ('cpu',)",
+        ),
+        ("{requests: 40}", "draw = lambda s, r, _: Workload.of_units([3, 1], 1, all_of(r))", "do not ascend"),
+        (
+            "{requests: 40}",
+            "draw = lambda s, r, _: Workload.of_units([0], -1, all_of(r))",
+            "a duration is",
+        ),
+        ("{requests: 40}", "draw = lambda s, r, _: Workload.of_units([], 1, all_of(r))", "has no requests"),
+        ("{requests: 40}", "draw = lambda s, r, _: Workload.of_units([0], 1, all_of(r, -1))", "below zero"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    here: Path, capsys: pytest.CaptureFixture[str], options: str, change: str, said: str
+) -> None:
+    (here / "s.yaml").write_text(TEXT.replace("{requests: 40}", options))
+    text = (here / "mine.py").read_text()
+    if change.startswith("class"):
+        text = text.replace("class Waves:", change)
+    elif change:
+        text += f"\ndef all_of(r, units=1):\n    return dict.fromkeys(r, units)\n\nWaves.{change}\n"
+    (here / "mine.py").write_text(text)
+    assert main(["validate", "s.yaml"]) == 2
+    assert said in capsys.readouterr().out
+
+
+def test_the_json_schema_takes_it(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    assert main(["schema"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    jsonschema.validate(yaml.safe_load(TEXT), schema)
+
+
+def test_a_part_of_it_cannot_be_mixed_with_a_trace(here: Path) -> None:
+    (here / "s.yaml").write_text(TEXT.replace("workload: {", "workload: {trace: table, "))
+    with pytest.raises(UserError, match="unknown key"):
+        load_scenario("s.yaml")
