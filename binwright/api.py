@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def scenario(source: str | Path | Mapping[str, Any], *overrides: str) -> Scenario:
-    """The scenario in a file, a shipped one by name, or one from plain data.
+    """Load the scenario in a file or a shipped one by name, or make one of plain data.
 
     Overrides are written as `"cluster.servers=100"`, for files and names.
     """
@@ -99,7 +99,7 @@ def train(
 
 
 def as_overrides(sets: Iterable[str], agents: str | None, seeds: int | None) -> list[str]:
-    """The command line's shorthands, written as overrides."""
+    """Write the command line's shorthands as overrides."""
     return [
         *sets,
         *([f"agents=[{agents}]"] if agents is not None else []),

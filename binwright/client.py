@@ -51,7 +51,7 @@ class Client:
         self._open = build_opener(*direct).open
 
     def check(self, text: str, *, tables: Mapping[str, Any] | None = None, **more: Any) -> Json:
-        """What the compiler knows of a specification; `Mistaken` if it does not compile."""
+        """Ask what the compiler knows of a specification; `Mistaken` if it does not compile."""
         said = self._ask("POST", "/v1/check", _body(text, tables, more))
         if said["errors"]:
             raise Mistaken(said["errors"][0])
@@ -59,11 +59,11 @@ class Client:
         return properties
 
     def submit(self, text: str, *, tables: Mapping[str, Any] | None = None, **options: Any) -> Json:
-        """A job, accepted; options are `params`, `search`, `seed`, `time` and `attempts`."""
+        """Hand in a job; options are `params`, `search`, `seed`, `time` and `attempts`."""
         return self._ask("POST", "/v1/problems", _body(text, tables, options))
 
     def look(self, name: str) -> Json:
-        """The job with this id."""
+        """Look at the job with this id."""
         return self._ask("GET", f"/v1/problems/{quote(name, safe='')}")
 
     def cancel(self, name: str) -> Json:
@@ -71,7 +71,7 @@ class Client:
         return self._ask("DELETE", f"/v1/problems/{quote(name, safe='')}")
 
     def wait(self, name: str, progress: Callable[[Json], None] | None = None) -> Json:
-        """The job when it is over; `progress` is told the best so far."""
+        """Wait until a job is over, and return it; `progress` is called with the best so far."""
         pause = FIRST_LOOK
         while (job := self.look(name))["state"] in ("queued", "running"):
             if progress is not None and job["progress"]:

@@ -26,19 +26,19 @@ from scenarios.schema.scenario import Scenario
 
 
 def fabric(scenario: str | Path | Scenario, overrides: Iterable[str] = (), **options: Any) -> FabricEnv:
-    """`binwright/Fabric-v0`: `overrides` as `"workload.requests=32"`; see `FabricEnv` for the options."""
+    """Make `binwright/Fabric-v0`: `overrides` as `"workload.requests=32"`; see `FabricEnv` for the options."""
     return FabricEnv(build_learning(loaded(scenario, overrides)), **options)
 
 
 def fabric_vector(
     scenario: str | Path | Scenario, overrides: Iterable[str] = (), num_envs: int = 1, **options: Any
 ) -> FabricVector:
-    """The same, many of them stepped together."""
+    """Make many `binwright/Fabric-v0` that are stepped together."""
     return FabricVector(build_learning(loaded(scenario, overrides)), num_envs, **options)
 
 
 def numa(scenario: str | Path | Scenario, overrides: Iterable[str] = (), **options: Any) -> NumaEnv:
-    """`binwright/Numa-v0`: see `NumaEnv` for the options."""
+    """Make `binwright/Numa-v0`: see `NumaEnv` for the options."""
     given = loaded(scenario, overrides)
     return NumaEnv(build_learning(given), prices=given.hourly, **options)
 
@@ -46,7 +46,7 @@ def numa(scenario: str | Path | Scenario, overrides: Iterable[str] = (), **optio
 def numa_vector(
     scenario: str | Path | Scenario, overrides: Iterable[str] = (), num_envs: int = 1, **options: Any
 ) -> NumaVector:
-    """The same, many of them stepped together."""
+    """Make many `binwright/Numa-v0` that are stepped together."""
     given = loaded(scenario, overrides)
     return NumaVector(build_learning(given), num_envs, prices=given.hourly, **options)
 

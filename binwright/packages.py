@@ -33,7 +33,7 @@ def check() -> None:
 
 
 def _found(name: str) -> Path | None:
-    """The file of what Python takes for a package, or has taken already."""
+    """Find the file of what Python takes for a package, or has taken already."""
     loaded = sys.modules.get(name)
     spec = loaded.__spec__ if loaded else PathFinder.find_spec(name)
     return Path(spec.origin).resolve() if spec and spec.origin else None

@@ -66,7 +66,7 @@ def raised(agent: Agent, error: Exception, of: str) -> AgentError:
 
 
 def said(request: Request, resources: Sequence[str]) -> str:
-    """A request in words: which, what it asks for, when and for how long."""
+    """Put a request in words: which, what it asks for, when and for how long."""
     time = f"at {request.arrival:g} s for {'ever' if request.duration == inf else f'{request.duration:g} s'}"
     spread = ", spread over all nodes of a server" if request.spread else ""
     bandwidth = f" with {say([request.bandwidth], ['bandwidth'])}" if request.bandwidth else ""

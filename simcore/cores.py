@@ -15,7 +15,7 @@ ONE_THREAD = dict.fromkeys(
 
 
 def usable_cpus() -> int:
-    """The CPUs that this process may use."""
+    """Count the CPUs that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -106,7 +106,7 @@ class Simulation:
         return len(self._line)
 
     def asked(self) -> Workload:
-        """The workload, and after it a row for every request that a failure sent back: the rows of the record."""
+        """List the rows of the record: the workload, and after it every request that a failure sent back."""
         workload, back = self.workload, self._returned
         if not back:
             return replace(workload, arrival=self._arrival)
@@ -197,7 +197,7 @@ class Simulation:
             self._refuse(line.popleft())
 
     def _together(self, arrivals: Iterator[Request]) -> Iterator[Request]:
-        """The run from here on, where requests that wait are offered together, once for everything at an instant."""
+        """Go on where requests that wait are offered together, once for everything at an instant."""
         line, clock, together, window = self._line, self.clock, self.overflow.together, self.overflow.window
         coming, due, patience = next(arrivals, None), inf, -inf
         while coming or line:
@@ -219,7 +219,7 @@ class Simulation:
                 yield from self._offer(together)
 
     def _offer(self, together: int) -> Iterator[Request]:
-        """The head of the line, again while somebody gets a place and others move up."""
+        """Offer the head of the line, again while somebody gets a place and others move up."""
         line, seen = self._line, 0
         self.view.now = self.clock.now
         while len(line) > seen:
@@ -255,7 +255,7 @@ class Simulation:
             self.clock.run_to(self.clock.now, False)  # a holding period of no time is over again
 
     def _arrivals(self) -> Iterator[Request]:
-        """The workload's requests that an empty server could hold."""
+        """Yield the workload's requests that an empty server could hold."""
         workload, networks = self.workload, self.workload.networks
         rows = np.flatnonzero(self.record.outcome == PENDING)
         for first in range(0, len(rows), CHUNK):
@@ -327,7 +327,7 @@ class Simulation:
         return True
 
     def _back(self, row: int, now: float) -> Request:
-        """A new request for the rest of an interrupted one."""
+        """Make a new request for the rest of an interrupted one."""
         if row < len(self.workload):
             duration, demand = float(self.workload.duration[row]), tuple(self.workload.demand[row].tolist())
             spread, bandwidth = bool(self._spreads[row]), int(self._bandwidth[row])

@@ -42,11 +42,11 @@ class UserError(BinwrightError):
         return "\n".join(mistake.said() for mistake in self.each())
 
     def each(self) -> list[UserError]:
-        """This mistake and the others."""
+        """List this mistake and the others."""
         return [self, *self.others]
 
     def said(self) -> str:
-        """This mistake alone, in words."""
+        """Put this mistake alone in words."""
         where = "" if self.file is None else str(self.file)
         if self.line is not None:
             where += f":{self.line}"
@@ -62,7 +62,7 @@ def short(text: str, most: int = 80) -> str:
 
 
 def as_one(mistakes: Iterable[UserError]) -> UserError:
-    """The first of them, which says the others, too."""
+    """Join mistakes: the first of them says the others, too."""
     first, *others = dict.fromkeys(one for mistake in mistakes for one in mistake.each())
     first.others = others
     return first
@@ -85,7 +85,7 @@ class UnknownName(UserError):
 
 
 class RunError(BinwrightError):
-    """This run cannot go on; it is recorded as failed and stops no other."""
+    """A run that cannot go on: it is recorded as failed and stops no other."""
 
 
 class AgentError(RunError):
@@ -101,7 +101,7 @@ class LedgerError(BinwrightError):
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """A remedy for an unknown name: the nearest known one, and the list."""
+    """Write a remedy for an unknown name: the nearest known one, and the list."""
     names = sorted(set(known))
     near = get_close_matches(name, names, n=1, cutoff=0.6)
     text = f"Did you mean {near[0]!r}? " if near else ""

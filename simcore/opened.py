@@ -42,7 +42,7 @@ def follow(module: str) -> None:
 
 
 def files_of(modules: Iterable[str]) -> dict[str, str]:
-    """The files that code of these modules has opened to read so far, each with a digest of what was in it then.
+    """List the files that code of these modules has read so far, each with a digest of what was in it then.
 
     The digest of a file that was not there is empty. What that code has written, too, is left out, since that is notes
     of its own, and so is what has gone since.
@@ -60,7 +60,7 @@ def unchanged(files: dict[str, str]) -> bool:
 
 
 def digest_of(file: Path) -> str:
-    """A digest of what is in a file; empty when it cannot be read."""
+    """Digest what is in a file; empty when it cannot be read."""
     try:
         stat = file.stat()
         return _digest_of(file, stat.st_mtime_ns, stat.st_size)
@@ -69,7 +69,7 @@ def digest_of(file: Path) -> str:
 
 
 def as_imported(module: str, file: Path) -> str:
-    """A digest of the file of a module as it was when this process imported it; CHANGED if nobody knows that."""
+    """Digest the file of a module as it was when this process imported it; CHANGED if nobody knows that."""
     try:
         later = file.stat().st_mtime_ns > _imported.get(module, _began)
     except OSError:
@@ -144,7 +144,7 @@ def _note(path: Path, flags: int, frame: FrameType) -> None:
 
 
 def _readers(frame: FrameType | None) -> set[str]:
-    """The modules from outside whose code opens something: from the innermost frame on to the next one of ours.
+    """Find the modules from outside whose code opens something: from the innermost frame on to the next one of ours.
 
     Whoever called us is no reader. What only Python's own code does in a thread may be for anybody.
     """

@@ -52,7 +52,7 @@ class Record:
         self._decided: Any = self.decided.data
 
     def placed(self, row: int, now: float, server: int, node: int) -> None:
-        """The request got its place; `node` is `SPREAD` for an even part of every node."""
+        """Note that a request got its place; `node` is `SPREAD` for an even part of every node."""
         self.sequence.append(row)
         self._outcome[row] = PLACED
         self._decided[row] = now
@@ -60,7 +60,7 @@ class Record:
         self._node[row] = node
 
     def rejected(self, row: int, now: float, reason: str) -> None:
-        """The request got no place; a reason not heard before is added to `reasons`."""
+        """Note that a request got no place; a reason not heard before is added to `reasons`."""
         code = self._codes.setdefault(reason, len(self.reasons))
         if code == len(self.reasons):
             self.reasons.append(reason)
@@ -70,12 +70,12 @@ class Record:
         self.reason[row] = code
 
     def interrupted(self, row: int, now: float) -> None:
-        """A failure ended the request's holding period early."""
+        """Note that a failure ended a request's holding period early."""
         self.outcome[row] = INTERRUPTED
         self.interruption[row] = now
 
     def add(self, origin: int) -> int:
-        """A new row for a request that goes on where row `origin` was interrupted."""
+        """Add a row for a request that goes on where row `origin` was interrupted."""
         row = self.rows
         if row == len(self.outcome):
             self._grow(max(64, row // 8))

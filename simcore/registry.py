@@ -45,7 +45,7 @@ class Registry:
         return name in self and name not in self._builtin
 
     def load(self, name: str, folder: Path | None = None) -> Any:
-        """The object behind a name, behind `package.module:Object`, or behind `file.py:Object` in `folder`."""
+        """Load the object behind a name, behind `package.module:Object`, or behind `file.py:Object` in `folder`."""
         target = self._builtin.get(name) or self._targets().get(name)
         if target is None:
             if ":" not in name:

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def stream(seed: int, *name: str | int) -> np.random.Generator:
-    """The generator of one use, named by words and numbers: `stream(7, "faults", 3)`."""
+    """Make the generator of one use, named by words and numbers: `stream(7, "faults", 3)`."""
     digest = hashlib.blake2b("/".join(map(str, name)).encode(), digest_size=8).digest()
     key = (int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:], "little"))
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
@@ -30,5 +30,5 @@ class Watched(np.random.Generator):
 
     @property
     def drawn(self) -> bool:
-        """Was there a draw?"""
+        """Whether there was a draw."""
         return str(self.bit_generator.state) != self._before or any(child.drawn for child in self._spawned)

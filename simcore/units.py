@@ -27,7 +27,7 @@ class Measure:
     largest: float = inf
 
     def parse(self, value: object) -> float:
-        """A finite number of base units, not below zero; anything else is a `UserError` with the remedy."""
+        """Read a finite number of base units, not below zero; anything else is a `UserError` with the remedy."""
         number = self._number(value)
         if not isfinite(number):
             raise UserError("must be finite", value=value, remedy=self.accepted)
@@ -54,7 +54,7 @@ class Measure:
         return float(Decimal(number) * self.factors.get(unit, Decimal(1)))
 
     def _meant(self, unit: str) -> str:
-        """What was meant by `GBytes`, `gb` or `minutes`."""
+        """Guess what was meant by `GBytes`, `gb` or `minutes`."""
         near = [known for known in self.factors if unit.lower().startswith(known.lower()) and unit.isalpha()]
         return f"Did you mean {max(near, key=len)!r}? " if near else ""
 
@@ -65,7 +65,7 @@ class Measure:
         return f"Write {plain}{', or one with ' if self.factors else ''}{', '.join(self.factors)}."
 
     def show(self, amount: float) -> str:
-        """The text that parses to exactly this number of base units."""
+        """Write the text that parses to exactly this number of base units."""
         return f"{repr(float(amount)).removesuffix('.0')} {self.base}".rstrip()
 
 
@@ -92,7 +92,7 @@ _MEASURES = {"cpu": CPU, "gpu": CARDS, "bandwidth": BANDWIDTH} | dict.fromkeys(
 
 
 def _meant_by(resource: str, value: str) -> str:
-    """What was meant by a resource of another name with the unit of one that is known."""
+    """Guess what was meant by a resource of another name with the unit of one that is known."""
     unit = (_TEXT.fullmatch(value.strip()) or ("", "", ""))[2]
     kinds = [name for name, measure in _MEASURES.items() if unit in measure.factors]
     if not unit or not kinds:
@@ -136,5 +136,5 @@ def say(amounts: Iterable[int], resources: Iterable[str]) -> str:
 
 
 def quanta(units: float) -> int:
-    """The nearest int64 number of quanta."""
+    """Round units to the nearest int64 number of quanta."""
     return round(units * QUANTUM)

@@ -37,7 +37,7 @@ Form: TypeAlias = Literal["pairs", "hose"]
 
 
 def fixed(values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """A copy that nobody can make writable again: its numbers are those of `bytes`."""
+    """Copy values so that nobody can make them writable again: the numbers are those of `bytes`."""
     array = np.asarray(values, dtype)
     return np.ndarray(array.shape, dtype, array.tobytes())
 
@@ -130,16 +130,16 @@ class Request(NamedTuple):
         return f"Request({self.index}, at {self.arrival} s for {self.duration} s, {self.demand} quanta, {kind})"
 
     def on(self, server: int, node: int) -> Placement:
-        """The whole request on one node."""
+        """Place the whole request on one node."""
         return Placement(((server, node, self.demand),))
 
     def across(self, server: int, nodes: int) -> Placement:
-        """An even part on each of a server's nodes; the first nodes take the odd quanta."""
+        """Place an even part on each of a server's nodes; the first nodes take the odd quanta."""
         return Placement(tuple((server, node, part(self.demand, node, nodes)) for node in range(nodes)))
 
 
 def part(demand: Amounts, node: int, nodes: int) -> Amounts:
-    """What node number `node` of `nodes` gives to a spread request."""
+    """Compute what node number `node` of `nodes` gives to a spread request."""
     return tuple(amount // nodes + (node < amount % nodes) for amount in demand)
 
 
@@ -237,7 +237,7 @@ class Agent:
     """Does it go on when the cluster grows?"""
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Called once before the first decision of a run, with the agent's own random stream."""
+        """Prepare for a run: called once before its first decision, with the agent's own random stream."""
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Where the request goes, or `None` or a `Refusal` to reject it."""

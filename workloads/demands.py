@@ -57,7 +57,7 @@ class Law:
         return cpu, mem
 
     def at(self, uniform: Floats) -> Ints:
-        """The demands, int64 [n, 2] units, that uniforms float64 [n] in [0, 1) choose: one for each, whatever the law.
+        """Choose demands, int64 [n, 2] units, by uniforms float64 [n] in [0, 1): one for each, whatever the law.
 
         So a change of law leaves the other streams where they are, and more requests continue fewer.
         """
@@ -65,7 +65,7 @@ class Law:
 
 
 def equal(pairs: Ints) -> Law:
-    """The law of rows int64 [n, 2] that are equally likely; those that occur several times become one, in order."""
+    """Make the law of equally likely rows int64 [n, 2]; those that occur several times become one, in order."""
     width = pairs[:, 1].max() + 1
     key, count = np.unique(pairs[:, 0] * width + pairs[:, 1], return_counts=True)  # ten times as fast as with axis=0
     return Law(np.column_stack(np.divmod(key, width)), count / len(pairs))
@@ -79,7 +79,7 @@ class Demands(Protocol):
     licence: ClassVar[str]
 
     def law(self) -> Law:
-        """Always the same for the same options (and file)."""
+        """Give the law: always the same for the same options (and file)."""
         ...
 
 

@@ -48,7 +48,7 @@ class Description:
 
 
 def describe(path: str | Path) -> Description:
-    """What the trace in a file of any known format holds."""
+    """Describe what the trace in a file of any known format holds."""
     import polars as pl
 
     name = detect(path)
@@ -104,7 +104,7 @@ def _summary(requests: int) -> list[pl.Expr]:
 
 
 def _load(frame: pl.DataFrame, names: list[str]) -> tuple[pl.DataFrame, dict[str, float]]:
-    """Running demand at `POINTS` times evenly spaced over the arrivals, and the peaks.
+    """Compute the running demand at `POINTS` times evenly spaced over the arrivals, and its peaks.
 
     At one instant, releases come before arrivals, as in the engine.
     """

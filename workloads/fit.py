@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def fit(frame: pl.DataFrame, flavours: int = 8, points: int = 21, requests: int | None = None) -> Synthetic:
-    """A `Synthetic` with the trace's most frequent flavours, rounded to what a YAML can be read with.
+    """Fit a `Synthetic` with the trace's most frequent flavours, rounded to what is easy to read in a YAML.
 
     Arrivals are Poisson with the trace's mean gap (its batches and its days are lost); weights are the counts'
     shares; lifetimes are `points` quantiles per flavour.
@@ -80,7 +80,7 @@ def _kaplan_meier(
 
 
 def _last(quantiles: list[float], mean: float) -> float:
-    """The last quantile for which straight lines between log(1 + lifetime) have this mean, if there is one."""
+    """Find the last quantile for which straight lines between log(1 + lifetime) have this mean, if there is one."""
 
     def excess(last: float) -> float:
         logs = np.log1p([*quantiles[:-1], last])

@@ -20,7 +20,7 @@ LONGEST = 10**9
 
 
 def average_load(spec: MultiServerRequests, capacity: Mapping[str, float], holding: int) -> float:
-    """The load that requests held 1..`holding` steps put on a cluster, of its `capacity` in units of cpu and mem.
+    """Compute the load of requests held 1..`holding` steps on a cluster of this `capacity` in units of cpu and mem.
 
     It is the mean over all offered requests, the ramp-up included, of what the cluster would hold with that request if
     everything offered were placed at once, whether it fits or not; a share of the capacity, averaged over cpu and mem.
@@ -38,7 +38,7 @@ def average_load(spec: MultiServerRequests, capacity: Mapping[str, float], holdi
 
 
 def _offered(spec: MultiServerRequests, capacity: Mapping[str, float]) -> float:
-    """The load that a request adds on average, as a share of the mean over all of them."""
+    """Compute the load that each request adds on average, as a share of the mean over all of them."""
     demand = dict(zip(("cpu", "mem"), spec.demand.law().mean, strict=True))
     for name in demand:
         if not capacity.get(name, 0) > 0:
@@ -57,7 +57,7 @@ def _held(requests: int, holding: int) -> float:
 
 
 def find_holding(spec: MultiServerRequests, capacity: Mapping[str, float], load: float) -> int:
-    """The bound of holding times, in steps, whose `average_load` is the nearest to `load`."""
+    """Find the bound of holding times, in steps, whose `average_load` is the nearest to `load`."""
     check_load(load)
     offered = _offered(spec, capacity)
 

@@ -17,7 +17,7 @@ class Lifetimes(Protocol):
     reference: ClassVar[str]
 
     def at(self, uniform: Floats) -> Floats:
-        """The lifetimes, seconds float64 [n], below which lie the shares `uniform`, float64 [n] in [0, 1)."""
+        """Find the lifetimes, seconds float64 [n], below which lie the shares `uniform`, float64 [n] in [0, 1)."""
         ...
 
 
@@ -88,6 +88,6 @@ class Empirical:
 
 
 def pick(weights: tuple[float, ...], uniform: Floats) -> Ints:
-    """The index, int64 [n], that each uniform chooses among weights."""
+    """Choose an index among weights by each uniform, int64 [n]."""
     edges = np.cumsum(weights) / np.sum(weights)
     return np.searchsorted(edges[:-1], uniform, side="right")

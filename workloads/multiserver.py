@@ -69,7 +69,7 @@ class MultiServerRequests:
         return replace(self, holding=find_holding(self, capacity, self.load), load=None)
 
     def draw(self, resources: tuple[str, ...], seed: int) -> Workload:
-        """The workload of a seed, for a cluster's resources (cpu, mem, in any order; others are not needed).
+        """Draw the workload of a seed, for a cluster's resources (cpu, mem, in any order; others are not needed).
 
         Request i has the id i and arrives at i steps. An engine that waits for room may offer it later.
         """

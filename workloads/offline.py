@@ -152,7 +152,7 @@ def _uniform(low: int, high: int) -> Callable[[np.random.Generator, int], Ints]:
 
 
 def _like(sign: int, low: int, high: int) -> Callable[[np.random.Generator, int], Ints]:
-    """The second demand is the first, or 120 less the first, and up to 10 more or less."""
+    """Make a class whose second demand is the first, or 120 less the first, give or take up to 10."""
 
     def draw(rng: np.random.Generator, machines: int) -> Ints:
         first = rng.integers(low, high, machines, endpoint=True)
@@ -196,7 +196,7 @@ PIECES = 5
 
 
 def machines(name: str, seed: int = 1, count: int | None = None) -> Machines:
-    """The machines of a name and a seed; `count` of them (200 if not given), where the name leaves that open."""
+    """Draw the machines of a name and a seed; `count` of them (200 if not given), where the name leaves that open."""
     if name not in NAMES:
         raise WorkloadError("is no offline input", key="input", value=name, remedy=suggest(name, NAMES))
     if seed < 0:

@@ -13,7 +13,7 @@ from workloads.offline import Machines
 
 
 def read_csv(file: Path, server: str) -> Machines:
-    """A column per resource, a row per machine; `server` says what a server has of each: `cpu=8,mem=16 GB`.
+    """Read a column per resource, a row per machine; `server` says what a server has of each: `cpu=8,mem=16 GB`.
 
     Columns that the server does not have are not read. Numbers are in the resource's unit, or name their own.
     """

@@ -11,7 +11,7 @@ KEY = "workload.start.path"
 
 
 def listed_start(file: Path, seed: int) -> tuple[int, int | None]:
-    """The row of a seed (seed 0 has the first), and how many requests, if a CSV says it in a column `requests`."""
+    """Find the row of a seed (seed 0 has the first), and how many requests, if a CSV says it in a column `requests`."""
     starts = []
     try:
         with file.open(encoding="utf-8-sig", newline="") as text:

@@ -40,7 +40,7 @@ class Traced(Protocol):
     def split(self) -> Split: ...
     def __hash__(self) -> int: ...
     def amounts(self) -> Floats:
-        """cpu and mem of every row of the file in units before rounding, float64 [rows, 2]."""
+        """Read cpu and mem of every row of the file in units before rounding, float64 [rows, 2]."""
         ...
 
 
@@ -143,7 +143,7 @@ def _law(kind: str, demand: Traced, *, distinct: bool = False) -> Law:
 
 @lru_cache(maxsize=8)
 def _read(kind: str, demand: Traced, distinct: bool, version: tuple[int, int]) -> Law:
-    """The law of the demand's part of its file, which is taken to be the same while `version` is."""
+    """Read the law of the demand's part of its file, which is taken to be the same while `version` is."""
     rows = demand.amounts()
     border = int(TRAINING * len(rows) + 1e-9)
     part = {"train": rows[:border], "test": rows[border:], "all": rows}[demand.split]
@@ -164,7 +164,7 @@ def _read(kind: str, demand: Traced, distinct: bool, version: tuple[int, int]) -
 
 
 def _recognised(kind: str, demand: Traced, wanted: tuple[str, ...]) -> str:
-    """The format of the file, one of the wanted."""
+    """Recognise the format of the file, one of those that are wanted."""
     name = detect(demand.path)
     if name not in wanted:
         raise WorkloadError(

@@ -59,7 +59,7 @@ _DRAW = "Write for example `binwright workloads uniform azure-like --draw demand
 
 
 def _draw_demands(asked: Namespace) -> int:
-    """The densities of demands, each as the workload of a scenario on the smallest published fabric."""
+    """Draw the densities of demands, each as the workload of a scenario on the smallest published fabric."""
     from scenarios.build.world import build_world
     from scenarios.schema.load import scenario_from
 
@@ -127,7 +127,7 @@ def topology(asked: Namespace) -> int:
 
 
 def _drawing(text: str) -> Path:
-    """The file to draw, found out before there is anything to draw."""
+    """Check the name of the file to draw, before there is anything to draw."""
     from analysis.figures import FORMATS
 
     target = Path(text)
@@ -146,7 +146,7 @@ def _option(text: str) -> tuple[str, Any]:
 
 
 def _value(text: str, key: str) -> Any:
-    """What a text says as YAML."""
+    """Read a text as YAML."""
     import yaml
 
     try:

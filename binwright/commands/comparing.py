@@ -37,7 +37,7 @@ def compare(asked: Namespace) -> int:
 
 
 def _form(out: str | None) -> str:
-    """What the ending of the file to write asks for."""
+    """Choose the format by the ending of the file to write."""
     if not out:
         return "terminal"
     form = {".md": "markdown", ".csv": "csv", ".tex": "latex"}.get(Path(out).suffix)

@@ -20,7 +20,7 @@ out = _Console(soft_wrap=False, emoji=False)
 
 
 def seconds(option: str, text: str) -> float:
-    """A time on the command line, as `10s`; mistakes name the option."""
+    """Read a time on the command line, such as `10s`; mistakes name the option."""
     try:
         return TIME.parse(text)
     except UserError as error:

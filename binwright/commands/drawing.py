@@ -36,7 +36,7 @@ def figures(asked: Namespace) -> int:
 
 
 def _draw(asked: Namespace, kinds: list[str], *, anything: bool) -> dict[str, Any]:
-    """The figures by kind; with `anything`, those that cannot be drawn are named, and why."""
+    """Draw the figures by kind; with `anything`, say which cannot be drawn, and why."""
     from analysis.figures import KINDS, draw
     from analysis.figures.learning import LOG
     from analysis.results import load_many
@@ -77,7 +77,7 @@ def _draw(asked: Namespace, kinds: list[str], *, anything: bool) -> dict[str, An
 
 
 def _where(asked: Namespace, kinds: list[str], formats: tuple[str, ...]) -> tuple[Path, Path | None]:
-    """The folder, and the file in it if `--out` names one."""
+    """Find the folder to write to, and the file in it if `--out` names one."""
     target = Path(asked.out) if asked.out else Path(asked.results[0]) / "figures"
     ending = target.suffix.removeprefix(".").lower()
     if not asked.out or target.is_dir() or not ending:

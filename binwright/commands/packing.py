@@ -45,7 +45,7 @@ def pack(asked: Namespace) -> int:
 
 
 def _given(asked: Namespace) -> Machines:
-    """What is to be packed: a CSV file, or an input by its name."""
+    """Read what is to be packed: a CSV file, or an input by its name."""
     from workloads.offline import NAMES, machines
     from workloads.offline_table import read_csv
 

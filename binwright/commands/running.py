@@ -85,7 +85,7 @@ def _say_printed(batch: Batch) -> None:
 
 
 def _batches(asked: Namespace) -> list[Batch]:
-    """The batches of all files, each with a folder of its own."""
+    """Prepare the batches of all files, each with a folder of its own."""
     from binwright.api import as_overrides
     from scenarios.batch.batch import Batch
     from scenarios.schema.load import default_folder, load_to_run

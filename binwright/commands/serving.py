@@ -38,11 +38,11 @@ class There:
         self._client = Client(asked.server, None if asked.token_file is None else _token(Path(asked.token_file)))
 
     def properties(self) -> dict[str, Any]:
-        """What the compiler knows."""
+        """Return what the compiler knows."""
         return self._located(self._client.check)
 
     def answer(self, seconds: float, tell: Callable[[dict[str, Any]], None] | None) -> dict[str, Any]:
-        """The answer, with what it uses of every resource."""
+        """Return the answer, with what it uses of every resource."""
         how = {"search": self._asked.search, "seed": self._asked.seed, "time": seconds}
         return self._located(self._client.solve, progress=tell, **how)
 
@@ -80,7 +80,7 @@ def _token(file: Path) -> str:
 
 
 def _tables(source: str, text: str) -> dict[str, Any]:
-    """The tables that come from files."""
+    """Read the tables that come from files."""
     if not re.search(r'\bFROM\s*"', text):
         return {}
     from agents.solver.program import MICRO

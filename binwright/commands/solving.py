@@ -103,11 +103,11 @@ class Here:
         self._problem = load_problem(asked.file, params)
 
     def properties(self) -> dict[str, Any]:
-        """What the compiler knows."""
+        """Return what the compiler knows."""
         return properties(self._problem)
 
     def answer(self, seconds: float, tell: Told | None) -> dict[str, Any]:
-        """The answer, as `as_json` has it."""
+        """Return the answer in the shape of `as_json`."""
         from agents.solver.solve import solve
 
         asked, units = self._asked, len(self._problem.units)
@@ -118,7 +118,7 @@ class Here:
 
 
 def properties(problem: Problem) -> dict[str, Any]:
-    """What the compiler knows of a problem."""
+    """Describe what the compiler knows of a problem."""
     proven = problem.program
     names = ("alloc_free", "non_negative", "bin_local", "bin_blind", "distinct", "steps", "adds")
     return {
@@ -157,7 +157,7 @@ def _print_properties(known: dict[str, Any]) -> None:
 
 
 def _shower(live: Live) -> Told:
-    """Prints one line, again and again."""
+    """Print one line, again and again."""
 
     def show(now: dict[str, Any]) -> None:
         pace = now["checked"] / max(now["seconds"], 1e-9)
@@ -169,7 +169,7 @@ def _shower(live: Live) -> Told:
 
 
 def _print_answer(found: dict[str, Any]) -> None:
-    """The answer as a table, bin by bin."""
+    """Print the answer as a table, bin by bin."""
     table = Table("bin", "balls", "", box=box.SIMPLE_HEAD, pad_edge=False)
     alloc = np.array([-1 if place is None else place for place in found["alloc"]])
     for place in range(min(found["bins"], SHOWN)):
@@ -207,7 +207,7 @@ def _ranges(numbers: Iterable[int]) -> str:
 
 
 def as_json(answer: Answer) -> dict[str, Any]:
-    """What `--json` prints."""
+    """Shape an answer as `--json` prints it."""
     return {
         "status": answer.status,
         "search": answer.search,

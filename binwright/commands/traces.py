@@ -90,7 +90,7 @@ def _short(name: str, cell: object) -> str:
 
 
 def _print_load(found: Description) -> None:
-    """A bar per point in time, of the first resource."""
+    """Print a bar per point in time, of the first resource."""
     name = found.load.columns[2]
     out.print(f"\nLoad over time: {name} running (peak {found.peak[name]:,.4g})", highlight=False)
     bar = "█" if out.encoding.startswith("utf") else "#"

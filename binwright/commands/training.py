@@ -53,7 +53,7 @@ def train(asked: Namespace) -> int:
 
 
 def _against(spec: Train) -> str | None:
-    """The agent that validations compare with, of trainers that do."""
+    """Find the agent that validations compare with, where the trainer has one."""
     name, options = spec.agent.chosen
     found: str | None = (options or {}).get("against", getattr(spec.agent.registry.load(name), "against", None))
     return found

@@ -51,7 +51,7 @@ def tune(asked: Namespace) -> int:
 
 
 def _agent(text: str) -> Any:
-    """A name, or a mapping in YAML."""
+    """Read an agent: a name, or a mapping in YAML."""
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError:

@@ -70,7 +70,7 @@ def body_of(model: type[models.Problem], limits: Limits, *options: str) -> dict[
 
 
 def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[bytes], hosts: frozenset[str]) -> Gate:
-    """The whole service."""
+    """Put the service together."""
     service = Service(folder, limits, workers)
     app = FastAPI(
         title="Binwright",
@@ -153,7 +153,7 @@ class Service:
 
     @asynccontextmanager
     async def life(self, app: FastAPI) -> AsyncIterator[None]:
-        """Processes start with the server and end with it."""
+        """Start the processes with the server, and end them with it."""
         pool.prepare()
         checkers = max(1, min(4, self._workers))
         self._disk = ThreadPoolExecutor(1, "disk")
@@ -278,7 +278,7 @@ class Service:
                     await self._on_disk(self._jobs.try_again)
 
     async def examples(self) -> dict[str, str]:
-        """The shipped specifications: name and text."""
+        """Return the shipped specifications: name and text."""
         return examples()
 
     async def _find(self, request: Request, name: str) -> Row:
@@ -301,7 +301,7 @@ class Service:
 
 
 async def _read(request: Request, model: type[M]) -> M | Response:
-    """The body as the model wants it."""
+    """Read a request's body as the model wants it."""
     body = await request.body()
     if not body:
         return refusal(422, "the request is empty", "Send a specification.")
@@ -323,7 +323,7 @@ def _parsed(model: type[M], body: bytes) -> M | Response:
 
 
 def _checked(model: type[M], given: Any) -> M | Response:
-    """What was given as the model wants it; few names first, since pydantic tells all mistakes there are."""
+    """Check what was given against the model; few names first, since pydantic lists every mistake there is."""
     if not isinstance(given, dict):
         return refusal(422, "the JSON is no object", "See /v1/openapi.json.")
     if any(len(one) > models.NAMES for one in (given, *given.values()) if isinstance(one, dict)):

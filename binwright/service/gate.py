@@ -42,7 +42,7 @@ HEADERS = {
 
 
 def refusal(status: int, message: str, remedy: str = "", headers: dict[str, str] | None = None) -> Response:
-    """An answer that says what is wrong."""
+    """Make an answer that says what is wrong."""
     error = {"message": message, "remedy": remedy, "line": None, "column": None}
     return JSONResponse({"error": error}, status, headers)
 
@@ -54,7 +54,7 @@ def too_many(message: str, seconds: float) -> Response:
 
 
 def read_tokens(file: str | Path) -> frozenset[bytes]:
-    """The digests of a file's tokens, one in a line."""
+    """Read the digests of a file's tokens, one in a line."""
     try:
         tokens = Path(file).read_text(encoding="utf-8").split()
     except (OSError, UnicodeDecodeError) as error:
@@ -137,7 +137,7 @@ class Gate:
         await self._app(scope, receive, sealed)
 
     async def _stranger(self, scope: Message, headers: dict[str, str]) -> Response | None:
-        """The reason to refuse who has no token; or who has it is in the state.
+        """Find the reason to refuse somebody without a token; whoever has one is put into the request's state.
 
         Before a token is looked at that was not right from this address earlier, the address takes one of its doubts,
         and gets it back if the token is right: so nobody tries tokens faster, and wrong ones delay nobody who is known.
@@ -177,7 +177,7 @@ class Gate:
                 del self._waiting[where]
 
     def _refused(self, scope: Message, headers: dict[str, str]) -> Response | None:
-        """The reason not to look at the request any further."""
+        """Find the reason not to look at the request any further."""
         host = headers.get("host", "")
         if self._hosts and _name(host) not in self._hosts:  # a name that somebody else points to this machine
             return refusal(HTTPStatus.MISDIRECTED_REQUEST, "not the name of this service")

@@ -149,7 +149,7 @@ class Jobs:
                 base.execute(change)
 
     def add(self, owner: str, key: str, request: str) -> tuple[Row, bool]:
-        """A new job, or the owner's earlier one with the same key; is it new?
+        """Add a job, or find the owner's earlier one with the same key; returns whether it is new, too.
 
         One that failed or was cancelled is no answer.
         """
@@ -176,7 +176,7 @@ class Jobs:
             return Row(*row), True
 
     def _room(self, base: sqlite3.Connection, size: int) -> bool:
-        """The oldest finished jobs go until there is room."""
+        """Remove the oldest finished jobs until there is room."""
         while self._stored + size > self._limits.store:
             oldest = base.execute(
                 "select number, size from jobs where finished is not null order by number limit 1"
@@ -188,7 +188,7 @@ class Jobs:
         return True
 
     def get(self, owner: str, name: str) -> Row | None:
-        """The owner's job."""
+        """Find a job of this owner."""
         with self._reading() as base:
             found = base.execute(f"select {COLUMNS} from jobs where id = ? and owner = ?", (name, owner))
             row = found.fetchone()
@@ -225,7 +225,7 @@ class Jobs:
         return done.rowcount > 0
 
     def finish(self, name: str, state: str, result: str | None = None, error: str | None = None) -> None:
-        """The job is over."""
+        """Note that a job is over."""
         more = len(result or "") + len(error or "")
         with self._writing() as base:
             base.execute(
@@ -236,7 +236,7 @@ class Jobs:
             self._stored += more
 
     def cancel_queued(self, name: str) -> bool:
-        """Cancel it if it waits; does it?"""
+        """Cancel a job if it waits; returns whether it did."""
         with self._writing() as base:
             done = base.execute(
                 "update jobs set state = 'cancelled', finished = ? where id = ? and state = 'queued'",
@@ -246,6 +246,6 @@ class Jobs:
         return done.rowcount > 0
 
     def put_back(self, name: str) -> None:
-        """The server stops: the job waits for the next one, and this try does not count."""
+        """Let a job wait for the next server, since this one stops; this try does not count."""
         with self._writing() as base:
             base.execute("update jobs set state = 'queued', tries = tries - 1, started = null where id = ?", (name,))

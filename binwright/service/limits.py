@@ -55,7 +55,7 @@ class Limits:
 
 
 def changed(changes: Iterable[str]) -> Limits:
-    """The limits with some changed: `memory=2e9`."""
+    """Change some limits: `memory=2e9`."""
     known: dict[str, Any] = {one.name: one.default for one in fields(Limits)}
     values: dict[str, Any] = {}
     for change in changes:

@@ -28,7 +28,7 @@ State = Literal["queued", "running", "done", "refused", "failed", "cancelled"]
 
 
 def _number(value: int | float) -> int | float:
-    """A number that fits into a float: compared as it is, for a float of a larger one is an error."""
+    """Refuse a number that fits into no float: it is compared as it is, since a float of a larger one is an error."""
     if not -LARGEST <= value <= LARGEST:
         raise ValueError("is too large a number, or none")
     return value

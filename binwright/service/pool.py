@@ -79,7 +79,7 @@ class Worker:
             raise Died(self._cause()) from None
 
     def hear(self, seconds: float) -> dict[str, Any] | None:
-        """What it says next; None if nothing in so many seconds."""
+        """Wait for what the worker says next; None if nothing comes in so many seconds."""
         if not wait([self._pipe, self._process.sentinel], seconds):
             return None
         try:
@@ -197,7 +197,7 @@ class Pool:
         self.cancelled.discard(row.id)
 
     def _watch(self, name: str, worker: Worker, end: float) -> dict[str, Any] | None:
-        """What the worker says last; None if the server stops."""
+        """Watch a worker until it says its last; returns that, or None if the server stops."""
         interrupted = False
         while not self._stopping.is_set():
             said = worker.hear(LOOK)
@@ -225,7 +225,7 @@ class Checkers:
         self._cores = iter(range(10**9))
 
     def check(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """What a worker says to it. Blocks; as many threads may call as there are processes."""
+        """Have a worker check a specification. Blocks; as many threads may call as there are processes."""
         kept = self._idle.get()
         try:
             worker, left = kept or (self._fresh(), CHECKS)

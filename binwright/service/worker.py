@@ -32,7 +32,7 @@ SHOWN = 200_000
 
 
 def run(pipe: Connection, limits: Limits, cpu_seconds: float, core: int) -> None:
-    """The whole life of a worker: it has begun, it says, and does one request after another."""
+    """Live as a worker: say that it has begun, and do one request after another."""
     _confine(limits, cpu_seconds, core)
     try:
         _send(pipe)
@@ -68,7 +68,7 @@ def _pages() -> int:
 
 
 def _answered(pipe: Connection, asked: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
-    """{"result": ...} or {"properties": ...}, or {"error": ..., "state": ...}."""
+    """Answer a request by {"result": ...} or {"properties": ...}, or {"error": ..., "state": ...}."""
     try:
         compiled = _compile(asked, limits)
         if asked["do"] == "check":
@@ -110,7 +110,7 @@ def _compile(asked: Mapping[str, Any], limits: Limits) -> Problem:
 
 
 def _as_json(answer: Answer) -> dict[str, Any]:
-    """The answer, and what it uses of every dimension."""
+    """Shape an answer as JSON, with what it uses of every dimension."""
     problem = answer.problem
     families = None
     if problem.dims <= SHOWN:

@@ -61,18 +61,18 @@ def attempt(task: Task) -> Row:
 
 
 def _place(error: BaseException) -> str:
-    """The line of the agent that it comes from."""
+    """Name the line of the agent's code that an exception comes from."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.name != "look"]
     return f"{frames[-1].filename}:{frames[-1].lineno}"
 
 
 def detail(folder: Path, run: Run, kind: str) -> Path:
-    """The file of a run's details of this kind."""
+    """Name the file of a run's details of this kind."""
     return folder / "details" / f"{run.name}.{kind}.parquet"
 
 
 def failed(task: Task, error: str) -> Row:
-    """The row of a run whose process did not live to tell."""
+    """Make the row of a run whose process died."""
     return _row(task, "failed", error, 0.0)
 
 
@@ -84,7 +84,7 @@ def _row(task: Task, status: str, error: str, seconds: float) -> Row:
 
 
 def shown(run: Run) -> Row:
-    """A run's point, as tables have it."""
+    """Show a run's point as tables have it: values that are no number or text become JSON."""
     return {
         key: value if isinstance(value, int | float | str) else json.dumps(value) for key, value in run.point.items()
     }

@@ -32,7 +32,7 @@ def checked_jobs(jobs: int | None) -> int | None:
 
 @contextmanager
 def opened(on: str, jobs: int | None, tasks: Sequence[Task]) -> Iterator[Backend]:
-    """What does these tasks: `on` is `local` or `ray`, or `ray://host:port` for a cluster that is there.
+    """Find what does these tasks: `on` is `local` or `ray`, or `ray://host:port` for a cluster that is there.
 
     `jobs` runs at a time; by default as many as there are CPUs. Workers start, or the cluster is found, on entering.
     """
@@ -62,7 +62,7 @@ def opened(on: str, jobs: int | None, tasks: Sequence[Task]) -> Iterator[Backend
 
 
 def expected(runs: Sequence[Run]) -> float:
-    """A guess of the seconds that runs take, from the number of requests; agents that think long take longer."""
+    """Guess the seconds that runs take, from the number of requests; agents that think long take longer."""
     return sum(RUN + REQUEST * (getattr(run.scenario.workload, "requests", None) or 100_000) for run in runs)
 
 

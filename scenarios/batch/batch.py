@@ -61,7 +61,7 @@ class Batch:
         self._seen: tuple[object, tuple[list[Row], int]] | None = None
 
     def known(self) -> dict[str, Row]:
-        """The journal's rows of finished runs, by name."""
+        """Read the journal's rows of finished runs, by name."""
         return {row["run"]: row for row in self._read()[0] if row["status"] == "done"}
 
     def damaged(self) -> int:
@@ -76,7 +76,7 @@ class Batch:
         return self._seen[1]
 
     def done(self) -> dict[str, Row]:
-        """The rows of the plan's runs that need not run again.
+        """Find the rows of the plan's runs that need not run again.
 
         They are known, the files that their agents read hold what they held, and so do the details that are wanted.
         """
@@ -206,7 +206,7 @@ def _append(journal: FileIO, content: bytes) -> None:
 
 
 def _asked_now(spec: Any) -> str:
-    """What an agent in the journal is now; empty if there is no such agent any more."""
+    """Hash what an agent in the journal is now; empty if there is no such agent any more."""
     try:
         return asked_of(AgentSpec.model_validate(spec))
     except (UserError, ValidationError):

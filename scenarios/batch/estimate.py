@@ -46,7 +46,7 @@ def estimate(batch: Batch, done: Mapping[str, Row], jobs: int, engine: Engine = 
 
 
 def _probes(runs: Iterable[Run]) -> list[Run]:
-    """The first run of each agent at its first and its last point."""
+    """Choose the first run of each agent at its first and its last point."""
     first: dict[str, Run] = {}
     last: dict[str, Run] = {}
     for run in runs:
@@ -57,7 +57,7 @@ def _probes(runs: Iterable[Run]) -> list[Run]:
 
 
 def _tried(probes: Sequence[Run], version: str, jobs: int, engine: Engine) -> dict[str, float]:
-    """The seconds of those that finished in time, in worker processes that can be stopped."""
+    """Time the probes in worker processes that can be stopped; returns the seconds of those that finished in time."""
     from scenarios.batch.pool import Pool
 
     took: dict[str, float] = {}

@@ -31,7 +31,7 @@ class Handout:
         return len(self._left)
 
     def take(self, hands: int) -> list[Task]:
-        """The next portion, when so many hands share the work.
+        """Take the next portion of tasks, when so many hands share the work.
 
         It ends with the last run of a seed, if there is one in it: the agents of a seed meet the same requests, which
         are made once by whoever runs them in turn.
@@ -53,7 +53,7 @@ class Handout:
         self._left.extendleft(reversed(tasks))
 
     def lost(self, task: Task, why: str) -> Row | None:
-        """The process that did this task is gone. It is tried again, or else this is its row."""
+        """Note that the process that did a task is gone: the task is tried again, or its row is returned."""
         key = _key(task)
         self._lost[key] += 1
         if self._lost[key] < self._tries:
@@ -67,5 +67,5 @@ def _key(task: Task) -> tuple[int, str]:
 
 
 def _seed(task: Task) -> tuple[int, int, int]:
-    """Runs that share a workload have the same one."""
+    """Name what runs that share a workload have in common."""
     return task.batch, id(task.run.scenario), task.run.seed

@@ -173,7 +173,7 @@ def _cpus() -> int:
 
 
 def _answering(address: str) -> str:
-    """The address, with a port, if a cluster answers there. Ray itself would try for minutes, and then exit."""
+    """Complete an address by its port if a cluster answers there. Ray itself would try for minutes, and then exit."""
     host, _, port = address.rpartition(":") if ":" in address else (address, "", str(PORT))
     address = f"{host}:{port}"
     remedy = (
@@ -217,7 +217,7 @@ def _do(tasks: list[Task]) -> Done:
 
 
 def _found(ref: Any) -> Any:
-    """What a task returned."""
+    """Fetch what a task returned."""
     import ray
 
     try:
@@ -231,7 +231,7 @@ def _found(ref: Any) -> Any:
 
 
 def _answered(ref: Any, portion: list[Task], handout: Handout) -> Generator[tuple[Task, Row], None, None]:
-    """What became of a portion."""
+    """Turn a portion that ended, one way or another, into rows; what is to be tried again goes back to the handout."""
     import ray
 
     try:

@@ -80,7 +80,7 @@ class Pool:
             raise
 
     def _heard(self, handout: Handout) -> Iterator[tuple[Task, Row]]:
-        """What the workers have said so far."""
+        """Yield what the workers have said so far."""
         for worker in list(self._workers):
             try:
                 while worker.pipe.poll():
@@ -143,14 +143,14 @@ class _Worker:
 
 
 def ending(code: int) -> str:
-    """What became of a process, by its exit code."""
+    """Say how a process ended, by its exit code."""
     if code < 0:
         return f"was killed by {signal.Signals(-code).name}{', perhaps for want of memory' * (code == -9)}"
     return f"ended with exit code {code}"
 
 
 def work(handle: int) -> None:
-    """A worker's life: ask for tasks with `None`, answer each with its row, until nobody listens."""
+    """Serve as a worker: ask for tasks with `None`, answer each with its row, until nobody listens."""
     pipe = Connection(handle)
     portions: SimpleQueue[list[Task]] = SimpleQueue()
     Thread(target=_listen, args=(pipe, portions), daemon=True).start()

@@ -21,7 +21,7 @@ SHOWING = ("analysis/figures/", "analysis/report/", "binwright/")
 
 @cache
 def ours() -> str:
-    """A digest of all our code and data that runs may use; another one every time if any was edited while this ran."""
+    """Digest all our code and data that runs may use; the digest is new every time if any was edited while this ran."""
     digest = hashlib.blake2b(digest_size=16)
     for package in OURS:
         for file in sorted((ROOT / package).rglob("*")):
@@ -39,7 +39,7 @@ def ours() -> str:
 
 
 def of(thing: object) -> str:
-    """A digest of the code of a class or a function from outside: its module, and what that imports. Empty for ours.
+    """Digest the code of a class or a function from outside: its module and what that imports. Empty for ours.
 
     Of an installed package, only its own modules count. A class of a notebook or of the script that runs has no digest
     that would tell it from what it was before an edit: it is another one every time.
@@ -51,7 +51,7 @@ def of(thing: object) -> str:
 
 
 def modules_from(thing: object) -> list[str]:
-    """The names of the module of a class or a function from outside and of all that it imports; none for ours."""
+    """List the module of a class or a function from outside and all modules that it imports; none for ours."""
     name, file = _home(thing)
     if file is None or opened.is_ours(file):
         return []
@@ -59,14 +59,14 @@ def modules_from(thing: object) -> list[str]:
 
 
 def _home(thing: object) -> tuple[str, Path | None]:
-    """The module that a class or a function is of, or that an object's class is of, and its file."""
+    """Find the module, and its file, of a class, of a function, or of an object's class."""
     name = str(getattr(thing, "__module__", None) or type(thing).__module__)
     file = getattr(sys.modules.get(name), "__file__", None)
     return name, Path(file).resolve() if file else None
 
 
 def _imported(name: str, file: Path) -> Iterator[tuple[str, str]]:
-    """A module and all that it imports from outside, each with its digest."""
+    """Yield a module and all that it imports from outside, each with its digest."""
     home = "" if opened.from_outside(file) else name.partition(".")[0]
     waiting, seen = [(name, file)], {name}
     while waiting:
@@ -85,7 +85,7 @@ def _imported(name: str, file: Path) -> Iterator[tuple[str, str]]:
 
 @cache
 def _imports(file: Path, name: str) -> tuple[str, ...]:
-    """The modules that a module may import, wherever in it."""
+    """List the modules that a module may import, wherever in it."""
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
@@ -104,7 +104,7 @@ def _imports(file: Path, name: str) -> tuple[str, ...]:
 
 
 def _file_of(name: str, home: str) -> Path | None:
-    """The file of a module from outside, or of the package `home`."""
+    """Find the file of a module from outside, or of the package `home`."""
     spec = _spec(name)
     if spec is None or not spec.has_location or spec.origin is None:
         return None

@@ -72,7 +72,7 @@ def plan(
 
 
 def asked_of(agent: AgentSpec) -> str:
-    """A hash of an agent: its options, its code, and what is in the files that they name."""
+    """Hash an agent: its options, its code, and what is in the files that they name."""
     data = agent.dump()
     del data["label"]
     return _hash([_by_content(data), _files_in(agent.options)])
@@ -89,7 +89,7 @@ def modules_of(run: Run) -> list[str]:
 
 
 def points(scenario: Scenario) -> list[tuple[dict[str, Any], Scenario]]:
-    """The swept keys' values and the scenario with them, for every point; the last key varies fastest."""
+    """List every point: the swept keys' values and the scenario with them. The last key varies fastest."""
     sweep = scenario.sweep
     steps = [[{key: value} for value in values] for key, values in sweep.product.items()]
     if sweep.zip:
@@ -104,7 +104,7 @@ def points(scenario: Scenario) -> list[tuple[dict[str, Any], Scenario]]:
 
 
 def _at(scenario: Scenario, base: dict[str, Any], point: dict[str, Any]) -> Scenario:
-    """The scenario with the keys of a point set; a mistake is reported where the sweep says it."""
+    """Set the keys of a point in a scenario; a mistake is reported where the sweep says it."""
     source = Source(scenario.file, copy.deepcopy(base))
     for key, value in point.items():
         keys = undotted(key)
@@ -134,7 +134,7 @@ def _place(scenario: Scenario, key: str, value: object) -> Place:
 
 
 def _identity(scenario: Scenario, content: Callable[[Trace], str] | None) -> dict[str, Any]:
-    """What determines the results at a point, whoever answers; files by what is in them."""
+    """Collect what determines the results at a point, whoever answers; files count by what is in them."""
     data = {key: value for key, value in scenario.dump().items() if key not in FIXED}
     # Keys are sorted below, but the order of resources matters: agents look at the first one.
     data["resources"] = scenario.resources
@@ -150,7 +150,7 @@ def _identity(scenario: Scenario, content: Callable[[Trace], str] | None) -> dic
 
 
 def _by_content(data: Any) -> Any:
-    """The same data with every `path`, and everything from outside that it names, by what is in the files."""
+    """Replace every `path` in data, and everything from outside that it names, by what is in the files."""
     if isinstance(data, dict):
         return {_by_content(key): _value_by_content(key, value) for key, value in data.items()}
     if isinstance(data, list):
@@ -168,7 +168,7 @@ def _value_by_content(key: str, value: Any) -> Any:
 
 
 def _things(data: Any) -> Iterator[object]:
-    """What is named in data and comes from outside."""
+    """Find everything that is named in data and comes from outside."""
     if isinstance(data, dict):
         for item in data.items():
             yield from _things(item)
@@ -180,7 +180,7 @@ def _things(data: Any) -> Iterator[object]:
 
 
 def _thing(name: object) -> object:
-    """What from outside this names: something in a file or in a module, or what a third party registered, or None."""
+    """Find what from outside a name stands for: in a file or a module, or registered by a third party; else None."""
     if not isinstance(name, str):
         return None
     if re.fullmatch(r".+\.py:\w+", name) or (":" in name and name.partition(":")[0] in sys.modules):
@@ -193,7 +193,7 @@ def _thing(name: object) -> object:
 
 
 def _files_in(data: Any) -> Any:
-    """What is in the files that options name, under whatever key; the same shape as the options have."""
+    """Digest the files that options name, under whatever key; the result has the shape of the options."""
     if isinstance(data, Mapping):
         return [_files_in(value) for value in data.values()]
     if isinstance(data, list | tuple):

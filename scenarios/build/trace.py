@@ -45,10 +45,10 @@ class TraceRequests:
         return _select(spec.trace, file, options, _window(spec, seed), scale, seed, self._cache, version)
 
     def windows(self, seed: int, drawn: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
-        """Find the rows of a seed's windows, from the first up to but without the last; of each the first `met`, a
-        share. None where all seeds have the same.
+        """Find the rows of a seed's windows: first and last but one. None where all seeds have the same.
 
-        Windows that go on to the end of the trace have `drawn` requests in all; None where nobody says how many.
+        Of each window only the first share `met` counts. Windows that go on to the end of the trace have `drawn`
+        requests in all; None where nobody says how many.
         """
         if not self.drawn:
             return None

@@ -74,7 +74,7 @@ def check_training(scenario: Scenario) -> None:
 
 
 def course_of(scenario: Scenario) -> Course:
-    """What a scenario's `train:` says, ready to begin."""
+    """Prepare what a scenario's `train:` says, so that training can begin."""
     spec = _spec(scenario)
     name, options = spec.agent.chosen
     kind = spec.agent.registry.load(name)
@@ -103,7 +103,7 @@ def course_of(scenario: Scenario) -> Course:
 
 
 def _standing(done: int, iterations: int) -> str:
-    """What is next, after so many iterations."""
+    """Say what is next, after so many iterations."""
     if done >= iterations:
         return f"{done} iterations are done already"
     preparing = "preparing episodes; what is new on this machine is compiled first, which may take a minute"
@@ -117,7 +117,7 @@ def _spec(scenario: Scenario) -> Train:
 
 
 def _varied(scenario: Scenario, changes: dict[str, Any]) -> Scenario:
-    """The scenario with these dotted keys changed."""
+    """Change these dotted keys of a scenario."""
     places = dict(scenario._source.places) if scenario._source else {}
     source = Source(scenario.file, copy.deepcopy(scenario.dump()), places)
     for key, value in changes.items():
@@ -143,7 +143,7 @@ def _lay(source: Source, keys: Keys, value: Any, at: Keys) -> None:
 
 
 def _gathered(folder: Path) -> pl.DataFrame:
-    """The logs of all seeds there, as one."""
+    """Gather the logs of all seeds in a folder into one, and write it."""
     logs = [pl.read_parquet(file) for file in sorted(folder.glob("seed-*/log.parquet"))]
     if not logs:
         return pl.DataFrame()

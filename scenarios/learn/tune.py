@@ -58,7 +58,7 @@ class Range:
     whole: bool
 
     def at(self, place: float) -> float:
-        """The value at a place from 0 to 1, with few digits; the nearest end beyond."""
+        """Find the value at a place from 0 to 1, with few digits; beyond, the nearest end."""
         place = min(max(place, 0.0), 1.0)
         value = self.low * (self.high / self.low) ** place if self.log else self.low + (self.high - self.low) * place
         value = round(value) if self.whole else float(f"{value:.{DIGITS}g}")
@@ -196,7 +196,7 @@ class _Runs:
 
 
 def _ranges(spec: AgentSpec, params: Mapping[str, Between]) -> list[Range]:
-    """What is to be searched; refuses what the agent does not take."""
+    """Read the ranges to search; refuses what the agent does not take."""
     if not params:
         raise UserError("there is nothing to tune", key="param", remedy="Name an option and its range: stranded=0..4.")
     kind = AGENTS.load(spec.name)
@@ -233,7 +233,7 @@ def _ends(name: str, between: Between) -> tuple[float, float, bool]:
 
 
 def _number(hint: Any) -> int | float | None:
-    """What the annotation makes of a fraction, or else of a whole number; `None` if that is no number."""
+    """Turn a fraction, or else a whole number, into what an annotation takes; `None` if it takes no number."""
     for trial in (0.5, 1):
         try:
             value = TypeAdapter(hint).validate_python(trial)
@@ -251,7 +251,7 @@ def _start(spec: AgentSpec, option: Range) -> float:
 
 
 def _candidate(spec: AgentSpec, ranges: Sequence[Range], point: Floats) -> AgentSpec:
-    """The agent with the options at these places."""
+    """Make the agent with the options at these places."""
     found = {each.name: each.at(place) for each, place in zip(ranges, point.tolist(), strict=True)}
     return AgentSpec.model_validate({spec.name: {**spec.options, **found}})
 

@@ -65,7 +65,7 @@ def overlap_of(scenario: Scenario) -> Overlap | None:
 
 
 def missing_files(scenario: Scenario) -> list[UserError]:
-    """What cannot be run on this machine: the files of requests that are not here, and how to get them."""
+    """List what keeps a scenario from running on this machine: missing files of requests, and how to get them."""
     found: dict[str, UserError] = {}
     for _, at_point in points(scenario):
         try:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def write_requests(path: Path, simulation: Simulation, first: int) -> None:
-    """A row per request: when, what, where, outcome, wait, reason for a rejection. Requests before `first` are warm."""
+    """Write a row per request: when, what, where, outcome, wait, why rejected. Those before `first` are warm."""
     import polars as pl
 
     record, asked = simulation.record, simulation.asked()
@@ -53,8 +53,9 @@ def write_requests(path: Path, simulation: Simulation, first: int) -> None:
 
 
 def write_samples(path: Path, simulation: Simulation, samples: Mapping[str, Any]) -> None:
-    """A row per look at the cluster: servers, failures so far, requests waiting, and units used, free, stranded and
-    installed per resource; of link tiers those used and installed.
+    """Write a row per look at the cluster: servers, failures so far, requests waiting, and what is used.
+
+    Of every resource the units that are used, free, stranded and installed; of link tiers those used and installed.
     """
     import polars as pl
 
@@ -74,12 +75,12 @@ def write_samples(path: Path, simulation: Simulation, samples: Mapping[str, Any]
 
 
 def write_states(path: Path, states: StateSampler) -> None:
-    """A row per look at the cluster: requests so far, and the use of every server and link."""
+    """Write a row per look at the cluster: requests so far, and the use of every server and link."""
     write_table(path, states.frame())
 
 
 def write_times(path: Path, simulation: Simulation, first: int) -> None:
-    """A row per decision, in order: its request, how long the agent took, and whether the request has a place now."""
+    """Write a row per decision, in order: its request, how long the agent took, and whether the request got a place."""
     import polars as pl
 
     row, took = np.array(simulation.times, np.int64).reshape(-1, 2).T

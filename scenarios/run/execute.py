@@ -114,7 +114,7 @@ def warmed_up(
 
 
 def _state(simulation: Simulation) -> object:
-    """What changes with every decision."""
+    """Tell what changes with every decision, so that a guard sees progress."""
     return simulation.offered, simulation.now, simulation.waiting, len(simulation.offer)
 
 

@@ -94,9 +94,7 @@ def _label(name: str, options: Mapping[str, Any]) -> str:
 
 
 def shortly(agents: tuple[AgentSpec, ...]) -> tuple[AgentSpec, ...]:
-    """The same agents. Of every path in a label that nobody gave, the end is left: its last two parts, or as many as
-    tell all labels apart.
-    """
+    """Shorten the paths in labels that nobody gave, to their last two parts or as many as tell all labels apart."""
     labels = [agent.label for agent in agents]
     ours = [bool(agent.options) and agent.label == _label(agent.name, agent.options) for agent in agents]
     for parts in range(2, 2 + max((label.count("/") for label in labels), default=0)):

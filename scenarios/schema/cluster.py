@@ -352,12 +352,12 @@ class OtherOverflow(OneOf):
 
 
 def expand_of(overflow: str | OtherOverflow) -> Expand | None:
-    """What is said about adding servers."""
+    """Find what is said about adding servers."""
     return overflow.expand if isinstance(overflow, OtherOverflow) else None
 
 
 def wait_of(overflow: str | OtherOverflow) -> Wait | None:
-    """What is said about requests that are offered together."""
+    """Find what is said about requests that are offered together."""
     return overflow.wait if isinstance(overflow, OtherOverflow) else None
 
 

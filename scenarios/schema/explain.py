@@ -22,7 +22,7 @@ _SHOULD = {
 
 
 def explain(error: ValidationError, source: Source) -> UserError:
-    """The mistakes in the order of the file, with their places; unknown keys first: they often explain the rest."""
+    """Turn findings into mistakes in the file's order, with their places; unknown keys, which explain others, first."""
     found = [(_keys(detail), detail) for detail in error.errors(include_url=False) if not _follows(detail)]
     found.sort(key=lambda item: (item[1]["msg"] != "unknown key", source.place(item[0]).line or 0))
     mistakes: dict[str, ScenarioError] = {}
@@ -77,6 +77,6 @@ def _say(detail: ErrorDetails) -> tuple[str, str, Any]:
 
 
 def _scalar(value: Any, source: Source, keys: Keys) -> Any:
-    """What the message shows: a value that fits into a line, not a whole mapping."""
+    """Choose what a message shows: a value that fits into a line, not a whole mapping."""
     shown = source.value(keys) if value is None else value
     return None if isinstance(shown, dict) or (isinstance(shown, list) and len(shown) > 3) else shown

@@ -39,14 +39,14 @@ class Shown:
 
 
 def wrong(problem: str, remedy: str, at: Iterable[str | int] = (), value: object = None) -> PydanticCustomError:
-    """A mistake below the value being validated, in the form that `explain` turns into a `ScenarioError`."""
+    """Make a mistake below the value being validated, in the form that `explain` turns into a `ScenarioError`."""
     return PydanticCustomError(
         "binwright", "{problem}", {"problem": problem, "remedy": remedy, "at": tuple(at), "value": value}
     )
 
 
 def checked(parse: Callable[[Any], T], at: tuple[str, ...] = ()) -> Callable[[Any], T]:
-    """A parser whose `UserError` becomes a mistake that pydantic locates."""
+    """Make a parser whose `UserError` becomes a mistake that pydantic locates."""
 
     def validate(value: Any) -> T:
         try:
@@ -58,7 +58,7 @@ def checked(parse: Callable[[Any], T], at: tuple[str, ...] = ()) -> Callable[[An
 
 
 def findings(error: PydanticCustomError | ValidationError) -> list[InitErrorDetails]:
-    """The mistakes in an error, to be raised again together with others."""
+    """List the mistakes in an error, to be raised again together with others."""
     if isinstance(error, PydanticCustomError):
         return [{"type": error, "loc": (), "input": None}]
     return [
@@ -126,7 +126,7 @@ class Model(BaseModel):
 
     @classmethod
     def known(cls) -> dict[str, Any]:
-        """The fields by the key that the scenario uses."""
+        """List the fields by the key that a scenario uses."""
         return {field.alias or name: field for name, field in cls.model_fields.items()}
 
     @classmethod
@@ -167,7 +167,7 @@ class Model(BaseModel):
 
     @classmethod
     def outline(cls, own: Schema) -> Schema:
-        """The JSON schema of all that the model takes, from that of its fields."""
+        """Make the JSON schema of all that the model takes from that of its fields."""
         return own
 
     def dump(self) -> dict[str, Any]:

@@ -18,7 +18,7 @@ _HEADER = "# Every default written out. Amounts and times carry their unit; path
 
 
 def load_scenario(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
-    """The scenario in a file, or the shipped one of that name, under overrides like `cluster.servers=100`."""
+    """Load the scenario in a file, or the shipped one of that name, with overrides like `cluster.servers=100`."""
     file = _find(path)
     source = read(file)
     for override in overrides:
@@ -45,7 +45,7 @@ def load_to_run(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
 
 
 def scenario_from(data: Mapping[str, Any]) -> Scenario:
-    """A scenario from plain data, such as `load_scenario` finds in a file; paths are relative to where one works."""
+    """Make a scenario of plain data, such as a file holds; paths are relative to the working folder."""
     return validate(Source(None, dict(data)))
 
 
@@ -54,7 +54,7 @@ def loaded(
     overrides: Iterable[str] = (),
     load: Callable[[str | Path, Iterable[str]], Scenario] = load_scenario,
 ) -> Scenario:
-    """The scenario itself, or what `load` makes of its name."""
+    """Take a scenario as it is, or load the one of this name by `load`."""
     if not isinstance(scenario, Scenario):
         return load(scenario, overrides)
     if overrides:
@@ -68,7 +68,7 @@ def default_folder(scenario: Scenario) -> Path:
 
 
 def validate(source: Source) -> Scenario:
-    """The scenario that a source says; a mistake in it is a `ScenarioError` with its place."""
+    """Make the scenario that a source describes; a mistake in it is a `ScenarioError` with its place."""
     try:
         scenario = Scenario.model_validate(source.data)
     except ValidationError as error:
@@ -85,7 +85,7 @@ def resolved(scenario: Scenario) -> str:
 
 
 def shipped() -> dict[str, Path]:
-    """The scenarios that come with Binwright, by name."""
+    """List the scenarios that come with Binwright, by name."""
     files = sorted(LIBRARY.rglob("*.yaml"))
     return {file.relative_to(LIBRARY).with_suffix("").as_posix(): file for file in files}
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def topology(name: str, /, **options: object) -> Topology:
-    """The topology of that name and options."""
+    """Build the topology of that name and options; the last ones are kept."""
     return _topology(name, json.dumps(options, sort_keys=True))
 
 
@@ -25,7 +25,7 @@ def _topology(name: str, options: str) -> Topology:
 
 @lru_cache(maxsize=4)
 def routing(network: Topology, paths: int, order: str) -> Routing:
-    """The paths of a topology; what was searched for once stays for the runs that follow."""
+    """Prepare the paths of a topology; what was searched for once stays for the runs that follow."""
     from fabric.routing import Routing
 
     return Routing(network, paths, order)

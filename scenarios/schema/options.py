@@ -21,7 +21,7 @@ _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 
 def _parameters(kind: Any) -> dict[str, Parameter]:
-    """What the constructor takes by name."""
+    """List what the constructor takes by name."""
     return {name: parameter for name, parameter in signature(kind).parameters.items() if parameter.kind in _NAMED}
 
 
@@ -31,7 +31,7 @@ def _takes_any(kind: Any) -> bool:
 
 
 def _hints(kind: Any) -> dict[str, Any]:
-    """The types of what the constructor, or a function, takes."""
+    """Find the types of what a constructor or a function takes."""
     if isinstance(kind, partial):
         kind = kind.func
     # A dataclass's constructor names types of other modules, too: those of the fields of the classes above.
@@ -43,7 +43,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def check_options(kind: type, options: object, at: tuple[str | int, ...] = ()) -> dict[str, Any]:
-    """The keyword arguments for `kind(...)`, their types as its annotations say; `at` leads to the options."""
+    """Check the keyword arguments for `kind(...)` against its annotations; `at` leads to the options."""
     if options is None:
         options = {}
     parameters = _parameters(kind)
@@ -79,7 +79,7 @@ def check_options(kind: type, options: object, at: tuple[str | int, ...] = ()) -
 
 
 def _plain(value: Any) -> str:
-    """A value as JSON, whose types are taken as they are: the text '4' is no number, and `yes` is not 1."""
+    """Write a value as JSON, whose types are taken as they are: the text '4' is no number, and `yes` is not 1."""
     try:
         return json.dumps(whole(value))
     except TypeError:
@@ -87,7 +87,7 @@ def _plain(value: Any) -> str:
 
 
 def options_of(kind: Any) -> Schema:
-    """The JSON schema of what `check_options` takes for this constructor."""
+    """Make the JSON schema of what `check_options` takes for a constructor."""
     parameters, hints = _parameters(kind), _hints(kind)
     found = {name: _type_schema(hints.get(name, Any)) for name in parameters}
     return {
@@ -99,12 +99,12 @@ def options_of(kind: Any) -> Schema:
 
 
 def by_name(registry: Registry) -> dict[str, Schema]:
-    """The options of everything in a registry."""
+    """List the options of everything in a registry."""
     return {name: options_of(registry.load(name)) for name in registry}
 
 
 def needs_none(options: Mapping[str, Schema]) -> list[str]:
-    """The names of what can do without options."""
+    """Name what can do without options."""
     return [name for name, schema in options.items() if not schema["required"]]
 
 

@@ -25,7 +25,7 @@ _PART = r"\+?0*(1(\.0*)?|\.?[0-9]+|0\.[0-9]*)"
 
 
 def nullable(schema: Schema) -> Schema:
-    """The same, or null, which says that the key is absent."""
+    """Let a schema also take null, which says that the key is absent."""
     if NULL in schema.get("anyOf", ()):
         return schema
     about = {key: value for key, value in schema.items() if key in _ABOUT}
@@ -33,19 +33,19 @@ def nullable(schema: Schema) -> Schema:
 
 
 def _there(schema: Schema) -> Schema:
-    """The same, but not null."""
+    """Keep a schema from taking null."""
     return {**schema, "anyOf": [one for one in schema["anyOf"] if one != NULL]} if "anyOf" in schema else schema
 
 
 def mapping(properties: Mapping[str, Schema], required: Iterable[str] = (), **more: Any) -> Schema:
-    """An object of these keys; what is null is absent, whatever its key."""
+    """Make the schema of an object with these keys; what is null is absent, whatever its key."""
     required = list(required)
     shown = {key: value if key in required else nullable(value) for key, value in properties.items()}
     return {"type": "object", "properties": shown, "required": required, **OTHERS, **more}
 
 
 def one_key(alternatives: Mapping[str, Schema], plugins: bool) -> Schema:
-    """An object with exactly one of these keys, or, with `plugins`, one for what is no part of Binwright."""
+    """Make the schema of an object with exactly one of these keys, or, with `plugins`, one for what others wrote."""
     forms = [mapping({key: _there(value)}, [key]) for key, value in alternatives.items()]
     if plugins:
         some = {"not": {"propertyNames": {"not": {"pattern": PLUGIN}}}}
@@ -62,7 +62,7 @@ def given(*keys: str, without: Iterable[str] = (), empty: Iterable[str] = ()) ->
 
 
 def laid_over(schema: Any) -> Any:
-    """What a file may say there that is laid over another: any part of it. Lists are replaced, and so whole."""
+    """Make the schema of a file that is laid over another: it may say any part. Lists are replaced, and so whole."""
     if isinstance(schema, list):
         return [laid_over(item) for item in schema]
     if not isinstance(schema, dict):
@@ -79,7 +79,7 @@ def laid_over(schema: Any) -> Any:
 
 
 def quantity(measure: Measure, example: str = "", above_zero: bool = False, largest: float | None = None) -> Schema:
-    """A number, or one with a unit."""
+    """Make the schema of a number, with or without a unit."""
     units = "|".join(measure.factors)
     number = rf"{_NUMBER}\s*({units})?" if units else _NUMBER
     if measure is SHARE:

@@ -69,12 +69,12 @@ def _parse_examples(schema: Any) -> None:
 
 
 def reference() -> str:
-    """The reference of every key, in Markdown."""
+    """Write the reference of every key, in Markdown."""
     return "\n".join([_INTRO, *(_section(model) for model in _models(Scenario, set()))])
 
 
 def _models(model: type[Model], seen: set[type[Model]]) -> Iterator[type[Model]]:
-    """A model and all models below it, in the order in which they are met."""
+    """Yield a model and all models below it, in the order in which they are met."""
     if model in seen:
         return
     seen.add(model)

@@ -39,7 +39,7 @@ class Registered(OneOf):
 
     @classmethod
     def options(cls) -> dict[str, Schema]:
-        """What each registered thing takes."""
+        """List the options of each registered thing."""
         return by_name(cls.registry)
 
     @classmethod

@@ -76,7 +76,7 @@ class Source:
         return Place(str(self.file) if self.file else None)
 
     def value(self, keys: Keys) -> Any:
-        """The value there, `None` when there is none."""
+        """Find the value at these keys, `None` when there is none."""
         found: Any = self.data
         for key in keys:
             try:
@@ -197,7 +197,7 @@ class _Reader:
         self._values = 0
 
     def read(self, text: str, at: Keys) -> Any:
-        """The data in a YAML text that stands at these keys."""
+        """Read the data in a YAML text that stands at these keys."""
         try:
             self._check_depth(text, at)
             self._loader = _Loader(text)
@@ -297,7 +297,7 @@ class _Reader:
 
 
 def _absolute(text: str, folder: Path, place: Place) -> str:
-    """What a path means that is relative to a folder."""
+    """Complete a path that is relative to a folder."""
     try:
         path = (folder / Path(text).expanduser()).resolve()
         path.exists()
@@ -316,7 +316,7 @@ def dotted(keys: Iterable[str | int]) -> str:
 
 
 def undotted(text: str) -> Keys:
-    """The keys of a dotted name; below `sweep.product` and `sweep.zip` the rest is one key."""
+    """Split a dotted name into keys; below `sweep.product` and `sweep.zip` the rest is one key."""
     words = text.split(".")
     if words[0] == "sweep" and len(words) > 3:
         return (words[0], words[1], ".".join(words[2:]))

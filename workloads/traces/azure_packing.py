@@ -86,7 +86,7 @@ class AzurePacking(Trace):
 
 
 def table_names(path: Path) -> list[str]:
-    """The tables of a SQLite file."""
+    """List the tables of a SQLite file."""
     with closing(_open(path)) as base:
         return _names(base, path)
 
