@@ -6,70 +6,36 @@ it was, on requests that no round has seen. Candidates are runs named by content
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import signature
-from math import isfinite, log
 from pathlib import Path
-from typing import Any, TypeAlias, get_type_hints
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 import yaml
-from pydantic import TypeAdapter, ValidationError
 
-from agents import AGENTS
 from analysis.columns import chosen
 from analysis.compare import Comparison
 from analysis.results import Results
 from scenarios.batch.batch import Batch
-from scenarios.build.world import build_agent, build_world
+from scenarios.build.world import build_world
 from scenarios.learn.cma import Cma
+from scenarios.learn.ranges import Between, Range, candidate, ranges_of, start_of
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.load import default_folder, loaded, scenario_from
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.workload import ListedStart
-from simcore.errors import UserError, suggest
+from simcore.errors import UserError
 from simcore.files import write_table, write_text
 from simcore.rng import stream
 from simcore.vocabulary import Floats
 
 Row: TypeAlias = dict[str, Any]
-Between: TypeAlias = str | tuple[float, float]
-"""`"0..4"`, `"0.01..2:log"`, or (low, high)."""
 FIRST = 2**29
 """The first seed of a search's requests: far from those of scenarios."""
 SIGMA = 0.2
 """How far from where it starts the search looks at first, as a share of every range."""
-DIGITS = 4
-"""Significant digits of what is tried."""
-_RANGE = re.compile(r"(.+?)\.\.(.+?)(:log)?")
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The values that an option may take, tried evenly in their `log` or as they are; perhaps `whole` numbers only."""
-
-    name: str
-    low: float
-    high: float
-    log: bool
-    whole: bool
-
-    def at(self, place: float) -> float:
-        """Find the value at a place from 0 to 1, with few digits; beyond, the nearest end."""
-        place = min(max(place, 0.0), 1.0)
-        value = self.low * (self.high / self.low) ** place if self.log else self.low + (self.high - self.low) * place
-        value = round(value) if self.whole else float(f"{value:.{DIGITS}g}")
-        return min(max(value, self.low), self.high)
-
-    def place(self, value: float) -> float:
-        """Where a value is, from 0 to 1."""
-        value = min(max(value, self.low), self.high)
-        if self.log:
-            return log(value / self.low) / log(self.high / self.low)
-        return (value - self.low) / (self.high - self.low)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,56 +78,90 @@ def tune(
     with that of every run.
     """
     scenario = loaded(scenario, overrides)
+    _check(
+        scenario, {"rounds": (rounds, 1), "population": (population, 4), "seeds": (seeds, 1), "held_out": (held_out, 2)}
+    )
     folder = Path(out or default_folder(scenario) / "tuning")
-    least = {"rounds": (rounds, 1), "population": (population, 4), "seeds": (seeds, 1), "held_out": (held_out, 2)}
+    spec = scenario_from({**scenario.dump(), "sweep": {}, "agents": [agent]}).agents[0]
+    runs = _Runs(scenario, folder, metric, jobs, finished)
+    search = _Search(spec, ranges_of(spec, params), runs, population, seed, watch)
+    search.begin(seeds)
+    for step in range(1, rounds + 1):
+        mean = search.round(step, seeds)
+        said = f"round {step} of {rounds}, {seeds} seeds each; {metric} of the candidates: {mean:.6g}"
+        _answer(folder, search.found, said)
+    tuned = search.found.model_copy(update={"label": f"{spec.label} tuned"})
+    before, after = runs.means("held-out", [spec, tuned], scenario.seed, held_out).tolist()
+    search.note(rounds, "validation", after, before)
+    drawn = build_world(scenario).drawn
+    on = f"{held_out} other seeds" if drawn else "the same requests (none are drawn, so none are held out)"
+    said = f"{rounds} rounds; {metric} on {on}: {after:.6g}, before {before:.6g}"
+    return Tuned(_answer(folder, search.found, said), pl.DataFrame(search.rows), Results(folder / "held-out"), metric)
+
+
+def _check(scenario: Scenario, least: Mapping[str, tuple[int, int]]) -> None:
+    """Refuse a number that is below what is enough, and a scenario whose requests have no other seeds."""
     for key, (value, enough) in least.items():
         if value < enough:
             raise UserError("is too few", key=key, value=value, remedy=f"Give {enough} or more.")
     if isinstance(getattr(scenario.workload, "start", None), ListedStart):
         remedy = "Have them drawn: start: {random: [FIRST, LAST]}."
         raise UserError("is a list, and tuning needs other seeds", key="workload.start", remedy=remedy)
-    spec = scenario_from({**scenario.dump(), "sweep": {}, "agents": [agent]}).agents[0]
-    ranges = _ranges(spec, params)
-    first = FIRST + seed * 2**20
-    runs = _Runs(scenario, folder, metric, jobs, finished)
-    cma = Cma(np.array([_start(spec, each) for each in ranges]), SIGMA, population, stream(seed, "tune"))
-    rows: list[Row] = []
-    found = spec
 
-    def note(step: int, split: str, value: float, before: float) -> None:
-        options = {each.name: float(found.options[each.name]) for each in ranges if each.name in found.options}
+
+class _Search:
+    """The search for options, and its log: `found` is the answer so far, `rows` what log.parquet holds."""
+
+    def __init__(
+        self,
+        spec: AgentSpec,
+        ranges: Sequence[Range],
+        runs: _Runs,
+        population: int,
+        seed: int,
+        watch: Callable[[Row], None],
+    ) -> None:
+        self.found = self._spec = spec
+        self.rows: list[Row] = []
+        self._ranges, self._runs, self._seed, self._watch = ranges, runs, seed, watch
+        begin = np.array([start_of(spec, each) for each in ranges])
+        self._cma = Cma(begin, SIGMA, population, stream(seed, "tune"))
+
+    def begin(self, seeds: int) -> None:
+        """Measure the agent as it is."""
+        before = float(self._means([self._spec], 0, seeds)[0])
+        self.note(0, "train", before, before)
+
+    def round(self, step: int, seeds: int) -> float:
+        """Try candidates on the requests of a round, and learn from it; returns the mean of their metric."""
+        points = self._cma.ask()
+        tried = [candidate(self._spec, self._ranges, point) for point in points]
+        means = self._means([*tried, self._spec], step, seeds)
+        scores = means[:-1]
+        self._cma.tell(points, self._runs.sign * scores)
+        self.found = candidate(self._spec, self._ranges, self._cma.mean)
+        mean = float(np.nanmean(scores))
+        self.note(step, "train", mean, float(means[-1]))
+        return mean
+
+    def note(self, step: int, split: str, value: float, before: float) -> None:
+        """Add a row to the log, which is written anew: the metric now, and of the agent as it was."""
+        options = self.found.options
         row = {
             "step": step,
-            "seconds": runs.seconds,
+            "seconds": self._runs.seconds,
             "split": split,
-            "seed": seed,
-            metric: value,
+            "seed": self._seed,
+            self._runs.metric: value,
             "gain": value - before,
-            **options,
+            **{each.name: float(options[each.name]) for each in self._ranges if each.name in options},
         }
-        rows.append(row)
-        write_table(folder / "log.parquet", pl.DataFrame(rows, infer_schema_length=None))
-        watch(row)
+        self.rows.append(row)
+        write_table(self._runs.folder / "log.parquet", pl.DataFrame(self.rows, infer_schema_length=None))
+        self._watch(row)
 
-    before = float(runs.means("rounds", [spec], first, seeds)[0])
-    note(0, "train", before, before)
-    for step in range(1, rounds + 1):
-        points = cma.ask()
-        tried = [_candidate(spec, ranges, point) for point in points]
-        means = runs.means("rounds", [*tried, spec], first + step * seeds, seeds)
-        scores = means[:-1]
-        cma.tell(points, runs.sign * scores)
-        found = _candidate(spec, ranges, cma.mean)
-        note(step, "train", float(np.nanmean(scores)), float(means[-1]))
-        said = f"round {step} of {rounds}, {seeds} seeds each; {metric} of the candidates: {rows[-1][metric]:.6g}"
-        _answer(folder, found, said)
-    tuned = found.model_copy(update={"label": f"{spec.label} tuned"})
-    before, after = runs.means("held-out", [spec, tuned], scenario.seed, held_out).tolist()
-    note(rounds, "validation", after, before)
-    drawn = build_world(scenario).drawn
-    on = f"{held_out} other seeds" if drawn else "the same requests (none are drawn, so none are held out)"
-    said = f"{rounds} rounds; {metric} on {on}: {after:.6g}, before {before:.6g}"
-    return Tuned(_answer(folder, found, said), pl.DataFrame(rows), Results(folder / "held-out"), metric)
+    def _means(self, agents: Sequence[AgentSpec], step: int, seeds: int) -> Floats:
+        return self._runs.means("rounds", agents, FIRST + self._seed * 2**20 + step * seeds, seeds)
 
 
 class _Runs:
@@ -174,7 +174,7 @@ class _Runs:
         self.sign, self.seconds = 1, 0.0
 
     def means(self, name: str, agents: Sequence[AgentSpec], seed: int, seeds: int) -> Floats:
-        """Of each agent, float64 [agents]; NaN of one of which a run failed."""
+        """Average the metric of each agent, float64 [agents]; NaN for one of which a run failed."""
         different = {agent.label: agent for agent in agents}
         update = {"agents": tuple(different.values()), "seed": seed, "replications": seeds, "record": (), "train": None}
         asked = self.scenario.model_copy(update=update)
@@ -193,67 +193,6 @@ class _Runs:
         means = dict(results.done.group_by("agent").agg(pl.col(self.metric).mean()).rows())
         found = [float("nan") if agent.label in failed else means[agent.label] for agent in agents]
         return np.array(found, float)
-
-
-def _ranges(spec: AgentSpec, params: Mapping[str, Between]) -> list[Range]:
-    """Read the ranges to search; refuses what the agent does not take."""
-    if not params:
-        raise UserError("there is nothing to tune", key="param", remedy="Name an option and its range: stranded=0..4.")
-    kind = AGENTS.load(spec.name)
-    options, hints = list(signature(kind).parameters), get_type_hints(kind.__init__)
-    ranges = []
-    for name, between in params.items():
-        if name not in options:
-            raise UserError("unknown option", key=f"param {name}", remedy=suggest(name, options))
-        low, high, logarithmic = _ends(name, between)
-        number = _number(hints.get(name, float))
-        if number is None:
-            raise UserError("this option is no number", key=f"param {name}", remedy="Tune options that are numbers.")
-        ranges.append(Range(name, low, high, logarithmic, isinstance(number, int)))
-    for place in (0.0, 1.0):
-        build_agent(_candidate(spec, ranges, np.full(len(ranges), place)))  # it may refuse them
-    return ranges
-
-
-def _ends(name: str, between: Between) -> tuple[float, float, bool]:
-    parts = _RANGE.fullmatch(between) if isinstance(between, str) else None
-    try:
-        low, high = map(float, parts.groups()[:2] if parts else between)
-    except (TypeError, ValueError):
-        remedy = f"Write {name}=0..4, or {name}=0.01..4:log."
-        raise UserError("is no range", key=f"param {name}", value=between, remedy=remedy) from None
-    logarithmic = bool(parts and parts[3])
-    if not (isfinite(low) and isfinite(high) and low < high):
-        remedy = "Give two numbers, the smaller one first."
-        raise UserError("this range is empty", key=f"param {name}", value=between, remedy=remedy)
-    if logarithmic and low <= 0:
-        remedy = "Begin above 0, or leave :log away."
-        raise UserError("0 and less have no logarithm", key=f"param {name}", value=between, remedy=remedy)
-    return low, high, logarithmic
-
-
-def _number(hint: Any) -> int | float | None:
-    """Turn a fraction, or else a whole number, into what an annotation takes; `None` if it takes no number."""
-    for trial in (0.5, 1):
-        try:
-            value = TypeAdapter(hint).validate_python(trial)
-        except ValidationError:
-            continue
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return value
-    return None
-
-
-def _start(spec: AgentSpec, option: Range) -> float:
-    """Where the search begins: at the option's value as it is, or in the middle where that is no number."""
-    value = spec.options.get(option.name, signature(AGENTS.load(spec.name)).parameters[option.name].default)
-    return option.place(value) if isinstance(value, int | float) else 0.5
-
-
-def _candidate(spec: AgentSpec, ranges: Sequence[Range], point: Floats) -> AgentSpec:
-    """Make the agent with the options at these places."""
-    found = {each.name: each.at(place) for each, place in zip(ranges, point.tolist(), strict=True)}
-    return AgentSpec.model_validate({spec.name: {**spec.options, **found}})
 
 
 def _answer(folder: Path, found: AgentSpec, said: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import yaml
 import binwright as bw
 from binwright.cli import INTERRUPTED, MISTAKE, main, parser
 from scenarios.learn.cma import Cma
-from scenarios.learn.tune import Range
+from scenarios.learn.ranges import Range
 from simcore.errors import UserError
 from simcore.rng import stream
 
