@@ -121,4 +121,4 @@ def _ends(options: Mapping[str, Any], parts: int) -> dict[str, Any]:
     return {key: end(key, value) for key, value in options.items()}
 
 
-AgentEntry: TypeAlias = Annotated[AgentSpec, Shown("name, {name: {option: value}}, or [AgentSpec](#agentspec)")]
+AgentEntry: TypeAlias = Annotated[AgentSpec, Shown("name, {name: {option: value}}, or [Agent](#agent)")]

@@ -205,7 +205,7 @@ class Network(Model):
     )
 
 
-class Cluster(Model):
+class ClusterSpec(Model):
     """The servers. Either `servers` and `node`, or `groups`, or `csv`, or `network` and `node`."""
 
     servers: Count | None = Field(default=None, description="How many equal servers.", examples=[10])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scenarios.schema.agent import AgentSpec
-from scenarios.schema.cluster import Cluster
+from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.fields import Model
 from scenarios.schema.source import Keys
 
@@ -13,5 +13,5 @@ from scenarios.schema.source import Keys
 class WorkloadKind(Model):
     """A kind of workload, which knows what does not go with it."""
 
-    def check_against(self, cluster: Cluster, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
+    def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
         """Refuse what does not go with the cluster, with so many seeds, or with agents, named by their keys."""

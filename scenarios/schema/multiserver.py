@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from scenarios.schema.agent import AgentSpec
-from scenarios.schema.cluster import Cluster
+from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.fields import Count, Number, PositiveTime, Share, Shown, wrong
 from scenarios.schema.kind import WorkloadKind
 from scenarios.schema.outline import Schema, given
@@ -69,7 +69,7 @@ class MultiServer(WorkloadKind):
             )
         return self
 
-    def check_against(self, cluster: Cluster, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
+    def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
         if not cluster.network:
             return
         widest = int(cluster.network.topology.built.link_capacity.max()) / QUANTUM

@@ -92,12 +92,17 @@ def _inside(annotation: Any) -> Iterator[type[Model]]:
 
 
 def _section(model: type[Model]) -> str:
-    lines = [f"## {model.__name__}\n\n{model.__doc__}\n\n| key | type | default | what |\n| --- | --- | --- | --- |"]
+    lines = [f"## {_title(model)}\n\n{model.__doc__}\n\n| key | type | default | what |\n| --- | --- | --- | --- |"]
     for key, field in model.known().items():
         examples = [f"Example: `{key}: {example}`." for example in field.examples or ()]
         text = " ".join([field.description or "", *examples])
         lines.append(f"| `{key}` | {_type(field)} | {_default(field)} | {text} |")
     return "\n".join([*lines, ""])
+
+
+def _title(model: type[Model]) -> str:
+    """Name a model for people: `Cluster`, and not `ClusterSpec`, which is only told from the cluster itself."""
+    return model.__name__.removesuffix("Spec")
 
 
 def _default(field: FieldInfo) -> str:
@@ -128,7 +133,7 @@ def _name(annotation: Any) -> str:
     if origin is dict:
         return f"{{{_name(arguments[0])}: {_name(arguments[1])}}}"
     if isinstance(annotation, type) and issubclass(annotation, Model):
-        return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
+        return f"[{_title(annotation)}](#{_title(annotation).lower()})"
     return {Any: "anything", str: "text", bool: "`true`, `false`"}[annotation]
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 from scenarios.schema.agent import AgentEntry, AgentSpec, shortly
-from scenarios.schema.cluster import Cluster, Overflow, expand_of, known_resources, wait_of
+from scenarios.schema.cluster import ClusterSpec, Overflow, expand_of, known_resources, wait_of
 from scenarios.schema.fields import Count, Index, Model, Number, PositiveTime, ShareFromZero, Text, together, wrong
 from scenarios.schema.source import Keys, Source
 from scenarios.schema.train import Train
@@ -100,7 +100,7 @@ class Scenario(Model):
         "is laid over: mappings key by key, everything else (lists too) is replaced, and `key: null` takes a key back.",
         examples=["base.yaml"],
     )
-    cluster: Cluster = Field(description="The servers.", examples=["{servers: 10, node: {cpu: 40, mem: 90 GB}}"])
+    cluster: ClusterSpec = Field(description="The servers.", examples=["{servers: 10, node: {cpu: 40, mem: 90 GB}}"])
     workload: Workload = Field(description="The requests.", examples=["{trace: huawei-east-1}"])
     warm_start: WarmStart | None = Field(
         default=None, description="Fill the cluster first.", examples=["{resource: cpu, until: 50 %, with: best-fit}"]

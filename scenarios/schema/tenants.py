@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, mo
 from agents import AGENTS
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.arrivals import Arrivals, Lifetimes
-from scenarios.schema.cluster import Cluster, Network, known_resources
+from scenarios.schema.cluster import ClusterSpec, Network, known_resources
 from scenarios.schema.fields import (
     Amounts,
     Count,
@@ -191,7 +191,7 @@ class Tenants(WorkloadKind):
         """Hash fewer keys than are compared: mappings among them have no hash."""
         return hash((self.requests, self.arrivals, self.lifetimes))
 
-    def check_against(self, cluster: Cluster, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
+    def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
         form, spec = self.networks.chosen
         if cluster.network is None:
             remedy = "Give it one, like network: {topology: {fat-tree: {k: 16}}}."
@@ -215,7 +215,7 @@ class Tenants(WorkloadKind):
                 )
 
 
-def _check_machine(spec: Pairs | Hose, cluster: Cluster, at: tuple[str, ...]) -> None:
+def _check_machine(spec: Pairs | Hose, cluster: ClusterSpec, at: tuple[str, ...]) -> None:
     known_resources(spec.machine, cluster.resources, (*at, "machine"))
     for name, units in spec.machine.items():
         if cluster.node is not None and units > cluster.node.get(name, 0.0):

@@ -21,7 +21,7 @@ from pydantic import (
 
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.arrivals import Arrivals, Lifetimes
-from scenarios.schema.cluster import Cluster, known_resources
+from scenarios.schema.cluster import ClusterSpec, known_resources
 from scenarios.schema.fields import (
     Count,
     Index,
@@ -111,7 +111,7 @@ class Generated(WorkloadKind):
             raise wrong("have no weight above zero", "Give one of them a weight above zero.", ("flavours",))
         return self
 
-    def check_against(self, cluster: Cluster, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
+    def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
         at, others = ("workload", "flavours"), ("weight", "lifetimes")
         demands = enumerate(flavour.demand for flavour in self.flavours)
         together(*(partial(known_resources, each, cluster.resources, (*at, n), others) for n, each in demands))
@@ -268,7 +268,7 @@ class Trace(WorkloadKind):
             raise wrong("is missing", remedy, ("requests",))
         return self
 
-    def check_against(self, cluster: Cluster, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
+    def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
         together(
             partial(known_resources, self.scale, cluster.resources, _SCALE),
             partial(self.units_of, cluster.resources),
