@@ -38,7 +38,7 @@ SERVERS, CORES = 10, 8
 
 
 def trace(rng: np.random.Generator, rows: int) -> Columns:
-    """Requests in bursts and between them: more of them at a time in bursts, and larger ones."""
+    """Draw requests in bursts and between them: more of them at a time in bursts, and larger ones."""
     turns = rng.random(rows) < 1 / SPELL
     burst = (np.cumsum(turns) + rng.integers(2)) % 2 == 1
     gaps = rng.exponential(np.where(burst, 1.0, 4.0))
@@ -48,7 +48,7 @@ def trace(rng: np.random.Generator, rows: int) -> Columns:
 
 
 def accepted(workload: Workload) -> list[float]:
-    """The acceptance of first-fit and of worst-fit."""
+    """Measure the acceptance of first-fit and of worst-fit."""
     found = []
     for agent in (FirstFit(), WorstFit()):
         capacity = np.full((SERVERS, 1, 1), CORES * QUANTUM)
@@ -61,7 +61,7 @@ def accepted(workload: Workload) -> list[float]:
 
 
 def windows(window: Window) -> Callable[[Columns, int], Workload]:
-    """What a seed meets of a trace through a window."""
+    """Make what selects the requests that a seed meets of a trace through a window."""
     return lambda table, seed: select(table, window, ("cpu",), seed)
 
 
@@ -93,7 +93,7 @@ WAYS = {
 
 
 def truth(count: int) -> Floats:
-    """The mean acceptance of both agents over windows of as many traces, and of the difference, float64 [3]."""
+    """Average the acceptance of both agents, and the difference, over windows of as many traces, float64 [3]."""
     rng = np.random.default_rng(1)
     window = Window(REQUESTS, REQUESTS)
     found = np.array([accepted(select(trace(rng, 2 * REQUESTS), window, ("cpu",), 0)) for _ in range(count)])

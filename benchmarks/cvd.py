@@ -66,7 +66,7 @@ def ratio(values: Floats, base: Floats) -> tuple[float, float]:
 
 
 def log_ratio(values: Floats, base: Floats) -> tuple[float, float]:
-    """The mean of the logarithms of the ratios, and half of its 95 % interval; [warm starts, seeds] each."""
+    """Average the logarithms of the ratios; returns half of the 95 % interval, too; [warm starts, seeds] each."""
     found: tuple[float, float] = mean_interval(
         (np.log(np.maximum(values, 1)) - np.log(np.maximum(base, 1))).mean(axis=0)
     )
@@ -84,7 +84,7 @@ def points(value: float, half: float) -> str:
 
 
 def lengths(runs: pl.DataFrame) -> list[list[str]]:
-    """The rows of the table of scheduled lengths."""
+    """Make the rows of the table of scheduled lengths."""
     found = table_of(runs, "scheduled")
     names = [*found, BEST]
     found[BEST] = np.max(list(found.values()), axis=0)
@@ -109,7 +109,7 @@ def lengths(runs: pl.DataFrame) -> list[list[str]]:
 
 
 def others(runs: pl.DataFrame) -> list[list[str]]:
-    """The rows of the table of allocation and both readings of income, all warm starts together."""
+    """Make the rows of the table of allocation and both readings of income, all warm starts together."""
     rows = [["agent", "cpu allocated, over time", "at the end", "less internal's"]]
     for head in ("income, earned so far", "income, booked"):
         rows[0] += [head, "over internal's"]
@@ -133,14 +133,15 @@ def others(runs: pl.DataFrame) -> list[list[str]]:
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """The first row is the head."""
+    """Write a table in Markdown; the first row is the head."""
     head, *body = (f"| {' | '.join(row)} |" for row in rows)
     return "\n".join([head, f"|{' --- |' * len(rows[0])}", *body])
 
 
 def foreseen(replay: Replay, rule: Compiled) -> int:
-    """How many requests are placed if every place is tried with all that follows, answered by a rule, and the best one
-    taken, of equals the rule's own. Each place tried is a whole run, of which the longest counts.
+    """Count the requests placed if every place is tried with all that follows, answered by a rule, and the best taken.
+
+    Of equals the rule's own is taken. Each place tried is a whole run, of which the longest counts.
     """
     reached, offer = replay.placed(rule), replay.follow(rule, 0)
     while offer is not None:
@@ -153,8 +154,9 @@ def foreseen(replay: Replay, rule: Compiled) -> int:
 
 
 def replayed(group: Sequence[Run], folder: Path, knowing: str | None = None) -> list[dict[str, Any]]:
-    """The lengths of all agents at one point with one seed, and the bound, as rows of `runs.parquet`; another row is
-    the agent labelled `knowing` if it knew what comes.
+    """Measure the lengths of all agents at one point with one seed, and the bound, as rows of `runs.parquet`.
+
+    Another row is the agent labelled `knowing` if it knew what comes.
     """
     world = build_world(group[0].scenario, cache_of(folder))
     warm = agents_of(group[0], world)[1]
@@ -188,7 +190,7 @@ def replays(scenario: Scenario, folder: Path, jobs: int | None, knowing: str | N
 
 
 def asked_of(name: str, options: argparse.Namespace) -> Scenario:
-    """The scenario, with those of its agents only that are asked for, and the bases."""
+    """Load the scenario, with those of its agents only that are asked for, and the bases."""
     scenario = load_scenario(f"cvd/{name}")
     known = [agent.label for agent in scenario.agents]
     wanted = known if options.agents is None else options.agents.split(",")

@@ -24,7 +24,7 @@ from simcore.vocabulary import QUANTUM, Compiled, Workload
 
 
 def busy(servers: int, n: int) -> tuple[Workload, Cluster]:
-    """Requests of 1 to 15 cores and GB for servers of two nodes of 40 cores and 90 GB; above 10 GB they are spread."""
+    """Draw requests of 1 to 15 cores and GB for servers of two nodes of 40 cores and 90 GB, spread above 10 GB."""
     rng = np.random.default_rng(0)
     demand = rng.integers(1, 16, (n, 2)) * QUANTUM
     arrival = np.cumsum(rng.exponential(1, n))
@@ -47,7 +47,7 @@ def rate(rule: Compiled, workload: Workload, cluster: Cluster) -> float:
 
 
 def rules() -> dict[str, Compiled]:
-    """What is measured, by name."""
+    """List what is measured, by name."""
     network = np.random.default_rng(0).normal(size=SIZE)
     network[: len(KNOWN)] = KNOWN
     found = {name: AGENTS.load(name)().compiled for name in ("first-fit", "best-fit", "internal")}

@@ -41,7 +41,7 @@ class Timed(Agent):
         self.agent, self.seconds = agent, 0.0
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
-        """What the agent says."""
+        """Ask the agent, and note how long it takes."""
         begin = process_time()
         answer = self.agent.decide(view, request)
         self.seconds += process_time() - begin

@@ -35,7 +35,7 @@ def errors(said: Floats, wanted: Floats) -> float:
 
 
 def told(seen: Floats, weights: Floats) -> Floats:
-    """What an LSTM says after every request."""
+    """Run an LSTM, and collect what it says after every request."""
     memory, said = np.zeros(MEMORY), []
     for one in seen:
         remember(one, weights, memory)
@@ -44,13 +44,13 @@ def told(seen: Floats, weights: Floats) -> Floats:
 
 
 def beside(values: Floats, base: Floats) -> str:
-    """The mean, and by how much it is above that of `base`, seeds paired; [seeds] each."""
+    """Write the mean, and by how much it is above that of `base`, seeds paired; [seeds] each."""
     less, half = mean_interval(values - base)
     return f"{values.mean():.2f}" if not half else f"{values.mean():.2f} ({less:+.2f} ± {half:.2f})"
 
 
 def main() -> None:
-    """A row for each way to forecast, a column for each number of servers."""
+    """Print a row for each way to forecast, a column for each number of servers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=20)
     options = parser.parse_args()

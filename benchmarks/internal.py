@@ -24,7 +24,7 @@ SPLIT = 50_000
 
 
 def lengths(trace: pl.DataFrame, servers: int, windows: int, rows: int, episodes: int) -> Floats:
-    """Requests placed before the first that fits nowhere: float64 [rules, warm starts, episodes], Best-Fit first."""
+    """Count requests placed before one fits nowhere: float64 [rules, warm starts, episodes], Best-Fit first."""
     at, lifetime = trace["at"].to_numpy().astype(np.float64), trace["lt"].to_numpy().astype(np.float64)
     demand = trace.select("cpu", "mem").to_numpy().astype(np.int64) * QUANTUM
     spread = demand[:, 1] > 10 * QUANTUM
@@ -47,7 +47,7 @@ def lengths(trace: pl.DataFrame, servers: int, windows: int, rows: int, episodes
 
 
 def gain(length: Floats, base: Floats) -> str:
-    """The ratio of means less one, with its 95 % interval (delta method, episodes paired)."""
+    """Write the ratio of means less one, with its 95 % interval (delta method, episodes paired)."""
     ratio = length.mean() / base.mean()
     error = (length - ratio * base).std(ddof=1) / np.sqrt(len(base)) / base.mean()
     return f"{100 * (ratio - 1):+.2f} ± {196 * error:.2f} %"

@@ -48,7 +48,7 @@ def ready(agents: Sequence[Agent], servers: int, episode: int) -> list[Compiled]
 def lengths(
     trace: npt.NDArray[np.float64], specs: Sequence[str], setting: tuple[int, int, int], episodes: Sequence[int]
 ) -> tuple[Floats, Floats]:
-    """Requests placed, float64 [agents, warm starts, episodes], and the seconds that each agent took for them."""
+    """Count requests placed, float64 [agents, warm starts, episodes], and the seconds that each agent took for them."""
     agents = made(specs)
     result, seconds = np.empty((len(agents), len(WARM), len(episodes))), np.zeros(len(agents))
     for number, episode in enumerate(episodes):

@@ -34,7 +34,7 @@ class Watched(Nara):
         self.times, self.preferences = times, list[float]()
 
     def scores(self, view: NetworkView, request: Request) -> npt.NDArray[Any]:
-        """The network's logits for the flag multiplied."""
+        """Multiply the flag, and ask the network for its logits."""
         super().scores(view, request)
         flags = self._written[0][:, -1]
         chosen = flags > 0
@@ -70,7 +70,7 @@ def cell(values: Floats, signed: bool = False) -> str:
 
 
 def main() -> None:
-    """A row for each of the weights."""
+    """Print a row for each of the weights."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
     options = parser.parse_args()

@@ -58,7 +58,7 @@ def _children() -> float:
 
 
 def main() -> None:
-    """A line per case."""
+    """Print a line per case."""
     print(f"{'case':34}{'runs':>6}{'running s':>11}{'report s':>10}{'CPU s':>8}{'MB':>7}")
     for name, scenario in CASES.items():
         with tempfile.TemporaryDirectory() as folder:

@@ -76,7 +76,7 @@ def throughput(workers: int, repeats: int = 5) -> None:
 
 
 def first_answer() -> None:
-    """A fresh process from its start to the answer, compiled code kept from before."""
+    """Time a fresh process from its start to the answer, with compiled code kept from before."""
     command = [sys.executable, "-m", "binwright", "pack", "pgrank", "--with", "solver"]
     took = []
     for _ in range(3):

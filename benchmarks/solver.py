@@ -24,7 +24,7 @@ NAMES = ("CPU", "MEMORY", "DISK", "SENT", "RECEIVED")
 
 
 def pgrank() -> Problem:
-    """The fitted PgRank in too few bins."""
+    """Make the fitted PgRank in too few bins."""
     given = machines("pgrank")
     body = " ".join(f"UTIL.{name}[BIN] += D[BALL, {number}]" for number, name in enumerate(NAMES))
     return problem(
@@ -37,7 +37,7 @@ def pgrank() -> Problem:
 
 
 def pace(found: Iterator[reference.Found]) -> tuple[float, float]:
-    """Attempts per second, and per second of processor time, after compilation and a second to warm up."""
+    """Count attempts per second, and per second of processor time, after compilation and a second to warm up."""
     next(found)
     began = start = perf_counter()
     before, busy = 0, process_time()

@@ -18,7 +18,7 @@ Chan 2025, SPANE, arXiv:2504.14946: as its program, github.com/ChanTinPing/SPANE
 
 
 def means(runs: pl.DataFrame) -> dict[str, tuple[float, float]]:
-    """The same of these runs. Waits are whole seconds, so that their sums are exact."""
+    """Average these runs. Waits are whole seconds, so that their sums are exact."""
     found = {}
     for (agent,), of in runs.group_by("agent", maintain_order=True):
         waits = sorted(of["wait_total"].to_list())

@@ -69,7 +69,7 @@ def best_of(function: Any) -> float:
 
 
 def engine() -> None:
-    """Requests per second through the whole engine, recording on, and beside the compiled loop."""
+    """Print requests per second through the whole engine, recording on, and beside the compiled loop."""
     print(
         f"{'agent':12}{'servers':>8}{'requests/s':>14}{'us/request':>12}{'x of 50 servers':>17}{'compiled loop x':>17}"
     )
@@ -98,7 +98,7 @@ def engine() -> None:
 
 
 def networks() -> None:
-    """Requests per second in networks: the published protocol, recording on."""
+    """Print requests per second in networks: the published protocol, recording on."""
     print(f"\n{'agent':12}{'network':>24}{'requests/s':>14}{'accepted':>10}{'build s':>9}")
     large = {"racks": 2504, "servers_per_rack": 40, "racks_per_pod": 8, "fabric_switches": 4, "uplinks": 4}
     cases: list[tuple[str, dict[str, Any], int, int]] = [

@@ -63,7 +63,7 @@ def lengths(
     setting: tuple[int, int, int],
     episodes: Sequence[int],
 ) -> Floats:
-    """Requests placed, float64 [agents, warm starts, episodes]."""
+    """Count requests placed, float64 [agents, warm starts, episodes]."""
     rules = rules_of(agents)
     result = np.empty((len(rules), len(WARM), len(episodes)))
     for number, episode in enumerate(episodes):
@@ -73,7 +73,7 @@ def lengths(
 
 
 def replays_of(trace: npt.NDArray[np.float64], setting: tuple[int, int, int], episode: int) -> list[Replay]:
-    """An episode from every warm start."""
+    """Make an episode from every warm start."""
     servers, best_fit = setting[0], AGENTS.load("best-fit")()
     workload = workload_of(trace, *setting, episode)
     replays = []

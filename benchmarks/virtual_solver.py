@@ -39,7 +39,7 @@ Setting: TypeAlias = tuple[str, Form, Callable[[], Topology], Mapping[str, float
 
 
 def ledger_of(topology: Topology, node: Mapping[str, float]) -> NetworkLedger:
-    """An empty cluster of such servers."""
+    """Make the ledger of an empty cluster of such servers."""
     each = np.array([[round(units * QUANTUM) for units in node.values()]])
     capacity = np.repeat(each[None], topology.servers, axis=0)
     return NetworkLedger(Cluster(tuple(node), capacity, (2**62,) * len(node), each), Routing(topology))
