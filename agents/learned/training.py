@@ -17,7 +17,7 @@ from agents.learned.tensors import Tensors, extra, read, write
 from agents.learned.trainer import Trainer
 from agents.world import World
 from simcore.errors import UserError
-from simcore.files import write_table
+from simcore.files import sync, write_table
 
 Row: TypeAlias = dict[str, Any]
 PATIENCE = 10.0
@@ -172,5 +172,8 @@ def write_log(file: Path, rows: Sequence[Row]) -> None:
 
 def forget(folder: Path) -> None:
     """Remove what a training has left."""
-    for name in ("state.safetensors", "state.json", "best.safetensors", "best.json", "log.parquet"):
+    if (state := folder / "state.safetensors").exists():
+        state.unlink()
+        sync(folder)  # nothing else may be missing while it is there
+    for name in ("state.json", "best.safetensors", "best.json", "log.parquet"):
         (folder / name).unlink(missing_ok=True)

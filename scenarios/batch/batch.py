@@ -30,14 +30,14 @@ from scenarios.schema.agent import AgentSpec
 from scenarios.schema.load import resolved
 from scenarios.schema.scenario import Scenario
 from simcore.errors import ResultsError, UserError
-from simcore.files import clear, write_table, write_text, writing
+from simcore.files import clear, make_folder, sync, write_table, write_text, writing
 from simcore.jit import postponed
 from simcore.opened import digest_of, unchanged
 
 EVERY = 30.0
 """Seconds after which `runs.parquet` is written again while a batch goes on, for whoever looks at it."""
-
-
+SYNCED = 1.0
+"""Seconds between two waits for the journal to be on disk: a power cut costs what finished since the last one."""
 KEPT_APART = ("family", "asked", "spec", "files", "details")
 """Of a journal's row, what tells whether it still holds, and is no result."""
 
@@ -146,13 +146,16 @@ class Batch:
         """Take the folder, and give what records a finished run there; `runs.parquet` has those `done` as well."""
         others, _ = self.others()
         rows = [*done, *others]
-        written = monotonic()
+        written = synced = monotonic()
         with self._taken() as journal:
 
             def record(row: Row) -> None:
-                nonlocal written
+                nonlocal written, synced
                 _append(journal, line_of(row).encode())
                 rows.append(row)
+                if monotonic() - synced > SYNCED:
+                    _sync(journal)
+                    synced = monotonic()
                 if monotonic() - written > EVERY:
                     self._write_runs(rows)
                     written = monotonic()
@@ -160,8 +163,7 @@ class Batch:
             try:
                 yield record
             finally:
-                with writing(journal.name):
-                    os.fsync(journal.fileno())
+                _sync(journal)
                 if rows:
                     self._write_runs(rows)
 
@@ -176,13 +178,14 @@ class Batch:
                 remedy="Name another folder with --out.",
             )
         with writing(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self.folder)
             journal = self._journal.open("ab", buffering=0)
         with journal:
             lock(journal, self.folder)
             with writing(self.folder):
                 clear(self.folder)
                 clear(self.folder / "details")
+                sync(self.folder)  # a scenario without its journal would be taken for somebody's own
                 write_text(taken, resolved(self.scenario))
                 if journal.tell() and not self._journal.read_bytes().endswith(b"\n"):
                     _append(journal, b"\n")  # a crash cut the last line short: it must not spoil the next one
@@ -203,6 +206,11 @@ def _append(journal: FileIO, content: bytes) -> None:
     with writing(journal.name):
         while content:
             content = content[journal.write(content) :]
+
+
+def _sync(journal: FileIO) -> None:
+    with writing(journal.name):
+        os.fsync(journal.fileno())
 
 
 def _asked_now(spec: Any) -> str:

@@ -28,6 +28,7 @@ from scenarios.batch.handout import PORTION, Handout
 from scenarios.batch.journal import Row
 from scenarios.build.code import ours
 from scenarios.build.trace import with_copy
+from scenarios.run.details import LASTING
 from scenarios.run.execute import cache_of
 from scenarios.schema.scenario import Scenario
 from simcore.cores import ONE_THREAD, usable_cpus
@@ -251,5 +252,5 @@ def _answered(ref: Any, portion: list[Task], handout: Handout) -> Generator[tupl
 def _write(details: Path, files: dict[str, bytes]) -> None:
     """Each whole or not at all."""
     for name, content in files.items():
-        with replacing(details / name) as unfinished:
+        with replacing(details / name, lasting=LASTING) as unfinished:
             unfinished.write_bytes(content)

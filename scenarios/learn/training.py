@@ -20,7 +20,7 @@ from scenarios.schema.scenario import FIXED, Scenario
 from scenarios.schema.source import CHOICES, Keys, Source, undotted
 from scenarios.schema.train import WHAT_TO_TRAIN, Train
 from simcore.errors import ScenarioError, UserError, WorkloadError
-from simcore.files import clear, writing
+from simcore.files import clear, make_folder, writing
 
 
 def train(
@@ -42,7 +42,7 @@ def train(
     course = course_of(scenario)
     log = pl.DataFrame()
     with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         with (folder / ".lock").open("a") as file:
             lock(file, folder)
             clear(folder)

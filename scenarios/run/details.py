@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 
     from analysis.states import StateSampler
 
+LASTING = False
+"""Whether details are on disk before their run is in the journal.
+
+There are many, and to wait for each would take longer than short runs do. The journal has their digests: a run whose
+details a power cut has damaged is done again.
+"""
+
 
 def write_requests(path: Path, simulation: Simulation, first: int) -> None:
     """Write a row per request: when, what, where, outcome, wait, why rejected. Those before `first` are warm."""
@@ -49,7 +56,7 @@ def write_requests(path: Path, simulation: Simulation, first: int) -> None:
             "warm": np.arange(record.rows) < first,
         }
     )
-    write_table(path, frame.filter(pl.col("outcome") != "pending"))
+    write_table(path, frame.filter(pl.col("outcome") != "pending"), lasting=LASTING)
 
 
 def write_samples(path: Path, simulation: Simulation, samples: Mapping[str, Any]) -> None:
@@ -71,12 +78,12 @@ def write_samples(path: Path, simulation: Simulation, samples: Mapping[str, Any]
                 f"used_{name}": used[:, number] / QUANTUM,
                 f"capacity_{name}": np.full(len(used), total / QUANTUM),
             }
-    write_table(path, pl.DataFrame(columns))
+    write_table(path, pl.DataFrame(columns), lasting=LASTING)
 
 
 def write_states(path: Path, states: StateSampler) -> None:
     """Write a row per look at the cluster: requests so far, and the use of every server and link."""
-    write_table(path, states.frame())
+    write_table(path, states.frame(), lasting=LASTING)
 
 
 def write_times(path: Path, simulation: Simulation, first: int) -> None:
@@ -86,7 +93,7 @@ def write_times(path: Path, simulation: Simulation, first: int) -> None:
     row, took = np.array(simulation.times, np.int64).reshape(-1, 2).T
     placed = np.isin(simulation.record.outcome[row], (PLACED, INTERRUPTED))
     frame = pl.DataFrame({"row": row, "seconds": took / 1e9, "placed": placed})
-    write_table(path, frame.filter(pl.col("row") >= first))
+    write_table(path, frame.filter(pl.col("row") >= first), lasting=LASTING)
 
 
 def _words(codes: Any, words: tuple[str, ...]) -> pl.Series:

@@ -107,6 +107,8 @@ class Kept(NullCache):  # type: ignore[misc]  # numba's classes have no types
             try:
                 with os.fdopen(descriptor, "wb") as made:
                     made.write(content)
+                    made.flush()
+                    os.fsync(made.fileno())  # machine code that a power cut damaged would crash whoever runs it
                 Path(name).replace(file)
             except BaseException:
                 Path(name).unlink(missing_ok=True)

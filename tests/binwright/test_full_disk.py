@@ -1,4 +1,4 @@
-"""Commands on a disk that refuses what they write: one message, nothing lost, and the same command goes on."""
+"""Commands on a disk that refuses what they write, or has no power: nothing lost, and the same command goes on."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from binwright.cli import FAILED, MISTAKE, main
 from tests.support.batches import FIRST, TEXT
 from tests.support.faults import contents, every_change_fails
+from tests.support.power import every_power_cut
 from tests.support.properties import first
 from tests.support.training import TINY
 
@@ -55,6 +56,28 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 @pytest.mark.parametrize("command", first(1, COMMANDS))
 def test_every_change_may_fail(here: Path, command: str, number: int) -> None:
     assert every_change_fails(COMMANDS[command], here / "out", number) > 1
+
+
+@pytest.mark.parametrize(
+    ("command", "every", "seeds"), first(1, [("run", 25, 1), ("run", 1, 3), ("train", 1, 3), ("tune", 5, 2)])
+)
+def test_the_power_may_be_cut_at_any_moment(
+    here: Path, command: str, every: int, seeds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scenarios.batch.SYNCED", 0.0)
+    monkeypatch.setattr("agents.learned.training.PATIENCE", 0.0)
+    assert len(list(every_power_cut(COMMANDS[command], here / "out", seeds, every))) > 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("command", ["run", "train"])
+def test_without_waiting_for_the_disk_a_power_cut_costs_files(
+    here: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The attack is one."""
+    monkeypatch.setattr("simcore.files.sync", lambda path: None)
+    with pytest.raises(AssertionError):
+        list(every_power_cut(COMMANDS[command], here / "out", 3))
 
 
 LIMITED = """

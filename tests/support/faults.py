@@ -20,23 +20,45 @@ from tests.support.batches import TIMES
 from tests.support.training import sound
 
 
-class Faults:
-    """Counts what opens files to write them, renames or syncs below a folder, and fails the `at`-th of those."""
+class Changes:
+    """Meets whatever opens files to write them, renames, removes or syncs below a folder, just before it happens."""
 
-    def __init__(self, folder: Path, at: int, number: int) -> None:
-        self.folder, self.at, self.number = folder.resolve(), at, number
-        self.seen: list[str] = []
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.resolve()
 
     def change(self, what: str, path: object) -> None:
-        """Meet a change; raises for the one that is to fail."""
+        """Meet a change, if it is below the folder."""
         name = path if isinstance(path, str) else os.fspath(path) if isinstance(path, os.PathLike) else ""
         if isinstance(name, str) and Path(name).absolute().is_relative_to(self.folder):
-            self.seen.append(f"{what} {name}")
-            if len(self.seen) == self.at + 1:
-                raise OSError(self.number, os.strerror(self.number), name)
+            self.meet(what, name)
+
+    def meet(self, what: str, name: str) -> None:
+        """Meet a change below the folder."""
+        raise NotImplementedError
+
+    def synced(self, name: str) -> None:
+        """Hear that a file or folder is on disk now."""
 
 
-_now: list[Faults] = []
+class Faults(Changes):
+    """Counts changes, and fails the `at`-th of them; what is removed is none, for a full disk takes that."""
+
+    def __init__(self, folder: Path, at: int, number: int) -> None:
+        super().__init__(folder)
+        self.at, self.number = at, number
+        self.seen: list[str] = []
+
+    def meet(self, what: str, name: str) -> None:
+        """Raise for the one that is to fail."""
+        if what == "remove":
+            return
+        self.seen.append(f"{what} {name}")
+        if len(self.seen) == self.at + 1:
+            raise OSError(self.number, os.strerror(self.number), name)
+
+
+_now: list[Changes] = []
+_EVENTS = {"os.rename": ("rename", 1), "os.mkdir": ("mkdir", 0), "os.remove": ("remove", 0)}
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
@@ -44,32 +66,40 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
         return
     if event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR):
         _now[-1].change("open", arguments[0])
-    elif event == "os.rename":
-        _now[-1].change("rename", arguments[1])
-    elif event == "os.mkdir":
-        _now[-1].change("mkdir", arguments[0])
+    elif event in _EVENTS:
+        what, place = _EVENTS[event]
+        _now[-1].change(what, arguments[place])
 
 
 sys.addaudithook(_hook)
 
 
 @contextmanager
-def failing(folder: Path, at: int, number: int = errno.ENOSPC) -> Iterator[Faults]:
-    """Within, the `at`-th change below the folder fails, counted from 0."""
+def following(changes: Changes) -> Iterator[None]:
+    """Within, `changes` meets every change."""
     sync = os.fsync
 
     def synced(descriptor: Any) -> None:
-        faults.change("fsync", Path(f"/proc/self/fd/{descriptor}").readlink())
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        changes.change("fsync", path)
         sync(descriptor)
+        changes.synced(str(path))
 
-    faults = Faults(folder, at, number)
-    _now.append(faults)
+    _now.append(changes)
     os.fsync = synced  # type: ignore[assignment]
     try:
-        yield faults
+        yield
     finally:
         os.fsync = sync
         _now.pop()
+
+
+@contextmanager
+def failing(folder: Path, at: int, number: int = errno.ENOSPC) -> Iterator[Faults]:
+    """Within, the `at`-th change below the folder fails, counted from 0."""
+    faults = Faults(folder, at, number)
+    with following(faults):
+        yield faults
 
 
 def contents(folder: Path) -> object:
@@ -94,26 +124,26 @@ def every_change_fails(asked: list[str], out: Path, number: int) -> int:
     without failures.
     """
     shutil.rmtree(out, ignore_errors=True)
-    assert _said(asked)[0] == 0
+    assert said_by(asked)[0] == 0
     whole = contents(out)
     for at in count():
         shutil.rmtree(out)
         with failing(out.parent, at, number) as faults:
-            code, said = _said(asked)
+            code, said = said_by(asked)
         if len(faults.seen) <= at:
             assert code == 0
             return at
         assert code in (0, FAILED, MISTAKE), (faults.seen[at], said)
         assert "Traceback" not in said
         assert (code == MISTAKE) == ("binwright: " in said), faults.seen[at]
-        code, said = _said(asked)
+        code, said = said_by(asked)
         assert code == 0, (faults.seen[at], said)
         assert contents(out) == whole, faults.seen[at]
     raise AssertionError
 
 
-def _said(asked: list[str]) -> tuple[int, str]:
-    """The exit code of a command, and its messages."""
+def said_by(asked: list[str]) -> tuple[int, str]:
+    """Give a command; returns its exit code and its messages."""
     err = io.StringIO()
     with redirect_stdout(io.StringIO()), redirect_stderr(err):
         code = main(asked)
