@@ -1,0 +1,200 @@
+"""Nothing is lost or made in any run: nodes and links are recomputed after every event, and from the record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios.build import build_ledger
+from scenarios.execute import execute
+from scenarios.load import scenario_from
+from scenarios.plan import plan
+from simcore.engine import Simulation
+from tests.support.bookkeeping import Books, check_record
+from tests.support.properties import scaled
+
+SERVER = {"cpu": 8.0, "mem": 16.0}
+NETWORKS: list[dict[str, Any]] = [
+    {"tree": {"fanouts": [3, 2, 2], "capacities": [1, 1, 2]}},
+    {"fat-tree": {"k": 4}},
+    {
+        "fabric": {
+            "racks": 4,
+            "servers_per_rack": 2,
+            "racks_per_pod": 2,
+            "fabric_switches": 2,
+            "uplinks": 1,
+            "capacities": [1, 1, 1],
+        }
+    },
+]
+OVERFLOWS = ["drop", "wait", "stop", {"wait": {"together": 4}}]
+LIFETIMES = st.sampled_from(["10 s", "1 min", "5 min"]).map(lambda mean: {"exponential": {"mean": mean}})
+ARRIVALS = st.sampled_from(["2 s", "9 s", "30 s"]).map(lambda every: {"poisson": {"every": every}})
+ON_SERVERS = ["first-fit", "best-fit", "worst-fit", "dot-product", "balance-fit", "internal", "random", "random-top"]
+ON_NETWORKS = ["tetris", "nalb", "nulb", "random", "best-home", {"feasible": {"agent": "tetris"}}]
+
+
+def failures(draw: st.DrawFn, kinds: dict[str, int]) -> dict[str, Any]:
+    """Draw failures of parts, given how many of each kind there are."""
+    found: dict[str, Any] = {"on_failure": draw(st.sampled_from(["lose", "requeue"]))}
+    for kind, count in kinds.items():
+        part = "server" if kind == "servers" else "part"
+        planned = [
+            {"at": at, part: number, **({"repair_after": after} if after else {})}
+            for at, number, after in draw(
+                st.lists(
+                    st.tuples(st.sampled_from([30.5, 90, 250]), st.integers(0, count - 1), st.sampled_from([0, 40])),
+                    max_size=3,
+                )
+            )
+        ]
+        at_random = draw(st.sampled_from([{}, {"mtbf": "4 min", "mttr": "30 s"}]))
+        spec = {"scheduled": planned, **at_random}
+        found |= spec if kind == "servers" else {kind: spec}
+    return found
+
+
+@st.composite
+def on_servers(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw a scenario of servers that are all alike."""
+    nodes = draw(st.integers(1, 3))
+    overflow = draw(st.sampled_from([*OVERFLOWS, {"expand": {"by": 1, "limit": 6}}]))
+    cluster = {
+        "servers": draw(st.integers(1, 4)),
+        "nodes": nodes,
+        "node": SERVER,
+        **({"spread_above": {"mem": draw(st.sampled_from([4, 6]))}} if nodes > 1 else {}),
+        **({"failures": failures(draw, {"servers": 1})} if draw(st.booleans()) else {}),
+        **({"expansion": [{"at": 60, "by": 2}]} if draw(st.booleans()) else {}),
+    }
+    return {
+        "name": "drawn",
+        "cluster": cluster,
+        "workload": {
+            "arrivals": draw(ARRIVALS),
+            "flavours": [{"cpu": 1, "mem": 2}, {"cpu": 3, "mem": 1}, {"cpu": 2, "mem": 5}, {"cpu": 5, "mem": 8}],
+            "lifetimes": draw(LIFETIMES),
+            "requests": draw(st.integers(1, 60)),
+        },
+        "overflow": overflow,
+        "agents": [draw(st.sampled_from(ON_SERVERS))],
+        "seed": draw(st.integers(0, 99)),
+        "record": ["requests", "samples"],
+    }
+
+
+@st.composite
+def on_networks(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw a scenario of a network, of requests or of virtual networks."""
+    kind = draw(st.sampled_from(["plain", "plain", "hose", "pairs"]))
+    topology = draw(st.sampled_from(NETWORKS[: 1 if kind == "hose" else 3]))
+    cluster = {
+        "network": {"topology": topology},
+        "node": {"cpu": 4, "mem": 8},
+        **({"failures": failures(draw, {"servers": 8, "links": 8, "switches": 4})} if draw(st.booleans()) else {}),
+    }
+    requests = draw(st.integers(1, 40))
+    workload: dict[str, Any] = {"arrivals": draw(ARRIVALS), "lifetimes": draw(LIFETIMES), "requests": requests}
+    if kind == "plain":
+        holding = draw(st.sampled_from([3, 10, 100]))
+        workload = {"demand": {"uniform": {"high": 6}}, "requests": requests, "holding": holding, "step": "1 s"}
+        agent = draw(st.sampled_from(ON_NETWORKS))
+    else:
+        machines = {"machines": {"uniform": [2, 9]}, "machine": {"cpu": 1, "mem": 1}, "bandwidth": "200 Mbps"}
+        workload |= {"networks": {kind: machines}}
+        special = "oktopus" if kind == "hose" else "secondnet" if "fat-tree" in topology else "vm-first-fit"
+        agent = draw(st.sampled_from(["vm-random", "vm-first-fit", special]))
+    return {
+        "name": "drawn",
+        "cluster": cluster,
+        "workload": workload,
+        "overflow": draw(st.sampled_from(OVERFLOWS[:3] if kind != "plain" else OVERFLOWS)),
+        "agents": [agent],
+        "seed": draw(st.integers(0, 99)),
+        "record": ["requests", "samples"],
+    }
+
+
+def kept_books(data: dict[str, Any], folder: Path) -> tuple[Books, pl.DataFrame]:
+    """Run a scenario with books beside it; returns them and the samples."""
+    [run] = plan(scenario_from(data))
+    books: list[Books] = []
+
+    class Watched(Simulation):
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
+            books.append(Books(self.ledger, lambda: self.now))  # type: ignore[arg-type]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("scenarios.execute.Simulation", Watched)
+        execute(run, folder, "simpy")
+    return books[0], pl.read_parquet(folder / "details" / f"{run.name}.samples.parquet")
+
+
+def check(data: dict[str, Any], folder: Path) -> None:
+    """Run a scenario, and hold it to the books."""
+    books, samples = kept_books(data, folder)
+    books.check_samples(samples)
+    books.close()
+
+
+@given(on_servers())
+@scaled(0.4)
+def test_every_node_is_accounted_for(tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]) -> None:
+    check(data, tmp_path_factory.getbasetemp() / "books")
+
+
+@pytest.mark.long
+@given(on_networks())
+def test_every_link_is_accounted_for(tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]) -> None:
+    check(data, tmp_path_factory.getbasetemp() / "books")
+
+
+@given(on_servers())
+@scaled(0.4)
+def test_the_record_of_a_run_adds_up(tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]) -> None:
+    """By itself, whichever engine wrote it."""
+    folder = tmp_path_factory.getbasetemp() / "record"
+    [run] = plan(scenario_from(data))
+    execute(run, folder)
+    requests, samples = (
+        pl.read_parquet(folder / "details" / f"{run.name}.{kind}.parquet") for kind in ("requests", "samples")
+    )
+    check_record(requests, samples, SERVER, data["cluster"]["nodes"])
+
+
+@pytest.mark.parametrize("wrong", ["apply", "release"])
+def test_books_find_what_is_wrong(wrong: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A ledger that forgets a quantum, as it takes or as it gives back."""
+    data = {
+        "name": "small",
+        "cluster": {"servers": 1, "node": SERVER},
+        "workload": {"arrivals": {"fixed": {"every": 9}}, "flavours": [{"cpu": 1}], "lifetimes": {"fixed": 5}},
+        "agents": ["first-fit"],
+        "record": ["requests", "samples"],
+    }
+    data["workload"] |= {"requests": 3}  # type: ignore[operator]
+    kept_books(data, tmp_path)[0].close()
+
+    def forgetful(scenario: Any) -> Any:
+        ledger = build_ledger(scenario)
+        real = getattr(ledger, wrong)
+
+        def called(*given: Any) -> Any:
+            found = real(*given)
+            ledger._flat[0] -= 1
+            ledger._seen[0] -= 1
+            return found
+
+        setattr(ledger, wrong, called)
+        return ledger
+
+    monkeypatch.setattr("scenarios.execute.build_ledger", forgetful)
+    with pytest.raises(AssertionError):
+        kept_books(data, tmp_path)

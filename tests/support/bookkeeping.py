@@ -1,0 +1,194 @@
+"""A second set of books: what every node and link holds, in plain dictionaries, kept beside a run."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from fabric.ledger import Ledger
+from fabric.network import NetworkLedger
+from simcore.faults import Kind
+from simcore.vocabulary import QUANTUM, Embedding, Placement, Request
+
+Place = tuple[int, int, int]
+"""Server, node, resource."""
+
+
+class Books:
+    """Stands beside a ledger, writes down what it accepts, and compares after everything that happens to it."""
+
+    def __init__(self, ledger: Ledger, now: Callable[[], float]) -> None:
+        self.ledger = ledger
+        self._now = now
+        self.held: dict[int, tuple[Counter[Place], Counter[int]]] = {}
+        """Of each request, quanta on places and on links."""
+        self.used: Counter[Place] = Counter()
+        self.carried: Counter[int] = Counter()
+        self.down: set[int] = set()
+        self.cut: Counter[int] = Counter()
+        self.happened = 0
+        self.times: list[float] = []
+        self.totals: list[tuple[int, ...]] = []
+        """Quanta used of every resource and link tier, after each of `times`."""
+        self._take, self._release, self._fail = ledger.apply, ledger.release, ledger.fail
+        self._repair, self._grow = ledger.repair, ledger.grow
+        for name in ("apply", "release", "fail", "repair", "grow"):
+            setattr(ledger, name, getattr(self, name))
+        self._compare()
+
+    def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
+        """Take a placement, and write down what it says."""
+        where = self._take(request, placement)
+        places: Counter[Place] = Counter()
+        links: Counter[int] = Counter()
+        for server, node, amounts in placement.shares:
+            assert server not in self.down
+            places.update({(int(server), int(node), r): int(amount) for r, amount in enumerate(amounts)})
+        if isinstance(placement, Embedding):
+            links.update(dict(zip(map(int, placement.links), map(int, placement.amounts), strict=True)))
+        else:
+            links.update(dict.fromkeys(map(int, placement.links), request.bandwidth))
+        assert not set(links) & set(self.cut)
+        assert [sum(n for (_, _, k), n in places.items() if k == r) for r in range(len(request.demand))] == [
+            *request.demand
+        ]
+        self.held[request.index] = places, links
+        self.used += places
+        self.carried += links
+        self._compare()
+        return where
+
+    def release(self, row: int) -> None:
+        """Give back what a request has; a failure may have done so before."""
+        self._release(row)
+        places, links = self.held.pop(row, (Counter(), Counter()))
+        self.used -= places
+        self.carried -= links
+        self._compare()
+
+    def fail(self, part: int, kind: Kind = "server") -> list[int]:
+        """Take a part out of service, and with it whoever holds something there."""
+        links = self._links(part, kind)
+        hit = [
+            row
+            for row, (places, wires) in self.held.items()
+            if (kind == "server" and any(server == part for server, _, _ in places)) or not links.isdisjoint(wires)
+        ]
+        found = self._fail(part, kind)
+        assert sorted(found) == sorted(hit)
+        assert not set(hit) & set(self.held)
+        self.down |= {part} if kind == "server" else set()
+        self.cut.update(links)
+        self._compare()
+        return found
+
+    def repair(self, part: int, kind: Kind = "server") -> None:
+        """Bring a part back."""
+        self._repair(part, kind)
+        if kind == "server":
+            self.down.remove(part)
+        self.cut -= Counter(self._links(part, kind))
+        self._compare()
+
+    def grow(self, by: int) -> None:
+        """Add servers."""
+        before = len(self.ledger.view.capacity)
+        self._grow(by)
+        assert len(self.ledger.view.capacity) == before + by
+        self._compare()
+
+    def close(self) -> None:
+        """Give back what is held still: then everything must be free."""
+        for row in list(self.held):
+            self.release(row)
+        assert not self.used
+        assert not self.carried
+
+    def check_samples(self, samples: pl.DataFrame) -> None:
+        """Hold the samples of the run to the books."""
+        tiers = self.ledger.tiers
+        resources = len(self.ledger.cluster.resources)
+        names = [f"used_{name}" for name in (*self.ledger.cluster.resources, *tiers)]
+        for time, *used in samples.select("time", *names).rows():
+            quanta = tuple(round(amount * QUANTUM) for amount in used)
+            last = bisect_right(self.times, time)
+            then = self.totals[max(0, bisect_left(self.times, time) - 1) : last]
+            assert quanta[:resources] in [total[:resources] for total in then], time
+            # Of tiers, samples have what was reserved right after the last decision.
+            assert quanta[resources:] in [total[resources:] for total in self.totals[:last]], time
+
+    def _links(self, part: int, kind: Kind) -> set[int]:
+        if kind == "server":
+            return set()
+        assert isinstance(self.ledger, NetworkLedger)
+        ends = self.ledger.topology.link_ends.tolist()
+        return {part} if kind == "link" else {link for link, pair in enumerate(ends) if part in pair}
+
+    def _compare(self) -> None:
+        """Compare with what agents see."""
+        view = self.ledger.view
+        capacity = view.capacity.tolist()
+        free = [
+            [
+                [0 if s in self.down else most - self.used[s, n, r] for r, most in enumerate(node)]
+                for n, node in enumerate(server)
+            ]
+            for s, server in enumerate(capacity)
+        ]
+        assert view.free.tolist() == free
+        assert min(min(map(min, server)) for server in free) >= 0
+        totals = np.zeros(len(view.resources), np.int64)
+        for (_, _, r), amount in self.used.items():
+            totals[r] += amount
+        carried: dict[str, int] = {}
+        if isinstance(self.ledger, NetworkLedger):
+            topology, shown = self.ledger.topology, self.ledger.view.link_free.tolist()
+            carried = dict.fromkeys(self.ledger.tiers, 0)
+            for link, (most, left) in enumerate(zip(topology.link_capacity.tolist(), shown, strict=True)):
+                if link in self.cut:
+                    assert left < 0
+                    assert not self.carried[link]
+                else:
+                    assert left == most - self.carried[link] >= 0
+                carried[list(carried)[topology.link_tier[link]]] += self.carried[link]
+        assert tuple(self.ledger.used().tolist()) == tuple(totals)
+        self.happened += 1
+        self.times.append(self._now())
+        self.totals.append((*map(int, totals), *carried.values()))
+
+
+def check_record(requests: pl.DataFrame, samples: pl.DataFrame, server: Any, spread_nodes: int) -> None:
+    """Recompute, from the record of a run on servers that are all alike, what every node holds after every event.
+
+    `server` has the amounts of a node by resource; a spread request takes an even part of `spread_nodes` nodes. Nothing
+    may exceed its node, nor be on a server that was not there, and the samples must say what was held then.
+    """
+    names = list(server)
+    rows = requests.filter(pl.col("server") >= 0, pl.col("decided") < pl.col("end")).rows(named=True)
+    events = sorted(
+        [(row["end"], 0, row) for row in rows] + [(row["decided"], 1, row) for row in rows], key=lambda event: event[:2]
+    )
+    used: Counter[tuple[int, int, str]] = Counter()
+    most = max(samples["servers"])
+    for _, takes, row in events:
+        assert row["server"] < most
+        nodes = range(spread_nodes) if row["node"] < 0 else [row["node"]]
+        for name in names:
+            for node in nodes:
+                place = row["server"], node, name
+                used[place] += (1 if takes else -1) * row[name] / len(nodes)
+                # Quanta of a spread request are shared out one by one.
+                assert -1e-5 <= used[place] <= server[name] + 1e-5, place
+    assert all(abs(amount) < 1e-5 for amount in used.values())
+    for sample in samples.rows(named=True):
+        time = sample["time"]
+        for name in names:
+            inside = sum(row[name] for row in rows if row["decided"] < time < row["end"])
+            touching = sum(row[name] for row in rows if row["decided"] <= time <= row["end"])
+            assert inside - 1e-5 <= sample[f"used_{name}"] <= touching + 1e-5, (time, name)
+            assert sample[f"free_{name}"] >= 0
