@@ -6,6 +6,7 @@ import gzip
 import io
 import shutil
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import TypeVar
@@ -16,6 +17,7 @@ from agents.solver import examples, problem
 from analysis.compare import Comparison
 from analysis.results import Results
 from scenarios.batch.batch import Batch
+from scenarios.batch.journal import line_of
 from scenarios.schema.load import load_scenario, shipped
 from simcore.errors import UserError
 from tests.support.batches import numbers, scenario, tree
@@ -186,10 +188,38 @@ def hostile_results(folder: Path, drawn: Random) -> None:
     assert tree(damaged / "details") == tree(whole / "details")
 
 
+@cache
+def _journal(folder: Path) -> tuple[Batch, bytes]:
+    """A batch that is done, and its journal."""
+    batch = Batch(BATCH, folder)
+    batch.run()
+    return batch, (folder / "journal.jsonl").read_bytes()
+
+
+def hostile_journal(folder: Path, drawn: Random) -> None:
+    """Damage a journal: of what it says, only what it said before is believed."""
+    batch, whole = _journal(folder / "journal")
+    (folder / "journal" / "journal.jsonl").write_bytes(mangled(whole, IN_RESULTS, drawn))
+    batch._seen = None  # two files of a moment may have the same time and size
+    right = {line_of(row) for row in batch._read()[0]}
+    assert right <= {f"{line}\n" for line in whole.decode().splitlines()}
+    assert batch.done().keys() <= {run.name for run in batch.runs}
+    batch.others()
+
+
+def hostile_request(folder: Path, drawn: Random) -> None:
+    """Send the service a damaged request."""
+    from tests.support.hostile_http import hostile_request  # fastapi
+
+    hostile_request(folder, drawn)
+
+
 KINDS: dict[str, Callable[[Path, Random], None]] = {
     "scenario": hostile_scenario,
     "trace": hostile_trace,
     "specification": hostile_specification,
     "results": hostile_results,
+    "journal": hostile_journal,
+    "request": hostile_request,
 }
 """Damages an input of a kind, as drawn, in a folder, and has it read."""
