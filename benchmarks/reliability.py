@@ -13,9 +13,6 @@ import json
 import os
 import random
 import resource
-import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import traceback
@@ -23,10 +20,11 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from time import monotonic, sleep
-from typing import Any, NamedTuple
+from time import monotonic
+from typing import NamedTuple
 
-from tests.support.batches import FIRST, TEXT, numbers
+from benchmarks.killing import killed, killed_services
+from tests.support.batches import TEXT
 from tests.support.faults import every_change_fails
 from tests.support.hostile import KINDS
 from tests.support.training import TINY
@@ -85,75 +83,6 @@ def fuzzed(kind: str, first: int, inputs: int) -> Fuzzed:
     )
 
 
-RUN = """import sys
-from scenarios.batch import backends
-backends.WORTH = 0
-from binwright.cli import main
-sys.exit(main())
-"""
-
-
-def killed(kills: int, seed: int) -> tuple[dict[str, int], int, list[str]]:
-    """Kill batches at random moments until each is whole: kills by victim, batches, and what broke."""
-    drawn, counted, batches, broken = random.Random(seed), {"command": 0, "worker": 0}, 0, []
-    with tempfile.TemporaryDirectory() as name:
-        here = Path(name)
-        (here / "mine.py").write_text(FIRST.format("import time; time.sleep(.004)"))
-        (here / "s.yaml").write_text(TEXT + "record: [requests]\nreplications: 12\n")
-        asked = ["run", "s.yaml", "--agents", "mine.py:Mine,first-fit", "--jobs", "2", "--out"]
-        command = [sys.executable, "-c", RUN, *asked]
-        subprocess.run([*command, "whole"], cwd=here, check=True, capture_output=True)
-        whole = _runs(here / "whole")
-        while sum(counted.values()) < kills:
-            shutil.rmtree(here / "out", ignore_errors=True)
-            done: set[str] = set()
-            batches += 1
-            for attempt in range(100):
-                victim = drawn.choice(sorted(counted)) if attempt < 4 else ""
-                running = subprocess.Popen(
-                    [*command, "out"], cwd=here, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-                )
-                hit = bool(victim) and _kill(running.pid, victim, drawn)
-                err = running.communicate()[1]
-                counted[victim or "command"] += hit
-                journal = here / "out" / "journal.jsonl"
-                lines = journal.read_bytes().split(b"\n") if journal.exists() else []
-                now = {line.decode(errors="replace") for line in lines[:-1]}
-                if lost := done - now:
-                    broken.append(f"batch {batches}: {len(lost)} lines of the journal are gone")
-                if "Traceback" in err:
-                    broken.append(f"batch {batches}: {err[-300:]}")
-                done = now
-                if running.returncode == 0:
-                    break
-            else:
-                broken.append(f"batch {batches}: never ends")
-            if not _runs(here / "out").equals(whole):
-                broken.append(f"batch {batches}: other results")
-    return counted, batches, broken
-
-
-def _runs(folder: Path) -> Any:
-    import polars as pl
-
-    return numbers(pl.read_parquet(folder / "runs.parquet"))
-
-
-def _kill(pid: int, victim: str, drawn: random.Random) -> bool:
-    """Kill the command, or one of its workers, after a while that may be its start; tell whether it was there."""
-    sleep(drawn.choice((drawn.uniform(0, 1), drawn.uniform(0.5, 3))))
-    try:
-        pids = [str(pid)]
-        if victim == "worker":
-            pids = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        if not pids:
-            return False
-        os.kill(int(drawn.choice(pids)), signal.SIGKILL)
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return True
-
-
 def refused() -> Iterator[tuple[str, int]]:
     """Fail every change of every command that writes: how many there are of each."""
     with tempfile.TemporaryDirectory() as name:
@@ -187,14 +116,16 @@ def main() -> int:
 
     for kind in given.kind or KINDS:
         inputs = given.inputs if kind != "results" or given.kind else max(1, given.inputs // 100)
-        found = fuzzed(kind, given.first, inputs)
-        row(f"damaged {kind}", f"{inputs:,}", f"{found.slowest:.2f} s, {found.grown} MB more", found.broken)
+        read = fuzzed(kind, given.first, inputs)
+        row(f"damaged {kind}", f"{inputs:,}", f"{read.slowest:.2f} s, {read.grown} MB more", read.broken)
     if not given.kind:
         for what, changes in refused():
             row(f"every change of a file fails: {what}", f"{changes}", "", [])
-        counted, batches, faults = killed(given.kills, given.first)
-        victims = ", ".join(f"{count} of a {victim}" for victim, count in counted.items())
-        row(f"`kill -9`, {batches} batches of 24 runs", victims, "", faults)
+        for what, found in killed(given.kills, given.first):
+            victims = ", ".join(f"{count} of a {victim}" for victim, count in sorted(found.victims.items()))
+            row(f"`kill -9`: {what}, {found.batches} times", victims, "", found.broken)
+        accepted, faults = killed_services(given.kills, given.first)
+        row(f"`kill -9`: serve, {accepted} jobs accepted", f"{given.kills} of the service", "", faults)
     if given.out:
         head = "| attack | tried | worst | broke |\n| --- | --- | --- | --- |\n"
         given.out.write_text(head + "\n".join(rows) + "\n", "utf-8")
