@@ -152,7 +152,8 @@ class Pool:
             try:
                 self._do(row, core)
             except Exception:  # costs this job, not the thread
-                traceback.print_exc()
+                with suppress(OSError):  # the log may be on a full disk, too
+                    traceback.print_exc()
                 said = _mistake("the service failed", "This is our mistake; the server's log has the details.")
                 self._insist(self._jobs.finish, row.id, "failed", None, json.dumps(said))
             self._jobs.leave(row.id)

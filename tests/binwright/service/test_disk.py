@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import io
 import resource
 import sqlite3
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from time import monotonic, sleep
 from typing import Any
 
@@ -17,7 +19,10 @@ from binwright.cli import MISTAKE, main
 from binwright.service.jobs import Jobs, Row, Trouble
 from binwright.service.limits import Limits
 from binwright.service.pool import Pool, Worker
+from simcore.errors import UserError
 from tests.support.failing_sqlite import failing_sqlite
+from tests.support.faults import failing
+from tests.support.hostile_http import hostile_request
 from tests.support.service import SMALL, Server, serving
 
 NUMBERS = [errno.ENOSPC, errno.EIO, errno.EFBIG]
@@ -100,6 +105,53 @@ def test_threads_wait_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert not jobs.trouble
     pool.stop()
     jobs.close()
+
+
+class NoRoom(io.StringIO):
+    """A log on a full disk."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_threads_live_on_where_the_log_has_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = Jobs(tmp_path, Limits())
+    row, _ = jobs.add("me", "a", "no JSON")
+    monkeypatch.setattr("sys.stderr", NoRoom())
+    pool = Pool(jobs, Limits(), 1)
+    try:
+        until = monotonic() + 20
+        while (found := jobs.get("me", row.id)) and found.state != "failed":
+            assert monotonic() < until
+            assert pool.alive() == 1
+            sleep(0.01)
+        assert pool.alive() == 1
+    finally:
+        pool.stop()
+        jobs.close()
+
+
+@pytest.mark.parametrize("number", NUMBERS[:2], ids=lambda number: errno.errorcode[number])
+def test_every_other_file_may_fail(tmp_path: Path, number: int) -> None:
+    """A service that cannot make its files says so, and begins when it can; then it needs no others."""
+    for at in range(100):
+        data = tmp_path / f"data-{at}"
+        with failing(data, at, number) as faults:
+            said = ""
+            try:
+                Jobs(data, Limits()).close()
+            except UserError as error:
+                said = str(error)
+        assert ("cannot keep jobs here" in said) == (len(faults.seen) > at)
+        if len(faults.seen) <= at:
+            break
+        Jobs(data, Limits()).close()
+    assert at >= 3
+    hostile_request(tmp_path, Random(-1))
+    with failing(tmp_path, 0, number) as faults:
+        for seed in range(30):
+            hostile_request(tmp_path, Random(seed))
+    assert not faults.seen
 
 
 def room(server: Server, size: int) -> None:
