@@ -54,6 +54,8 @@ class Comparison:
     ) -> None:
         import polars as pl
 
+        if metrics is not None and not metrics:
+            raise ResultsError("names none", key="metrics", remedy="Name some, or leave it out for all worth showing.")
         runs, self.keys = pooled([results] if isinstance(results, Results) else results)
         done = runs.filter(pl.col("status") == "done")
         self.agents: list[str] = runs["agent"].unique(maintain_order=True).to_list()

@@ -129,6 +129,15 @@ class Results:
         return f"Results({str(self.folder)!r}: {len(self.runs)} runs, {len(self.failed)} failed)"
 
 
+def check_target(file: str | Path) -> None:
+    """Refuse to write to a file that results consist of."""
+    path = Path(file).resolve()
+    own = path.name in ("scenario.yaml", "journal.jsonl", "runs.parquet") and path.with_name("journal.jsonl").is_file()
+    if own or (path.parent.name == "details" and path.parent.with_name("journal.jsonl").is_file()):
+        remedy = "Name another file with --out."
+        raise ResultsError("is a part of results, and would be overwritten", file=file, remedy=remedy)
+
+
 def load_many(folders: Iterable[str | Path]) -> list[Results]:
     """The results in several folders, in this order; a folder named twice is read once."""
     return [Results(folder) for folder in dict.fromkeys(map(Path, folders))]
@@ -149,6 +158,9 @@ def _read_runs(folder: Path) -> pl.DataFrame:
     path = folder / "runs.parquet"
     if not path.is_file():
         finished = _finished(folder)
+        if path.is_dir():
+            remedy = f"Move it away. {_again(folder)}"
+            raise ResultsError("is a folder, and a file belongs here", file=path, remedy=remedy)
         if folder.is_file():
             raise ResultsError("this is a file, and results are a folder", file=folder, remedy="Name the folder.")
         if finished is None:

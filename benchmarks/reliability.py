@@ -103,7 +103,9 @@ def main() -> int:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--kind", choices=[*KINDS], action="append", help="only these inputs, and nothing else")
     asked.add_argument("--first", type=int, default=0, help="the number of the first input")
-    asked.add_argument("--inputs", type=int, default=1000, help="of each kind (default: 1000; results a hundredth)")
+    asked.add_argument(
+        "--inputs", type=int, default=1000, help="of each kind (default: 1000; results a hundredth; 0: none)"
+    )
     asked.add_argument("--kills", type=int, default=20)
     asked.add_argument("--out", type=Path, help="a Markdown file for the table")
     given = asked.parse_args()
@@ -114,7 +116,7 @@ def main() -> int:
         broken.extend(faults)
         print(rows[-1], *faults, sep="\n", flush=True)
 
-    for kind in given.kind or KINDS:
+    for kind in (given.kind or KINDS) if given.inputs else ():
         inputs = given.inputs if kind != "results" or given.kind else max(1, given.inputs // 100)
         read = fuzzed(kind, given.first, inputs)
         row(f"damaged {kind}", f"{inputs:,}", f"{read.slowest:.2f} s, {read.grown} MB more", read.broken)

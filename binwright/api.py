@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.results import Results
 from scenarios.batch.batch import Batch
-from scenarios.schema.load import default_folder, load_scenario, load_to_run, loaded, scenario_from
+from scenarios.schema.load import folder_for, load_scenario, load_to_run, loaded, scenario_from
 from scenarios.schema.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -48,9 +48,7 @@ def run(
     or `auto`, compiled if possible; the results are the same. `finished` is called with every finished run's row.
     """
     given = loaded(scenario, overrides, load_to_run)
-    return Batch(given, out or default_folder(given)).run(
-        fresh=fresh, jobs=jobs, on=on, engine=engine, finished=finished
-    )
+    return Batch(given, folder_for(given, out)).run(fresh=fresh, jobs=jobs, on=on, engine=engine, finished=finished)
 
 
 def solve(
@@ -95,7 +93,7 @@ def train(
     from scenarios.learn.training import train
 
     given = loaded(scenario, overrides)
-    return train(given, Path(out or default_folder(given) / "training"), fresh, watch, say)
+    return train(given, folder_for(given, out, "training"), fresh, watch, say)
 
 
 def as_overrides(sets: Iterable[str], agents: str | None, seeds: int | None) -> list[str]:

@@ -165,7 +165,7 @@ def parser() -> argparse.ArgumentParser:
         help="with commas between (default: %(default)s; more: z3,cp-sat)",
     )
     pack.add_argument("--time", default="10s", help="for each search and rival (default: 10s)")
-    pack.add_argument("--seed", type=int, default=1, help="of a generated input (default: 1)")
+    pack.add_argument("--seed", type=int, help="of a generated input (default: 1)")
     pack.add_argument("--seeds", type=int, default=1, help="how often each search runs, with seeds 0, 1, ...")
     pack.add_argument("--count", type=int, help="machines of ct1 to ct8 and planted (default: 200)")
     pack.add_argument("--server", metavar="CAPACITY", help="what a server has of a CSV file's columns: cpu=8,mem=16")

@@ -24,8 +24,8 @@ FIRST_LOOK, LAST_LOOK = 0.02, 0.5
 """Seconds between two looks at a job: they grow."""
 PATIENCE = 60.0
 """Seconds that a service may be away, or too busy for us."""
-LATER = (429, 507)
-"""Too much for now, of us or of all on its disk: `Retry-After` says when to come again."""
+LATER = (429, 503, 507)
+"""Too much for now, of us or of all on its disk, or it stops: `Retry-After` says when to come again."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+IN_THE_WAY = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR)
 
 
 @contextmanager
@@ -26,7 +27,9 @@ def writing(file: str | Path) -> Iterator[None]:
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
         remedy = "Make room there, or name another place with --out."
-        if error.errno not in FULL:
+        if error.errno in IN_THE_WAY:
+            remedy = "Move away what is there, or name another place with --out."
+        elif error.errno not in FULL:
             remedy = "Name another place with --out."
         raise ResultsError(f"cannot be written: {why}", file=file, remedy=remedy) from None
 

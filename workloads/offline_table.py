@@ -24,7 +24,7 @@ def read_csv(file: Path, server: str) -> Machines:
             raise WorkloadError("is no capacity", key="server", value=entry, remedy="Write cpu=8,mem=16, each once.")
         room[name.strip()] = _quanta(name.strip(), text, None, None, "server")
     try:
-        with file.open(encoding="utf-8", newline="") as opened:
+        with file.open(encoding="utf-8-sig", newline="") as opened:
             reader = csv.DictReader(opened)
             columns = list(reader.fieldnames or ())
             for name in room:

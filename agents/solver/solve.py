@@ -86,6 +86,8 @@ def solve(
     """
     if attempts is not None and attempts < 1:
         raise UserError("is out of range", key="attempts", value=attempts, remedy="Give at least 1, or leave it out.")
+    if not 0 <= seed < 2**63:
+        raise UserError("is out of range", key="seed", value=seed, remedy="Give a whole number from 0 to 2^63 - 1.")
     if time is not None and not 0 < time <= LONGEST:
         remedy = f"Give seconds above zero, {LONGEST:,} at most, or leave it out."
         raise UserError("is out of range", key="time", value=time, remedy=remedy)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +138,9 @@ def from_file(name: str, file: str, columns: Sequence[str], folder: Path | None,
     if path.suffix not in (".csv", ".parquet"):
         raise SpecError(f"{file} is neither .csv nor .parquet", "Convert it to one of them.", at)
     try:
-        frame = pl.read_csv(path, glob=False) if path.suffix == ".csv" else pl.read_parquet(path, glob=False)
+        # A pipe is read here: while polars waits for one, no signal is heard.
+        source = path if path.is_file() else BytesIO(path.read_bytes())
+        frame = pl.read_csv(source, glob=False) if path.suffix == ".csv" else pl.read_parquet(source, glob=False)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = str(error).split("\n")[0][:100]
         raise SpecError(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from analysis.report.page import compose
-from analysis.results import Results
+from analysis.results import Results, check_target
 from simcore.files import write_text
 
 
 def write(results: Results, path: str | Path | None = None) -> Path:
     """Write the report to `path` (default: report.html in the results' folder), whole or not at all; returns it."""
     target = Path(path) if path is not None else results.folder / "report.html"
+    check_target(target)
     write_text(target, compose(results))
     return target

@@ -13,9 +13,11 @@ from simcore.files import write_text
 def compare(asked: Namespace) -> int:
     """`binwright compare RESULTS...`."""
     from analysis.compare import Comparison
-    from analysis.results import load_many
+    from analysis.results import check_target, load_many
 
     form = asked.format or _form(asked.out)
+    if asked.out:
+        check_target(asked.out)
     results = load_many(asked.results)
     if all(each.done.is_empty() for each in results):
         first = results[0]

@@ -53,10 +53,14 @@ def _given(asked: Namespace) -> Machines:
         if asked.server:
             remedy = "Leave --server out: it goes with a CSV file."
             raise UserError(f"{asked.input} has its own servers", key="--server", value=asked.server, remedy=remedy)
-        return machines(asked.input, asked.seed, asked.count)
+        return machines(asked.input, 1 if asked.seed is None else asked.seed, asked.count)
     if Path(asked.input).suffix.lower() != ".csv":
         remedy = f"Give a CSV file, or one of {', '.join(NAMES)}."
         raise UserError("is no offline input", key="INPUT", value=asked.input, remedy=remedy)
+    for key in ("seed", "count"):
+        if (value := getattr(asked, key)) is not None:
+            remedy = f"Leave --{key} out: it goes with generated inputs."
+            raise UserError("the machines are in a file", file=asked.input, key=f"--{key}", value=value, remedy=remedy)
     if not asked.server:
         remedy = "Say what one server has of each column: --server cpu=8,mem=16."
         raise UserError("the servers are not known", file=asked.input, key="--server", remedy=remedy)

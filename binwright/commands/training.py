@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 def train(asked: Namespace) -> int:
     """`binwright train FILE`."""
     from binwright.api import train as teach
-    from scenarios.schema.load import default_folder, load_scenario
+    from scenarios.schema.load import folder_for, load_scenario
 
     scenario = load_scenario(asked.file, asked.sets)
-    folder = Path(asked.out or default_folder(scenario) / "training")
+    folder = folder_for(scenario, asked.out, "training")
     spec = scenario.train
     columns = (
         TextColumn("{task.description}"),

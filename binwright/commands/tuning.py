@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -17,10 +16,10 @@ from simcore.errors import UserError
 def tune(asked: Namespace) -> int:
     """`binwright tune FILE --agent AGENT --param OPTION=LOW..HIGH ...`."""
     from scenarios.learn.tune import tune as search
-    from scenarios.schema.load import default_folder, load_scenario
+    from scenarios.schema.load import folder_for, load_scenario
 
     scenario = load_scenario(asked.file, asked.sets)
-    folder = Path(asked.out or default_folder(scenario) / "tuning")
+    folder = folder_for(scenario, asked.out, "tuning")
     columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("runs", total=None)

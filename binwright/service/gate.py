@@ -214,6 +214,8 @@ class Gate:
                         return bytes(body)
         except TimeoutError:
             return refusal(408, "the request takes too long to arrive", headers={"connection": "close"})
+        except asyncio.CancelledError:  # the service ends, and does not wait for the rest
+            return refusal(503, "the service stops", "Try again.", {"connection": "close", "retry-after": "1"})
         finally:
             self._held -= len(body)
 

@@ -22,7 +22,8 @@ def guarded(limits: Limits) -> type[H11Protocol]:
     """Make uvicorn's protocol one that closes connections that are too many, or make no progress.
 
     uvicorn itself waits forever for a request's head, and for a reader that takes nothing. Of too many connections, of
-    one address or of all, the one that has been silent for longest is closed: who asks at once is answered.
+    one address or of all, the one that has been silent for longest is closed, or else the oldest one whose request has
+    not arrived as a whole: who asks at once is answered.
     """
 
     class Guarded(H11Protocol):
@@ -41,8 +42,11 @@ def guarded(limits: Limits) -> type[H11Protocol]:
             self.loop.call_later(limits.head, self._look)
 
         def _make_room(self, among: list[Guarded]) -> None:
-            silent = [one for one in among if one is not self and not one._busy()]
-            min(silent, key=lambda one: one._since, default=self).transport.abort()
+            silent = [one for one in among if one is not self and not one._asked()]
+            min(silent, key=lambda one: (one._busy(), one._since), default=self).transport.abort()
+
+        def _asked(self) -> bool:
+            return self._busy() and not self.cycle.more_body
 
         def _busy(self) -> bool:
             return self.cycle is not None and not self.cycle.response_complete

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from binwright.service.limits import Limits, changed
 from simcore.cores import usable_cpus
 from simcore.errors import UserError
 
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -68,9 +71,22 @@ def serve(
             server_header=False,
             timeout_graceful_shutdown=2,
         )
+
+        class Server(uvicorn.Server):
+            @contextmanager
+            def capture_signals(self) -> Iterator[None]:
+                with super().capture_signals():
+                    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+                    yield
+
         shown = f"[{host}]" if ":" in host else host
-        ready(f"http://{shown}:{listening.getsockname()[1]}")
-        uvicorn.Server(config).run(sockets=[listening])
+        # From when it is said that it serves, signals wait for uvicorn: it does not expect them while it starts.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
+        try:
+            ready(f"http://{shown}:{listening.getsockname()[1]}")
+            Server(config).run(sockets=[listening])
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _loopback(host: str) -> bool:

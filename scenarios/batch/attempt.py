@@ -12,7 +12,7 @@ from scenarios.batch.journal import Row
 from scenarios.build.engines import Engine
 from scenarios.build.plan import Run, modules_of
 from scenarios.run.execute import execute
-from scenarios.run.guard import TooLong, printing
+from scenarios.run.guard import TooLong, printing, recursion
 from simcore.errors import RunError, UserError
 from simcore.opened import digest_of, files_of
 from simcore.units import TIME
@@ -40,7 +40,7 @@ def attempt(task: Task) -> Row:
     """
     began = perf_counter()
     try:
-        with printing(task.folder / "details" / f"{task.run.name}.printed.txt"):
+        with recursion(), printing(task.folder / "details" / f"{task.run.name}.printed.txt"):
             metrics, status, error = execute(task.run, task.folder, task.engine), "done", ""
         metrics["files"] = files_of(modules_of(task.run))
         kinds = sorted(set(task.run.scenario.record))
@@ -53,7 +53,9 @@ def attempt(task: Task) -> Row:
         limit = TIME.show(task.run.scenario.decision_limit)
         metrics, status = {}, "failed"
         error = f"the agent thought for longer than {limit}, its decision_limit; it was interrupted at {_place(end)}"
-    except (KeyboardInterrupt, GeneratorExit):
+    except GeneratorExit as end:
+        metrics, status, error = {}, "failed", f"GeneratorExit was raised at {_place(end)}"
+    except KeyboardInterrupt:
         raise
     except BaseException:  # CancelledError and panics of Rust are no Exception
         metrics, status, error = {}, "failed", traceback.format_exc()

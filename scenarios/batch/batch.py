@@ -20,12 +20,13 @@ from scenarios.batch.journal import Row, line_of, rows_of
 from scenarios.batch.lock import lock
 from scenarios.build.code import ours
 from scenarios.build.engines import Engine, check_engine
+from scenarios.build.parts.requests import forget
+from scenarios.build.parts.trace import content_of
 from scenarios.build.plan import Run, asked_of, plan
-from scenarios.build.requests import forget
-from scenarios.build.trace import content_of
 from scenarios.build.world import build_world
 from scenarios.run.check import start_agents
 from scenarios.run.execute import cache_of
+from scenarios.run.guard import recursion
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.load import resolved
 from scenarios.schema.scenario import Scenario
@@ -136,10 +137,11 @@ class Batch:
         world = build_world(first.scenario, cache_of(self.folder))
         workload = world.draw(first.seed)
         agents = {run.agent.label: run.agent for run in missing if run.point == first.point}.values()
-        with postponed():
+        with recursion():
+            with postponed():
+                start_agents(self.scenario, first, agents, world, workload)
+            # And again, so that what they need is compiled once, and not by all workers side by side.
             start_agents(self.scenario, first, agents, world, workload)
-        # And again, so that what they need is compiled once, and not by all workers side by side.
-        start_agents(self.scenario, first, agents, world, workload)
 
     @contextmanager
     def recording(self, done: Sequence[Row]) -> Iterator[Callable[[Row], None]]:
@@ -177,6 +179,10 @@ class Batch:
                 file=taken,
                 remedy="Name another folder with --out.",
             )
+        details = self.folder / "details"
+        if details.exists() and not details.is_dir():
+            remedy = "Move it away, or name another folder with --out."
+            raise ResultsError("is a file, and a folder of details belongs here", file=details, remedy=remedy)
         with writing(self.folder):
             make_folder(self.folder)
             journal = self._journal.open("ab", buffering=0)
@@ -184,7 +190,7 @@ class Batch:
             lock(journal, self.folder)
             with writing(self.folder):
                 clear(self.folder)
-                clear(self.folder / "details")
+                clear(details)
                 sync(self.folder)  # a scenario without its journal would be taken for somebody's own
                 write_text(taken, resolved(self.scenario))
                 if journal.tell() and not self._journal.read_bytes().endswith(b"\n"):

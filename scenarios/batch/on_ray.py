@@ -73,7 +73,7 @@ class RayCluster:
     def __init__(self, address: str, jobs: int | None) -> None:
         self._address = address
         self._jobs = jobs
-        self._ours = False
+        self._ours = self._alone = False
         self._with_copies: dict[int, Scenario] = {}
 
     def __enter__(self) -> Self:
@@ -89,6 +89,7 @@ class RayCluster:
             else:
                 cpus = self._jobs or usable_cpus()
                 ray.init("local", num_cpus=cpus, include_dashboard=False, object_store_memory=STORE, **options)
+                self._alone = True
             self._ours = True
             if callable(at_sigterm) and current_thread() is main_thread():
                 signal.signal(signal.SIGTERM, at_sigterm)  # Ray put its own there, which ends the process silently
@@ -139,6 +140,9 @@ class RayCluster:
             while handout or going:
                 if cpus := _cpus():
                     there = monotonic()
+                elif self._alone:  # nobody will bring its one node back
+                    remedy = "What is finished is kept: the same command goes on."
+                    raise UserError("the Ray node that was started for this has ended", key="on", remedy=remedy)
                 elif monotonic() - there > PATIENCE:  # every node but the head has gone, and it does no runs
                     raise _no_worker()
                 hands = self._jobs or max(1, cpus)

@@ -23,7 +23,7 @@ from scenarios.build.world import build_world
 from scenarios.learn.cma import Cma
 from scenarios.learn.ranges import Between, Range, candidate, ranges_of, start_of
 from scenarios.schema.agent import AgentSpec
-from scenarios.schema.load import default_folder, loaded, scenario_from
+from scenarios.schema.load import folder_for, loaded, scenario_from
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.workload import ListedStart
 from simcore.errors import UserError
@@ -81,7 +81,7 @@ def tune(
     _check(
         scenario, {"rounds": (rounds, 1), "population": (population, 4), "seeds": (seeds, 1), "held_out": (held_out, 2)}
     )
-    folder = Path(out or default_folder(scenario) / "tuning")
+    folder = folder_for(scenario, out, "tuning")
     spec = scenario_from({**scenario.dump(), "sweep": {}, "agents": [agent]}).agents[0]
     runs = _Runs(scenario, folder, metric, jobs, finished)
     search = _Search(spec, ranges_of(spec, params), runs, population, seed, watch)

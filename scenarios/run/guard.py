@@ -55,6 +55,16 @@ def limited(seconds: float, state: Callable[[], object] = lambda: None) -> Itera
 
 
 @contextmanager
+def recursion() -> Iterator[None]:
+    """Undo it if an agent has left less recursion than there was; more may be what it needs later."""
+    before = sys.getrecursionlimit()
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(max(before, sys.getrecursionlimit()))
+
+
+@contextmanager
 def printing(file: Path | None) -> Iterator[None]:
     """Send what this thread prints into a file, which is made if it prints, or, without a file, nowhere."""
     if file:

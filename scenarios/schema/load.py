@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from scenarios.schema.explain import explain
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.source import LIBRARY, Source, read
-from simcore.errors import ScenarioError, suggest
+from simcore.errors import ScenarioError, UserError, suggest
 
 _HEADER = "# Every default written out. Amounts and times carry their unit; paths are absolute.\n"
 
@@ -65,6 +65,14 @@ def loaded(
 def default_folder(scenario: Scenario) -> Path:
     """Where results go that are not sent elsewhere."""
     return Path("results") / scenario.name
+
+
+def folder_for(scenario: Scenario, out: str | Path | None, *below: str) -> Path:
+    """The folder that is named, or else the default one, or what is `below` that."""
+    if out == "":
+        remedy = "Name a folder, or leave it out: then it is in results/NAME."
+        raise UserError("is empty", key="out", remedy=remedy)
+    return Path(out) if out is not None else default_folder(scenario).joinpath(*below)
 
 
 def validate(source: Source) -> Scenario:

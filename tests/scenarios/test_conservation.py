@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from scenarios.build import build_ledger
 from scenarios.execute import execute
 from scenarios.load import scenario_from
 from scenarios.plan import plan
+
+from scenarios.build import build_ledger
 from simcore.engine import Simulation
 from tests.support.bookkeeping import Books, check_record
 from tests.support.properties import scaled

@@ -31,7 +31,7 @@ def test_what_errs_changes_nothing(tmp_path: Path) -> None:
 def test_what_is_in_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for target, why in ((tmp_path, "Is a directory"), (tmp_path / "file" / "below", "File exists|Not a directory")):
-        with pytest.raises(ResultsError, match=rf"{target}: cannot be written: ({why})\n  Name another place"):
+        with pytest.raises(ResultsError, match=rf"{target}: cannot be written: ({why})\n  Move away what is there"):
             write_table(target, pl.DataFrame({"a": [1]}))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 from scenarios.journal import rows_of
+
 from simcore.opened import digest_of
 from tests.support.faults import Changes, contents, following, said_by
 

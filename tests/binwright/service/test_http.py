@@ -331,6 +331,27 @@ def test_a_thousand_silent_connections_hinder_nobody(tmp_path: Path, theirs: str
 
 
 @pytest.mark.long
+def test_bodies_that_do_not_come_hinder_nobody(tmp_path: Path) -> None:
+    """As many as three addresses may have connections, and more than there may be in all."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+    with serving(tmp_path / "data", "--workers", "1") as server, ExitStack() as stalled:
+        server.warm()
+        where = ("127.0.0.1", server.port)
+        for number in range(900):
+            if number > 800:
+                sleep(0.02)  # until it is in a place that became free
+            theirs = (f"127.0.0.{2 + number % 3}", 0)
+            raw = stalled.enter_context(socket.create_connection(where, timeout=30, source_address=theirs))
+            raw.sendall(b"POST /v1/check HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\nBALLS")
+        for seed in range(20):
+            began = monotonic()
+            assert server.wait(server.submit(SMALL, seed=seed))["state"] == "done"
+            assert monotonic() - began < 5
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.long
 def test_who_is_slow_with_the_body_is_refused(server: Server) -> None:
     with server.raw() as raw:
         raw.sendall(b"POST /v1/check HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\nBALLS")

@@ -1,0 +1,151 @@
+"""What is not as it should be around a command: one message, whose remedy works."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from time import sleep
+
+import pytest
+
+import binwright as bw
+from binwright.cli import FAILED, MISTAKE, main
+from simcore.errors import UserError
+from tests.support.batches import FIRST, TEXT
+from workloads.offline_table import read_csv
+
+RUN = ["run", "s.yaml", "--out", "out"]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "s.yaml").write_text(f"{TEXT}record: [requests]\nreplications: 2\n")
+    assert main(["run", str(folder / "s.yaml"), "--out", str(folder / "out")]) == 0
+    return folder
+
+
+@pytest.fixture
+def here(tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+    """A folder with a scenario and results of it."""
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    capsys.readouterr()
+    return tmp_path
+
+
+def refused(asked: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """Give a command that is refused; returns its one message."""
+    assert main(asked) == MISTAKE
+    said = capsys.readouterr().err
+    assert said.count("binwright: ") == 1
+    assert "Traceback" not in said
+    return said
+
+
+def test_a_file_in_the_place_of_details(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree("out/details")
+    Path("out/details").touch()
+    assert "out/details: is a file" in refused(RUN, capsys)
+    Path("out/details").rename("away")
+    assert main(RUN) == 0
+
+
+def test_a_file_in_the_place_of_figures(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree("out/figures", ignore_errors=True)
+    Path("out/figures").touch()
+    drawn = ["figures", "out", "--kind", "bars", "--format", "svg"]
+    assert "Move away what is there" in refused(drawn, capsys)
+    Path("out/figures").rename("away")
+    assert main(drawn) == 0
+
+
+def test_a_folder_in_the_place_of_the_table(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("out/runs.parquet").unlink()
+    Path("out/runs.parquet").mkdir()
+    assert "out/runs.parquet: is a folder" in (said := refused(["compare", "out"], capsys))
+    assert "Move it away. Run the scenario again, it takes 4 finished runs" in said
+    Path("out/runs.parquet").rename("away")
+    assert main(["run", "out/scenario.yaml", "--out", "out"]) == 0
+    assert main(["compare", "out"]) == 0
+
+
+@pytest.mark.parametrize("file", ["scenario.yaml", "journal.jsonl", "runs.parquet", "details/new.html"])
+def test_results_do_not_overwrite_themselves(here: Path, file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
+    for asked in (["report", "out"], ["compare", "out", "--format", "csv"]):
+        assert "is a part of results" in refused([*asked, "--out", f"out/{file}"], capsys)
+    assert before == {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
+
+
+def test_what_python_is_told_that_says_nothing(here: Path) -> None:
+    with pytest.raises(UserError, match="out: is empty"):
+        bw.run("s.yaml", out="")
+    with pytest.raises(UserError, match="metrics: names none"):
+        bw.load("out").compare(metrics=[])
+    assert not Path("results").exists()
+
+
+def test_options_that_would_not_count(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "seed: is out of range (got -1)" in refused(["solve", "vm-placement", "--seed", "-1"], capsys)
+    Path("m.csv").write_text("cpu,mem\n1,2\n3,4\n", "utf-8-sig")
+    pack = ["pack", "m.csv", "--server", "cpu=8,mem=8"]
+    assert "--count: the machines are in a file (got 3)" in refused([*pack, "--count", "3"], capsys)
+    assert "--seed: the machines are in a file (got 0)" in refused([*pack, "--seed", "0"], capsys)
+    assert read_csv(Path("m.csv"), "cpu=8,mem=8").resources == ("cpu", "mem")
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("raise GeneratorExit", FAILED, "GeneratorExit was raised at "),
+        ("__import__('sys').setrecursionlimit(60)", 0, ""),
+    ],
+)
+def test_agents_that_end_what_is_not_theirs(
+    here: Path, line: str, code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sys.getrecursionlimit()
+    Path("mine.py").write_text(FIRST.format(line))
+    assert main([*RUN, "--agents", "mine.py:Mine", "--fresh"]) == code
+    assert sys.getrecursionlimit() == before
+    told = capsys.readouterr()
+    assert "Traceback" not in told.out + told.err
+    assert said in told.out
+
+
+@pytest.mark.long
+def test_a_command_that_waits_for_a_pipe_hears_signals(here: Path) -> None:
+    os.mkfifo("t.csv")
+    Path("p.alloc").write_text(
+        'TABLE D FROM "t.csv" BALLS len(D) BINS 2 RESOURCES S[b in BINS] => 12\n'
+        "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += D[BALL] end"
+    )
+    asked = [sys.executable, "-m", "binwright", "solve", "p.alloc"]
+    with subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as solving:
+        try:
+            sleep(5)
+            assert solving.poll() is None
+            solving.terminate()
+            assert solving.wait(10) == 128 + signal.SIGTERM
+        finally:
+            solving.kill()
+        assert solving.stderr
+        assert "Traceback" not in solving.stderr.read()
+
+
+@pytest.mark.long
+def test_a_service_ends_in_order_as_soon_as_it_says_that_it_serves(here: Path) -> None:
+    for _ in range(5):
+        asked = [sys.executable, "-m", "binwright", "serve", "--port", "0", "--data", "data", "--workers", "1"]
+        with subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as serving:
+            assert serving.stdout
+            assert serving.stderr
+            assert serving.stdout.readline()
+            serving.terminate()
+            assert serving.wait(30) == 0
+            assert serving.stderr.read() == ""
