@@ -617,7 +617,9 @@ def test_nothing_is_written_when_the_servers_file_is_missing(tmp_path: Path) -> 
 def test_nothing_is_computed_when_results_cannot_be_written(tmp_path: Path, executed: list[str]) -> None:
     (tmp_path / "file").write_text("in the way")
     for out in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(ResultsError, match=r"cannot be written: .*\n  Name another place with --out") as found:
+        with pytest.raises(
+            ResultsError, match=r"cannot be written: .*\n  Move away what is there, or name another place"
+        ) as found:
             Batch(scenario(), out).run()
         assert str(out) in str(found.value)
     assert executed == []

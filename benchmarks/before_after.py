@@ -1,0 +1,74 @@
+"""Is this as fast as another checkout? `python -m benchmarks.before_after FOLDER [--rounds N]`. Prints; fails never.
+
+1,000 short runs, and requests to the service, by turns in FOLDER, where the other checkout is, and here. Seconds on the
+clock and of the CPU, each the median of all rounds, and by how much more this one takes: CPU seconds are what to go by
+where other things run on the machine. Both are run by this Python, with what is installed for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from http.client import HTTPConnection
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+from benchmarks.batch import SHORT
+from benchmarks.service import ask
+
+REQUESTS = 2000
+
+
+def runs(environment: dict[str, str], scratch: Path) -> None:
+    """Do 1,000 short runs in a fresh folder."""
+    file = scratch / "short.yaml"
+    file.write_text(SHORT, "utf-8")
+    command = [sys.executable, "-m", "binwright", "run", str(file), "--jobs", "1", "--out", str(scratch / "out")]
+    subprocess.run(command, check=True, capture_output=True, cwd=scratch, env=environment)
+
+
+def requests(environment: dict[str, str], scratch: Path) -> None:
+    """Ask a service of one's own for its examples, again and again, on one connection."""
+    command = [sys.executable, "-m", "binwright", "serve", "--port", "0", "--data", str(scratch / "data")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=scratch, env=environment) as server:
+        assert server.stdout
+        port = int(server.stdout.readline().split()[2].rpartition(":")[2])
+        connection = HTTPConnection("127.0.0.1", port)
+        for _ in range(REQUESTS):
+            ask(connection, "/v1/examples")
+        connection.close()
+        server.terminate()
+
+
+def took(do: Callable[[dict[str, str], Path], None], checkout: Path) -> tuple[float, float]:
+    """Measure the seconds on the clock, and of the CPU, that something takes in a checkout."""
+    with tempfile.TemporaryDirectory() as scratch:
+        before, began = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
+        do(os.environ | {"PYTHONPATH": str(checkout)}, Path(scratch))
+        seconds, after = perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def main() -> None:
+    """Measure both, by turns."""
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("folder", type=Path, help="another checkout")
+    asked.add_argument("--rounds", type=int, default=7, help="default: 7, and one more that does not count")
+    given = asked.parse_args()
+    checkouts = [given.folder.resolve(), Path(__file__).resolve().parents[1]]
+    print(f"{'':32}{'before':>10}{'after':>10}{'more':>9}")
+    for label, do in (("1,000 short runs", runs), (f"{REQUESTS:,} requests", requests)):
+        rounds = [[took(do, checkout) for checkout in checkouts] for _ in range(given.rounds + 1)][1:]
+        for kind, what in enumerate(("seconds", "CPU seconds")):
+            before, after = (median(one[place][kind] for one in rounds) for place in (0, 1))
+            print(f"{label + ', ' + what:32}{before:10.2f}{after:10.2f}{after / before - 1:9.1%}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
