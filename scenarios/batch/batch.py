@@ -20,9 +20,9 @@ from scenarios.batch.journal import Row, line_of, rows_of
 from scenarios.batch.lock import lock
 from scenarios.build.code import ours
 from scenarios.build.engines import Engine, check_engine
-from scenarios.build.parts.requests import forget
-from scenarios.build.parts.trace import content_of
 from scenarios.build.plan import Run, asked_of, plan
+from scenarios.build.requests import forget
+from scenarios.build.trace import content_of
 from scenarios.build.world import build_world
 from scenarios.run.check import start_agents
 from scenarios.run.execute import cache_of

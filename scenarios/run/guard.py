@@ -23,11 +23,28 @@ class TooLong(BaseException):
 
 
 @contextmanager
+def recursion() -> Iterator[None]:
+    """Undo it if an agent has left less recursion than there was; more may be what it needs later."""
+    before = sys.getrecursionlimit()
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(max(before, sys.getrecursionlimit()))
+
+
+@contextmanager
 def limited(seconds: float, state: Callable[[], object] = lambda: None) -> Iterator[None]:
     """Raise `TooLong` when `state` has stayed the same for so many seconds, up to a quarter more.
 
-    It hears signals, so it watches a main thread only, and code that returns to Python now and then.
+    It hears signals, so it watches a main thread only, and code that returns to Python now and then. Afterwards there
+    is as much recursion as before.
     """
+    with recursion(), _timed(seconds, state):
+        yield
+
+
+@contextmanager
+def _timed(seconds: float, state: Callable[[], object]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
@@ -52,16 +69,6 @@ def limited(seconds: float, state: Callable[[], object] = lambda: None) -> Itera
         finally:  # also if time was over just here
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
-
-
-@contextmanager
-def recursion() -> Iterator[None]:
-    """Undo it if an agent has left less recursion than there was; more may be what it needs later."""
-    before = sys.getrecursionlimit()
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(max(before, sys.getrecursionlimit()))
 
 
 @contextmanager

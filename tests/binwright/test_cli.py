@@ -335,7 +335,7 @@ MISTAKES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("run", "s.yaml", "--agents", "syntax.py:Mine"), ("cannot import this agent", "syntax.py")),
     (("run", "s.yaml", "--agents", "crash.py:Mine"), ("cannot import this agent", "no licence")),
     (("run", "s.yaml", "--agents", "os:getcwd"), ("is no agent", "subclass")),
-    (("run", "s.yaml", "--out", "file"), ("file: cannot be written: File exists", "Name another place with --out")),
+    (("run", "s.yaml", "--out", "file"), ("file: cannot be written: File exists", "name another place with --out")),
     (("run", "s.yaml", "--out", "file/below"), ("cannot be written", "--out")),
     (("run", "missing.yaml"), ("was not found", "huawei-east-1", "Get it from github.com", "Licence: CC BY-NC 4.0")),
     (("validate", "no.yaml"), ("no.yaml", "there is no such file")),

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scenarios.execute import execute
-from scenarios.load import scenario_from
-from scenarios.plan import plan
 
-from scenarios.build import build_ledger
+from scenarios.build.cluster import build_ledger
+from scenarios.build.plan import plan
+from scenarios.run.execute import execute
+from scenarios.schema.load import scenario_from
 from simcore.engine import Simulation
 from tests.support.bookkeeping import Books, check_record
 from tests.support.properties import scaled
@@ -132,7 +132,7 @@ def kept_books(data: dict[str, Any], folder: Path) -> tuple[Books, pl.DataFrame]
             books.append(Books(self.ledger, lambda: self.now))  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("scenarios.execute.Simulation", Watched)
+        patch.setattr("agents.world.Simulation", Watched)
         execute(run, folder, "simpy")
     return books[0], pl.read_parquet(folder / "details" / f"{run.name}.samples.parquet")
 
@@ -195,6 +195,6 @@ def test_books_find_what_is_wrong(wrong: str, monkeypatch: pytest.MonkeyPatch, t
         setattr(ledger, wrong, called)
         return ledger
 
-    monkeypatch.setattr("scenarios.execute.build_ledger", forgetful)
+    monkeypatch.setattr("scenarios.build.world.build_ledger", forgetful)
     with pytest.raises(AssertionError):
         kept_books(data, tmp_path)

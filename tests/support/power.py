@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from scenarios.journal import rows_of
-
+from scenarios.batch.journal import rows_of
 from simcore.opened import digest_of
 from tests.support.faults import Changes, contents, following, said_by
 
