@@ -103,7 +103,7 @@ def test_options_that_would_not_count(here: Path, capsys: pytest.CaptureFixture[
     ("line", "code", "said"),
     [
         ("raise GeneratorExit", FAILED, "GeneratorExit was raised at "),
-        ("__import__('sys').setrecursionlimit(60)", 0, ""),
+        ("import sys, traceback as tb; sys.setrecursionlimit(len(tb.extract_stack()) + 20)", 0, ""),
     ],
 )
 def test_agents_that_end_what_is_not_theirs(
