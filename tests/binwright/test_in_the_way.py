@@ -16,6 +16,7 @@ import binwright as bw
 from binwright.cli import FAILED, MISTAKE, main
 from simcore.errors import UserError
 from tests.support.batches import FIRST, TEXT
+from tests.support.properties import first
 from workloads.offline_table import read_csv
 
 RUN = ["run", "s.yaml", "--out", "out"]
@@ -55,6 +56,7 @@ def test_a_file_in_the_place_of_details(here: Path, capsys: pytest.CaptureFixtur
     assert main(RUN) == 0
 
 
+@pytest.mark.long
 def test_a_file_in_the_place_of_figures(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree("out/figures", ignore_errors=True)
     Path("out/figures").touch()
@@ -74,7 +76,7 @@ def test_a_folder_in_the_place_of_the_table(here: Path, capsys: pytest.CaptureFi
     assert main(["compare", "out"]) == 0
 
 
-@pytest.mark.parametrize("file", ["scenario.yaml", "journal.jsonl", "runs.parquet", "details/new.html"])
+@pytest.mark.parametrize("file", first(1, ["scenario.yaml", "journal.jsonl", "runs.parquet", "details/new.html"]))
 def test_results_do_not_overwrite_themselves(here: Path, file: str, capsys: pytest.CaptureFixture[str]) -> None:
     before = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
     for asked in (["report", "out"], ["compare", "out", "--format", "csv"]):

@@ -145,7 +145,7 @@ def check(data: dict[str, Any], folder: Path) -> None:
 
 
 @given(on_servers())
-@scaled(0.4)
+@scaled(0.2)
 def test_every_node_is_accounted_for(tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]) -> None:
     check(data, tmp_path_factory.getbasetemp() / "books")
 
@@ -157,7 +157,7 @@ def test_every_link_is_accounted_for(tmp_path_factory: pytest.TempPathFactory, d
 
 
 @given(on_servers())
-@scaled(0.4)
+@scaled(0.2)
 def test_the_record_of_a_run_adds_up(tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]) -> None:
     """By itself, whichever engine wrote it."""
     folder = tmp_path_factory.getbasetemp() / "record"
