@@ -8,13 +8,14 @@ import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from scenarios.batch import on_ray
-from scenarios.batch.batch import Batch
-from scenarios.batch.on_ray import QUIET
+from scenarios.batch.attempt import Task
+from scenarios.batch.batch import Batch, on_ray
+from scenarios.batch.on_ray import QUIET, Cluster
 from scenarios.schema.load import scenario_from
 from simcore.errors import UserError
 from tests.support.batches import agent, data, numbers, plain, same, scenario, tree
@@ -140,3 +141,17 @@ def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Monk
 def test_what_is_done_needs_no_cluster(tmp_path: Path) -> None:
     first = Batch(scenario(), tmp_path / "out").run()
     assert same(Batch(scenario(), tmp_path / "out").run(on="ray://127.0.0.1:1"), first)
+
+
+def test_the_one_node_of_our_own_does_not_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed, it is not waited for; the nodes of a cluster that others started may come again."""
+    monkeypatch.setattr("ray.remote", lambda **_: lambda do: SimpleNamespace(remote=lambda tasks: object()))
+    monkeypatch.setattr("ray.wait", lambda refs, timeout: ([], refs))
+    monkeypatch.setattr("ray.cancel", lambda ref, force: None)
+    monkeypatch.setattr("ray.cluster_resources", dict)
+    batch = Batch(plain(), tmp_path)
+    cluster = Cluster("", 1)
+    cluster._alone = True
+    rows = cluster.rows([Task(0, batch.runs[0], tmp_path, batch.version, "")])
+    with pytest.raises(UserError, match="the Ray node that was started for this has ended"):
+        next(rows)
