@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import signal
 import socket
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 from binwright.service.limits import Limits, changed
 from simcore.cores import usable_cpus
@@ -72,21 +75,51 @@ def serve(
             timeout_graceful_shutdown=2,
         )
 
+        heard = _Kept()
+
         class Server(uvicorn.Server):
             @contextmanager
             def capture_signals(self) -> Iterator[None]:
                 with super().capture_signals():
-                    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+                    heard.forward(self.handle_exit)
                     yield
 
         shown = f"[{host}]" if ":" in host else host
-        # From when it is said that it serves, signals wait for uvicorn: it does not expect them while it starts.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
-        try:
+        with heard:
             ready(f"http://{shown}:{listening.getsockname()[1]}")
             Server(config).run(sockets=[listening])
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _Kept:
+    """Keeps signals for uvicorn from when it is said that it serves: it does not expect them while it starts.
+
+    To block them would not do: threads that are there already would hear them. At the end, the first is raised again.
+    """
+
+    def __init__(self) -> None:
+        self._heard: list[int] = []
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self._before = {number: signal.signal(number, self._hear) for number in ENDS}
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        self._heard.append(number)
+
+    def forward(self, handle: Callable[[int, None], None]) -> None:
+        """Hand over what came; from now on whoever handled signals before hears those that uvicorn does not."""
+        for number, handler in self._before.items():
+            if signal.getsignal(number) == self._hear:
+                signal.signal(number, handler)
+        for number in self._heard:
+            handle(number, None)
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if self._heard:
+            signal.raise_signal(self._heard[0])
 
 
 def _loopback(host: str) -> bool:

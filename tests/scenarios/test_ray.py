@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from scenarios.batch import on_ray
 from scenarios.batch.attempt import Task
-from scenarios.batch.batch import Batch, on_ray
-from scenarios.batch.on_ray import QUIET, Cluster
+from scenarios.batch.batch import Batch
+from scenarios.batch.on_ray import QUIET, RayCluster
 from scenarios.schema.load import scenario_from
 from simcore.errors import UserError
 from tests.support.batches import agent, data, numbers, plain, same, scenario, tree
@@ -150,7 +151,7 @@ def test_the_one_node_of_our_own_does_not_come_back(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("ray.cancel", lambda ref, force: None)
     monkeypatch.setattr("ray.cluster_resources", dict)
     batch = Batch(plain(), tmp_path)
-    cluster = Cluster("", 1)
+    cluster = RayCluster("", 1)
     cluster._alone = True
     rows = cluster.rows([Task(0, batch.runs[0], tmp_path, batch.version, "")])
     with pytest.raises(UserError, match="the Ray node that was started for this has ended"):
