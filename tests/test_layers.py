@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ TESTS = ROOT / "tests"
 LADDER = ("simcore", "workloads fabric", "agents", "analysis", "scenarios", "binwright")
 """From the bottom; those of one rung do not know one another."""
 RUNG = {name: rung for rung, names in enumerate(LADDER) for name in names.split()}
+INSIDE = {"agents.solver.packing": ("bound heuristics", "solve", "compare")}
+"""The parts of a package, written like the ladder: each imports only those before it."""
 STRANGERS = ("agents.heuristics", "agents.learned", "agents.solver")
 """Never import one another."""
 ONLY_IN = {
@@ -82,6 +85,14 @@ def wrong(module: str, imported: str) -> str | None:
         for another in STRANGERS:
             if one != another and below(module, one) and below(imported, another):
                 return f"{module} imports {imported}: {one} does not know {another}"
+    for whole, order in INSIDE.items():
+        if below(module, whole) and module != whole and below(imported, whole):
+            rungs = {name: rung for rung, names in enumerate(order) for name in names.split()}
+            part, before = (name.removeprefix(f"{whole}.").partition(".")[0] for name in (module, imported))
+            if part not in rungs:
+                return f"INSIDE does not say where {part} is in {whole}"
+            if part != before and rungs.get(before, len(order)) >= rungs[part]:
+                return f"{module} imports {imported}, which is not before it in {whole}"
     if other in ONLY_IN and not any(below(module, place) for place in ONLY_IN[other]):
         return f"{module} imports {imported}, which only {' and '.join(ONLY_IN[other]) or 'nobody'} may"
     return None
@@ -139,6 +150,64 @@ def test_an_import_that_points_up_is_found(module: str, line: str) -> None:
 )
 def test_an_import_that_points_down_is_fine(module: str, line: str) -> None:
     assert not [fault for imported in imports(line, module, module in RUNG) if (fault := wrong(module, imported))]
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("a.b.first.one", "from a.b.second.one import x"),
+        ("a.b.first.one", "if TYPE_CHECKING:\n    from ..second import one"),
+        ("a.b.second.one", "def f():\n    import a.b.beside"),
+        ("a.b.last", "from a.b import x"),
+        ("a.b.unknown", "from a.b.first import one"),
+    ],
+)
+def test_an_import_within_a_package_that_points_up_is_found(
+    module: str, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(INSIDE, "a.b", ("first", "second beside", "last"))
+    monkeypatch.setitem(RUNG, "a", 0)
+    assert any(wrong(module, imported) for imported in imports(line, module, False))
+    for fine in ("import a.b.first.two", "from a.b.first import two", "from a.c import d"):
+        assert not any(wrong("a.b.second.one", imported) for imported in imports(fine, module, False))
+    assert not any(wrong("a.b", imported) for imported in imports("from a.b.last import x", "a.b", True))
+
+
+def ring(sources: Mapping[str, tuple[str, bool]]) -> list[str]:
+    """Find modules that import one another in a circle; of each its source, and whether it is a package's."""
+
+    def module_of(imported: str) -> str:
+        while imported and imported not in sources:
+            imported = imported.rpartition(".")[0]
+        return imported
+
+    graph = {
+        module: {module_of(imported) for imported in imports(source, module, is_package)} - {"", module}
+        for module, (source, is_package) in sources.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+@pytest.mark.parametrize("package", INSIDE)
+def test_no_modules_import_one_another_in_a_circle(package: str) -> None:
+    sources = {
+        module: (file.read_text(encoding="utf-8"), file.stem == "__init__")
+        for module, file in modules()
+        if below(module, package)
+    }
+    assert len(sources) > 1
+    assert not ring(sources)
+
+
+def test_a_circle_of_imports_is_found() -> None:
+    sources = {"a": "", "a.b": "from a import c", "a.c": "def f():\n    from .d import x", "a.d": "import os, a"}
+    assert not ring({module: (source, module == "a") for module, source in sources.items()})
+    sources["a.d"] = "if TYPE_CHECKING:\n    from a.b import B"
+    assert set(ring({module: (source, module == "a") for module, source in sources.items()})) == {"a.b", "a.c", "a.d"}
 
 
 def test_no_test_imports_from_another() -> None:
