@@ -32,6 +32,6 @@ AGENTS = Registry(
         "random-top": "agents.heuristics.random_top:RandomTop",
         "in-line": "agents.heuristics.in_line:InLine",
         "two-stage": "agents.heuristics.two_stage:TwoStage",
-        "solver": "agents.solver.agent:Solver",
+        "solver": "agents.solver.online.agent:Solver",
     },
 )

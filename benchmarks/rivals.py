@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from time import perf_counter, process_time
 
-from agents.solver.packing.bound import lower_bound
-from agents.solver.packing.solve import HEURISTICS, RIVALS, SEARCHES, Packed, pack
+from agents.solver.model.packing_bound import lower_bound
+from agents.solver.packing.pack import HEURISTICS, RIVALS, SEARCHES, Packed, pack
 from agents.solver.search.find import find
 from agents.solver.search.packing import Packing
 from workloads.offline import FITTED, machines

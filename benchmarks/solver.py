@@ -13,10 +13,12 @@ from collections.abc import Iterator
 from functools import partial
 from time import perf_counter, process_time
 
-from agents.solver import cpu, dense_attempts, opencl, problem, reference
-from agents.solver.devices import devices as opencl_devices
-from agents.solver.program import MICRO, Problem
+from agents.solver import problem
+from agents.solver.backends import cpu, opencl, reference
+from agents.solver.backends.devices import devices as opencl_devices
+from agents.solver.model.program import MICRO, Problem
 from agents.solver.search.packing import Packing
+from agents.solver.solving import dense_attempts
 from workloads.offline import machines
 
 BINS, SECONDS = 87, 4.0

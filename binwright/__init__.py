@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from binwright.packages import check
 
 if TYPE_CHECKING:
-    from agents.solver.devices import devices
+    from agents.solver.backends.devices import devices
     from analysis.compare import Comparison
     from analysis.results import Results
     from binwright.api import load, run, scenario, solve, train
@@ -34,7 +34,7 @@ _HOME = {
     "UserError": "simcore.errors",
     "View": "simcore.vocabulary",
     "Workload": "simcore.vocabulary",
-    "devices": "agents.solver.devices",
+    "devices": "agents.solver.backends.devices",
     "load": "binwright.api",
     "play": "simcore.engine",
     "run": "binwright.api",

@@ -14,8 +14,8 @@ from scenarios.schema.scenario import Scenario
 if TYPE_CHECKING:
     import polars as pl
 
-    from agents.solver.answer import Answer
-    from agents.solver.program import Problem
+    from agents.solver.model.program import Problem
+    from agents.solver.solving.answer import Answer
     from scenarios.build.engines import Engine
 
 
@@ -66,7 +66,7 @@ def solve(
     `reference`. `time` (seconds) or `attempts` ends the search; else it goes on until the answer is optimal.
     """
     from agents.solver import load_problem
-    from agents.solver.solve import solve
+    from agents.solver.solving.solve import solve
 
     given = load_problem(problem) if isinstance(problem, str | Path) else problem
     return solve(given, device=device, search=search, seed=seed, time=time, attempts=attempts)

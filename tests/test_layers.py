@@ -17,7 +17,7 @@ TESTS = ROOT / "tests"
 LADDER = ("simcore", "workloads fabric", "agents", "analysis", "scenarios", "binwright")
 """From the bottom; those of one rung do not know one another."""
 RUNG = {name: rung for rung, names in enumerate(LADDER) for name in names.split()}
-INSIDE = {"agents.solver.packing": ("bound heuristics", "solve", "compare")}
+INSIDE = {"agents.solver.packing": ("heuristics rivals", "pack", "compare")}
 """The parts of a package, written like the ladder: each imports only those before it."""
 STRANGERS = ("agents.heuristics", "agents.learned", "agents.solver")
 """Never import one another."""
@@ -25,7 +25,7 @@ ONLY_IN = {
     "torch": ("agents.learned",),
     "gymnasium": ("agents.env", "agents.numa_env", "agents.stepping", "binwright.environments"),
     "pyopencl": ("agents.solver",),
-    "lark": ("agents.solver.parse",),
+    "lark": ("agents.solver.language.parse",),
     "matplotlib": ("analysis",),
     "numba": ("simcore.jit",),
     "simpy": ("simcore.clock",),

@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from agents.solver.errors import At, SpecError
-from agents.solver.front import examples
+from agents.solver.language.errors import At, SpecError
+from agents.solver.specification.front import examples
 from binwright.client import Client, Mistaken
 from binwright.commands.console import out
 from simcore.errors import UserError, suggest
@@ -83,9 +83,9 @@ def _tables(source: str, text: str) -> dict[str, Any]:
     """Read the tables that come from files."""
     if not re.search(r'\bFROM\s*"', text):
         return {}
-    from agents.solver.program import MICRO
-    from agents.solver.spec import Spec
-    from agents.solver.syntax import TableFrom
+    from agents.solver.language.syntax import TableFrom
+    from agents.solver.model.program import MICRO
+    from agents.solver.specification.spec import Spec
 
     spec = Spec(text, file=Path(source))
     found = {}

@@ -20,8 +20,8 @@ from binwright.commands.console import entry, out, seconds
 from simcore.errors import UserError
 
 if TYPE_CHECKING:
-    from agents.solver.answer import Answer
-    from agents.solver.program import Problem
+    from agents.solver.model.program import Problem
+    from agents.solver.solving.answer import Answer
     from binwright.commands.serving import There
 
 UNSOLVED = 1
@@ -77,7 +77,7 @@ def solve(asked: Namespace) -> int:
 
 def _devices(as_json: bool) -> int:
     """List the OpenCL devices of this machine."""
-    from agents.solver.devices import INSTALL, devices
+    from agents.solver.backends.devices import INSTALL, devices
 
     known = devices()
     if as_json:
@@ -108,7 +108,7 @@ class Here:
 
     def answer(self, seconds: float, tell: Told | None) -> dict[str, Any]:
         """Return the answer in the shape of `as_json`."""
-        from agents.solver.solve import solve
+        from agents.solver.solving.solve import solve
 
         asked, units = self._asked, len(self._problem.units)
         progress = None if tell is None else lambda now: tell(asdict(now) | {"units": units})

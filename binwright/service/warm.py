@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.solver import examples, problem
-from agents.solver.solve import solve
+from agents.solver.solving.solve import solve
 from binwright.service import pool, worker
 
 KINDS = ("vm-placement", "oktopus")

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from agents.solver import problem
-from agents.solver.answer import Answer, Progress
-from agents.solver.errors import SpecError
-from agents.solver.program import MICRO, Problem
-from agents.solver.solve import solve
-from agents.solver.verify import utilisation
+from agents.solver.language.errors import SpecError
+from agents.solver.model.program import MICRO, Problem
+from agents.solver.model.verify import utilisation
+from agents.solver.solving.answer import Answer, Progress
+from agents.solver.solving.solve import solve
 from binwright.commands.solving import as_json, properties
 from binwright.service.limits import Limits
 from simcore.errors import UserError

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from agents.heuristics.first_fit import FirstFit
 from agents.heuristics.two_stage import TwoStage
 from agents.running import Job, Running
-from agents.solver.agent import Solver
-from agents.solver.jobs import Jobs
+from agents.solver.online.agent import Solver
+from agents.solver.online.jobs import Jobs
 from simcore.engine import play
 from simcore.vocabulary import Placement, Request, View
 from tests.reference.engine import Case, Demand

@@ -1,12 +1,12 @@
-"""The search of `agents.solver.nearby` again, slow and plain: a group of bins is filled by filling the groups in it."""
+"""The search of `agents.solver.online.nearby` again, slow and plain: filling a group is filling the groups in it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agents.solver.program import NULL, Problem
-from agents.solver.random import below, stream
-from agents.solver.reference import Partial, call
+from agents.solver.backends.reference import Partial, call
+from agents.solver.model.program import NULL, Problem
+from agents.solver.model.random import below, stream
 
 Rows = Sequence[Sequence[int]]
 

@@ -58,9 +58,9 @@ def names() -> set[str]:
     [
         "agents/learned/cvd_rl/rule.py",
         "agents/learned/value_es/value.py",
-        "agents/solver/servers.py",
+        "agents/solver/online/servers.py",
         "agents/solver/templates/numa.alloc",
-        "agents/solver/search.cl",
+        "agents/solver/backends/search.cl",
         "agents/learned/weights/*",
         "simcore/engine.py",
         "analysis/metrics.py",

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agents.solver import cpu, opencl, reference
-from agents.solver.devices import Device, choose
+from agents.solver.backends import cpu, opencl, reference
+from agents.solver.backends.devices import Device, choose
 from simcore.errors import UserError
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from agents.solver.packing.solve import HEURISTICS, METHODS, Packed, pack
+from agents.solver.packing.pack import HEURISTICS, METHODS, Packed, pack
 from simcore.errors import ResultsError, UserError, suggest
 from simcore.files import replacing
 from simcore.vocabulary import Ints

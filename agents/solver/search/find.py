@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.solver.random import word
+from agents.solver.model.random import word
 from agents.solver.search import published, ruin
 from agents.solver.search.lowest import lowest
 from agents.solver.search.packing import Packing

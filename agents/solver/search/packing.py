@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from agents.solver.program import MICRO, NULL, Problem
+from agents.solver.model.program import MICRO, NULL, Problem
 from simcore.vocabulary import Ints
 
 Groupings = tuple[Ints, Ints, Ints]

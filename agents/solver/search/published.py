@@ -8,15 +8,16 @@ kernel for processors, one lane without a barrier; all lanes are attempts of the
 
 Attempt `number` searches grouping `number % groupings`, and its random numbers are those of the stream (seed, that
 grouping, `number // groupings`), one for each ball that is unplaced when a group begins: draw i of m swaps the balls in
-places i and i + below(m - i). Where in the group it begins says `agents.solver.reference`. Pinned balls come first.
+places i and i + below(m - i). Where in the group it begins says `agents.solver.backends.reference`. Pinned balls come
+first.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from agents.solver.random import below_kernel, stream_kernel
-from agents.solver.reference import TURNS
+from agents.solver.backends.reference import TURNS
+from agents.solver.model.random import below_kernel, stream_kernel
 from fabric.arrays import overwrite
 from simcore.jit import kernel
 from simcore.vocabulary import Ints

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.solver.random import below_kernel, stream_kernel
+from agents.solver.model.random import below_kernel, stream_kernel
 from agents.solver.search.published import fits, parted, start
 from fabric.arrays import ascending, overwrite
 from simcore.jit import kernel

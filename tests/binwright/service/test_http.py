@@ -21,7 +21,7 @@ from time import monotonic, sleep
 import pytest
 
 from agents.solver import examples, problem
-from agents.solver.verify import faults
+from agents.solver.model.verify import faults
 from tests.support.properties import first
 from tests.support.service import ENDLESS, SMALL, Server, gone, serving
 

@@ -1,0 +1,39 @@
+"""What the operations of a program are in numba; `agents.solver.model.program` defines them."""
+
+from __future__ import annotations
+
+from agents.solver.model.program import MICRO, NULL, Ints
+from simcore.jit import kernel
+
+
+@kernel
+def placed(alloc: Ints, other: int, ball: int) -> int:
+    """`Placed`: the bin of another ball."""
+    return NULL if other == ball else alloc[other]
+
+
+@kernel
+def floor_div(left: int, right: int) -> int:
+    """`div`."""
+    return left // right
+
+
+@kernel
+def floor_mod(left: int, right: int) -> int:
+    """`mod`."""
+    return left % right
+
+
+@kernel
+def qmul(left: int, right: int) -> int:
+    """`qmul`."""
+    high, low = left // MICRO, left % MICRO
+    return high * right + low * (right // MICRO) + low * (right % MICRO) // MICRO
+
+
+@kernel
+def qdiv(left: int, right: int) -> int:
+    """`qdiv`."""
+    whole, rest = left // right, left % right
+    first, rest = rest * 1000 // right, rest * 1000 % right
+    return whole * MICRO + first * 1000 + rest * 1000 // right

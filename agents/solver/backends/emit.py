@@ -1,0 +1,173 @@
+"""UTILFN as source text, for numba and for OpenCL C: the same walk over the program, in two dialects.
+
+The function is given a ball, a bin, ALLOC, the tables, and `used` and `ceiling` [dims]. It writes the dimensions and
+millionths of its additions from entry n on, and returns where they end, or -1: rejected, or beyond a ceiling already.
+Operands are parenthesised only where they must be, for parsers allow some two hundred brackets in one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from agents.solver.model.program import (
+    BALL,
+    BIN,
+    Add,
+    Block,
+    Const,
+    Expr,
+    For,
+    If,
+    Local,
+    Op,
+    Placed,
+    Problem,
+    Read,
+    Reject,
+    Set,
+)  # fmt: skip
+
+LOOSE, SUM, PRODUCT, TIGHT = range(4)
+"""How tightly an expression's outermost operator binds."""
+_SYMBOLS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<="}
+_CALLS = {"div": "floor_div", "mod": "floor_mod", "qmul": "qmul", "qdiv": "qdiv", "min": "min", "max": "max"}
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How Python and C differ in what the programs need."""
+
+    name: Literal["python", "c"]
+
+    def choice(self, test: str, yes: str, no: str) -> str:
+        """The one or the other."""
+        return f"({yes} if {test} else {no})" if self.name == "python" else f"({test} ? {yes} : {no})"
+
+
+PYTHON, C = Dialect("python"), Dialect("c")
+
+
+def utilfn(problem: Problem, dialect: Dialect, *, spelt: bool = True) -> tuple[str, list[int]]:
+    """The source of the function `utilfn`, and its argument `numbers`: constants that the source does not spell out.
+
+    With `BINS ?`, or unless they are `spelt`, that is all of them: the source for the next number of bins, or for
+    tables of other sizes, is the same, and compiled already.
+    """
+    program = problem.program
+    lines = _Lines(dialect, early=program.non_negative, spelt=spelt and not problem.searched)
+    body = list(lines.block(program.body))
+    slots = [f"v{slot}" for slot in range(2, program.slots)]
+    if dialect.name == "python":
+        head = f"def utilfn(v{BALL}, v{BIN}, alloc, data, numbers, used, ceiling, dims, amounts, n):"
+        start = [f"    {slot} = 0" for slot in slots]
+        return "\n".join([head, *start, *body, "    return n", ""]), lines.numbers
+    head = (
+        f"inline long utilfn(const long v{BALL}, const long v{BIN}, GLOBAL const long *alloc,\n"
+        "    GLOBAL const long *data, GLOBAL const long *numbers, GLOBAL const long *used,\n"
+        "    GLOBAL const long *ceiling, GLOBAL long *dims, GLOBAL long *amounts, long n) {"
+    )
+    start = [f"    long {slot} = 0;" for slot in slots]
+    return "\n".join([head, *start, *body, "    return n;", "}", ""]), lines.numbers
+
+
+class _Lines:
+    """The lines of statements."""
+
+    def __init__(self, dialect: Dialect, *, early: bool, spelt: bool) -> None:
+        self.dialect = dialect
+        self.early = early
+        """Nothing is ever taken off: an addition beyond the ceiling decides at once."""
+        self.spelt = spelt
+        """Constants are literals."""
+        self.numbers: list[int] = []
+
+    def number(self, value: int) -> str:
+        """A constant of 64 bits."""
+        if not self.spelt:
+            self.numbers.append(value)
+            return f"numbers[{len(self.numbers) - 1}]"
+        text = f"{value}" if self.dialect.name == "python" else f"{value}L"
+        return text if value >= 0 else f"({text})"
+
+    def block(self, body: Block, depth: int = 1) -> Iterator[str]:
+        """Statements, indented."""
+        python = self.dialect.name == "python"
+        indent, end = "    " * depth, "" if python else ";"
+        if not body and python:
+            yield f"{indent}pass"
+        for one in body:
+            if isinstance(one, Set):
+                yield f"{indent}v{one.slot} = {self.value(one.value)}{end}"
+            elif isinstance(one, If):
+                test = self.truth(one.test)
+                yield f"{indent}if {test}:" if python else f"{indent}if ({test}) {{"
+                yield from self.block(one.then, depth + 1)
+                if one.other:
+                    yield f"{indent}else:" if python else f"{indent}}} else {{"
+                    yield from self.block(one.other, depth + 1)
+                if not python:
+                    yield f"{indent}}}"
+            elif isinstance(one, For):
+                yield from self._loop(one, depth)
+            elif isinstance(one, Add):
+                yield from (f"{indent}{line}{end}" for line in self._add(one))
+            else:
+                assert isinstance(one, Reject)
+                yield f"{indent}return -1{end}"
+
+    def _loop(self, one: For, depth: int) -> Iterator[str]:
+        indent, start, stop = "    " * depth, self.value(one.start), self.value(one.stop)
+        if self.dialect.name == "python":
+            yield f"{indent}for v{one.slot} in range({start}, {stop}):"
+            yield from self.block(one.body, depth + 1)
+            return
+        yield f"{indent}for (long i = {start}, stop = {stop}; i < stop; i++) {{"
+        yield f"{indent}    v{one.slot} = i;"
+        yield from self.block(one.body, depth + 1)
+        yield f"{indent}}}"
+
+    def _add(self, one: Add) -> Iterator[str]:
+        yield f"dims[n] = {self.value(one.dim)}"
+        yield f"amounts[n] = {self.value(one.amount)}"
+        if self.early:
+            test = "used[dims[n]] + amounts[n] > ceiling[dims[n]]"
+            if self.dialect.name == "python":
+                yield f"if {test}: return -1"
+            else:
+                yield f"if ({test}) return -1"
+        yield "n += 1"
+
+    def value(self, node: Expr, least: int = LOOSE) -> str:
+        """An expression that binds at least so tightly."""
+        if isinstance(node, Const):
+            return self.number(node.value)
+        if isinstance(node, Local):
+            return f"v{node.slot}"
+        if isinstance(node, Read):
+            return f"data[{self.number(node.offset)} + {self.value(node.index, SUM)}]"
+        if isinstance(node, Placed):
+            return f"placed(alloc, {self.value(node.ball)}, v{BALL})"
+        if node.kind in ("add", "sub"):
+            # The right operand of a sum is parenthesised if it is one, so that nothing is regrouped.
+            text, tight = (
+                f"{self.value(node.left, SUM)} {'+-'[node.kind == 'sub']} {self.value(node.right, PRODUCT)}",
+                SUM,
+            )
+        elif node.kind == "mul":
+            text, tight = f"{self.value(node.left, PRODUCT)} * {self.value(node.right, TIGHT)}", PRODUCT
+        elif node.kind in _CALLS:
+            return f"{_CALLS[node.kind]}({self.value(node.left)}, {self.value(node.right)})"
+        else:
+            return self.dialect.choice(self.truth(node), "1", "0")
+        return f"({text})" if tight < least else text
+
+    def truth(self, node: Expr) -> str:
+        """An expression as a test."""
+        if not isinstance(node, Op) or node.kind not in ("and", "or", *_SYMBOLS):
+            return f"{self.value(node, SUM)} != 0"
+        if node.kind in _SYMBOLS:
+            return f"{self.value(node.left, SUM)} {_SYMBOLS[node.kind]} {self.value(node.right, SUM)}"
+        symbol = node.kind if self.dialect.name == "python" else {"and": "&&", "or": "||"}[node.kind]
+        return f"({self.truth(node.left)}) {symbol} ({self.truth(node.right)})"

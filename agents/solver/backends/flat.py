@@ -1,0 +1,101 @@
+"""A problem as the arrays that compiled searches read, and the room that one of them works in."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from agents.solver.model.program import Ints, Problem
+
+
+class Flat(NamedTuple):
+    """int64 throughout. Sets are numbered FRIENDS first; lists are their offsets and their members."""
+
+    capacity: Ints
+    ceiling: Ints
+    elastic: Ints
+    """[dims]: 1 where a group may be over while it is filled; all 0 without trimming."""
+    soft_group: Ints
+    soft_allowed: Ints
+    data: Ints
+    numbers: Ints
+    """Constants of the program's source."""
+    pins: Ints
+    units: Ints
+    """[units + 1]"""
+    unit_balls: Ints
+    unit_of: Ints
+    """[balls]"""
+    sets: Ints
+    """[sets + 1]"""
+    set_balls: Ints
+    chance: Ints
+    """[sets]"""
+    of: Ints
+    """[balls + 1]"""
+    of_sets: Ints
+    """The sets that each ball is in."""
+    ways: Ints
+    """[groupings + 1]"""
+    groups: Ints
+    """[groups + 1]"""
+    group_bins: Ints
+
+    @classmethod
+    def of_problem(cls, problem: Problem, numbers: list[int], trims: bool = False) -> Flat:
+        """The arrays of a problem and its source's constants: none is empty, as on devices, and none read-only."""
+        friends, foes, units = problem.friends, problem.foes, problem.units
+        sets = np.append(friends.offsets, friends.offsets[-1] + foes.offsets[1:])
+        set_balls = np.append(friends.members, foes.members)
+        number = np.repeat(np.arange(len(sets) - 1), np.diff(sets))
+        order = np.argsort(set_balls, kind="stable")
+        of = np.searchsorted(set_balls[order], np.arange(problem.balls + 1))
+        groupings = problem.groupings
+        sizes = np.concatenate([np.diff(grouping.offsets) for grouping in groupings])
+        parts = cls(
+            problem.capacity,
+            problem.ceiling,
+            problem.elastic if trims else np.zeros(problem.dims, np.int64),
+            problem.soft_group,
+            problem.soft_allowed,
+            problem.data,
+            np.array(numbers, np.int64),
+            problem.pins,
+            units.offsets,
+            units.members,
+            problem.unit_of,
+            sets,
+            set_balls,
+            np.append(friends.chance, foes.chance),
+            of,
+            number[order],
+            np.cumsum([0, *map(len, groupings)]),
+            np.append(0, np.cumsum(sizes)),
+            np.concatenate([grouping.members for grouping in groupings]),
+        )
+        return cls(*(np.array(part if len(part) else [0], np.int64) for part in parts))
+
+
+class Sizes(NamedTuple):
+    """How much room one search takes, in numbers of int64."""
+
+    dims: int
+    balls: int
+    units: int
+    adds: int
+    """Additions that placing one unit makes, at most."""
+    soft: int
+    sets: int
+
+    @classmethod
+    def of_problem(cls, problem: Problem) -> Sizes:
+        """The sizes for a problem; none is 0."""
+        return cls(
+            max(1, problem.dims),
+            problem.balls,
+            len(problem.units),
+            max(1, problem.program.adds * problem.largest),
+            max(1, len(problem.soft_allowed)),
+            max(1, len(problem.friends) + len(problem.foes)),
+        )

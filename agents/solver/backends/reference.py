@@ -1,0 +1,391 @@
+"""The definition: how a program runs, and the published search, one attempt after another, in plain Python.
+
+An **attempt** is named by (seed, group, attempt): `group` is the grouping of the bins (`Problem.groupings`). Draw
+number i is `below(i, ...)` of the stream with this key (agents/solver/model/random.py), so that the attempt gives the
+same answer wherever and whenever it runs. It places units (`Problem.units`: single balls, and balls joined by certain
+friendship):
+
+1. Units with a pinned ball are tried by index, each in its bin only.
+2. Each set of FRIENDS, then of FOES, in order, whose chance is below one is imposed if draw `CHANCES` + its number is
+   below its chance, and the balls of step 1 do not break it already. The others are imposed always. What FRIENDS of
+   the former kind join of the units that are not pinned is one unit until step 4: by its first ball, the units by the
+   set in which they come, each with all that it is joined to already.
+3. Then group by group of the grouping: while m of the units that were left before this group are not tried yet, one of
+   them is chosen by the next draw, below m, and tried in the bins of the group, from a random one on and around; the
+   first that takes it gets it. In attempts of even numbers every unit begins at another bin: so does the publication,
+   which spreads them, and no answer is out of reach. In the others all begin at the same one, which leaves fewer holes.
+   Precisely: the units left are an array, before the first group by index. For i = 0, 1, ... the entry i + draw is
+   tried, and entry i takes its place; those that found no bin are the array of the next group, in the order in which
+   they were tried. The first bin is draw `TURNS` + n, below their number, n being the number of the draw that chose the
+   unit, or in attempts of odd numbers of the group.
+4. If units are left, those of the sets with a chance below one that have a ball of them are not imposed any more, and
+   if there are such sets, the units of step 2 fall apart again, and those that are left are tried once more, as in step
+   3, its draws going on.
+5. The attempt has succeeded if no unit is left.
+
+A bin **takes** a unit if, ball after ball, no pin speaks against it, UTILFN does not reject, every touched dimension
+stays within its ceiling, no touched soft group has more members above their capacity than allowed, no other member of
+an imposed FRIENDS set is in another bin, and no imposed FOES set would lie in this bin whole. Otherwise nothing of the
+unit counts.
+
+An attempt that **trims** is ours, not the publication's. Demands such as min(m, N - m) x B rise and fall again: bins
+that are filled one by one stop at the top. So elastic dimensions (`Problem.elastic`) do not count in step 3, nor in 1,
+and may be over their ceiling while a group is filled. On leaving a group, and after step 1, units are taken out again
+until none is over: always the last placed of those whose removal changes a dimension that is over. They are left for
+the next group, in the order in which they are taken out, after the others; pinned ones are lost. What removing a ball
+takes off is what UTILFN would add for it now, were it placed last; if it rejects, or if nobody is left whose removal
+would help, the attempt ends with all units left.
+
+Of several attempts the answer is that which leaves fewest units, then that with the lowest attempt, then the lowest
+group.
+A device may try units and bins speculatively and in parallel, as long as it comes to the same answer.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+from time import monotonic
+
+from agents.solver.model.program import (
+    BALL,
+    BIN,
+    MICRO,
+    NULL,
+    OPERATIONS,
+    Add,
+    Block,
+    Const,
+    Expr,
+    For,
+    If,
+    Local,
+    Placed,
+    Problem,
+    Read,
+    Set,
+)  # fmt: skip
+from agents.solver.model.random import below, stream
+
+CHANCES = 1 << 32
+"""The draws from here on say which sets an attempt imposes."""
+TURNS = 1 << 33
+"""The draws from here on say at which bins of their groups units begin."""
+
+
+class Rejected(Exception):
+    """UTILFN rejects."""
+
+
+def call(
+    problem: Problem, ball: int, place: int, alloc: Sequence[int], until: float = inf
+) -> list[tuple[int, int]] | None:
+    """The program once: (dimension, millionths) of each addition; None if it rejects, or still loops when `monotonic()`
+    is `until`. `alloc` is [balls], -1 for NULL; an ALLOC-free program may be given none."""
+    values = [0] * problem.program.slots
+    values[BALL], values[BIN] = ball, place
+    data = problem.data
+    added: list[tuple[int, int]] = []
+
+    def value(node: Expr) -> int:
+        if isinstance(node, Const):
+            return node.value
+        if isinstance(node, Local):
+            return values[node.slot]
+        if isinstance(node, Read):
+            return int(data[node.offset + value(node.index)])
+        if isinstance(node, Placed):
+            other = value(node.ball)
+            return NULL if other == ball else alloc[other]
+        if node.kind == "and":
+            return value(node.left) and value(node.right)
+        if node.kind == "or":
+            return value(node.left) or value(node.right)
+        return OPERATIONS[node.kind](value(node.left), value(node.right))
+
+    def run(block: Block) -> None:
+        for one in block:
+            if isinstance(one, Set):
+                values[one.slot] = value(one.value)
+            elif isinstance(one, If):
+                run(one.then if value(one.test) else one.other)
+            elif isinstance(one, For):
+                for number in range(value(one.start), value(one.stop)):
+                    if until < inf and monotonic() >= until:
+                        raise Rejected
+                    values[one.slot] = number
+                    run(one.body)
+            elif isinstance(one, Add):
+                added.append((value(one.dim), value(one.amount)))
+            else:
+                raise Rejected
+
+    try:
+        run(problem.program.body)
+    except Rejected:
+        return None
+    return added
+
+
+def evaluate(problem: Problem, alloc: Sequence[int]) -> tuple[list[int], list[int]]:
+    """(utilisation [dims], rejected balls) of an allocation, by replay: the placed balls one after another by index,
+    each seeing those before it in ALLOC and the others as NULL. A ball that is rejected adds nothing."""
+    used = [0] * problem.dims
+    partial = [NULL] * problem.balls
+    rejected = []
+    for ball, place in enumerate(alloc):
+        if place == NULL:
+            continue
+        added = call(problem, ball, place, partial)
+        if added is None:
+            rejected.append(ball)
+        for dim, amount in added or ():
+            used[dim] += amount
+        partial[ball] = place
+    return used, rejected
+
+
+Unit = list[list[int]]
+"""Balls of what is placed together: of one unit, or of several that wishes join."""
+
+
+class Partial:
+    """A partial allocation that balls are put into: `alloc` [balls] and `used` [dims] are written."""
+
+    def __init__(self, problem: Problem, *, trims: bool = False, until: float = inf) -> None:
+        self.problem = problem
+        self._until = until
+        self._elastic = problem.elastic.tolist() if trims else [0] * problem.dims
+        self.alloc = [NULL] * problem.balls
+        self.used = [0] * problem.dims
+        certain = [[members for members, chance in sets if chance == MICRO] for sets in (problem.friends, problem.foes)]
+        self._friends, self._foes = (_by_ball(problem.balls, sets) for sets in certain)
+        self._wishes: list[tuple[list[list[list[int]]], list[int]]] = []
+        self._capacity = problem.capacity.tolist()
+        self._ceiling = problem.ceiling.tolist()
+        self._soft_group = problem.soft_group.tolist()
+        self._pins = problem.pins.tolist()
+
+    def impose(self, start: int) -> list[list[int]]:
+        """Impose sets with a chance below one; those of FRIENDS."""
+        friends, number = [], 0
+        for sets, by_ball in ((self.problem.friends, self._friends), (self.problem.foes, self._foes)):
+            for members, chance in sets:
+                drawn = below(start, CHANCES + number, MICRO) < chance < MICRO
+                number += 1
+                places = {self.alloc[ball] for ball in members}
+                broken = len(places - {NULL}) > 1 if by_ball is self._friends else len(places) == 1 and places != {NULL}
+                if drawn and not broken:
+                    self._wishes.append((by_ball, members))
+                    for ball in members:
+                        by_ball[ball].append(members)
+                    if by_ball is self._friends:
+                        friends.append(members)
+        return friends
+
+    def lift(self, left: Sequence[Unit]) -> bool:
+        """Impose no more what was imposed by `impose` on a ball of these units; was there anything?"""
+        balls = {ball for unit in left for part in unit for ball in part}
+        lifted = [wish for wish in self._wishes if not balls.isdisjoint(wish[1])]
+        for by_ball, members in lifted:
+            for ball in members:
+                by_ball[ball] = [one for one in by_ball[ball] if one is not members]
+        return bool(lifted)
+
+    def put(self, unit: Unit, place: int) -> bool:
+        """All balls of a unit, or none."""
+        undo: list[tuple[int, int]] = []
+        balls = [ball for part in unit for ball in part]
+        for number, ball in enumerate(balls):
+            if not self._put_ball(ball, place, undo):
+                for dim, amount in undo:
+                    self.used[dim] -= amount
+                for other in balls[:number]:
+                    self.alloc[other] = NULL
+                return False
+        return True
+
+    def _put_ball(self, ball: int, place: int, undo: list[tuple[int, int]]) -> bool:
+        if self._pins[ball] not in (NULL, place):
+            return False
+        if any(self.alloc[other] not in (NULL, place) for friends in self._friends[ball] for other in friends):
+            return False
+        if any(all(self.alloc[other] == place for other in foes if other != ball) for foes in self._foes[ball]):
+            return False
+        added = call(self.problem, ball, place, self.alloc, self._until)
+        if added is None:
+            return False
+        for dim, amount in added:
+            self.used[dim] += amount
+        undo += added
+        if not self._within({dim for dim, _ in added}):
+            return False
+        self.alloc[ball] = place
+        return True
+
+    def _within(self, touched: set[int]) -> bool:
+        """Do these dimensions, and their soft groups, keep within what they may have?"""
+        if any(self.used[dim] > self._ceiling[dim] and not self._elastic[dim] for dim in touched):
+            return False
+        for group in {self._soft_group[dim] for dim in touched} - {-1}:
+            over = sum(self.used[dim] > self._capacity[dim] for dim, its in enumerate(self._soft_group) if its == group)
+            if over > self.problem.soft_allowed[group]:
+                return False
+        return True
+
+    def over(self) -> set[int]:
+        """The elastic dimensions that are above their ceiling."""
+        return {dim for dim, used in enumerate(self.used) if self._elastic[dim] and used > self._ceiling[dim]}
+
+    def take(self, unit: Unit, over: set[int]) -> bool:
+        """All balls of a unit out again, if that changes one of these dimensions. Raises `Rejected`."""
+        balls = [ball for part in unit for ball in reversed(part)]
+        places = {ball: self.alloc[ball] for ball in balls}
+        changed = []
+        for ball in balls:
+            self.alloc[ball] = NULL
+            added = call(self.problem, ball, places[ball], self.alloc)
+            if added is None:
+                raise Rejected
+            changed += added
+        if over.isdisjoint(dim for dim, _ in changed):
+            for ball, place in places.items():
+                self.alloc[ball] = place
+            return False
+        for dim, amount in changed:
+            self.used[dim] -= amount
+        return True
+
+
+def _by_ball(balls: int, sets: list[list[int]]) -> list[list[list[int]]]:
+    found: list[list[list[int]]] = [[] for _ in range(balls)]
+    for members in sets:
+        for ball in members:
+            found[ball].append(members)
+    return found
+
+
+def _joined(problem: Problem, units: list[int], friends: list[list[int]]) -> list[Unit]:
+    """These units, joined by friends."""
+    every = [members for members, _ in problem.units]
+    joined = {unit: [unit] for unit in units}
+    for members in friends:
+        known = [unit for unit in problem.unit_of[members].tolist() if unit in joined]
+        for one, other in itertools.pairwise(known):
+            if joined[one] is not joined[other]:
+                first, second = sorted((joined[one], joined[other]), key=min)
+                first += second
+                for unit in second:
+                    joined[unit] = first
+    return [[every[one] for one in joined[unit]] for unit in units if min(joined[unit]) == unit]
+
+
+def attempt(
+    problem: Problem, seed: int, group: int, number: int, trims: bool = False, until: float = inf, turning: bool = True
+) -> tuple[list[int], int]:
+    """The allocation [balls] that an attempt ends with, NULL for balls that are left, and how many units are left.
+
+    Units are left that would be tried when `monotonic()` is `until`. Without `turning` all begin at the first bin.
+    """
+    try:
+        return _attempt(problem, seed, group, number, trims, until, turning)
+    except Rejected:
+        return [NULL] * problem.balls, len(problem.units)
+
+
+def _attempt(
+    problem: Problem, seed: int, group: int, number: int, trims: bool, until: float, turning: bool
+) -> tuple[list[int], int]:
+    start = stream(seed, group, number)
+    partial = Partial(problem, trims=trims, until=until)
+    pins = problem.pins.tolist()
+    free: list[int] = []
+    placed: list[Unit] = []
+    lost = draws = 0
+    for unit, (members, _) in enumerate(problem.units):
+        pin = max(pins[ball] for ball in members)
+        if pin == NULL:
+            free.append(unit)
+        elif partial.put([members], pin):
+            placed.append([members])
+        else:
+            lost += 1
+    lost += len(_trimmed(partial, placed))
+    left = _joined(problem, free, partial.impose(start))
+    for again in (False, True):
+        if again:
+            if not left or not partial.lift(left):
+                break
+            left = [[part] for unit in left for part in unit]
+        for at, (bins, _) in enumerate(problem.groupings[group]):
+            still: list[Unit] = []
+            for i in range(len(left)):
+                if monotonic() >= until:
+                    still += left[i:]
+                    break
+                chosen = i + below(start, draws, len(left) - i)
+                turn = below(start, TURNS + (draws if number % 2 == 0 else at), len(bins)) if turning else 0
+                draws += 1
+                one, left[chosen] = left[chosen], left[i]
+                around = (bins[turn - n] for n in range(len(bins), 0, -1))
+                if any(partial.put(one, place) for place in itertools.takewhile(lambda _: monotonic() < until, around)):
+                    placed.append(one)
+                else:
+                    still.append(one)
+            for one in _trimmed(partial, placed):
+                if any(pins[ball] != NULL for part in one for ball in part):
+                    lost += 1
+                else:
+                    still.append(one)
+            left = still
+            if monotonic() >= until:
+                break
+    return partial.alloc, sum(map(len, left)) + lost
+
+
+def _trimmed(partial: Partial, placed: list[Unit]) -> list[Unit]:
+    """The units that go out again, until nothing is over; they leave `placed` too."""
+    out = []
+    while over := partial.over():
+        for at in range(len(placed) - 1, -1, -1):
+            if partial.take(placed[at], over):
+                out.append(placed.pop(at))
+                break
+        else:
+            raise Rejected  # nobody changes it any more: the specification depends on the order
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best of some attempts."""
+
+    alloc: list[int]
+    left: int
+    """Units that are not placed."""
+    attempt: int
+    group: int
+    checked: int
+    """How many attempts were made."""
+
+
+def attempts(
+    problem: Problem, seed: int, first: int, count: int, *, trims: bool = False, until: float = inf
+) -> Iterator[Found]:
+    """Attempts first, ..., first + count - 1 in every grouping: the best so far after each, up to the first success.
+
+    When `monotonic()` is `until`, the last one is cut short: what it has placed counts.
+    """
+    best: Found | None = None
+    checked = 0
+    for number in range(first, first + count):
+        for group in range(len(problem.groupings)):
+            alloc, left = attempt(problem, seed, group, number, trims, until)
+            checked += 1
+            if best is None or left < best.left:
+                best = Found(alloc, left, number, group, checked)
+            yield Found(best.alloc, best.left, best.attempt, best.group, checked)
+            if left == 0 or monotonic() >= until:
+                return

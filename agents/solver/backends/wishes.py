@@ -1,0 +1,121 @@
+"""FRIENDS and FOES WITH a chance, in an attempt of the published search on processors.
+
+As `agents.solver.backends.reference`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from agents.solver.backends.flat import Flat
+from agents.solver.backends.reference import CHANCES
+from agents.solver.backends.room import Room
+from agents.solver.model.program import MICRO, NULL
+from agents.solver.model.random import below_kernel
+from simcore.jit import kernel
+
+
+@kernel
+def impose(flat: Flat, room: Room, sets: int, start: np.uint64) -> None:
+    """Which sets this attempt keeps to."""
+    for number in range(sets):
+        chance = flat.chance[number]
+        room.imposed[number] = 1 if chance == MICRO or below_kernel(start, CHANCES + number, MICRO) < chance else 0
+
+
+@kernel
+def pinned(flat: Flat, unit: int) -> int:
+    """The bin that a unit must be in, or NULL."""
+    pin = NULL
+    for at in range(flat.units[unit], flat.units[unit + 1]):
+        pin = max(pin, flat.pins[flat.unit_balls[at]])
+    return pin
+
+
+@kernel
+def wish(flat: Flat, friends: int, sets: int, room: Room, start: np.uint64) -> None:
+    """Impose sets with a chance below one that pinned balls do not break, and chain units that friends join."""
+    for unit in range(len(room.left)):
+        room.chain[unit], room.after[unit] = unit, NULL
+    for number in range(sets):
+        if flat.chance[number] == MICRO or below_kernel(start, CHANCES + number, MICRO) >= flat.chance[number]:
+            continue
+        place, free, apart = NULL, False, False
+        for k in range(flat.sets[number], flat.sets[number + 1]):
+            here = room.alloc[flat.set_balls[k]]
+            free = free or here == NULL
+            apart = apart or (place != NULL and here != NULL and here != place)
+            place = max(place, here)
+        if apart if number < friends else not (free or apart):
+            continue
+        room.imposed[number] = 1
+        before = NULL
+        for k in range(flat.sets[number], flat.sets[number + 1] if number < friends else 0):
+            unit = flat.unit_of[flat.set_balls[k]]
+            if pinned(flat, unit) != NULL:
+                continue
+            if before != NULL and room.chain[before] != room.chain[unit]:
+                first = min(room.chain[before], room.chain[unit])
+                second = max(room.chain[before], room.chain[unit])
+                last = first
+                while room.after[last] != NULL:
+                    last = room.after[last]
+                room.after[last] = second
+                while second != NULL:
+                    room.chain[second] = first
+                    second = room.after[second]
+            before = unit
+
+
+@kernel
+def lift(flat: Flat, sets: int, room: Room, count: int) -> int:
+    """Have the first `count` units of `left` fall apart, and impose no wish on them: how many units are left then.
+
+    -1 if there was no wish.
+    """
+    lifted = False
+    for i in range(count):
+        unit = room.left[i]
+        while unit != NULL:
+            for at in range(flat.units[unit], flat.units[unit + 1]):
+                ball = flat.unit_balls[at]
+                for k in range(flat.of[ball], flat.of[ball + 1]):
+                    number = flat.of_sets[k]
+                    if flat.chance[number] < MICRO and room.imposed[number]:
+                        room.imposed[number] = 0
+                        lifted = True
+            unit = room.after[unit]
+    if not lifted:
+        return -1
+    total = members(room, count)
+    at = total
+    for i in range(count - 1, -1, -1):
+        unit = room.left[i]
+        at -= members_of(room, unit)
+        place = at
+        while unit != NULL:
+            following = room.after[unit]
+            room.left[place] = unit
+            room.after[unit] = NULL
+            place += 1
+            unit = following
+    return total
+
+
+@kernel
+def members_of(room: Room, unit: int) -> int:
+    """How many units a chain has."""
+    count = 0
+    while unit != NULL:
+        count += 1
+        unit = room.after[unit]
+    return count
+
+
+@kernel
+def members(room: Room, count: int) -> int:
+    """How many units the first `count` chains of `left` have."""
+    total = 0
+    for i in range(count):
+        total += members_of(room, room.left[i])
+    return total

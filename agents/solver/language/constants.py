@@ -1,0 +1,239 @@
+"""Evaluates the constants of a specification, directly from the tree, with Python's integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from agents.solver.language import syntax as s
+from agents.solver.language.errors import At, SpecError
+from agents.solver.language.tables import Table
+from agents.solver.model.program import MICRO, NULL, WIDE
+from simcore.errors import suggest
+
+INT, QUANTITY, BOOL, PLACE = "a whole number", "a quantity", "a truth value", "a bin or NULL"
+STEP_LIMIT = 1_000_000
+"""Nodes evaluated for the constants of one specification."""
+
+
+class Value(NamedTuple):
+    """A number: itself, or millionths if a quantity, 0 or 1 if a truth value, the bin or -1 if a place."""
+
+    kind: str
+    raw: int
+
+
+def micro(value: Value) -> int:
+    """In millionths."""
+    return value.raw if value.kind == QUANTITY else value.raw * MICRO
+
+
+def is_null(value: Value) -> bool:
+    """Tell NULL from a number that is kept in the same way."""
+    return value.kind == PLACE and value.raw == NULL
+
+
+class Interpreter:
+    """Names and tables, and what expressions over them come to; whatever is wrong is a `SpecError`."""
+
+    def __init__(self, names: dict[str, Value], tables: dict[str, Table]) -> None:
+        self.names = names
+        self.tables = tables
+        self.steps = 0
+
+    def step(self, at: At) -> None:
+        """One node more."""
+        self.steps += 1
+        if self.steps > STEP_LIMIT:
+            remedy = "Compute large tables in Python and read them from a file."
+            raise SpecError(f"the constants take more than {STEP_LIMIT:,} steps", remedy, at)
+
+    def value(self, node: s.Expr) -> Value:
+        """Any expression."""
+        self.step(node.at)
+        result: Value = getattr(self, f"_{type(node).__name__.lower()}")(node)
+        if abs(micro(result)) > WIDE:
+            raise SpecError("the number is out of range", "Numbers are at most 1e12: choose a larger unit.", node.at)
+        return result
+
+    def whole(self, node: s.Expr, what: str = "this") -> int:
+        """A whole number, or a bin."""
+        value = self.number(node)
+        if value.kind != INT:
+            raise SpecError(f"{what} must be a whole number", f"It is {value.kind}.", node.at)
+        return value.raw
+
+    def number(self, node: s.Expr) -> Value:
+        """A whole number or a quantity."""
+        value = self.value(node)
+        if value.kind not in (INT, QUANTITY, PLACE):
+            raise SpecError("this must be a number", f"It is {value.kind}.", node.at)
+        if is_null(value):
+            raise SpecError("NULL is no number", "Where a bin is missing in a table, write -1.", node.at)
+        return value if value.kind != PLACE else Value(INT, value.raw)
+
+    def truth(self, node: s.Expr) -> bool:
+        """A truth value."""
+        value = self.value(node)
+        if value.kind != BOOL:
+            raise SpecError("this must be true or false", f"It is {value.kind}: compare it with something.", node.at)
+        return bool(value.raw)
+
+    def over(self, axes: Sequence[s.Axis]) -> Iterator[tuple[int, ...]]:
+        """Every combination of the axes, the last running fastest; their names are set meanwhile."""
+        if not axes:
+            yield ()
+            return
+        for number in self.each(axes[0]):
+            for rest in self.over(axes[1:]):
+                yield (number, *rest)
+
+    def each(self, axis: s.Axis) -> Iterator[int]:
+        """The numbers of an axis; its name is set meanwhile."""
+        if axis.name in self.names or axis.name in self.tables:
+            raise SpecError(f"{axis.name} has a meaning already", "Choose another name.", axis.at)
+        skip = None if axis.skip is None else self.whole(axis.skip)
+        try:
+            for number in self.range(axis.range):
+                self.step(axis.at)
+                if number.raw != skip:
+                    self.names[axis.name] = number
+                    yield number.raw
+        finally:
+            self.names.pop(axis.name, None)
+
+    def range(self, node: s.Expr | s.Span) -> Iterable[Value]:
+        """What an axis runs over."""
+        if isinstance(node, s.Span):
+            return (Value(INT, i) for i in range(self.whole(node.start), self.whole(node.stop)))
+        table = self.tables.get(node.table) if isinstance(node, s.Index) else None
+        if isinstance(node, s.Index) and table is not None and len(node.arguments) == table.rank - 1:
+            if not table.whole:
+                raise SpecError(f"a row of {table.name} has quantities", "Run over 0 .. len(...) instead.", node.at)
+            return (Value(INT, int(table.values[i])) for i in table.row(self._row(table, node)))
+        if isinstance(node, s.Name) and node.name in self.tables and self.tables[node.name].rank == 1:
+            table = self.tables[node.name]
+            if not table.whole:
+                raise SpecError(f"{table.name} has quantities", "Run over len(...) instead.", node.at)
+            return (Value(INT, int(number)) for number in table.values)
+        return (Value(INT, i) for i in range(self.whole(node, "a range")))
+
+    def _number(self, node: s.Number) -> Value:
+        return Value(INT if node.whole else QUANTITY, node.raw)
+
+    def _name(self, node: s.Name) -> Value:
+        if node.name == "NULL":
+            return Value(PLACE, NULL)
+        if node.name in self.tables:
+            raise SpecError(f"{node.name} is a table", f"Write {node.name}[...].", node.at)
+        if node.name not in self.names:
+            known = {*self.names, *self.tables}
+            raise SpecError(f"unknown name {node.name}", suggest(node.name, known), node.at)
+        return self.names[node.name]
+
+    def _row(self, table: Table, node: s.Index) -> int:
+        """The row that all but the last index choose."""
+        row = 0
+        for size, argument in zip(table.sizes, node.arguments, strict=False):
+            number = self.whole(argument, "an index")
+            if not 0 <= number < size:
+                remedy = f"{table.name} goes from 0 to {size - 1} here." if size else f"{table.name} is empty."
+                raise SpecError(f"index {number} leaves {table.name}", remedy, argument.at)
+            row = row * size + number
+        return row
+
+    def _index(self, node: s.Index) -> Value:
+        table = self.tables.get(node.table)
+        if table is None:
+            raise SpecError(f"unknown table {node.table}", suggest(node.table, self.tables), node.at)
+        if len(node.arguments) != table.rank:
+            problem = f"{table.name} takes {table.rank} indices, here are {len(node.arguments)}"
+            raise SpecError(problem, "Write one per level, with commas between: T[row, column].", node.at)
+        place = self._row(table, node)
+        if table.starts is not None:
+            row = table.row(place)
+            last = self.whole(node.arguments[-1], "an index")
+            if not 0 <= last < len(row):
+                raise SpecError(f"index {last} leaves the row of {table.name}", f"It has {len(row)}.", node.at)
+            place = row[last]
+        return Value(INT if table.whole else QUANTITY, int(table.values[place]))
+
+    def _placed(self, node: s.Placed) -> Value:
+        raise SpecError("ALLOC is known in UTILFN only", "Move this into UTILFN.", node.at)
+
+    def _unary(self, node: s.Unary) -> Value:
+        if node.op == "not":
+            return Value(BOOL, not self.truth(node.operand))
+        if node.op == "len":
+            return Value(INT, self._len(node.operand))
+        value = self.number(node.operand)
+        return Value(value.kind, -value.raw if node.op == "-" else abs(value.raw))
+
+    def _len(self, node: s.Expr) -> int:
+        if isinstance(node, s.Name) and node.name in self.tables:
+            return self.tables[node.name].sizes[0]
+        if isinstance(node, s.Index) and node.table in self.tables:
+            table = self.tables[node.table]
+            if len(node.arguments) == table.rank - 1:
+                return len(table.row(self._row(table, node)))
+        raise SpecError("len takes a table or a row of it", "Write len(T), or len(T[row]) if rows differ.", node.at)
+
+    def _binary(self, node: s.Binary) -> Value:
+        op = node.op
+        if op in ("and", "or"):
+            decided = self.truth(node.left)
+            return Value(BOOL, self.truth(node.right) if decided == (op == "and") else decided)
+        if op in ("==", "!="):
+            left, right = self.value(node.left), self.value(node.right)
+            if (left.kind == BOOL) != (right.kind == BOOL):
+                raise SpecError("truth values and numbers differ", "Compare like with like.", node.at)
+            if left.kind == BOOL:
+                same = left.raw == right.raw
+            else:  # NULL equals NULL and no number
+                same = is_null(left) == is_null(right) and micro(left) == micro(right)
+            return Value(BOOL, same == (op == "=="))
+        left, right = self.number(node.left), self.number(node.right)
+        if op in _ORDER:
+            return Value(BOOL, _ORDER[op](micro(left), micro(right)))
+        quantity = QUANTITY in (left.kind, right.kind)
+        if op in ("+", "-"):
+            a, b = (micro(left), micro(right)) if quantity else (left.raw, right.raw)
+            return Value(QUANTITY if quantity else INT, a + b if op == "+" else a - b)
+        if op == "*":
+            product = left.raw * right.raw
+            return Value(
+                QUANTITY if quantity else INT, product // MICRO if left.kind == right.kind == QUANTITY else product
+            )
+        if right.raw == 0:
+            raise SpecError("division by zero", "Make the divisor at least one, with max(1, ...) for one.", node.at)
+        if op == "/":
+            return Value(QUANTITY, micro(left) * MICRO // micro(right))
+        if quantity:
+            raise SpecError(f"{op} takes whole numbers", "Use / for quantities.", node.at)
+        return Value(INT, left.raw // right.raw if op == "//" else left.raw % right.raw)
+
+    def _extreme(self, node: s.Extreme) -> Value:
+        values = [self.number(argument) for argument in node.arguments]
+        choose = min if node.op == "min" else max
+        if any(value.kind == QUANTITY for value in values):
+            return Value(QUANTITY, choose(map(micro, values)))
+        return Value(INT, choose(value.raw for value in values))
+
+    def _choose(self, node: s.Choose) -> Value:
+        return self.value(node.yes if self.truth(node.test) else node.no)
+
+    def _reduce(self, node: s.Reduce) -> Value:
+        if node.op == "count":
+            return Value(INT, sum(self.truth(node.body) for _ in self.each(node.axis)))
+        values = [self.number(node.body) for _ in self.each(node.axis)]
+        if any(value.kind == QUANTITY for value in values):
+            return Value(QUANTITY, sum(map(micro, values)))
+        return Value(INT, sum(value.raw for value in values))
+
+
+_ORDER: dict[str, Callable[[int, int], bool]] = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}

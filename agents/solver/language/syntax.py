@@ -1,0 +1,261 @@
+"""The tree of a specification, as written: nothing is checked here but its shape.
+
+Places in the text do not take part in comparisons: two nodes are equal if they say the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from agents.solver.language.errors import At
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Anything with a place in the text."""
+
+    at: At = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Node):
+    """A literal: `raw` is the number if `whole`, otherwise millionths."""
+
+    raw: int
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Node):
+    """A parameter, a local, or BALL, BIN, BALLS, BINS, NULL."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Index(Node):
+    """An entry of a table, or a row of it."""
+
+    table: str
+    arguments: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed(Node):
+    """ALLOC[ball]."""
+
+    ball: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Unary(Node):
+    """-x, not x, abs(x), len(x)."""
+
+    op: str
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Node):
+    """Arithmetic, comparisons, and, or."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme(Node):
+    """min(...) or max(...)."""
+
+    op: str
+    arguments: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choose(Node):
+    """if test then yes else no."""
+
+    test: Expr
+    yes: Expr
+    no: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Span(Node):
+    """start .. stop, without stop."""
+
+    start: Expr
+    stop: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Axis(Node):
+    """name in range [except skip]; the range is a span, a number (0 .. number) or a row of a table."""
+
+    name: str
+    range: Expr | Span
+    skip: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce(Node):
+    """sum(axis: body) or count(axis: body)."""
+
+    op: str
+    axis: Axis
+    body: Expr
+
+
+Expr = Number | Name | Index | Placed | Unary | Binary | Extreme | Choose | Reduce
+
+
+@dataclass(frozen=True, slots=True)
+class Let(Node):
+    """let name = value."""
+
+    name: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Branch(Node):
+    """if test then [else other] end."""
+
+    test: Expr
+    then: Block
+    other: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Loop(Node):
+    """for [all] axis body end."""
+
+    axis: Axis
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class AddTo(Node):
+    """UTIL.family[arguments] += amount (sign 1) or -= amount (sign -1)."""
+
+    family: str
+    arguments: tuple[Expr, ...]
+    sign: int
+    amount: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection(Node):
+    """REJECT."""
+
+
+Stmt = Let | Branch | Loop | AddTo | Rejection
+Block = tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Param(Node):
+    """PARAM name = value."""
+
+    name: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Node):
+    """[entry, ...]: numbers, or rows of them."""
+
+    entries: tuple[Literal | Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableIs(Node):
+    """TABLE name = [...]."""
+
+    name: str
+    value: Literal
+
+
+@dataclass(frozen=True, slots=True)
+class TableOf(Node):
+    """TABLE name[axes] = value."""
+
+    name: str
+    axes: tuple[Axis, ...]
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class TableFrom(Node):
+    """TABLE name FROM file [COLUMNS ...]."""
+
+    name: str
+    file: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Balls(Node):
+    """BALLS count."""
+
+    count: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Bins(Node):
+    """BINS count, or BINS ? [FROM low] [TO high] with count None."""
+
+    count: Expr | None
+    low: Expr | None = None
+    high: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resource(Node):
+    """RESOURCES name[axes] => capacity."""
+
+    name: str
+    axes: tuple[Axis, ...]
+    capacity: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Company(Node):
+    """FRIENDS, FOES or GROUPS items [WITH chance] [for axes]."""
+
+    kind: str
+    items: tuple[Expr | Span, ...]
+    chance: Expr | None
+    axes: tuple[Axis, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Soft(Node):
+    """SOFT family[slots] SHARE share OVER over [for axes]; a slot that is None is `*`."""
+
+    family: str
+    slots: tuple[Expr | None, ...] | None
+    share: Expr
+    over: Expr
+    axes: tuple[Axis, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pin(Node):
+    """PIN ball TO bin [for axes]."""
+
+    ball: Expr
+    bin: Expr
+    axes: tuple[Axis, ...]
+
+
+Declaration = Param | TableIs | TableOf | TableFrom | Balls | Bins | Resource | Company | Soft | Pin
+
+
+@dataclass(frozen=True, slots=True)
+class Tree(Node):
+    """A whole specification."""
+
+    declarations: tuple[Declaration, ...]
+    body: Block

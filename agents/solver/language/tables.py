@@ -1,0 +1,192 @@
+"""Constant tables: numbers in rows, also of unequal length, from the text, from numpy, or from a file beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from agents.solver.language.errors import At, SpecError
+from agents.solver.model.program import MICRO, Ints
+from simcore.errors import suggest
+
+ENTRY_LIMIT = 20_000_000
+"""Entries of one table."""
+LARGEST = 10**9
+Rows = list[Any]
+"""Numbers, (raw, whole) each, in nested lists."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Entries in one flat array, the last index running fastest."""
+
+    name: str
+    whole: bool
+    """Entries are numbers, not millionths."""
+    sizes: tuple[int, ...]
+    """Of every index; without the last one if the rows have unequal lengths."""
+    values: Ints
+    starts: Ints | None = None
+    """[rows + 1], where each row starts, if the rows have unequal lengths."""
+    varies: tuple[int, int] | None = None
+    """Entries may become others of these bounds after the checks."""
+
+    @property
+    def rank(self) -> int:
+        """How many indices it takes."""
+        return len(self.sizes) + (self.starts is not None)
+
+    @cached_property
+    def longest(self) -> int:
+        """The length of the longest row."""
+        if self.starts is None:
+            return self.sizes[-1]
+        return int(np.diff(self.starts).max(initial=0))
+
+    @cached_property
+    def bounds(self) -> tuple[int, int]:
+        """The smallest and the largest entry, (0, 0) if there is none."""
+        if self.varies is not None:
+            return self.varies
+        return (int(self.values.min()), int(self.values.max())) if self.values.size else (0, 0)
+
+    def row(self, number: int) -> range:
+        """Which values are in row `number`, counted through all indices but the last."""
+        if self.starts is None:
+            return range(number * self.sizes[-1], (number + 1) * self.sizes[-1])
+        return range(int(self.starts[number]), int(self.starts[number + 1]))
+
+
+def from_rows(name: str, rows: Rows, at: At | None) -> Table:
+    """Nested lists of (raw, whole); only the innermost rows may differ in length."""
+    sizes, level = [len(rows)], rows
+    while any(isinstance(entry, list) for entry in level):
+        if not all(isinstance(entry, list) for entry in level):
+            raise SpecError(f"{name} mixes numbers and rows", "Write every row in brackets.", at)
+        lengths = [len(entry) for entry in level]
+        level = [entry for row in level for entry in row]
+        if len(set(lengths)) > 1:
+            if any(isinstance(entry, list) for entry in level):
+                remedy = "Only the innermost rows may differ in length."
+                raise SpecError(f"{name} has rows of rows that differ in length", remedy, at)
+            return _table(name, tuple(sizes), level, np.cumsum([0, *lengths], dtype=np.int64))
+        sizes.append(lengths[0])
+    return _table(name, tuple(sizes), level, None)
+
+
+def _table(name: str, sizes: tuple[int, ...], entries: list[tuple[int, bool]], starts: Ints | None) -> Table:
+    whole = all(entry[1] for entry in entries)
+    values = [raw if is_whole == whole else raw * MICRO for raw, is_whole in entries]
+    return Table(name, whole, sizes, np.array(values, np.int64), starts)
+
+
+def from_array(name: str, data: Any, at: At | None) -> Table:
+    """A numpy array, or a sequence of sequences of unequal length; floats are rounded to millionths, half to even."""
+    if isinstance(data, np.ndarray) and data.dtype != object:
+        arrays, sizes, starts = [data], data.shape, None
+    else:
+        rows = list(data)
+        try:
+            arrays = [np.asarray(row) for row in rows]
+        except ValueError:
+            remedy = "Give rows of numbers."
+            raise SpecError(f"{name} has rows of rows that differ in length", remedy, at) from None
+        if any(array.dtype == object for array in arrays):
+            raise SpecError(f"{name} is not numeric", "Give integers or floats.", at)
+        if all(array.ndim == 0 for array in arrays) or len({array.shape for array in arrays}) == 1:
+            return from_array(name, np.array(rows), at) if rows else Table(name, True, (0,), np.zeros(0, np.int64))
+        if any(array.ndim != 1 for array in arrays):
+            raise SpecError(f"{name} has rows of rows that differ in length", "Give rows of numbers.", at)
+        sizes, starts = (len(rows),), np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    if not sizes:
+        raise SpecError(f"{name} is a single number", "Make it a parameter.", at)
+    if sum(array.size for array in arrays) > ENTRY_LIMIT:
+        raise SpecError(f"{name} has more than {ENTRY_LIMIT:,} entries", "Aggregate it first.", at)
+    arrays = [array for array in arrays if array.size] or [np.zeros(0, np.int64)]
+    flat = np.concatenate([array.ravel() for array in arrays])
+    if flat.dtype.kind not in "iufb":
+        raise SpecError(f"{name} is not numeric", "Give integers or floats.", at)
+    if flat.size and not (np.isfinite(flat).all() and flat.min() >= -LARGEST and flat.max() <= LARGEST):
+        remedy = "Entries are finite and at most 1e9: choose a larger unit."
+        raise SpecError(f"{name} has entries out of range", remedy, at)
+    whole = flat.dtype.kind != "f"
+    values = flat.astype(np.int64) if whole else np.rint(flat.astype(np.float64) * MICRO).astype(np.int64)
+    return Table(name, whole, tuple(map(int, sizes)), values, starts)
+
+
+def from_file(name: str, file: str, columns: Sequence[str], folder: Path | None, at: At) -> Table:
+    """A CSV or Parquet file below the specification's folder: a row per row, a column per column.
+
+    One column alone gives a table with one index; if its cells are lists (Parquet) or texts with numbers between
+    spaces (CSV), a table of rows.
+    """
+    import polars as pl
+
+    if folder is None:
+        raise SpecError("there is no folder to find files in", "Read it in Python and pass tables={...}.", at)
+    if not file.isprintable():
+        raise SpecError(f"{file!r} is no name of a file", "Put the file beside the specification.", at)
+    path = (folder / file).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise SpecError(f"{file} is outside the specification's folder", "Put the file beside the specification.", at)
+    if path.suffix not in (".csv", ".parquet"):
+        raise SpecError(f"{file} is neither .csv nor .parquet", "Convert it to one of them.", at)
+    try:
+        # A pipe is read here: while polars waits for one, no signal is heard.
+        source = path if path.is_file() else BytesIO(path.read_bytes())
+        frame = pl.read_csv(source, glob=False) if path.suffix == ".csv" else pl.read_parquet(source, glob=False)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        reason = str(error).split("\n")[0][:100]
+        raise SpecError(
+            f"{file} cannot be read: {reason}", "Put a readable file beside the specification.", at
+        ) from None
+    for column in columns:
+        if column not in frame.columns:
+            raise SpecError(f"{file} has no column {column!r}", suggest(column, frame.columns), at)
+    frame = frame.select(columns) if columns else frame
+    if frame.width == 1 and isinstance(frame.dtypes[0], pl.String | pl.List):
+        return _rows(name, frame.to_series(), file, at)
+    for column, kind in zip(frame.columns, frame.dtypes, strict=True):
+        if not (kind.is_integer() or kind.is_float()):
+            raise SpecError(f"column {column!r} of {file} is not numeric", 'Choose others: COLUMNS "a", "b".', at)
+        if str(kind).endswith("128"):  # numpy has no such integers
+            remedy = "Entries are at most 1e9: choose a larger unit."
+            raise SpecError(f"column {column!r} of {file} is out of range", remedy, at)
+        if frame[column].null_count():
+            raise SpecError(f"column {column!r} of {file} has empty cells", "Fill them in.", at)
+    array = frame.to_numpy() if frame.width > 1 else frame.to_series().to_numpy()
+    return from_array(name, array, at)
+
+
+def _rows(name: str, series: Any, file: str, at: At) -> Table:
+    """A column of lists, or of texts with numbers."""
+    try:
+        cells = [np.array(_numbers(cell)) for cell in series.to_list()]
+        if any(cell.ndim != 1 or cell.dtype.kind not in "iufb" for cell in cells):
+            raise ValueError
+    except (ValueError, TypeError):
+        remedy = "A cell with a row is a list, or a text like 3 5 8."
+        raise SpecError(f"a cell of column {series.name!r} of {file} is no row of numbers", remedy, at) from None
+    whole = all(cell.dtype.kind in "iub" for cell in cells if cell.size)
+    rows = [cell.astype(np.int64 if whole else np.float64) for cell in cells]
+    starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    flat = np.concatenate(rows) if rows else np.zeros(0, np.int64)
+    return Table(name, whole, (len(rows),), from_array(name, flat, at).values, starts)
+
+
+def _numbers(cell: Any) -> list[Any]:
+    if cell is None:
+        return []
+    if not isinstance(cell, str):
+        return list(cell)
+    words = cell.split()
+    try:
+        return [int(word) for word in words]
+    except ValueError:
+        return [float(word) for word in words]

@@ -1,0 +1,33 @@
+"""A lower bound on the number of bins."""
+
+from __future__ import annotations
+
+from agents.solver.model.packing_bound import lower_bound as packing_bound
+from agents.solver.model.program import Matrix, Problem
+
+
+def lower_bound(problem: Problem) -> int:
+    """No allocation of all balls needs fewer bins, for a specification with `BINS ?`.
+
+    For vector problems whose bins are all alike that of `agents.solver.model.packing_bound`: at least, over the
+    dimensions of a bin, the total demand over the capacity, rounded up, and the balls that take more than half of a
+    bin, no two of which share one. Otherwise what `BINS ?` starts from. It may be more than the most bins that there
+    may be.
+    """
+    least, most = problem.spec.limits
+    matrix = problem.with_bins(least).matrix()
+    if matrix is None or problem.counted:
+        return least
+    bound = max(least, vector_bound(matrix))
+    if problem.bins_differ:
+        last = problem.with_bins(min(bound, most)).matrix()
+        if last is None or (last.capacity != matrix.capacity[0]).any():
+            return least
+    return bound
+
+
+def vector_bound(matrix: Matrix) -> int:
+    """The bound of a vector problem if all bins are like the first; 1 if a demand is negative, or fits no bin."""
+    if (matrix.demand < 0).any() or (matrix.demand > matrix.capacity[0]).any() or not matrix.demand.size:
+        return 1
+    return packing_bound(matrix.demand, matrix.capacity[0])

@@ -1,0 +1,196 @@
+"""What is plainly impossible, found without a search: the first reason why not all balls can be placed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from agents.solver.backends.reference import call
+from agents.solver.model.packing_bound import lower_bound as packing_bound
+from agents.solver.model.program import MICRO, NULL, Ints, Matrix, Problem
+
+CALLS = 300_000
+"""Nodes of UTILFN that may be evaluated here: some tenths of a second."""
+ENTRIES = 2_000_000
+"""Capacities that are looked at."""
+NAMED = 6
+"""Balls that a message names."""
+
+
+def impossible(problem: Problem) -> str:
+    """Why no allocation places all balls, if that is plain to see; else nothing.
+
+    A problem may well be impossible for reasons that are not looked for.
+    """
+    return next(_reasons(problem), "")
+
+
+def hopeless(problem: Problem) -> list[int]:
+    """How many sets of each of `Problem.wishes` no allocation of all balls keeps, if that is plain to see."""
+    if not problem.wishes or (problem.searched and problem.counted):
+        return [0] * len(problem.wishes)
+    most = problem.spec.limits[1] if problem.searched else problem.bins
+    unit_of, pin_of = problem.unit_of.tolist(), _pin_of(problem).tolist()
+    apart: dict[int, list[set[int]]] = {}
+    for members, chance in problem.foes:
+        foes = {unit_of[ball] for ball in members}
+        if chance == MICRO:
+            apart.setdefault(min(foes), []).append(foes)
+    matrix = None if problem.searched and problem.bins_differ else problem.matrix()
+    demand = capacity = None
+    if matrix is not None and not (matrix.demand < 0).any():
+        demand = _demand(problem, matrix)
+        capacity = np.unique(matrix.capacity, axis=0)
+
+    def never(kind: str, members: tuple[int, ...]) -> bool:
+        units = {unit_of[ball] for ball in members}
+        pins = {pin_of[unit] for unit in units}
+        if kind == "FOES":
+            return most == 1 or len(units) == 1 or (len(pins) == 1 and NULL not in pins)
+        if len(pins - {NULL}) > 1 or any(foes <= units for unit in units for foes in apart.get(unit, ())):
+            return True
+        if demand is None or capacity is None:
+            return False
+        return not (demand[list(units)].sum(axis=0) <= capacity).all(axis=1).any()
+
+    return [sum(never(wish.kind, members) for members in wish.sets) for wish in problem.wishes]
+
+
+def _demand(problem: Problem, matrix: Matrix) -> Ints:
+    """[units, d]: what the balls of each unit take together."""
+    return np.add.reduceat(matrix.demand[problem.units.members], problem.units.offsets[:-1], axis=0)
+
+
+def _pin_of(problem: Problem) -> Ints:
+    """[units]: the bin that a ball of it is pinned to, or -1."""
+    found = np.full(len(problem.units), NULL)
+    np.maximum.at(found, problem.unit_of, problem.pins)
+    return found
+
+
+def _reasons(problem: Problem) -> Iterator[str]:
+    if problem.searched and problem.counted:
+        return  # other numbers of bins are other problems
+    yield from _sets(problem)
+    widest = _widest(problem) if problem.bins_differ else problem
+    matrix = widest.matrix() if widest is not None else None
+    if widest is not None and matrix is not None and not (matrix.demand < 0).any():
+        demand = _demand(problem, matrix)
+        yield from _too_large(widest, demand, matrix.capacity, matrix.names)
+        pinned = np.zeros_like(matrix.capacity)
+        at = _pin_of(problem)
+        np.add.at(pinned, at[at != NULL], demand[at != NULL])
+        yield from _overfull(pinned, matrix.capacity, matrix.names)
+        if not problem.searched:
+            yield from _too_many(demand, matrix.capacity, matrix.names)
+    elif problem.program.alloc_free:
+        widest = _widest(problem)  # what a bin takes may depend on which it is
+        if widest is not None and widest.program.non_negative:
+            yield from _by_calls(widest)
+
+
+def _widest(problem: Problem) -> Problem | None:
+    """The problem with all bins that there may be; None if that is too large."""
+    if not problem.searched:
+        return problem
+    most = problem.spec.limits[1]
+    return None if most * problem.dims // problem.bins > ENTRIES else problem.with_bins(most)
+
+
+def _sets(problem: Problem) -> Iterator[str]:
+    """FRIENDS, FOES and PIN that contradict one another."""
+    unit_of, pins = problem.unit_of, problem.pins
+    pin_of = _pin_of(problem)
+    for ball in np.flatnonzero((pins != NULL) & (pins != pin_of[unit_of]))[:1].tolist():
+        friends = problem.units.members[problem.units.offsets[unit_of[ball]] : problem.units.offsets[unit_of[ball] + 1]]
+        other = int(friends[pins[friends] == pin_of[unit_of[ball]]][0])
+        yield f"{_balls([ball, other])} are FRIENDS, and pinned to bins {pins[ball]} and {pins[other]}"
+    for members, chance in problem.foes:
+        if chance == MICRO and len({int(unit_of[ball]) for ball in members}) == 1:
+            yield f"{_balls(members)} are FRIENDS, and FOES"
+        places = {int(pin_of[unit_of[ball]]) for ball in members}
+        if chance == MICRO and len(places) == 1 and places != {NULL}:
+            yield f"{_balls(members)} are FOES, and all in bin {places.pop()} by PIN"
+
+
+def _too_large(problem: Problem, demand: Ints, capacity: Ints, names: tuple[str, ...]) -> Iterator[str]:
+    """Units [units, d] that no bin [bins, d] holds even alone."""
+    kinds = np.unique(capacity, axis=0)
+    fits = np.zeros(len(demand), bool)
+    for kind in kinds if kinds.size * len(demand) < 100 * ENTRIES else ():
+        fits |= (demand <= kind).all(axis=1)
+        if fits.all():
+            return
+    for unit in np.flatnonzero(~fits)[:1].tolist() if len(kinds) else ():
+        members = problem.units.members[problem.units.offsets[unit] : problem.units.offsets[unit + 1]].tolist()
+        beyond = demand[unit] > kinds.max(axis=0)
+        together = "takes" if len(members) == 1 else "are FRIENDS, and together take"
+        if beyond.any():
+            d = int(beyond.argmax())
+            has = f"no bin has more than {_amount(int(kinds[:, d].max()))}"
+            yield f"{_balls(members)} {together} {_amount(int(demand[unit, d]))} of {names[d]}, and {has}"
+        else:
+            parts = ", ".join(f"{_amount(int(demand[unit, d]))} of {name}" for d, name in enumerate(names))
+            yield f"{_balls(members)} {together} {parts}, and no bin has so much of all"
+
+
+def _overfull(used: Ints, capacity: Ints, names: tuple[str, ...]) -> Iterator[str]:
+    """Pinned balls that need more of a bin than it has."""
+    for place, d in np.argwhere(used > capacity)[:1].tolist():
+        took, has = _amount(int(used[place, d])), _amount(int(capacity[place, d]))
+        yield f"the balls pinned to bin {place} take {took} of {names[d]}, and it has {has}"
+
+
+def _too_many(demand: Ints, capacity: Ints, names: tuple[str, ...]) -> Iterator[str]:
+    """Balls that need more than all bins have."""
+    total, most = demand.sum(axis=0), capacity.sum(axis=0)
+    for d in np.flatnonzero(total > most)[:1].tolist():
+        yield f"all balls take {_amount(int(total[d]))} of {names[d]}, and all bins have {_amount(int(most[d]))}"
+    if (capacity == capacity[0]).all() and (least := packing_bound(demand, capacity[0])) > len(capacity):
+        yield f"{len(demand)} balls need at least {least} bins, and there are {len(capacity)}"
+
+
+def _by_calls(problem: Problem) -> Iterator[str]:
+    """Balls that no bin takes, by UTILFN itself, where one adds the same whatever the others do."""
+    bins, ceiling = problem.bins, problem.ceiling.tolist()
+    room = CALLS // max(1, problem.program.steps)
+    used: dict[int, int] = {}
+    for ball, place in enumerate(problem.pins.tolist()):
+        if place == NULL or room == 0:
+            continue
+        room -= 1
+        for dim, amount in call(problem, ball, place, []) or ():
+            used[dim] = used.get(dim, 0) + amount
+            if used[dim] > ceiling[dim]:
+                took, has = _amount(used[dim]), _amount(ceiling[dim])
+                yield f"the pinned balls take {took} of {problem.name(dim)}, and it has {has}"
+                return
+    for ball in range(problem.balls):
+        pin = int(problem.pins[ball])
+        rejected = True
+        for place in range(bins) if pin == NULL else (pin,):
+            if room == 0:
+                return
+            room -= 1
+            added = call(problem, ball, place, [])
+            rejected = rejected and added is None
+            sums: dict[int, int] = {}
+            for dim, amount in added or ():
+                sums[dim] = sums.get(dim, 0) + amount
+            if added is not None and all(amount <= ceiling[dim] for dim, amount in sums.items()):
+                break
+        else:
+            where = "every bin" if pin == NULL else f"bin {pin}, to which it is pinned"
+            yield f"ball {ball} is rejected in {where}" if rejected else f"ball {ball} alone is too much for {where}"
+
+
+def _balls(members: list[int]) -> str:
+    if len(members) == 1:
+        return f"ball {members[0]}"
+    more = f" and {len(members) - NAMED:,} more" if len(members) > NAMED else ""
+    return f"balls {', '.join(map(str, sorted(members)[:NAMED]))}{more}"
+
+
+def _amount(micro: int) -> str:
+    return f"{micro / MICRO:,.15g}"

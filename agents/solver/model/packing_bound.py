@@ -1,0 +1,47 @@
+"""How few equal bins could do: what no placement can beat.
+
+The rule of the language (`agents.solver.model.bounds`), the total over the capacity and the balls above half of it, is
+the first step, threshold 0, of bound L2 of Martello and Toth, "Lower bounds and reduction procedures for the bin
+packing problem", Discrete Applied Mathematics 28, 1990. Here L2 is taken for every resource on its own, and for the sum
+of a ball's shares of all resources.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simcore.vocabulary import Ints
+
+FINE = 1 << 20
+"""A share of 1."""
+
+
+def lower_bound(demand: Ints, capacity: Ints) -> int:
+    """The best bound by one resource, or by the sum of all shares; for balls that fit an empty bin."""
+    # Shares are rounded down, so that a bin that can hold some balls can hold them by this sum, too.
+    shares = (demand.astype(object) * FINE // np.maximum(capacity, 1)).sum(axis=1).astype(np.int64)
+    columns = [*zip(demand.T, capacity.tolist(), strict=True), (shares, FINE * len(capacity))]
+    return max(max(_l2(amounts, of), _by_count(amounts, of)) for column, of in columns for amounts in [np.sort(column)])
+
+
+def _l2(amounts: Ints, capacity: int) -> int:
+    """L2 of ascending amounts.
+
+    For each threshold up to a half, balls below it do not count. A ball above capacity - threshold is alone, one above
+    a half shares its bin with smaller ones only; those that find no room beside them need bins of their own.
+    """
+    sums = np.concatenate([[0], np.cumsum(amounts)])
+    middle = int(np.searchsorted(amounts, capacity // 2, side="right"))
+    thresholds = np.unique(np.concatenate([[0], amounts[:middle]]))
+    first = np.searchsorted(amounts, thresholds, side="left")
+    alone = np.searchsorted(amounts, capacity - thresholds, side="right")
+    small, large = sums[middle] - sums[first], sums[alone] - sums[middle]
+    beside = (alone - middle) * capacity - large
+    more = -(-np.maximum(small - beside, 0) // max(capacity, 1))
+    return int((len(amounts) - middle + more).max())
+
+
+def _by_count(amounts: Ints, capacity: int) -> int:
+    """No bin holds more balls than of the smallest would fit."""
+    most = int(np.searchsorted(np.cumsum(amounts), capacity, side="right"))
+    return -(-len(amounts) // max(most, 1))

@@ -1,0 +1,59 @@
+"""Checks an answer, independently of how it was found: UTILFN is evaluated from its text, not from the program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agents.solver.language.columns import Columns
+from agents.solver.model.program import MICRO, NULL, Problem
+from agents.solver.specification.spec import Build
+
+MESSAGES = 20
+"""No more than this are listed."""
+
+
+def faults(problem: Problem, alloc: Sequence[int]) -> list[str]:
+    """What is wrong with an allocation [balls] in plain words, NULL being a ball that is left out; empty if nothing.
+
+    Utilisation comes from replay: the placed balls by index, each seeing those before it. Only constraints that must
+    hold are looked at: FRIENDS and FOES with a chance below one need not.
+    """
+    if len(alloc) != problem.balls:
+        return [f"{len(alloc)} places for {problem.balls} balls"]
+    wrong = [
+        f"ball {b} is in bin {p}, which does not exist" for b, p in enumerate(alloc) if not NULL <= p < problem.bins
+    ]
+    if wrong:
+        return wrong[:MESSAGES]
+    for ball, place in enumerate(problem.pins.tolist()):
+        if place != NULL and alloc[ball] not in (place, NULL):
+            wrong.append(f"ball {ball} is pinned to bin {place} and is in {alloc[ball]}")
+    for members, chance in problem.friends:
+        if chance == MICRO and len({alloc[ball] for ball in members}) > 1:
+            wrong.append(f"friends {members} are in different bins")
+    for members, chance in problem.foes:
+        if chance == MICRO and len({alloc[ball] for ball in members}) == 1 and alloc[members[0]] != NULL:
+            wrong.append(f"foes {members} are all in bin {alloc[members[0]]}")
+    used, rejected = utilisation(problem, alloc)
+    wrong += [f"UTILFN rejects ball {ball} in bin {alloc[ball]}" for ball in rejected]
+    over: dict[int, int] = {}
+    soft, ceiling, capacity = problem.soft_group.tolist(), problem.ceiling.tolist(), problem.capacity.tolist()
+    for dim, amount in enumerate(used):
+        if amount > ceiling[dim]:
+            wrong.append(f"{problem.name(dim)} is used {amount / MICRO:g} of {ceiling[dim] / MICRO:g}")
+        if soft[dim] >= 0 and amount > capacity[dim]:
+            over[soft[dim]] = over.get(soft[dim], 0) + 1
+    for group, count in over.items():
+        if count > problem.soft_allowed[group]:
+            names = problem.name(soft.index(group))
+            wrong.append(
+                f"{count} dimensions of the soft group of {names} are over, {problem.soft_allowed[group]} may be"
+            )
+    return wrong[:MESSAGES]
+
+
+def utilisation(problem: Problem, alloc: Sequence[int]) -> tuple[list[int], list[int]]:
+    """(utilisation [dims] in millionths, rejected balls), from the text."""
+    build = Build(problem.spec, problem.bins, limits=False)
+    used, rejected = Columns(build.names, build.tables, build.families, alloc).run(problem.spec.tree.body, problem.dims)
+    return used.tolist(), rejected.tolist()

@@ -1,0 +1,161 @@
+"""The solver as an agent: requests are an allocation problem, stated by a template and searched anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+
+from agents.inner import inner
+from agents.solver.online.connected import Connected
+from agents.solver.online.jobs import Jobs
+from agents.solver.online.servers import Servers
+from agents.solver.online.sizes import Stated
+from agents.solver.online.virtual import Virtual
+from agents.solver.specification.front import specification, text_of
+from fabric.network import NetworkView
+from simcore.errors import UserError
+from simcore.units import TIME
+from simcore.vocabulary import Agent, Form, Placement, Refusal, Request, View
+
+if TYPE_CHECKING:
+    from agents.solver.online.varying import Online
+
+MOST = 10_000
+"""Attempts and pieces."""
+MOST_SLOTS = 256
+
+
+class Model(Protocol):
+    """How requests become a problem: `Servers`, `Connected`, `Virtual` or `Jobs`. The view is of the kind it is for."""
+
+    servers: int
+
+    def answers(self, view: Any, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement | Refusal]]: ...
+
+
+class Solver(Agent):
+    """What the solver finds for a template in the allocation language; requests offered together are one problem.
+
+    `path` is a template of your own. `attempts` limits the search, and so does `deadline`, with which results depend on
+    the machine. `pieces` of each resource are what a request in a network is cut into. `params` are the template's.
+    `fallback` is another agent, a name or {name: {option: value}}, that is asked where nothing is found. With `slot`, a
+    time, requests are jobs: when they start is planned, too, for that many `slots` ahead.
+    """
+
+    reference = "Rai, Bhagwan, Guha 2012, Generalized resource allocation for the cloud, SoCC; this use of it is ours"
+    embeds: ClassVar[tuple[Form, ...]] = ("pairs", "hose")
+
+    def __init__(
+        self,
+        path: str | None = None,
+        attempts: int = 32,
+        deadline: float | str | None = None,
+        pieces: int = 16,
+        params: dict[str, float] | None = None,
+        fallback: str | dict[str, Any] | None = None,
+        slot: float | str | None = None,
+        slots: int = 32,
+        balls: int = 1,
+    ) -> None:
+        for key, value, most in (
+            ("attempts", attempts, MOST),
+            ("pieces", pieces, MOST),
+            ("slots", slots, MOST_SLOTS),
+            ("balls", balls, 2),
+        ):
+            if not 1 <= value <= most:
+                raise UserError("is out of range", key=key, value=value, remedy=f"Give 1 to {most:,}.")
+        self.path = path
+        self.attempts, self.pieces, self.slots, self.params = attempts, pieces, slots, dict(params or {})
+        self.balls = balls
+        self.deadline, self.slot = _time("deadline", deadline), _time("slot", slot)
+        if self.slot is not None and (not self.slot or fallback is not None):
+            remedy = "Give a time above 0, and no fallback: who gets no place now waits for its slot."
+            raise UserError("is no plan", key="slot", value=slot, remedy=remedy)
+        self.fallback = None if fallback is None else _agent(fallback)
+
+    _model: Model
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Compile the template for this cluster."""
+        self._seed = int(rng.integers(2**62))
+        self._model = self._for(view)
+        if self.fallback is not None:
+            if view.virtual and view.virtual not in self.fallback.embeds:
+                name = type(self.fallback).__name__
+                problem = f"{name} does not place virtual networks of this form ({view.virtual})"
+                raise UserError(problem, key="fallback", remedy="Take an agent that places them, or none.")
+            self.fallback.start(view, rng)
+
+    def decide(self, view: View, request: Request) -> Placement | Refusal | None:
+        """The cheapest answer that is found, or what the fallback says."""
+        return next((answer for _, answer in self.decide_line(view, [request])), None)
+
+    def decide_line(
+        self, view: View, requests: Sequence[Request]
+    ) -> Iterator[tuple[Request, Placement | Refusal | None]]:
+        """The answer that leaves the fewest, of these the cheapest; the fallback answers those that are left."""
+        if len(view.free) != self._model.servers:  # the cluster has grown
+            before, self._model = self._model, self._for(view)
+            if isinstance(before, Jobs) and isinstance(self._model, Jobs):
+                self._model.running, self._model.plan = before.running, before.plan
+        left = list(requests)
+        for request, answer in self._model.answers(view, requests):
+            left.remove(request)
+            yield request, answer
+        if self.fallback is not None:
+            for request in left:
+                yield request, self.fallback.decide(view, request)
+
+    def _for(self, view: View) -> Model:
+        if self.slot is not None:
+            return Jobs(self, view, self.slot, self.slots)
+        if not isinstance(view, NetworkView):
+            return Servers(self, view)
+        return Virtual(self, view) if view.virtual else Connected(self, view)
+
+    def next_seed(self) -> int:
+        """Of the next search."""
+        self._seed += 1
+        return self._seed
+
+    def online(self, stated: Stated) -> Online:
+        """The search for a template, or for `path`."""
+        given = self.given(stated)
+        from agents.solver.online.varying import Online
+
+        return Online(*given)
+
+    def given(self, stated: Stated) -> tuple[Any, ...]:
+        """What `Varying` wants, in its order."""
+        with as_file(files("agents.solver").joinpath("templates", f"{stated.template}.alloc")) as shipped:
+            file = shipped if self.path is None else Path(self.path)
+            text = text_of(file)
+        # lark is looked for before modules that need it are imported.
+        declared = specification(text, file=file).declared
+        for name in self.params:
+            if name in stated.params:
+                remedy = "Leave it out: it is a size of the cluster."
+                raise UserError(f"{name} is given by the agent", key="params", value=self.params, remedy=remedy)
+        params = {**self.params, **{name: value for name, value in stated.params.items() if name in declared}}
+        varying = {name: (0, most) for name, most in stated.varying.items()}
+        return text, file, params, stated.tables, varying, stated.balls, stated.bins
+
+
+def _time(key: str, value: float | str | None) -> float | None:
+    try:
+        return None if value is None else TIME.parse(value)
+    except UserError as error:
+        raise UserError(error.problem, key=key, value=value, remedy=error.remedy) from None
+
+
+def _agent(given: str | dict[str, Any]) -> Agent:
+    """The fallback."""
+    if isinstance(given, dict) and len(given) != 1:
+        raise UserError("is no agent", key="fallback", value=given, remedy="Write a name, or {name: {option: value}}.")
+    [(name, options)] = given.items() if isinstance(given, dict) else [(given, {})]
+    return inner(name, options, ("fallback", "fallback"))

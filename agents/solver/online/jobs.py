@@ -1,0 +1,159 @@
+"""The solver's problem of jobs: in which slot each of those that wait starts, and on which server, chosen together.
+
+The plan is carried out as time goes: what starts now is answered, the rest waits. At every decision the plan is moved
+up, each job as early as its server has room, in the order of the plan; a new one is looked for if there are new jobs,
+or if it may be shorter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import ceil, inf
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+
+from agents.running import Running
+from agents.solver.online.sizes import BySize, Stated, in_units
+from fabric.network import NetworkView
+from simcore.errors import UserError
+from simcore.vocabulary import Ints, Placement, Request, View
+
+if TYPE_CHECKING:
+    from agents.solver.online.agent import Solver
+    from agents.solver.online.varying import Online
+
+NEARLY = 1e-9
+"""Of a slot: what ends so little after it has ended in it."""
+Plan: TypeAlias = list[tuple[Request, int]]
+"""Jobs with their servers, in the order in which they start."""
+
+
+class Timed(NamedTuple):
+    """A plan with its slots."""
+
+    plan: Plan
+    starts: list[int]
+    end: int
+    """The slot in which all have ended."""
+
+
+class Jobs:
+    """Bin slot * servers + server for the one ball of a job; or two balls, and bins are the slots, then the servers."""
+
+    def __init__(self, agent: Solver, view: View, slot: float, slots: int) -> None:
+        self.servers, nodes, self.kinds = view.capacity.shape
+        if nodes > 1 or isinstance(view, NetworkView):
+            remedy = "Leave `slot` out, or give the servers one node each and no network."
+            raise UserError("plans are for servers of one node", key="slot", remedy=remedy)
+        self.agent, self.slot, self.slots = agent, slot, slots
+        self.capacity = view.capacity[:, 0].copy()
+        self.running = Running()
+        self.plan: Plan = []
+        self.online = BySize(self._online)
+
+    def _online(self, jobs: int) -> Online:
+        slots, kinds, two = self.slots, self.kinds, self.agent.balls == 2
+        most = int(self.capacity.sum(axis=0).max())
+        tables = {
+            "LAST": np.array([slots]),
+            "LENGTH": np.ones(jobs, np.int64),
+            "DEMAND": np.zeros((jobs, kinds)),
+            "FREE": np.zeros((self.servers, slots, kinds)),
+            "CAPACITY": in_units(self.capacity),
+        }
+        varying = {"LAST": slots, "LENGTH": slots, "DEMAND": int(self.capacity.max()), "FREE": most}
+        if two:
+            tables["ALL"], varying["ALL"] = np.zeros((slots, kinds)), most
+        return self.agent.online(
+            Stated(
+                "jobs-two" if two else "jobs",
+                {"SERVERS": self.servers, "SLOTS": slots, "KINDS": kinds},
+                tables,
+                varying,
+                balls=2 * jobs if two else jobs,
+                bins=slots + self.servers if two else slots * self.servers,
+            )
+        )
+
+    def answers(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement]]:
+        """The jobs that start now."""
+        free = self._free(view)
+        waiting = set(requests)
+        before = self._timed([(job, server) for job, server in self.plan if job in waiting], free)
+        timed = self._better(requests, free, before)
+        self.plan = timed.plan
+        for (job, server), start in zip(timed.plan, timed.starts, strict=True):
+            if start == 0:
+                self.running.start(job, server, view.now)
+                yield job, job.on(server, 0)
+
+    def _free(self, view: View) -> Ints:
+        """What running jobs leave, int64 [servers, slots, kinds]. What nobody here has placed never ends."""
+        free = np.repeat(view.free, self.slots, axis=1)
+        for end, server, demand in self.running.look(view):
+            if end < inf:
+                free[server, max(1, ceil((end - view.now) / self.slot - NEARLY)) :] += demand
+        return free
+
+    def _length(self, job: Request) -> int:
+        """Slots, at most all that are planned."""
+        return self.slots if job.duration == inf else min(self.slots, max(1, ceil(job.duration / self.slot - NEARLY)))
+
+    def _timed(self, plan: Plan, free: Ints) -> Timed:
+        """Each job as early as its server has room, in this order; those for which it has none are left out."""
+        free = free.copy()
+        found = []
+        for job, server in plan:
+            length = self._length(job)
+            fits = (free[server] >= job.demand).all(axis=1)
+            blocked = np.concatenate([[0], np.cumsum(~fits)])
+            room = np.flatnonzero(blocked[length:] == blocked[: self.slots + 1 - length])
+            if len(room):
+                start = int(room[0])
+                free[server, start : start + length] -= job.demand
+                found.append((start, job, server))
+        found.sort(key=lambda one: one[0])
+        end = max((start + self._length(job) for start, job, _ in found), default=0)
+        return Timed([(job, server) for _, job, server in found], [start for start, _, _ in found], end)
+
+    def _better(self, jobs: Sequence[Request], free: Ints, before: Timed) -> Timed:
+        """A plan for more jobs than this one has, or for as many in fewer slots, if one is found."""
+        agent, online, count = self.agent, self.online(len(jobs)), len(jobs)
+        jobs = sorted(jobs, key=lambda job: (-self._length(job), job.index))
+        lengths = np.array([self._length(job) for job in jobs])
+        demand = np.array([job.demand for job in jobs], np.int64)
+        total = free.sum(axis=0)
+        bound = self._bound(total, demand, lengths)
+        these = slice(count)
+        online.write("LENGTH", lengths, these)
+        online.write("DEMAND", demand, these)
+        online.write("FREE", free)
+        if agent.balls == 2:
+            online.write("ALL", total)
+        best, number = before, agent.balls * count
+        while len(best.plan) < count or best.end > bound:
+            online.write("LAST", best.end - 1 if len(best.plan) == count else self.slots)
+            found = online.find(agent.next_seed(), agent.attempts, agent.deadline, number, True)[:number].tolist()
+            timed = self._timed([(jobs[at], server) for at, server in self._read(found)], free)
+            if (-len(timed.plan), timed.end) >= (-len(best.plan), best.end):
+                break
+            best = timed
+        return best
+
+    def _read(self, found: list[int]) -> list[tuple[int, int]]:
+        """The jobs that have a place, in the order of their starts, and their servers."""
+        if self.agent.balls == 2:
+            pairs = list(zip(found[::2], found[1::2], strict=True))
+            placed = [
+                (start, at, server - self.slots) for at, (start, server) in enumerate(pairs) if min(start, server) >= 0
+            ]
+        else:
+            placed = [(*divmod(place, self.servers), at) for at, place in enumerate(found) if place >= 0]
+            placed = [(start, at, server) for start, server, at in placed]
+        return [(at, server) for _, at, server in sorted(placed)]
+
+    def _bound(self, total: Ints, demand: Ints, lengths: Ints) -> int:
+        """No plan is over sooner: `total` [slots, kinds] is free of all servers."""
+        enough = (total.cumsum(axis=0) >= (demand * lengths[:, None]).sum(axis=0)).all(axis=1)
+        return max(int(lengths.max()), int(enough.argmax()) + 1 if enough.any() else self.slots)

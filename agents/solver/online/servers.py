@@ -1,0 +1,82 @@
+"""The solver's problem on servers with NUMA nodes: requests are balls, nodes of servers are bins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from agents.solver.online.sizes import BySize, Stated, exceeds, in_units
+from simcore.errors import UserError
+from simcore.vocabulary import Ints, Placement, Request, View, part
+
+if TYPE_CHECKING:
+    from agents.solver.online.agent import Solver
+    from agents.solver.online.varying import Online
+
+
+class Servers:
+    """Bin server * nodes + node. Several requests are one problem, in which as many as are found get a place."""
+
+    def __init__(self, agent: Solver, view: View) -> None:
+        self.servers, self.nodes, self.kinds = view.capacity.shape
+        self.agent, self.capacity = agent, view.capacity.copy()
+        self.total = view.capacity.sum(axis=(0, 1))
+        self.most = view.capacity.sum(axis=1).max(axis=0).tolist()
+        self.online = BySize(self._online)
+
+    def _online(self, balls: int) -> Online:
+        nodes, kinds = self.nodes, self.kinds
+        capacity = in_units(self.capacity)
+        online = self.agent.online(
+            Stated(
+                "numa",
+                {"SERVERS": self.servers, "NODES": nodes, "KINDS": kinds},
+                {
+                    "FREE": capacity,
+                    "CAPACITY": capacity,
+                    "DEMAND": np.zeros((balls, kinds)),
+                    "PART": np.zeros((balls, nodes, kinds)),
+                    "SPREAD": np.zeros(balls, np.int64),
+                },
+                {"FREE": int(self.capacity.max()), "DEMAND": max(self.most), "PART": max(self.most), "SPREAD": 1},
+                balls=balls,
+                bins=self.servers * nodes,
+            )
+        )
+        if len(online.problem.units) != balls:
+            remedy = "Remove FRIENDS, or let requests be answered one by one."
+            raise UserError("FRIENDS would join requests", file=self.agent.path, remedy=remedy)
+        return online
+
+    def answers(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement]]:
+        """Where requests go; those that get no place are left out."""
+        asked = [one for one in requests if not exceeds(one, self.most)]
+        if not asked:
+            return
+        agent, nodes, count = self.agent, self.nodes, len(asked)
+        online, these = self.online(count), slice(count)
+        online.write("FREE", view.free)
+        online.write("DEMAND", [one.demand for one in asked], these)
+        online.write("SPREAD", [one.spread for one in asked], these)
+        if any(one.spread for one in asked):
+            parts = [[part(one.demand, node, nodes) for node in range(nodes)] for one in asked]
+            online.write("PART", parts, these)
+        if count > 1:
+            online.value(self._worth(asked))
+        found = online.find(agent.next_seed(), agent.attempts, agent.deadline, count)
+        for one, place in zip(asked, found[:count].tolist(), strict=True):
+            if place >= 0:
+                server, node = divmod(place, nodes)
+                yield one, one.across(server, nodes) if one.spread else one.on(server, node)
+
+    def _worth(self, asked: Sequence[Request]) -> Ints:
+        """What a place is worth: the shares of the cluster that a request needs, times its rank from the line's end.
+
+        By number alone large requests would wait for ever.
+        """
+        demand = np.array([one.demand for one in asked], np.int64)
+        shares = (demand * 10**6 // np.maximum(self.total, 1)).sum(axis=1)
+        worth: Ints = (1 + shares) * np.arange(len(asked), 0, -1)
+        return worth

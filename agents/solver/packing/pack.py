@@ -1,0 +1,151 @@
+"""Pack balls into few equal bins: by a heuristic, by a search that goes upward from the lower bound, or by a rival."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from time import monotonic
+
+import numpy as np
+
+from agents.solver.model.packing_bound import lower_bound
+from agents.solver.packing import heuristics
+from agents.solver.search.fewest import fewest, rounds
+from agents.solver.search.find import find, prepare
+from agents.solver.search.lowest import LONGEST
+from agents.solver.search.packing import Packing
+from simcore.errors import BinwrightError, UserError, suggest
+from simcore.vocabulary import Ints
+
+HEURISTICS: dict[str, Callable[[Ints, Ints], Ints]] = {
+    "ffd-prod": heuristics.ffd_prod,
+    "dot-product": heuristics.dot_product,
+    "norm-greedy": heuristics.norm_greedy,
+}
+SEARCHES = {"published": "published", "solver": "ruin"}
+RIVALS = {"z3": "agents.solver.packing.rivals.z3", "cp-sat": "agents.solver.packing.rivals.cpsat"}
+METHODS = (*HEURISTICS, *SEARCHES, *RIVALS)
+QUADRATIC = 20_000
+"""Balls up to which ours looks at the heuristics that take quadratic time: about a second."""
+LARGEST = 10**12
+"""Of a ball's demand, in millionths: a sum over all balls stays far from the end of 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A placement of all balls, verified; or none, if time was up before there was one."""
+
+    method: str
+    where: Ints | None
+    """[balls]: the bin, from 0 without a gap"""
+    bound: int
+    """No placement needs fewer bins."""
+    seconds: float
+    checked: int = 0
+    """Complete attempts of the published search; steps of ours."""
+    interrupted: bool = False
+
+    @property
+    def bins(self) -> int | None:
+        """How many bins are used."""
+        return None if self.where is None else int(self.where.max()) + 1
+
+    @property
+    def gap(self) -> int | None:
+        """Bins above the lower bound; 0 proves that the answer is optimal."""
+        return None if self.bins is None else self.bins - self.bound
+
+
+def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float = 10.0, seed: int = 0) -> Packed:
+    """Put balls of demand int64 [balls, d] into equal bins of capacity int64 [d], as few as the method can.
+
+    A search ends at the lower bound, or when its time is up. Heuristics take what time they need.
+    """
+    if method not in METHODS:
+        raise UserError("is no way to pack", key="--with", value=method, remedy=suggest(method, METHODS))
+    if seconds > LONGEST:
+        raise UserError("is out of range", key="seconds", value=seconds, remedy=f"Give {LONGEST:,} at most.")
+    check(demand, capacity)
+    _compiled(method)
+    began = monotonic()
+    bound = lower_bound(demand, capacity)
+    checked, interrupted = 0, False
+    where: Ints | None
+    if method in HEURISTICS:
+        where = HEURISTICS[method](demand, capacity)
+    elif method in SEARCHES:
+        where, checked, interrupted = _upward(demand, capacity, method, bound, began + seconds, seed)
+    else:
+        # A rival knows the same placement as our search does, and has the rest of the time.
+        known = heuristics.ffd_prod(demand, capacity)
+        rival = import_module(RIVALS[method])
+        where, bound = rival.improve(demand, capacity, known, bound, began + seconds - monotonic(), seed)
+    took = monotonic() - began
+    if where is not None:
+        _, where = np.unique(where, return_inverse=True)
+        where = where.astype(np.int64)
+        if not Packing.alike(demand, capacity, int(where.max()) + 1).keeps(where):
+            raise BinwrightError(f"{method} answered a placement that breaks the rules: a bug, please report it")
+    return Packed(method, where, bound, took, checked, interrupted)
+
+
+@cache
+def _compiled(method: str) -> None:
+    """Compile a search and all heuristics, or read what is kept of them, before the clock runs."""
+    demand, capacity = np.full((3, 1), 2), np.full(1, 3)
+    for rule in HEURISTICS.values():
+        rule(demand, capacity)
+    if method in SEARCHES:
+        prepare(SEARCHES[method])
+
+
+def check(demand: Ints, capacity: Ints) -> None:
+    """Raise `UserError` for what cannot be packed."""
+    if demand.ndim != 2 or demand.shape[1:] != capacity.shape or not demand.size:
+        raise UserError("there is nothing to pack", value=demand.shape, remedy="Give balls with a demand each.")
+    for wrong, problem in (
+        ((demand < 0).any(axis=1), "a demand is below zero"),
+        ((demand > LARGEST).any(axis=1), f"a demand is above {LARGEST // 10**6}"),
+        ((demand > capacity).any(axis=1), "a ball fits no bin"),
+    ):
+        if wrong.any():
+            ball = int(wrong.argmax())
+            remedy = f"One bin has {(capacity / 1e6).tolist()}."
+            raise UserError(f"ball {ball}: {problem}", value=(demand[ball] / 1e6).tolist(), remedy=remedy)
+
+
+def _upward(
+    demand: Ints, capacity: Ints, method: str, bound: int, until: float, seed: int
+) -> tuple[Ints | None, int, bool]:
+    """In rounds (see `fewest`). Ours knows `ffd-prod`, and all heuristics once the bound has failed.
+
+    Returns the placement, how much was checked, whether Ctrl-C was pressed.
+    """
+    best = heuristics.ffd_prod(demand, capacity) if method == "solver" else None
+    checked, asked, interrupted = 0, False, False
+
+    def attempt(bins: int, attempts: range) -> int | None:
+        nonlocal best, checked, asked, interrupted
+        given = Packing.alike(demand, capacity, bins)
+        found = find(given, SEARCHES[method], seed=seed, until=until, chunks=attempts)
+        checked += found.checked
+        if found.left == 0:
+            best = found.where
+        elif found.interrupted or monotonic() >= until:
+            interrupted = found.interrupted
+            raise _TimeOver
+        elif method == "solver" and not asked and len(demand) <= QUADRATIC:
+            asked = True
+            best = min((rule(demand, capacity) for rule in HEURISTICS.values()), key=np.max)
+        return None if best is None else int(best.max()) + 1
+
+    with suppress(_TimeOver):
+        fewest(bound, len(demand), None if best is None else int(best.max()) + 1, rounds(1), attempt)
+    return best, checked, interrupted
+
+
+class _TimeOver(Exception):
+    pass

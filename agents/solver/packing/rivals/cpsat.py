@@ -1,0 +1,52 @@
+"""CP-SAT of Google's OR-Tools (Perron and Didier, https://developers.google.com/optimization/cp/cp_solver)."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+import numpy as np
+
+from agents.solver.packing.rivals import LARGEST, module
+from simcore.vocabulary import Ints
+
+PRESOLVED = 20_000
+"""Choices up to which the model is simplified first: beyond, that takes a minute and no search begins."""
+
+
+def improve(
+    demand: Ints, capacity: Ints, known: Ints, bound: int, seconds: float, seed: int
+) -> tuple[Ints | None, int]:
+    """A placement, None if none was found in time, and a lower bound; a `known` placement is given as a hint.
+
+    A Boolean for each ball and bin, and one for each bin: is it used? The bins that are used come first.
+    """
+    python = module("ortools.sat.python.cp_model", "cp-sat")
+    began = monotonic()
+    balls, bins = len(demand), int(known.max()) + 1
+    if balls * bins > LARGEST:
+        return None, bound
+    model = python.CpModel()
+    used = [model.new_bool_var("") for _ in range(bins)]
+    chosen = [[model.new_bool_var("") for _ in range(bins)] for _ in range(balls)]
+    for ball in range(balls):
+        model.add_exactly_one(chosen[ball])
+        for target in range(bins):
+            model.add_hint(chosen[ball][target], int(known[ball] == target))
+    for target in range(bins):
+        model.add_hint(used[target], 1)
+        column = [chosen[ball][target] for ball in range(balls)]
+        for amounts, room in zip(demand.T.tolist(), capacity.tolist(), strict=True):
+            model.add(python.LinearExpr.weighted_sum(column, amounts) <= room * used[target])
+        if target:
+            model.add_implication(used[target], used[target - 1])
+    model.add(sum(used) >= bound)
+    model.minimize(sum(used))
+    solver = python.CpSolver()
+    solver.parameters.max_time_in_seconds = max(began + seconds - monotonic(), 0.01)
+    solver.parameters.random_seed = seed % 2**31
+    solver.parameters.cp_model_presolve = balls * bins <= PRESOLVED
+    status = solver.solve(model)
+    if status not in (python.OPTIMAL, python.FEASIBLE):
+        return None, bound
+    where = np.array([[solver.value(choice) for choice in row] for row in chosen], np.int64).argmax(axis=1)
+    return where, max(bound, round(solver.best_objective_bound))

@@ -1,0 +1,93 @@
+"""What a solver answers: an allocation, and what is known of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from agents.solver.model.program import MICRO, NULL, Problem, Wish
+
+NAMED = 10
+"""Sets that a note names."""
+Status = Literal["optimal", "solved", "partial", "unsolved"]
+
+
+class Kept(NamedTuple):
+    """What came of a declaration of FRIENDS or FOES WITH a chance."""
+
+    kind: str
+    share: float
+    asked: int
+    """How many of the sets should hold: at least the share."""
+    sets: tuple[tuple[int, ...], ...]
+    broken: tuple[tuple[int, ...], ...]
+    """Those that do not hold."""
+
+    @classmethod
+    def of(cls, wish: Wish, alloc: list[int]) -> Kept:
+        """What came of it in an allocation [balls]."""
+        return cls(wish.kind, wish.chance / MICRO, wish.asked, wish.sets, wish.broken(alloc))
+
+    @property
+    def enough(self) -> bool:
+        """Do as many hold as should?"""
+        return len(self.sets) - len(self.broken) >= self.asked
+
+    def __str__(self) -> str:
+        held = len(self.sets) - len(self.broken)
+        broken = "; ".join(", ".join(map(str, members)) for members in self.broken[:NAMED])
+        more = f"; and {len(self.broken) - NAMED:,} more" if len(self.broken) > NAMED else ""
+        which = f"; not {broken}{more}" if broken else ""
+        return f"{self.kind} WITH {self.share:g}: {held} of {len(self.sets)} sets hold, {self.asked} asked for{which}"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What `solve` gives back; it has passed the verifier."""
+
+    problem: Problem = field(repr=False)
+    """With the number of bins of the answer."""
+    alloc: list[int]
+    """[balls]: the bin, -1 for a ball that is left out."""
+    bins: int
+    bound: int
+    """No allocation of all balls needs fewer bins; `bins` itself where the number is fixed."""
+    status: Status
+    """`optimal`: all balls placed, in `bound` bins, and nothing was left out of account. `solved`: all placed.
+    `partial`: some. `unsolved`: none."""
+    checked: int
+    """Attempts, each a whole allocation that was built and checked."""
+    seconds: float
+    search: str = "published"
+    """What found it: `published`, or of ours `ruin and recreate`, `trimming` or `first fit`."""
+    interrupted: bool = False
+    """Ctrl-C."""
+    impossible: str = ""
+    """Why no allocation places all balls, where that is plain to see."""
+    wishes: tuple[Kept, ...] = ()
+    """What is declared WITH a chance below one, and which sets hold."""
+    notes: tuple[str, ...] = ()
+    """What else is to be known about the answer."""
+
+    @property
+    def placed(self) -> int:
+        """How many balls are placed."""
+        return sum(place != NULL for place in self.alloc)
+
+    @property
+    def gap(self) -> int:
+        """Bins beyond the bound."""
+        return self.bins - self.bound
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What `progress` is told, several times per second at most."""
+
+    bins: int
+    """Of the best allocation so far."""
+    bound: int
+    placed: int
+    """Units (balls, or balls with their friends) in the best allocation so far."""
+    checked: int
+    seconds: float

@@ -1,0 +1,362 @@
+"""From a problem to a verified answer."""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cached_property, partial
+from math import inf
+from threading import Thread
+from typing import Protocol
+
+import numpy as np
+
+from agents.solver.backends import reference
+from agents.solver.model.bounds import lower_bound
+from agents.solver.model.impossible import hopeless, impossible
+from agents.solver.model.program import NULL, Problem
+from agents.solver.model.verify import faults
+from agents.solver.search import find
+from agents.solver.search.fewest import fewest, rounds
+from agents.solver.search.first_fit import first_fit, next_fit
+from agents.solver.search.lowest import LONGEST
+from agents.solver.search.packing import Packing
+from agents.solver.solving.answer import Answer, Kept, Progress, Status
+from simcore.errors import UserError, suggest
+
+FIRST_ROUND = 16
+"""Attempts per number of bins in the first round; every round doubles them."""
+LARGE = 20_000
+"""Balls from which on first fit comes before any search: a search may not get through them in time."""
+RESERVE = 0.5
+"""Seconds, or a quarter of the time if that is less, for an answer in plain Python if compiling takes too long."""
+NODE, NODE_AND_BALL, BALL = 8e-6, 1e-9, 8e-6
+"""Seconds that the verifier takes for a node of UTILFN, and more of it for every ball; and what all else after the
+search, next fit for one, takes for a ball; roughly."""
+PATIENCE = 2_000
+"""Attempts without a better answer after which a search without limits gives up wishes, once all balls are placed."""
+TOLD = 0.5
+"""Seconds of compilation that are told."""
+COST = "COST"
+"""The resource of which the agent `solver` uses as little as it can."""
+
+
+class Best(Protocol):
+    """What a back end has found so far."""
+
+    @property
+    def alloc(self) -> list[int]: ...
+    @property
+    def left(self) -> int: ...
+    @property
+    def checked(self) -> int: ...
+    @property
+    def attempt(self) -> int: ...
+
+
+Attempts = Callable[..., Iterator[Best]]
+"""(problem, seed, first, count, trims=, until=): attempts first, ..., first + count - 1 in every grouping, as
+`reference.attempts`."""
+SEARCHES = ("ours", "published")
+
+
+def solve(
+    problem: Problem,
+    *,
+    device: str = "cpu",
+    search: str = "ours",
+    seed: int = 0,
+    time: float | None = None,
+    attempts: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Answer:
+    """Search for an allocation of all balls, with `BINS ?` in as few bins as possible.
+
+    `device` is `cpu` (all cores), `opencl` (the first OpenCL device that can be used), `opencl:n` (number n of
+    `agents.solver.backends.devices.devices()`), or `reference` (plain Python). `search` is `published`, which gives the
+    same answer on every device, or `ours`: ruin and recreate where the problem has a dense form (on `cpu`), trimming
+    where a ball more may need less, else what is published.
+
+    `time` in seconds ends everything, compilation too: by then, or within a second, there is an answer. `attempts`
+    ends the search: without `time` the answer depends on the problem, the search, the seed and `attempts` only. It
+    counts the attempts in every grouping for one number of bins; without both the search goes on until the answer is
+    optimal, or all balls are placed and `PATIENCE` attempts have not kept more of what is asked for WITH a chance. A
+    problem that is plainly impossible is tried once. Ctrl-C ends it as time does.
+    """
+    if attempts is not None and attempts < 1:
+        raise UserError("is out of range", key="attempts", value=attempts, remedy="Give at least 1, or leave it out.")
+    if not 0 <= seed < 2**63:
+        raise UserError("is out of range", key="seed", value=seed, remedy="Give a whole number from 0 to 2^63 - 1.")
+    if time is not None and not 0 < time <= LONGEST:
+        remedy = f"Give seconds above zero, {LONGEST:,} at most, or leave it out."
+        raise UserError("is out of range", key="time", value=time, remedy=remedy)
+    task = _Search(problem, device, search, seed, time, attempts, progress)
+    interrupted = False
+    try:
+        with suppress(_Over):
+            task.run()
+    except KeyboardInterrupt:
+        interrupted = True
+    return task.answer(interrupted)
+
+
+def _device(device: str, problem: Problem) -> tuple[Attempts, Callable[[], None]]:
+    """Its attempts, and what has to be called before them: it compiles."""
+    name, _, number = device.partition(":")
+    if name == "reference" and not number:
+        return reference.attempts, lambda: None
+    if name == "cpu" and not number:
+        from agents.solver.backends import cpu
+
+        return cpu.attempts, lambda: cpu.prepare(problem)
+    if name == "opencl" and (number.isdecimal() or not number):
+        from agents.solver.backends import opencl
+
+        chosen = int(number) if number else None
+        return partial(opencl.attempts, device=chosen), lambda: opencl.prepare(problem, chosen)
+    remedy = suggest(device, ["cpu", "opencl", "opencl:0", "reference"])
+    raise UserError("unknown device", key="device", value=device, remedy=remedy)
+
+
+class _Over(Exception):
+    """Time is, or patience with wishes."""
+
+
+class _Search:
+    """Rounds of attempts, each with a number of bins that `fewest` chooses."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        device: str,
+        search: str,
+        seed: int,
+        time: float | None,
+        attempts: int | None,
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        if search not in SEARCHES:
+            raise UserError("unknown search", key="search", value=search, remedy=suggest(search, SEARCHES))
+        self.start = clock.monotonic()
+        self.problem = problem
+        self.device, self.prepare = _device(device, problem)
+        self.dense = device == "cpu"
+        self.ours = search == "ours"
+        self.seed = seed
+        self.attempts = attempts
+        self.progress = progress
+        self.end = inf
+        if time is not None:
+            checks = problem.program.steps * (NODE + NODE_AND_BALL * problem.balls) + BALL * problem.balls
+            self.end = self.start + time - min(time / 2, checks)
+        self.reserve = RESERVE if time is None else min(RESERVE, time / 4)
+        self.shown = 0.0
+        self.checked = 0
+        self.compiling = 0.0
+        """Seconds that it took."""
+        self.late = self.fits = False
+        """It took too long; first fit, at least, is compiled."""
+        self.method = "published"
+        self.best: tuple[int, Problem, list[int], str] | None = None
+        """(units left, problem, allocation, what found it): the one with the lowest rank."""
+        self.rank = (0, 0, 0)
+        """Of the best: units left, sets missing that are wished for, bins."""
+        self.fallback: tuple[int, Problem, list[int], str] | None = None
+        """What first fit came to."""
+        self.known: int | None = None
+        self.made: dict[int, tuple[Problem, Packing | None]] = {}
+        """By number of bins: the problem and its dense form, which every round needs again."""
+        self.limited = time is not None or attempts is not None
+        self.better = 0
+        """Of `checked`: when the best was found."""
+        self.impossible = ""
+        self.costs = any(family.name == COST and not family.sizes for family in problem.families)
+        self.bound, self.most = problem.bins, problem.bins
+
+    def run(self) -> None:
+        """Until optimal, or out of attempts; raises when out of time."""
+        self.impossible = impossible(self.problem)
+        if self.problem.searched:
+            self.bound, self.most = lower_bound(self.problem), self.problem.spec.limits[1]
+            if self.bound > self.most and not self.impossible:
+                balls = f"{self.problem.balls:,} balls"
+                self.impossible = f"{balls} need at least {self.bound:,} bins, and TO allows {self.most:,}"
+            self.bound = min(self.bound, self.most)
+        if self.impossible:
+            self.attempts = min(1, self.attempts or 1)
+        self.compile()
+        upward = self.ours and self.dense and self.problem.searched
+        if upward or (self.problem.balls > LARGE and self.end < inf):
+            self.first_fit(self.end)
+            if upward and self.fallback is not None and self.fallback[0] == 0:
+                self.known = self.fallback[1].bins
+                if self.known == self.bound:
+                    return
+        fewest(self.bound, self.most, self.known, rounds(FIRST_ROUND, self.attempts), self.attempt)
+
+    @cached_property
+    def hopeless(self) -> list[int]:
+        """How many sets of each wish cannot hold."""
+        return hopeless(self.problem)
+
+    @cached_property
+    def packing(self) -> Packing | None:
+        """The dense form, if there is one."""
+        return Packing.of(self.problem)
+
+    def prepare_dense(self) -> None:
+        """Compile first fit and the search on the dense form."""
+        tiny = Packing.alike(np.full((3, 1), 2), np.full(1, 3), 3)
+        first_fit(tiny, tiny.capacity)
+        self.fits = True
+        find.prepare("ruin" if self.ours else "published")
+
+    def compile(self) -> None:
+        """Have the search compiled, or read from disk, while there is time; a thread goes on with it after that."""
+        prepare = self.prepare
+        if self.dense and self.packing is not None:
+            prepare = self.prepare_dense
+        raised: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                prepare()
+            except BaseException as error:
+                raised.append(error)
+
+        began = clock.monotonic()
+        thread = Thread(target=run, name="compile")
+        thread.start()
+        thread.join(None if self.end == inf else max(0.0, self.end - self.reserve - began))
+        if raised:
+            raise raised[0]
+        self.compiling = clock.monotonic() - began
+        if thread.is_alive():
+            self.late = True
+            raise _Over
+
+    def first_fit(self, until: float) -> None:
+        """What first fit comes to, if bins are alike, or their number is given."""
+        given, packing = self.problem, self.packing
+        if packing is None or (given.searched and (given.counted or given.bins_differ)):
+            return
+        capacity = packing.capacity
+        if given.searched:
+            most = min(self.most, len(packing.demand) + given.bins)
+            capacity = np.broadcast_to(capacity[0], (most, capacity.shape[1]))
+        where = first_fit(packing, capacity, until) if self.fits else next_fit(packing, capacity, packing.pins)
+        bins = max(given.bins, int(where.max()) + 1)
+        left = int((where == NULL).sum())
+        problem = given.with_bins(bins) if given.searched else given
+        self.fallback = left, problem, where[problem.unit_of].tolist(), "first fit"
+
+    def attempt(self, bins: int, numbers: range) -> int | None:
+        """Some attempts with this many bins; the fewest bins known then."""
+        if bins not in self.made:
+            problem = self.problem.with_bins(bins) if self.problem.searched else self.problem
+            self.made[bins] = problem, Packing.of(problem) if self.dense else None
+        if self.try_bins(*self.made[bins], numbers.start, len(numbers)):
+            self.known = bins
+        return self.known
+
+    def backend(self, problem: Problem, packing: Packing | None, first: int, count: int) -> Iterator[Best]:
+        """The attempts of the search that suits the problem."""
+        if packing is not None:
+            from agents.solver.solving.dense_attempts import attempts
+
+            self.method = "ruin and recreate" if self.ours else "published"
+            kind = "ruin" if self.ours else "published"
+            return attempts(problem, packing, kind, self.seed, first, count, self.end)
+        trims = self.ours and bool(problem.elastic.any())
+        self.method = "trimming" if trims else "published"
+        return self.device(problem, self.seed, first, count, trims=trims, until=self.end)
+
+    def try_bins(self, problem: Problem, packing: Packing | None, first: int, count: int) -> bool:
+        """Some attempts with this many bins; did one place all?"""
+        number, end = first, first + count
+        while number < end:
+            before, last = self.checked, None
+            for found in self.backend(problem, packing, number, end - number):
+                self.checked, last = before + found.checked, found
+                missing = self.missing(problem, found.alloc) if found.left == 0 else 0
+                rank = found.left, missing, problem.bins
+                if self.best is None or rank < self.rank:
+                    self.best, self.rank = (found.left, problem, found.alloc, self.method), rank
+                    self.better = self.checked
+                self.look_at_clock()
+            if last is None or last.left:
+                return False
+            if not self.missing(problem, last.alloc):
+                return True
+            number = last.attempt + 1  # all are placed, and wishes are not kept
+        return False
+
+    def missing(self, problem: Problem, alloc: list[int]) -> int:
+        """How many sets more should hold, and may."""
+        wishes = zip(problem.wishes, self.hopeless, strict=True)
+        return sum(max(0, len(one.broken(alloc)) - max(len(one.sets) - one.asked, never)) for one, never in wishes)
+
+    def look_at_clock(self) -> None:
+        """Tell how it goes, and stop in time, or when there is no hope for wishes."""
+        now = clock.monotonic()
+        if self.progress is not None and now - self.shown > 0.2 and self.best is not None:
+            self.shown = now
+            best = self.best[1].bins
+            self.progress(
+                Progress(best, self.bound, len(self.best[1].units) - self.best[0], self.checked, now - self.start)
+            )
+        left, missing, _ = self.rank
+        waited = not self.limited and self.checked - self.better >= PATIENCE
+        if now > self.end or (waited and left == 0 and missing):
+            raise _Over
+
+    def last_resort(self) -> None:
+        """If time was over too soon: first fit where there is a dense form, else one attempt with all bins."""
+        if self.best is not None and self.best[0] == 0:
+            return
+        until = clock.monotonic() + self.reserve
+        if self.packing is not None:
+            if self.fallback is None:
+                self.first_fit(until)
+        elif self.best is None or self.problem.searched:
+            problem = self.problem.with_bins(self.most) if self.problem.searched else self.problem
+            device = reference.attempts if self.late else self.device
+            for found in device(problem, self.seed, 0, 1, until=until):
+                self.fallback = found.left, problem, found.alloc, "published"
+
+    def notes(self, wishes: tuple[Kept, ...]) -> Iterator[str]:
+        """What a user would not expect."""
+        if self.late:
+            yield "compiling took longer than there was time; it goes on, for the next time"
+        elif self.compiling > TOLD:
+            yield f"compiling took {self.compiling:.1f} s of the time"
+        if self.costs:
+            yield f"{COST} is a capacity here, and not made small: the agent `solver` does that"
+        yield from (str(one) for one in wishes if one.broken)
+
+    def answer(self, interrupted: bool) -> Answer:
+        """The best there is, verified."""
+        if self.end < inf or interrupted:
+            self.last_resort()
+        if self.fallback is not None and (self.best is None or self.ours or self.best[0] > 0):
+            self.best = min(self.best or self.fallback, self.fallback, key=lambda one: (one[0], one[1].bins))
+        left, problem, alloc, method = self.best or (1, self.problem, [NULL] * self.problem.balls, self.method)
+        wrong = faults(problem, alloc)
+        if wrong and not problem.program.alloc_free:
+            remedy = "Make two balls add the same whichever of them is placed first, and REJECT likewise."
+            raise UserError(
+                f"UTILFN depends on the order of the balls: {wrong[0]}", file=problem.spec.file, remedy=remedy
+            )
+        assert not wrong, f"the search gave a wrong answer: {wrong}"
+        wishes = tuple(Kept.of(one, alloc) for one in problem.wishes)
+        status: Status = "unsolved" if max(alloc) == NULL else "partial"
+        bound = min(self.bound, problem.bins)
+        if left == 0:
+            proven = problem.bins == bound and not self.costs and all(one.enough for one in wishes)
+            status = "optimal" if proven else "solved"
+        seconds = clock.monotonic() - self.start
+        return Answer(
+            problem, list(alloc), problem.bins, bound, status, self.checked, seconds, method, interrupted,
+            self.impossible, wishes, tuple(self.notes(wishes)),
+        )  # fmt: skip

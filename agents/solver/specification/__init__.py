@@ -1,0 +1,1 @@
+"""From declarations to a problem: specifications in files, shipped examples, and Python."""

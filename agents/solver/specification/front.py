@@ -1,0 +1,91 @@
+"""Problems from files, shipped examples, and Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simcore.errors import UserError, suggest
+
+if TYPE_CHECKING:
+    from agents.solver.model.program import Problem
+    from agents.solver.specification.spec import Spec
+
+Sets = Sequence[Iterable[int]]
+
+
+def examples() -> dict[str, str]:
+    """The shipped specifications: name and text."""
+    folder = files("agents.solver").joinpath("examples")
+    texts = {
+        Path(one.name).stem: one.read_text(encoding="utf-8") for one in folder.iterdir() if one.name.endswith(".alloc")
+    }
+    return dict(sorted(texts.items()))
+
+
+def load_problem(source: str | Path, params: Mapping[str, object] | None = None) -> Problem:
+    """The problem in a file, or in a shipped example by name; with `BINS ?`, for the least number of bins."""
+    path = Path(source)
+    if not path.is_file():
+        if str(source) in examples():
+            with as_file(files("agents.solver").joinpath("examples", f"{source}.alloc")) as example:
+                return load_problem(example, params)
+        raise UserError("no such file or example", file=path, remedy=suggest(str(source), examples()))
+    return specification(text_of(path), file=path, params=params).problem()
+
+
+def text_of(path: Path) -> str:
+    """What is in a file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot be read: {error}", file=path, remedy="Give a text file in UTF-8.") from None
+
+
+def problem(
+    text: str,
+    *,
+    balls: int | None = None,
+    bins: int | str | None = None,
+    resources: Mapping[str, float | str] | None = None,
+    friends: Sets = (),
+    foes: Sets = (),
+    pins: Sequence[int] | None = None,
+    tables: Mapping[str, Any] | None = None,
+    params: Mapping[str, object] | None = None,
+) -> Problem:
+    """A problem from a specification's text, or from UTILFN's text and the rest as values.
+
+    `bins` is a number or "?". `resources` maps `"CPU[s in BINS]"` to a capacity, which may be an expression over `s`
+    and `tables`. `friends` and `foes` are sets of balls; `pins` has a bin per ball, -1 for none. `tables` are numpy
+    arrays, or sequences of rows of unequal length; they take the place of TABLEs of the same name. `params` are the
+    values of PARAMs. Whatever is given here is declared before the text.
+    """
+    given = dict(tables or {})
+    head = []
+    if balls is not None:
+        head.append(f"BALLS {balls}")
+    if bins is not None:
+        head.append(f"BINS {bins}")
+    head += [f"RESOURCES {name} => {capacity}" for name, capacity in (resources or {}).items()]
+    for word, sets in (("FRIENDS", friends), ("FOES", foes)):
+        if len(sets):
+            given[f"_{word}"] = [sorted(members) for members in sets]
+            head.append(f"{word} _{word}[set] for set in {len(sets)}")
+    if pins is not None:
+        given["_PINS"] = pins
+        head.append("PIN ball TO _PINS[ball] for ball in BALLS")
+    return specification(" ".join(head) + " " + text if head else text, params=params, tables=given).problem()
+
+
+def specification(text: str, **more: Any) -> Spec:
+    """`Spec(text, **more)`, which needs lark."""
+    try:
+        from agents.solver.specification.spec import Spec
+    except ModuleNotFoundError as error:
+        if error.name != "lark":
+            raise
+        raise UserError("the solver needs lark", remedy="Install it: pip install 'binwright[solver]'.") from None
+    return Spec(text, **more)

@@ -1,0 +1,174 @@
+"""Every back end gives the reference's answer, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import strategies as st
+
+import binwright as bw
+from agents.solver import problem
+from agents.solver.backends import cpu, reference
+from agents.solver.backends.emit import PYTHON, C, utilfn
+from agents.solver.backends.flat import Flat
+from agents.solver.backends.room import room as room_of
+from agents.solver.language.errors import SpecError
+from agents.solver.model.program import MICRO, Problem
+from agents.solver.specification.front import examples, load_problem
+from agents.solver.specification.spec import Spec
+from simcore.errors import UserError
+from tests.support.opencl import BACKENDS, opencl_device
+from tests.support.properties import first, scaled
+from tests.support.specifications import specifications
+from workloads.offline import machines
+
+
+def answer(
+    backend: Callable[..., Iterator[object]], problem: Problem, seed: int, first: int, count: int, trims: bool = False
+) -> object:
+    """What the attempts come to, but for how many were made: that depends on how many run at a time."""
+    *_, last = backend(problem, seed, first, count, trims=trims)
+    assert isinstance(last, reference.Found)
+    return list(last.alloc), last.left, last.attempt, last.group
+
+
+@pytest.mark.parametrize("backend", first(2, BACKENDS))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in ("cdn", "network") else pytest.mark.long) for name in examples()]
+)
+def test_examples(name: str, backend: str) -> None:
+    problem = load_problem(name)
+    if problem.searched:
+        problem = problem.with_bins(max(1, problem.balls // 3))
+    for seed in (1, -5):
+        assert answer(BACKENDS[backend], problem, seed, 3, 8) == answer(reference.attempts, problem, seed, 3, 8)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_trimming(backend: str) -> None:
+    problem = load_problem("oktopus", {"PER_RACK": 3, "RACKS": 2})
+    assert problem.elastic.any()
+    for seed in (1, 2):
+        assert answer(BACKENDS[backend], problem, seed, 0, 6, True) == answer(
+            reference.attempts, problem, seed, 0, 6, True
+        )
+
+
+@pytest.mark.parametrize("backend", first(2, BACKENDS))
+@scaled(0.08, suppress_health_check=list(HealthCheck))
+@given(text=specifications(), seed=st.integers(-(2**63), 2**63 - 1))
+def test_random_problems(backend: str, text: str, seed: int) -> None:
+    try:
+        problem = Spec(text).problem()
+    except SpecError:
+        return
+    for trims in (False, True) if problem.elastic.any() else (False,):
+        found, expected = (
+            answer(which, problem, seed, 0, 4, trims) for which in (BACKENDS[backend], reference.attempts)
+        )
+        assert found == expected
+
+
+@pytest.mark.parametrize("dialect", [PYTHON, C])
+def test_the_next_number_of_bins_needs_no_new_source(dialect: object) -> None:
+    problem = load_problem("spain")
+    (text, numbers), (again, others) = (utilfn(problem.with_bins(bins), dialect) for bins in (3, 4))  # type: ignore[arg-type]
+    assert text == again
+    assert len(numbers) == len(others)
+
+
+def test_numbers_of_all_sizes_round_down() -> None:
+    text = """TABLE A = [-7.000001, -0.000001, 0, 0.3, 1, 1000.123457, -3, 7]
+    BALLS 8 BINS 8 RESOURCES CPU[s in BINS] => 1e9
+    procedure UTILFN(BALL, BIN, ALLOC)
+        let a = A[BALL]
+        let b = A[BIN]
+        UTIL.CPU[BIN] += a * b
+        UTIL.CPU[BIN] += if b == 0 then 1 else a / max(b, 0.000001)
+        UTIL.CPU[BIN] -= if b >= 0 then 1 else a / min(b, -0.000001)
+        UTIL.CPU[BIN] += (BALL - 4) // (BIN + 1) + (BALL - 4) % (BIN + 1)
+    end"""
+    problem = Spec(text).problem()
+    body, numbers = utilfn(problem, PYTHON)
+    call, _ = cpu.compiled(body)
+    flat, room = Flat.of_problem(problem, numbers), room_of(problem)
+    alloc = [-1] * problem.balls
+    room.alloc[:] = alloc
+    for ball in range(8):
+        for place in range(8):
+            n = call(
+                ball, place, room.alloc, flat.data, flat.numbers, room.used, flat.ceiling, room.dims, room.amounts, 0
+            )
+            added = list(zip(room.dims[:n].tolist(), room.amounts[:n].tolist(), strict=True))
+            assert added == reference.call(problem, ball, place, alloc)
+
+
+@pytest.mark.parametrize("device", ["cpu", "opencl"])
+def test_solve_gives_the_same_on_every_device(device: str) -> None:
+    if device == "opencl":
+        opencl_device()
+    for name in ("network", "replicas", "time-varying"):
+        expected, found = (
+            bw.solve(name, device=which, search="published", seed=3, attempts=16) for which in ("reference", device)
+        )
+        assert found.alloc == expected.alloc
+        assert found.search == expected.search == "published"
+
+
+def test_solve_uses_our_searches_where_they_fit() -> None:
+    assert bw.solve("oktopus", attempts=64).search == "trimming"
+    assert bw.solve("vm-placement").search == "ruin and recreate"
+    with pytest.raises(UserError, match="unknown search"):
+        bw.solve("cdn", search="theirs")
+
+
+def test_published_inputs_through_the_language() -> None:
+    given = machines("pgrank")
+    made = problem(
+        """procedure UTILFN(BALL, BIN, ALLOC)
+        UTIL.CPU[BIN] += D[BALL, 0]  UTIL.MEMORY[BIN] += D[BALL, 1]  UTIL.DISK[BIN] += D[BALL, 2]
+        UTIL.SENT[BIN] += D[BALL, 3]  UTIL.RECEIVED[BIN] += D[BALL, 4] end""",
+        balls=len(given.demand),
+        bins="?",
+        resources={f"{name}[s in BINS]": 1 for name in ("CPU", "MEMORY", "DISK", "SENT", "RECEIVED")},
+        tables={"D": given.demand / MICRO},
+    )
+    answer = bw.solve(made, attempts=64)
+    assert (answer.bins, answer.status, answer.search) == (88, "optimal", "ruin and recreate")
+
+
+def test_trimming_crosses_a_hump_that_stops_the_published_search() -> None:
+    # A rack's uplink has room for min(m, 10 - m) x 1 at m = 0 to 3 and again at m = 7 to 10.
+    made = problem(
+        """procedure UTILFN(BALL, BIN, ALLOC)
+        let m = count(o in BALLS except BALL: ALLOC[o] == BIN)
+        UTIL.SLOTS[BIN] += 1
+        UTIL.UPLINK[BIN] += min(m + 1, BALLS - m - 1) - min(m, BALLS - m)
+        end""",
+        balls=10,
+        bins=3,
+        resources={"SLOTS[r in BINS]": 9, "UPLINK[r in BINS]": 3},
+    )
+    assert bw.solve(made, search="published", attempts=200).status == "partial"
+    answer = bw.solve(made, attempts=200)
+    assert (answer.status, answer.search) == ("optimal", "trimming")
+
+
+@pytest.mark.parametrize("balls", [6, 1500])
+def test_time_is_kept_even_within_an_attempt(balls: int) -> None:
+    made = problem(
+        """procedure UTILFN(BALL, BIN, ALLOC)
+        UTIL.SLOTS[BIN] += 1
+        UTIL.LOAD[BIN] += count(o in BALLS except BALL: ALLOC[o] == BIN) + (if BALL == 0 then 1e6 else 0)
+        end""",
+        balls=balls,
+        bins=balls,
+        resources={"SLOTS[s in BINS]": 2, "LOAD[s in BINS]": 4},
+    )
+    bw.solve(made, time=0.001)  # compiled
+    answer = bw.solve(made, time=0.3)
+    assert answer.seconds < 3
+    assert answer.status == "partial"
+    assert 0 < answer.placed < balls

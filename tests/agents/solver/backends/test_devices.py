@@ -1,0 +1,219 @@
+"""Which OpenCL devices can be used, and what is said of drivers that fail, crash, hang or are missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import copy, copytree, rmtree
+
+import pytest
+
+import binwright as bw
+from agents.solver.backends import devices, opencl, probe
+from agents.solver.specification.front import load_problem
+from binwright.cli import MISTAKE, main
+from simcore.errors import UserError
+from tests.support import ROOT
+from tests.support.opencl import opencl_device
+
+KNOWN = [
+    {"platform": "Some", "driver": "1.0", "name": "first", "kind": "GPU"},
+    {"platform": "Some", "driver": "1.0", "name": "second", "kind": "CPU"},
+]
+WAYS = {
+    "fails": ('print(json.dumps("error: unknown target CPU"))', "error: unknown target CPU"),
+    "crashes": ("os.kill(os.getpid(), signal.SIGSEGV)", r"its driver crashes \(SIGSEGV\)"),
+    "aborts": ('os.write(2, b"LLVM ERROR\\n"); os.abort()', r"its driver crashes \(SIGABRT\): LLVM ERROR"),
+    "ends": ('sys.exit("no licence")', "its driver ends the process with exit code 1: no licence"),
+    "hangs": ("time.sleep(600)", "its driver does not answer within 5 s"),
+}
+"""What a driver does at the first program, and what is said of it."""
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_remembered() -> Iterator[None]:
+    devices._told.cache_clear()
+    yield
+    devices._told.cache_clear()
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, folder: Path, first: str, loading: str = "") -> None:
+    """Have a script stand for the probe: two devices, of which the first does this and the second works."""
+    file = folder / "probe.py"
+    file.write_text(
+        f"import json, os, signal, sys, time\n{loading}\nprint({json.dumps(KNOWN)!r}, flush=True)\n"
+        f"if sys.argv[1] == '0':\n    {first}\nelif sys.argv[1] == '1':\n    print('\"\"')\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setattr(devices, "PROBE", file)
+    monkeypatch.setattr(devices, "SECONDS", 5.0)
+
+
+@pytest.mark.parametrize("way", [*list(WAYS)[:-1], pytest.param("hangs", marks=pytest.mark.long)])
+def test_a_device_that_does_not_work_is_passed_over(way: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    does, reason = WAYS[way]
+    pretend(monkeypatch, tmp_path, does)
+    assert devices.choose().name == "second"
+    assert devices.choose(1).number == 1
+    with pytest.raises(UserError, match=rf"opencl:0 \(first, Some 1.0\) cannot be used: {reason}") as error:
+        devices.choose(0)
+    assert "binwright solve --devices" in error.value.remedy
+    assert "pocl-opencl-icd" in error.value.remedy
+    assert [one.usable for one in bw.devices()] == [False, True]
+
+
+def test_each_device_is_tried_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    pretend(monkeypatch, tmp_path, "sys.exit(1)", loading=f"open({str(log)!r}, 'a').write(sys.argv[1])")
+    for _ in range(3):
+        devices.choose()
+        devices.devices()
+    assert log.read_text() == "01"
+
+
+def test_drivers_that_crash_when_they_are_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pretend(monkeypatch, tmp_path, "pass", loading="os.abort()")
+    with pytest.raises(UserError, match=r"loading the OpenCL drivers crashes \(SIGABRT\)") as error:
+        devices.choose()
+    assert "OCL_ICD_VENDORS" in error.value.remedy
+
+
+def test_without_pyopencl(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match="OpenCL needs pyopencl") as error:
+        bw.solve("cdn", device="opencl")
+    assert "binwright[solver]" in error.value.remedy
+
+
+def test_a_device_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "cdn", "--device", "opencl:99"]) == MISTAKE
+    said = capsys.readouterr().err
+    assert "there is no such OpenCL device (got 'opencl:99')" in said
+    assert "binwright solve --devices" in said
+
+
+def test_a_program_that_a_working_device_does_not_build(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opencl_device()
+    monkeypatch.setattr(opencl, "OPENCL", "this is no OpenCL C;")
+    assert main(["solve", "cdn", "--device", "opencl"]) == MISTAKE
+    said = capsys.readouterr().err
+    assert "fails at this problem" in said
+    assert "--device cpu" in said
+
+
+def test_a_driver_that_computes_wrong_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = probe.found()[opencl_device().number]
+    assert probe.tried(device) == ""
+    monkeypatch.setattr(probe, "SOURCE", probe.SOURCE.replace("1000000007L", "7"))
+    assert probe.tried(device) == "it computes wrong numbers"
+
+
+def test_a_driver_that_fails_says_so_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = probe.found()[opencl_device().number]
+    monkeypatch.setattr(probe, "SOURCE", "this is no OpenCL C;")
+    assert "error:" in probe.tried(device)
+    assert "\n" not in probe.tried(device)
+
+
+def test_nothing_to_solve(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve"]) == MISTAKE
+    assert "there is nothing to solve" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Build a driver that fails at every program, and return a folder that registers it.
+
+    It is the PoCL of the wheel without the headers that it compiles every program with, under another name, so that it
+    is loaded beside the original, and of an older version, so that it comes first.
+    """
+    spec = find_spec("pyopencl")
+    libs = Path(spec.origin).parent / ".libs" if spec and spec.origin else Path()
+    drivers = list(libs.glob("libpocl-*.so"))
+    if len(drivers) != 1:
+        pytest.skip("needs the PoCL of pyopencl[pocl], to break a copy of it")
+    folder = tmp_path_factory.mktemp("broken")
+    inside = folder / "driver" / ".libs"
+    inside.mkdir(parents=True)
+    name = drivers[0].name
+    text = drivers[0].read_bytes()
+    for old, new in ((name, name.replace("pocl", "poor")), ("3.0-rc2", "0.0-rc2")):
+        text = text.replace(old.encode(), new.encode())
+    (inside / name).write_bytes(text)
+    for needed in (libs.parents[1] / "pocl_binary_distribution" / ".libs").glob("lib*"):
+        copy(needed, inside)
+    vendors = folder / "vendors"
+    vendors.mkdir()
+    (vendors / "broken.icd").write_text(f"{inside / name}\n")
+    yield vendors
+    rmtree(folder)
+
+
+def run(vendors: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a module of Python with these drivers."""
+    environment: Mapping[str, str] = os.environ | {
+        "OCL_ICD_VENDORS": str(vendors),
+        "POCL_CACHE_DIR": str(vendors.parent / "cache"),
+    }
+    return subprocess.run(
+        [sys.executable, "-m", *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.long
+def test_a_broken_driver_alone(broken: Path) -> None:
+    only = broken / "broken.icd"
+    listed = run(only, "binwright", "solve", "--devices", "--json")
+    [device] = json.loads(listed.stdout)
+    assert (device["device"], device["kind"], device["usable"]) == ("opencl:0", "CPU", False)
+    assert "error:" in device["reason"]
+    shown = run(only, "binwright", "solve", "--devices")
+    assert shown.returncode == 0
+    assert f"usable: no: {device['reason']}" in shown.stdout
+    assert "pocl-opencl-icd" in shown.stdout
+    for chosen in "opencl", "opencl:0":
+        done = run(only, "binwright", "solve", "network", "--device", chosen)
+        assert done.returncode == MISTAKE
+        assert device["reason"] in done.stderr
+        assert "binwright solve --devices" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.long
+def test_a_broken_driver_before_one_that_works(broken: Path, tmp_path: Path) -> None:
+    """All drivers of the system and of the wheel are there, too."""
+    opencl_device()
+    vendors = copytree(broken, tmp_path / "vendors")
+    system = Path(os.environ.get("OCL_ICD_VENDORS") or "/etc/OpenCL/vendors")
+    for file in [system] if system.is_file() else system.glob("*.icd"):
+        copy(file, vendors)
+    listed = json.loads(run(vendors, "binwright", "solve", "--devices", "--json").stdout)
+    [poor] = (one for one in listed if str(broken.parent) in one["reason"])
+    assert poor["number"] == min(one["number"] for one in listed if one["platform"] == poor["platform"])
+    done = run(vendors, "binwright", "solve", "network", "--device", "opencl", "--json")
+    assert json.loads(done.stdout)["status"] == "optimal"
+
+
+@pytest.mark.long
+def test_tests_of_opencl_skip_with_the_reason(broken: Path) -> None:
+    test = "tests/agents/solver/test_random.py::test_opencl_draws_the_same_bits"
+    done = run(broken / "broken.icd", "pytest", "-q", "-rs", "-p", "no:cacheprovider", test)
+    assert done.returncode == 0
+    assert "1 skipped" in done.stdout
+    assert "no OpenCL device can be used; opencl:0" in done.stdout
+
+
+def test_every_usable_device_gives_the_same_answer() -> None:
+    opencl_device()
+    problem = load_problem("network")
+    names = ["cpu", *(f"opencl:{one.number}" for one in devices.devices() if one.usable)]
+    answers = {tuple(bw.solve(problem, device=name, search="published", attempts=16).alloc) for name in names}
+    assert len(names) > 1
+    assert len(answers) == 1

@@ -1,0 +1,193 @@
+"""Sets with WITH: together (or apart) first, otherwise when they must, and the answer says which hold."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import binwright as bw
+from agents.solver import problem
+from agents.solver.backends import reference
+from agents.solver.model.impossible import hopeless
+from agents.solver.model.program import MICRO, Problem
+from agents.solver.model.verify import faults
+from tests.support.opencl import BACKENDS, opencl_device
+from tests.support.properties import scaled
+
+
+def made(sets: str, balls: int = 12, bins: int | str = 4, room: int = 3, body: str = "UTIL.S[BIN] += 1") -> Problem:
+    return problem(
+        f"BALLS {balls} BINS {bins} RESOURCES S[b in BINS] => {room} {sets} "
+        f"procedure UTILFN(BALL, BIN, ALLOC) {body} end"
+    )
+
+
+@st.composite
+def specs(draw: st.DrawFn, balls: int = 0, bins: int = 0) -> str:
+    """Small ones with all kinds of sets; balls that look at others, and need less for it."""
+    balls, bins = balls or draw(st.integers(3, 8)), bins or draw(st.integers(1, 4))
+    lines = [f"TABLE D = {draw(st.lists(st.integers(0, 3), min_size=balls, max_size=balls))}"]
+    lines.append(f"BALLS {balls} BINS {bins} RESOURCES S[b in BINS] => {draw(st.integers(2, 8))}")
+    for kind in draw(st.lists(st.sampled_from(["FRIENDS", "FOES"]), min_size=1, max_size=4)):
+        size = st.lists(st.integers(0, balls - 1), min_size=2, max_size=3, unique=True)
+        members = ", ".join(map(str, draw(size)))
+        lines.append(f"{kind} {members} WITH {draw(st.sampled_from(['0.3', '0.7', '0.95', '1']))}")
+    for ball in draw(st.lists(st.integers(0, balls - 1), max_size=2, unique=True)):
+        lines += [f"PIN {ball} TO {draw(st.integers(0, bins - 1))}"]
+    use = draw(st.sampled_from(["D[BALL]", "if m > 0 then 1 else 2", "min(m + 1, 5 - m) - min(m, 6 - m)"]))
+    count = "let m = count(o in BALLS except BALL: ALLOC[o] == BIN) " if "m" in use else ""
+    return " ".join(lines) + f" procedure UTILFN(BALL, BIN, ALLOC) {count}UTIL.S[BIN] += {use} end"
+
+
+FULL = "FRIENDS 3 * i .. 3 * i + 3 WITH {} for i in 4"
+
+
+def test_what_is_solved_with_certain_friends_is_solved_with_soft_ones() -> None:
+    certain = bw.solve(made(FULL.replace("WITH {} ", "")), search="published", attempts=64)
+    soft = bw.solve(made(FULL.format(0.9)), search="published", attempts=64)
+    assert certain.status == soft.status == "optimal"
+    assert soft.checked < 20 * certain.checked
+    [wish] = soft.wishes
+    assert (wish.kind, wish.share, wish.asked, wish.broken) == ("FRIENDS", 0.9, 4, ())
+
+
+def test_friends_are_apart_where_they_must_and_it_is_said() -> None:
+    answer = bw.solve(made("FRIENDS 0 .. 4 WITH 0.9 FRIENDS 4, 5 WITH 0.5"), attempts=16)  # four have no room in three
+    assert (answer.status, answer.placed) == ("solved", 12)
+    broken, kept = answer.wishes
+    assert broken.broken == ((0, 1, 2, 3),)
+    assert (kept.asked, kept.broken) == (1, ())
+    assert answer.alloc[4] == answer.alloc[5]
+    assert "FRIENDS WITH 0.9: 0 of 1 sets hold, 1 asked for; not 0, 1, 2, 3" in answer.notes
+    assert not any("WITH 0.5" in note for note in answer.notes)
+
+
+def test_the_share_that_was_asked_is_kept() -> None:
+    """Of ten pairs only nine fit together with the ball that takes a bin alone."""
+    for share, asked in ((0.9, 9), (0.5, 5), (0.1, 1)):
+        sets = f"FRIENDS 2 * i, 2 * i + 1 WITH {share} for i in 10 PIN 18 TO 9 PIN 19 TO 8"
+        answer = bw.solve(made(sets, balls=20, bins=10, room=2), attempts=200)
+        [wish] = answer.wishes
+        assert wish.asked == asked
+        assert len(wish.sets) - len(wish.broken) >= (8 if share == 0.9 else asked)
+        assert (answer.status == "optimal") == (len(wish.broken) <= 10 - asked)
+        assert (18, 19) in wish.broken
+
+
+def test_foes_are_together_where_they_must() -> None:
+    answer = bw.solve(made("FOES 0, 1 WITH 0.9", balls=3, bins=1), attempts=8)
+    assert (answer.status, answer.placed) == ("solved", 3)
+    assert answer.wishes[0].broken == ((0, 1),)
+    answer = bw.solve(made("FOES i, j WITH 0.9 for i in 4, j in i + 1 .. 4", balls=4, bins=4, room=4), attempts=8)
+    assert (answer.status, len(set(answer.alloc))) == ("optimal", 4)
+
+
+@pytest.mark.parametrize("chance", [0, 1])
+def test_the_ends_of_the_scale(chance: int) -> None:
+    answer = bw.solve(made(f"FRIENDS 0, 1 WITH {chance}"), attempts=8)
+    assert answer.status == "optimal"
+    assert answer.wishes == () if chance else not answer.wishes[0].asked
+
+
+def test_friends_of_pinned_balls() -> None:
+    answer = bw.solve(made("FRIENDS 0, 1, 2 WITH 0.9 PIN 0 TO 2"), attempts=64)
+    assert answer.status == "optimal"
+    assert answer.alloc[:3] == [2, 2, 2]
+    apart = bw.solve(made("FRIENDS 0, 1 WITH 0.9 PIN 0 TO 2 PIN 1 TO 3"), attempts=4)
+    assert (apart.status, apart.placed, apart.wishes[0].broken) == ("solved", 12, ((0, 1),))
+    with_foes = bw.solve(made("FOES 0, 1 WITH 0.9 PIN 0 TO 2 PIN 1 TO 2"), attempts=4)
+    assert (with_foes.status, with_foes.placed) == ("solved", 12)
+
+
+@pytest.mark.parametrize(
+    "sets",
+    [
+        "PIN 0 TO 0 PIN 1 TO 1 FRIENDS 0, 1 WITH 0.9",
+        "FRIENDS 0 .. 4 WITH 0.9",
+        "FOES 0, 1 FRIENDS 1, 2, 0 WITH 0.9",
+        "FRIENDS 0, 1 FOES 1, 0 WITH 0.9",
+        "PIN 0 TO 2 PIN 1 TO 2 FOES 0, 1 WITH 0.9",
+        "PIN 0 TO 0 PIN 1 TO 1 FRIENDS 2 * i, 2 * i + 1 WITH 0.9 for i in 3",
+    ],
+)
+@pytest.mark.parametrize("bins", [4, "?"])
+def test_what_cannot_hold_is_not_waited_for(sets: str, bins: int | str) -> None:
+    """Without any limit."""
+    answer = bw.solve(made(sets, balls=8, bins=bins))
+    assert (answer.status, answer.placed) == ("solved", 8)
+    assert answer.checked < 200
+    [wish] = answer.wishes
+    assert len(wish.broken) == 1
+
+
+def test_patience_with_wishes_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three pairs cannot all be together in bins of three, which is not plain to see."""
+    monkeypatch.setattr("agents.solver.solving.solve.PATIENCE", 200)
+    answer = bw.solve(made("FRIENDS 2 * i, 2 * i + 1 WITH 0.99 for i in 3", balls=6, bins=2), search="published")
+    assert (answer.status, answer.placed) == ("solved", 6)
+    assert len(answer.wishes[0].broken) == 1
+    assert 200 <= answer.checked < 400
+
+
+@scaled(1.0)
+@given(st.data())
+def test_what_is_hopeless_never_holds(data: st.DataObject) -> None:
+    found = problem(data.draw(specs(balls=4, bins=2)))
+    every = [list(places) for places in product(range(2), repeat=4)]
+    for wish, never in zip(found.wishes, hopeless(found), strict=True):
+        broken = [len(wish.broken(places)) for places in every if not faults(found, places)]
+        assert min(broken, default=never) >= never
+
+
+def test_fewest_bins_with_wishes() -> None:
+    answer = bw.solve(made("FRIENDS 0 .. 4 WITH 0.9", balls=6, bins="?"), attempts=16)
+    assert (answer.placed, answer.bins, answer.status) == (6, 2, "solved")
+    foes = bw.solve(
+        made("FOES 0, 1 WITH 1 FOES 2, 3 WITH 0.9 FOES 3, 4 WITH 0.9", balls=5, bins="?", room=5), attempts=16
+    )
+    assert (foes.bins, foes.wishes[0].broken, foes.wishes[1].broken) == (2, (), ())
+
+
+@scaled(0.25)
+@given(text=specs(), seed=st.integers(0, 2**40))
+def test_cpu_agrees(text: str, seed: int) -> None:
+    agrees("cpu", text, seed)
+
+
+@pytest.mark.long  # kernels for every example; test_backends has some in make test
+@pytest.mark.parametrize("backend", [name for name in BACKENDS if "opencl" in name])
+@scaled(0.1)  # each builds kernels of its own
+@given(text=specs(), seed=st.integers(0, 2**40))
+def test_opencl_agrees(backend: str, text: str, seed: int) -> None:
+    opencl_device()
+    agrees(backend, text, seed)
+
+
+def agrees(backend: str, text: str, seed: int) -> None:
+    """Hold a back end to the reference on a specification."""
+    found = problem(text)
+    for trims in (False, True) if found.elastic.any() else (False,):
+        *_, fast = BACKENDS[backend](found, seed, 0, 4, trims=trims)
+        *_, slow = reference.attempts(found, seed, 0, 4, trims=trims)
+        assert (list(fast.alloc), fast.left, fast.attempt, fast.group) == (
+            slow.alloc,
+            slow.left,
+            slow.attempt,
+            slow.group,
+        )
+
+
+@scaled(2.0)
+@given(specs(), st.integers(0, 2**40), st.integers(0, 6))
+def test_an_attempt_keeps_what_must_hold(text: str, seed: int, number: int) -> None:
+    found = problem(text)
+    alloc, left = reference.attempt(found, seed, number % len(found.groupings), number)
+    missing = {int(found.unit_of[ball]) for ball in np.flatnonzero(np.array(alloc) < 0)}
+    assert left == len(missing)
+    if found.program.alloc_free:
+        assert not faults(found, alloc)
+    assert all(chance <= MICRO for _, chance in found.friends)

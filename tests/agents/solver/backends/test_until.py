@@ -1,0 +1,95 @@
+"""Attempts that are cut short: on every device what was placed counts, and launches in parts change nothing."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+import pytest
+
+import binwright as bw
+from agents.solver import problem
+from agents.solver.backends import opencl, reference
+from agents.solver.model.program import Problem
+from agents.solver.model.verify import faults
+from agents.solver.specification.front import load_problem
+from simcore import cores
+from tests.support.opencl import BACKENDS, opencl_device
+from tests.support.properties import first
+
+NAMED = BACKENDS | {"reference": reference.attempts}
+
+
+def crowd(balls: int, far: int) -> Problem:
+    """Balls that all look at one another; few have room in the first bins, and nobody in those that are far."""
+    return problem(
+        "procedure UTILFN(BALL, BIN, ALLOC) let c = count(o in BALLS except BALL: ALLOC[o] == BIN) "
+        f"if BIN >= 40 and c < {balls} REJECT end UTIL.SIZE[BIN] += 1 end",
+        balls=balls,
+        bins=far + 40,
+        resources={"SIZE[b in BINS]": balls // 60},
+    )
+
+
+@pytest.mark.parametrize("device", first(1, ["reference", "opencl"]))
+def test_thousands_of_balls_do_not_keep_the_clock_waiting(device: str) -> None:
+    """One attempt alone takes seconds."""
+    if device == "opencl":
+        slow = crowd(200, 6_000)
+        opencl.prepare(slow, opencl_device().number)
+    else:
+        slow = crowd(60, 2_000)
+    began = monotonic()
+    answer = bw.solve(slow, device=device, search="published", time=0.5)
+    assert answer.status == "partial"
+    assert monotonic() - began < 5  # of .5; other work on the machine may take its share
+
+
+def test_who_is_not_tried_any_more_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The definition, too, ends when time is over, however many balls and bins there are."""
+    reads = []
+    monkeypatch.setattr(reference, "monotonic", lambda: reads.append(1) or monotonic())  # type: ignore[func-returns-value]
+    slow = crowd(600, 600)
+    alloc, left = reference.attempt(slow, 0, 0, 0, until=0.0)
+    assert (set(alloc), left) == ({-1}, 600)
+    assert len(reads) < 50
+
+
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("trims", [False, True])
+def test_what_is_cut_short_counts(name: str, trims: bool) -> None:
+    """Nothing, if time was over before it began."""
+    for spec in ("vm-placement", "oktopus"):
+        given = load_problem(spec)
+        found = list(NAMED[name](given, 3, 0, 2, trims=trims, until=monotonic()))
+        assert len(found) == 1
+        assert not faults(given, found[0].alloc)
+        assert found[0].left == len(given.units) or name == "cpu"  # which may be quicker than its clock
+
+
+@pytest.mark.parametrize("width", [1, 4])
+@pytest.mark.parametrize("trims", [False, True])
+def test_parts_of_an_attempt_are_the_attempt(width: int, trims: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One or two balls per launch."""
+    number = opencl_device().number
+    monkeypatch.setattr(opencl, "FIRST", 2)
+    monkeypatch.setattr(opencl, "WAVE", 0.0)
+    for spec in ("oktopus", "time-varying"):
+        given = load_problem(spec)
+        whole, parts = (
+            list(opencl.attempts(given, 5, 0, 3, trims=trims, until=until, device=number, width=width))[-1]
+            for until in (float("inf"), monotonic() + 1000)
+        )
+        assert (whole.alloc, whole.left, whole.attempt, whole.group) == (
+            parts.alloc,
+            parts.left,
+            parts.attempt,
+            parts.group,
+        )
+
+
+def test_workers_use_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BINWRIGHT_THREADS", raising=False)
+    assert cores.usable_threads() == cores.usable_cpus()
+    for said, threads in (("1", 1), ("100000", cores.usable_cpus()), ("0", 1), ("many", cores.usable_cpus())):
+        monkeypatch.setenv("BINWRIGHT_THREADS", said)
+        assert cores.usable_threads() == threads

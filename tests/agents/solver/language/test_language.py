@@ -1,0 +1,155 @@
+"""Meaning of the language on small specifications, tables from outside, and the command."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from agents.solver import examples, load_problem, problem
+from agents.solver.backends.reference import call, evaluate
+from agents.solver.language.errors import SpecError
+from agents.solver.model.program import MICRO
+from binwright.cli import main
+from simcore.errors import UserError
+
+HEAD = """TABLE T = [3, 1, 2] TABLE R = [[0, 1], [], [2, 2, 1]] TABLE Q = [0.5, 1.25, 2]
+BALLS 3 BINS 2 RESOURCES X => 1000 """
+
+
+def value(expression: str, ball: int = 2, alloc: tuple[int, ...] = (1, -1, -1)) -> int:
+    """What an expression comes to, in millionths."""
+    text = f"{HEAD} procedure UTILFN(BALL, BIN, ALLOC) UTIL.X += {expression} end"
+    added = call(problem(text), ball, 0, alloc)
+    assert added is not None
+    return added[0][1]
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("1 + 2 * 3 - 4", 3),
+        ("7 // 2 + -7 // 2 + 7 % 3 + -7 % 3", 3 - 4 + 1 + 2),
+        ("2 / 3", 0.666666),
+        ("-2 / 3", -0.666667),
+        ("Q[0] * Q[1] * 0.000001", 0),
+        ("-0.5 * 0.000001", -0.000001),
+        ("0.0000005 + 0.0000015", 0.000002),
+        ("T[BALL] + Q[BALL]", 4),
+        ("min(3, 2.5, 4) + max(1, 2) + abs(-1)", 5.5),
+        ("len(T) + len(R[2]) + len(R[1])", 6),
+        ("sum(i in R[BALL]: i) + sum(i in 3: i * i) + sum(i in 1 .. 3: 10)", 5 + 5 + 20),
+        ("sum(t in T: t)", 6),
+        ("count(o in BALLS except BALL: ALLOC[o] == NULL)", 1),
+        ("count(o in BALLS: ALLOC[o] == NULL)", 2),
+        ("count(o in BALLS: ALLOC[o] != NULL and ALLOC[o] > 0)", 1),
+        ("if ALLOC[0] == 1 then 1 else 0.5", 1),
+        ("if not (BALL == 1 or BIN == 1) and 2 >= 2 then BALLS else BINS", 3),
+        ("R[2, BALL]", 1),
+        ("if 1.5 == T[1] + 0.5 then 1 else 0", 1),
+    ],
+)
+def test_expressions(expression: str, expected: float) -> None:
+    assert value(expression) == round(expected * MICRO)
+
+
+def test_statements() -> None:
+    text = f"""{HEAD} procedure UTILFN(BALL, BIN, ALLOC)
+        if BALL == 0 UTIL.X += 1 elif BALL == 1 REJECT else UTIL.X += 3 UTIL.X -= 1 end
+        for o in BALLS except BALL let w = T[o] UTIL.X += w end
+        for i in R[BALL] UTIL.X += 0.1 end
+    end"""
+    found = problem(text)
+    assert call(found, 1, 0, [-1] * 3) is None
+    assert evaluate(found, [0, 0, 1]) == ([round((1 + 3 + 0.2 + 3 - 1 + 4 + 0.3) * MICRO)], [1])
+
+
+def test_a_test_at_run_time_rejects() -> None:
+    found = problem(f"{HEAD} procedure UTILFN(BALL, BIN, ALLOC) UTIL.X += T[BALL + 1] / BALL end")
+    assert [call(found, ball, 0, [-1] * 3) is None for ball in range(3)] == [True, False, True]
+
+
+def test_names_of_other_letters_and_comments() -> None:
+    text = "# é ü\nPARAM index = 2 # in\nBALLS index BINS 1 RESOURCES C => 1 procedure UTILFN(BALL,BIN,ALLOC) end"
+    assert problem(text).balls == 2
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (np.array(["a"]), "is not numeric"),
+        ([Decimal(1)], "is not numeric"),
+        (np.array([np.nan]), "out of range"),
+        (np.array([2e9]), "out of range"),
+        (np.float64(1), "is a single number"),
+        ([[[1], [2, 3]], [[4]]], "differ in length"),
+    ],
+)
+def test_wrong_tables_from_python(data: Any, message: str) -> None:
+    data = np.array(data) if isinstance(data, np.floating) else data
+    with pytest.raises(SpecError, match=message):
+        problem("BALLS 1 BINS 1 RESOURCES C => 1 procedure UTILFN(BALL, BIN, ALLOC) end", tables={"D": data})
+
+
+def test_tables_from_parquet(tmp_path: Path) -> None:
+    pl.DataFrame({"cpu": [0.5, 1.5], "route": [[0, 2], [1]]}).write_parquet(tmp_path / "t.parquet")
+    (tmp_path / "empty.csv").write_text("a,b\n1,2\n,3\n")
+    file = tmp_path / "s.alloc"
+    text = """TABLE C FROM "t.parquet" COLUMN "cpu" TABLE R FROM "t.parquet" COLUMN "route" BALLS len(C) BINS 1
+        RESOURCES X => 9 procedure UTILFN(BALL, BIN, ALLOC) UTIL.X += C[BALL] for l in R[BALL] UTIL.X += l end end"""
+    file.write_text(text)
+    assert evaluate(load_problem(file), [0, 0])[0] == [5 * MICRO]
+    file.write_text(text.replace("t.parquet", "empty.csv").replace("cpu", "a").replace("route", "b"))
+    with pytest.raises(SpecError, match="has empty cells"):
+        load_problem(file)
+
+
+def test_files_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such file or example"):
+        load_problem("vm-placemen")
+    (tmp_path / "x.alloc").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UserError, match="cannot be read"):
+        load_problem(tmp_path / "x.alloc")
+
+
+def test_the_command_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "vm-placement"]) == 0
+    assert "optimal: 4 of 4 balls in 2 bins" in capsys.readouterr().out
+    assert main(["solve", "vm-placement", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["status"], found["alloc"], found["gap"]) == ("optimal", [1, 1, 1, 0], 0)
+    assert main(["solve", "vm-placement", "--csv"]) == 0
+    assert capsys.readouterr().out == "ball,bin\n0,1\n1,1\n2,1\n3,0\n"
+
+
+def test_the_command_checks(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "--check", "vm-placement"]) == 0
+    shown = capsys.readouterr().out
+    assert "4 balls, 2 bins, 4 dimensions" in shown
+    assert "alloc-free" in shown
+    assert main(["solve", "--check", "--json", "job-start"]) == 0
+    known = json.loads(capsys.readouterr().out)
+    assert known["alloc_free"] is False
+    assert known["guards"]
+
+
+def test_the_command_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "bad.alloc"
+    file.write_text("BALLS 1\nBINS x\n")
+    for arguments in (["solve", str(file)], ["solve", "vm-placement", "--set", "x"], ["solve", "nothing"]):
+        assert main(arguments) == 2
+        assert "binwright: " in capsys.readouterr().err
+    full = "BALLS 2 BINS 1 RESOURCES C => 1 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C += 1 end"
+    file.write_text(full)
+    assert main(["solve", str(file), "--time", "0.05s"]) == 1
+    assert "partial: 1 of 2 balls" in capsys.readouterr().out
+
+
+def test_every_example_says_what_it_is() -> None:
+    assert len(examples()) == 10
+    assert all(text.startswith("# ") for text in examples().values())

@@ -1,0 +1,148 @@
+"""What is plainly impossible is said at once, and only what is impossible."""
+
+from __future__ import annotations
+
+from itertools import product
+from time import monotonic
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import binwright as bw
+from agents.solver import examples, load_problem, problem
+from agents.solver.model.impossible import impossible
+from agents.solver.model.program import Problem
+from agents.solver.model.verify import faults
+from tests.support.properties import scaled
+
+
+def made(
+    more: str = "", body: str = "UTIL.S[BIN] += D[BALL]", bins: str = "3", top: str = "S[b in BINS] => 4"
+) -> Problem:
+    return problem(
+        f"TABLE D = [1, 2, 3, 2] BALLS 4 BINS {bins} RESOURCES {top} {more} "
+        f"procedure UTILFN(BALL, BIN, ALLOC) {body} end"
+    )
+
+
+PLAIN = {
+    "ball 2 takes 3 of S, and no bin has more than 2": made(top="S[b in BINS] => 2"),
+    "ball 1 takes 2 of S, and no bin has more than 1.5": made(top="S[b in BINS] => 1.5", bins="?"),
+    "ball 2 takes 3 of A, 6 of B, and no bin has so much of all": made(
+        body="UTIL.A[BIN] += D[BALL] UTIL.B[BIN] += 2 * D[BALL]",
+        top="A[b in BINS] => 3 - b, B[b in BINS] => 5 + b",
+    ),
+    "balls 0, 2, 3 are FRIENDS, and together take 6 of S, and no bin has more than 4": made(
+        "FRIENDS 0, 2 FRIENDS 3, 2"
+    ),
+    "balls 0, 1 are FRIENDS, and FOES": made("FRIENDS 0, 1 FOES 1, 0"),
+    "balls 0, 3 are FRIENDS, and pinned to bins 1 and 2": made("FRIENDS 0, 3 PIN 0 TO 1 PIN 3 TO 2"),
+    "balls 0, 3 are FOES, and all in bin 1 by PIN": made("FOES 0, 3 PIN 0 TO 1 PIN 3 TO 1"),
+    "the balls pinned to bin 1 take 5 of S, and it has 4": made("PIN 2 TO 1 PIN 3 TO 1"),
+    "all balls take 8 of S, and all bins have 6": made(bins="2", top="S[b in BINS] => 3"),
+    "4 balls need at least 4 bins, and there are 3": made(body="UTIL.S[BIN] += 3", top="S[b in BINS] => 5"),
+    "4 balls need at least 4 bins, and TO allows 3": made(bins="? TO 3", body="UTIL.S[BIN] += 3"),
+    "ball 3 is rejected in every bin": made(body="if BALL == 3 REJECT end UTIL.S[BIN] += 1"),
+    "ball 1 alone is too much for every bin": made(body="UTIL.S[BIN] += if BALL == 1 then 5 + BIN else 1"),
+    "the pinned balls take 6 of S[2], and it has 4": made("PIN 0 TO 2", "UTIL.S[BIN] += 3 * BIN"),
+    "ball 0 is rejected in bin 2, to which it is pinned": made("PIN 0 TO 2", "if BIN == 2 REJECT end UTIL.S[BIN] += 1"),
+    "the pinned balls take 4 of ALL, and it has 3": made(
+        "PIN 2 TO 0 PIN 0 TO 1", "UTIL.ALL += D[BALL] UTIL.S[BIN] += 1", top="S[b in BINS] => 4, ALL => 3"
+    ),
+}
+
+
+@pytest.mark.parametrize("why", PLAIN)
+@pytest.mark.parametrize("search", ["ours", "published"])
+def test_the_reason_is_said_at_once(why: str, search: str) -> None:
+    bw.solve(PLAIN[why], attempts=1, search=search)  # compiled
+    began = monotonic()
+    answer = bw.solve(PLAIN[why], time=20, search=search)
+    assert monotonic() - began < 5
+    assert answer.impossible == why
+    assert answer.status in ("partial", "unsolved")
+    assert not faults(answer.problem, answer.alloc)
+
+
+@pytest.mark.parametrize("name", examples())
+def test_what_is_possible_is_not_called_impossible(name: str) -> None:
+    assert impossible(load_problem(name)) == ""
+
+
+def test_other_numbers_of_bins_are_other_problems() -> None:
+    assert impossible(made(bins="? TO 4", body="UTIL.S[BIN] += 12 / BINS")) == ""
+    assert impossible(made("FOES 0, 1 PIN 0 TO 0 PIN 1 TO BINS - 1", bins="? TO 4")) == ""
+    assert impossible(made(bins="? TO 4", top="S[b in BINS] => 1 + b")) == ""
+    answer = bw.solve(made(bins="? TO 4", top="S[b in BINS] => if BINS > 3 then 4 else 1"), attempts=64)
+    assert (answer.bins, answer.bound, answer.status) == (4, 1, "solved")
+
+
+CROWD = "TABLE D[i in 18] = 5 TABLE T[b in 10] = 100 * min(b, 1) BALLS 18 BINS ? TO 7 RESOURCES S[b in {}] => {} "
+
+
+@pytest.mark.parametrize(
+    ("range_", "capacity", "body"),
+    [
+        ("BINS", "100", "UTIL.S[BIN] += if BIN == 0 then 101 else D[BALL]"),
+        ("BINS", "100", "if BIN < 1 REJECT end UTIL.S[BIN] += D[BALL]"),
+        ("10", "T[b]", "UTIL.S[BIN] += D[BALL]"),
+        ("10", "100", "UTIL.S[BIN] += 101 - T[BIN]"),
+    ],
+)
+def test_the_first_bin_is_not_every_bin(range_: str, capacity: str, body: str) -> None:
+    found = problem(CROWD.format(range_, capacity) + f"procedure UTILFN(BALL, BIN, ALLOC) {body} end")
+    assert impossible(found) == ""
+    answer = bw.solve(found, device="reference", attempts=16)
+    assert (answer.placed, answer.bins, answer.impossible) == (18, 2, "")
+
+
+@scaled(1.0)
+@given(
+    st.integers(1, 4),
+    st.sampled_from(["BINS", "4"]),
+    st.sampled_from(["4", "C[b]"]),
+    st.lists(st.integers(0, 6), min_size=4, max_size=4),
+    st.sampled_from(["", "FRIENDS 0, 1", "FOES 0, 1", "PIN 0 TO 0 PIN 1 TO 1"]),
+    st.sampled_from(["D[BALL]", "if BIN == 0 then 5 else D[BALL]", "T[BIN]", "2 * D[BALL] - BIN", "3 + BIN"]),
+    st.sampled_from(["", "if BIN < 1 REJECT end", "if BIN + BALL < 2 REJECT end"]),
+)
+def test_nothing_is_impossible_and_done(
+    most: int, range_: str, capacity: str, entries: list[int], sets: str, amount: str, rejects: str
+) -> None:
+    """Whatever the number of bins that is found."""
+    found = problem(
+        f"TABLE C = {entries} TABLE T = {entries[::-1]} TABLE D = [1, 2, 1, 3] BALLS 4 BINS ? TO {most} "
+        f"RESOURCES S[b in {range_}] => {capacity} {sets if most > 1 else ''} "
+        f"procedure UTILFN(BALL, BIN, ALLOC) {rejects} UTIL.S[BIN] += {amount} end"
+    )
+    if impossible(found):
+        for bins in range(found.bins, most + 1):
+            one = found.with_bins(bins)
+            assert all(faults(one, places) for places in product(range(bins), repeat=4))
+    answer = bw.solve(found, device="reference", search="published", attempts=4)
+    assert not (answer.impossible and answer.status in ("solved", "optimal"))
+
+
+@scaled(3.0)
+@given(
+    st.lists(st.integers(0, 5), min_size=4, max_size=4),
+    st.lists(st.integers(0, 6), min_size=2, max_size=3),
+    st.sampled_from(["", "FRIENDS 0, 1", "FOES 0, 1", "FRIENDS 0, 1 FOES 1, 2", "FOES 0, 1, 2"]),
+    st.sampled_from(["", "PIN 0 TO 0", "PIN 0 TO 1 PIN 1 TO 1", "PIN 2 TO 0 PIN 1 TO 1"]),
+    st.sampled_from(["UTIL.S[BIN] += D[BALL]", "UTIL.S[BIN] += if BIN == 0 then D[BALL] else 2 * D[BALL]"]),
+)
+def test_it_is_impossible_indeed(demand: list[int], capacity: list[int], sets: str, pins: str, body: str) -> None:
+    found = problem(
+        f"TABLE C = {capacity} TABLE D = {demand} BALLS 4 BINS len(C) RESOURCES S[b in BINS] => C[b] {sets} {pins} "
+        f"procedure UTILFN(BALL, BIN, ALLOC) {body} end"
+    )
+    if impossible(found):
+        assert all(faults(found, places) for places in product(range(len(capacity)), repeat=4))
+
+
+def test_a_cost_is_not_called_optimal() -> None:
+    answer = bw.solve(made(top="S[b in BINS] => 4, COST => 100", body="UTIL.S[BIN] += D[BALL] UTIL.COST += BIN"))
+    assert answer.status == "solved"
+    assert "COST is a capacity here, and not made small: the agent `solver` does that" in answer.notes
+    assert bw.solve(made()).status == "optimal"

@@ -1,0 +1,342 @@
+"""The reference back end and the verifier, which know nothing of each other's way to evaluate UTILFN."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations, product
+
+import networkx  # type: ignore[import-untyped]
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.solver import examples, load_problem, problem
+from agents.solver.backends.reference import attempt, call, evaluate
+from agents.solver.language.errors import SpecError
+from agents.solver.model.bounds import lower_bound
+from agents.solver.model.program import MICRO, NULL, OPERATIONS, Problem
+from agents.solver.model.verify import faults, utilisation
+from agents.solver.solving.answer import Answer
+from agents.solver.solving.solve import solve
+from simcore.errors import UserError
+from tests.support.properties import scaled
+from tests.support.specifications import BALLS, BINS, specifications
+
+VECTOR = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end"
+
+
+@scaled(1.2)
+@given(specifications(), st.lists(st.integers(NULL, BINS - 1), min_size=BALLS, max_size=BALLS))
+def test_program_and_text_agree_and_proofs_hold(text: str, alloc: list[int]) -> None:
+    try:
+        found = problem(text)
+    except SpecError:
+        return
+    assert evaluate(found, alloc) == utilisation(found, alloc)
+    proven = found.program
+    for ball in range(BALLS):
+        added = call(found, ball, 1, alloc)
+        if added is None:
+            continue
+        assert len(added) <= proven.adds
+        assert not proven.non_negative or all(amount >= 0 for _, amount in added)
+        assert not proven.distinct or len({dim for dim, _ in added}) == len(added)
+        assert not proven.bin_local or all(found.owner[dim] == 1 for dim, _ in added)
+        assert not proven.alloc_free or call(found, ball, 1, []) == added
+
+
+@scaled(0.4)
+@given(specifications(), st.integers(0, 2**40), st.integers(0, 5))
+def test_what_an_attempt_gives_is_right(text: str, seed: int, number: int) -> None:
+    try:
+        found = problem(text)
+    except SpecError:
+        return
+    alloc, left = attempt(found, seed, number % len(found.groupings), number)
+    assert (alloc, left) == attempt(found, seed, number % len(found.groupings), number)
+    assert (left == 0) == (NULL not in alloc)
+    if found.program.alloc_free:
+        assert not faults(found, alloc)
+
+
+@given(st.integers(-(10**15), 10**15), st.integers(-(10**15), 10**15))
+def test_fixed_point_operations_are_exact_floors(a: int, b: int) -> None:
+    assert OPERATIONS["qmul"](a, b) == a * b // MICRO
+    if b:
+        assert OPERATIONS["qdiv"](a, b) == a * MICRO // b
+
+
+SOLVED = [name for name in examples() if name not in ("spain", "time-varying")]
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_examples_are_solved(name: str) -> None:
+    answer = solve(load_problem(name), time=30)
+    assert answer.status == "optimal"
+    assert not faults(answer.problem, answer.alloc)
+
+
+def attempts(name: str, count: int, seed: int = 0) -> Answer:
+    return solve(load_problem(name), attempts=count, seed=seed)
+
+
+def test_the_paper_gives_an_answer_to_specification_1() -> None:
+    assert faults(load_problem("vm-placement"), [1, 1, 1, 0]) == []
+    assert faults(load_problem("vm-placement"), [1, 1, 0, 1])
+
+
+def test_network_counts_every_link_of_the_path() -> None:
+    found = load_problem("network")
+    used, _ = evaluate(found, [0, 1, 3, NULL, NULL, NULL, NULL, NULL])
+    links = dict(zip(map(found.name, range(found.dims)), np.array(used) // MICRO, strict=True))
+    expected = {"LINK[0]": 600, "LINK[1]": 600, "LINK[3]": 600, "UPLINK[0]": 600, "UPLINK[1]": 600}
+    assert {name: used for name, used in links.items() if used and "SLOTS" not in name} == expected
+
+
+def test_oktopus_reserves_the_smaller_side() -> None:
+    found = load_problem("oktopus")
+    for below in range(7):  # of the first tenant's six machines
+        alloc = [0] * below + [1] * (6 - below) + [NULL] * 12
+        used, _ = evaluate(found, alloc)
+        assert used[found.families[1].offset] == min(below, 6 - below) * 100 * MICRO
+
+
+def test_time_varying_keeps_to_the_95_percent_rule() -> None:
+    answer = attempts("time-varying", 16)
+    assert answer.placed == 8
+    used = np.array(evaluate(answer.problem, answer.alloc)[0]).reshape(answer.bins, 20)
+    assert (used <= 1.2 * MICRO).all()
+    assert ((used > MICRO).sum(axis=1) <= 1).all()
+
+
+def test_replicas_are_apart_and_in_two_racks() -> None:
+    alloc = solve(load_problem("replicas"), time=30).alloc
+    for block in range(6):
+        places = alloc[3 * block : 3 * block + 3]
+        assert len(set(places)) == 3
+        assert len({place // 3 for place in places}) == 2
+
+
+def test_spain_has_no_loops() -> None:
+    answer = attempts("spain", 16)
+    assert answer.status == "solved"
+    up = [
+        [4, 14],
+        [5, 15],
+        [4, 24],
+        [5, 25],
+        [4, 34],
+        [5, 35],
+        [14, 24],
+        [15, 25],
+        [14, 34],
+        [15, 35],
+        [24, 34],
+        [25, 35],
+    ]
+    for place in range(answer.bins):
+        edges = {divmod(link, 10) for path, its in zip(up, answer.alloc, strict=True) if its == place for link in path}
+        assert networkx.is_forest(networkx.Graph(list(edges)))
+
+
+def test_jobs_start_and_run_within_the_slots() -> None:
+    found = load_problem("job-start")
+    alloc = solve(found, time=30).alloc
+    starts, tasks = alloc[:4], alloc[4:]
+    assert all(start + length <= 8 for start, length in zip(starts, (3, 2, 4, 2), strict=True))
+    used: Counter[tuple[int, int]] = Counter()
+    for job, cores, place in zip((0, 0, 1, 2, 2, 3), (4, 4, 6, 2, 4, 8), tasks, strict=True):
+        for slot in range(starts[job], starts[job] + (3, 2, 4, 2)[job]):
+            used[place, slot] += cores
+    assert max(used.values()) <= 8
+    assert all(place >= 8 for place, _ in used)
+
+
+def test_the_same_seed_gives_the_same_answer() -> None:
+    assert attempts("network", 8, 3).alloc == attempts("network", 8, 3).alloc
+    assert len({tuple(attempts("network", 8, seed).alloc) for seed in range(8)}) > 1
+
+
+@scaled(0.4)
+@given(st.lists(st.integers(0, 10), min_size=1, max_size=6), st.integers(5, 12))
+def test_bounds_are_bounds_and_small_problems_are_solved(demand: list[int], capacity: int) -> None:
+    found = problem(VECTOR, balls=len(demand), bins="?", resources={"C[s in BINS]": capacity}, tables={"D": demand})
+    bound = lower_bound(found)
+
+    def fits(bins: int) -> bool:
+        places = product(range(bins), repeat=len(demand))
+        return any(
+            all(sum(d for d, p in zip(demand, at, strict=True) if p == b) <= capacity for b in range(bins))
+            for at in places
+        )
+
+    if max(demand) > capacity:
+        assert solve(found, attempts=2).placed < len(demand)
+        return
+    best = next(bins for bins in range(1, 9) if fits(bins))
+    assert bound <= best
+    answer = solve(found, attempts=64)
+    assert answer.bins == best
+    assert (answer.status == "optimal") == (bound == best)
+
+
+def test_unequal_bins_have_no_wrong_bound() -> None:
+    found = problem(VECTOR, balls=4, bins="?", resources={"C[s in BINS]": "s + 1"}, tables={"D": [1, 1, 1, 1]})
+    answer = solve(found, attempts=64)
+    assert (answer.bound, answer.bins, answer.status) == (1, 3, "solved")
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.5, 1.0])
+def test_friends_and_foes_by_chance(chance: float) -> None:
+    text = f"BALLS 4 BINS 4 RESOURCES C[s in BINS] => 4 FRIENDS 0, 1 WITH {chance} FOES 2, 3 WITH {chance} {VECTOR}"
+    found = problem(text, tables={"D": [1, 1, 1, 1]})
+    allocs = [attempt(found, 0, 1, number)[0] for number in range(60)]
+    together = [alloc[0] == alloc[1] for alloc in allocs]
+    apart = [alloc[2] != alloc[3] for alloc in allocs]
+    if chance == 1:
+        assert all(together)
+        assert all(apart)
+    else:
+        assert 0 < sum(apart) < 60 or chance == 0
+    for alloc in allocs:
+        assert not faults(found, alloc)
+
+
+def test_python_gives_the_same_problem_as_text() -> None:
+    text = """TABLE D = [1, 2, 3] BALLS 3 BINS 2 RESOURCES C[s in BINS] => 4
+        FRIENDS 0, 1 FOES 1, 2 PIN 2 TO 1 """
+    one = problem(text + VECTOR)
+    more = {
+        "friends": [{0, 1}],
+        "foes": [{1, 2}],
+        "pins": np.array([-1, -1, 1]),
+        "tables": {"D": np.array([1.0, 2, 3])},
+    }
+    two = problem(VECTOR, balls=3, bins=2, resources={"C[s in BINS]": 4}, **more)  # type: ignore[arg-type]
+    assert solve(one).alloc == solve(two).alloc == [0, 0, 1]
+    for a, b in ((one.capacity, two.capacity), (one.pins, two.pins), (one.friends.members, two.friends.members)):
+        assert a.tolist() == b.tolist()
+    matrices = one.matrix(), two.matrix()
+    assert matrices[0] is not None
+    assert matrices[1] is not None
+    assert (matrices[0].demand == matrices[1].demand).all()
+
+
+def test_the_verifier_finds_every_fault() -> None:
+    found = problem(
+        """TABLE D = [1, 2, 3, 1] BALLS 4 BINS 3 RESOURCES C[s in BINS] => 4, H[h in 2] => 1 PIN 3 TO 2
+        FRIENDS 0, 1 FOES 0, 2 SOFT H SHARE 0.5 OVER 1
+        procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] UTIL.H[0] += 0.4 UTIL.H[1] += 0.2
+        if BALL == 3 and BIN == 0 REJECT end end"""
+    )
+    assert faults(found, [0, 0, 1, 2]) == []
+    cases = {
+        (0, 0, 1): "3 places for 4 balls",
+        (0, 0, 3, 2): "ball 2 is in bin 3",
+        (0, 0, 1, 1): "ball 3 is pinned to bin 2",
+        (0, 1, 2, 2): "friends [0, 1] are in different bins",
+        (0, 0, 0, 2): "foes [0, 2] are all in bin 0",
+        (0, 0, 1, 0): "UTILFN rejects ball 3 in bin 0",
+        (1, 1, 1, 2): "C[1] is used 6 of 4",
+    }
+    for alloc, message in cases.items():
+        assert any(message in fault for fault in faults(found, alloc)), message
+
+
+def test_too_many_soft_dimensions_are_a_fault() -> None:
+    text = """BALLS 3 BINS 1 RESOURCES H[h in 4] => 1 SOFT H SHARE 0.5 OVER 0.5
+        procedure UTILFN(BALL, BIN, ALLOC) for h in BALL + 2 UTIL.H[h] += 0.4 end end"""
+    found = problem(text)
+    assert found.soft_allowed.tolist() == [2]
+    assert faults(found, [0, 0, NULL]) == []
+    assert faults(found, [0, 0, 0]) == []
+    tight = problem(text.replace("SHARE 0.5", "SHARE 0.9"))
+    assert any("soft group" in fault for fault in faults(tight, [0, 0, 0]))
+
+
+def test_order_dependence_is_refused() -> None:
+    text = """BALLS 2 BINS 2 RESOURCES C[s in BINS] => 1
+        procedure UTILFN(BALL, BIN, ALLOC) if BALL == 1 and ALLOC[0] != NULL REJECT end UTIL.C[BIN] += 1 end"""
+    with pytest.raises(UserError, match="depends on the order"):
+        solve(problem(text), attempts=64)
+
+
+def test_unsolved_partial_and_fixed_bins() -> None:
+    def found(demand: list[int], bins: int | str) -> Problem:
+        return problem(VECTOR, balls=len(demand), bins=bins, resources={"C[s in BINS]": 2}, tables={"D": demand})
+
+    assert solve(found([3], 2), attempts=4).status == "unsolved"
+    answer = solve(found([1, 3], "?"), attempts=4)
+    assert (answer.status, answer.placed) == ("partial", 1)
+    assert solve(found([1, 1, 1], 2)).status == "optimal"
+    with pytest.raises(SpecError, match="number of bins is fixed"):
+        found([1], 2).with_bins(3)
+    with pytest.raises(UserError, match="unknown device"):
+        solve(found([1], 1), device="abacus")
+
+
+def test_ctrl_c_gives_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def progress(now: object) -> None:
+        calls.append(now)
+        raise KeyboardInterrupt
+
+    found = problem(VECTOR, balls=3, bins=1, resources={"C[s in BINS]": 2}, tables={"D": [1, 1, 1]})
+    answer = solve(found, progress=progress)
+    assert answer.interrupted
+    assert (answer.status, answer.placed, len(calls)) == ("partial", 2, 1)
+    assert solve(found, time=0.01).status == "partial"
+
+
+def test_groupings() -> None:
+    found = problem(VECTOR, balls=1, bins=5, resources={"C[s in BINS]": 2}, tables={"D": [1]})
+    assert [[members for members, _ in grouping] for grouping in found.groupings] == [
+        [[0, 1, 2, 3, 4]],
+        [[0, 1, 2, 3], [4]],
+        [[0, 1], [2, 3], [4]],
+        [[0], [1], [2], [3], [4]],
+    ]
+    few = problem(VECTOR, balls=5, bins="?", resources={"C[s in BINS]": 2}, tables={"D": [1] * 5}).with_bins(3)
+    assert [len(grouping) for grouping in few.groupings] == [3, 2, 1]
+    declared = problem("BALLS 1 BINS 5 RESOURCES C[s in BINS] => 1 GROUPS 3, 1 GROUPS 4 " + VECTOR, tables={"D": [1]})
+    assert [[members for members, _ in grouping] for grouping in declared.groupings] == [[[3, 1], [4], [0], [2]]]
+
+
+def test_bins_in_use_never_overflow_and_pairs_hold() -> None:
+    """A fat-tree's answer, link by link, by the wiring instead of the specification."""
+    answer = solve(load_problem("fat-tree"), time=30)
+    pairs = [(0, 1), (1, 2), (3, 4), (4, 5), (6, 7), (0, 7), (8, 9)]
+    host: Counter[int] = Counter()
+    for (a, b), rate in zip(pairs, (700, 200, 400, 500, 600, 150, 800), strict=True):
+        host[answer.alloc[a]] += rate
+        host[answer.alloc[b]] += rate
+    assert max(host.values()) <= 1000
+    assert all(answer.alloc[a] != answer.alloc[b] for a, b in combinations(range(10), 2))
+
+
+@pytest.mark.parametrize("search", ["ours", "published"])
+def test_balls_are_spread_where_the_number_of_bins_is_given(search: str) -> None:
+    found = problem(VECTOR, balls=8, bins=8, resources={"C[s in BINS]": 8}, tables={"D": [1] * 8})
+    for seed in range(5):
+        answer = solve(found, search=search, seed=seed)
+        assert len(set(answer.alloc)) >= 3
+    alike = problem(VECTOR, balls=8, bins="?", resources={"C[s in BINS]": 8}, tables={"D": [1] * 8})
+    assert solve(alike, search=search).bins == 1
+
+
+def test_no_order_of_the_bins_is_out_of_reach() -> None:
+    found = problem(
+        "TABLE COSTS = [3, 1, 2] BALLS 2 BINS 3 RESOURCES C[s in BINS] => 1, SHARED => 3 "
+        "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 UTIL.SHARED += COSTS[BIN] end"
+    )
+    answer = solve(found, attempts=64)
+    assert sorted(answer.alloc) == [1, 2]
+    reached = {tuple(attempt(found, 0, way, number)[0]) for way in range(3) for number in range(200)}
+    assert {(1, 2), (2, 1)} <= reached
+
+
+def test_every_allocation_is_reached() -> None:
+    found = problem(VECTOR, balls=3, bins=4, resources={"C[s in BINS]": 3}, tables={"D": [1] * 3})
+    assert {tuple(attempt(found, 1, 0, number)[0]) for number in range(1200)} == set(product(range(4), repeat=3))

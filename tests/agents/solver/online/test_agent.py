@@ -1,0 +1,368 @@
+"""The solver as an agent: what it answers fits, costs least, comes out again, and mistakes are told."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.heuristics.first_fit import FirstFit
+from agents.solver.backends import reference
+from agents.solver.model.program import Problem, Sets
+from agents.solver.model.random import below, stream
+from agents.solver.model.verify import faults
+from agents.solver.online.agent import Solver
+from agents.solver.online.varying import Online
+from agents.solver.specification.front import load_problem
+from agents.solver.specification.front import problem as problem_of
+from fabric.routing import find_route
+from scenarios.batch.batch import Batch
+from scenarios.schema.load import load_scenario, scenario_from
+from simcore.errors import UserError
+from simcore.vocabulary import QUANTUM, Placement, Refusal, Request, part
+from tests.reference.agents import Demand, Room, feasible
+from tests.support import ROOT
+from tests.support.networks import NETWORKS, ledger_of, request
+from tests.support.properties import scaled
+from tests.support.solving import TEMPLATES, servers, started
+from tests.support.views import view_of
+
+# -- on servers --------------------------------------------------------------------------------------------------------
+
+
+def cost(free: list[list[list[int]]], demand: tuple[int, ...], spread: bool, server: int, node: int) -> float:
+    """What numa.alloc says, in quanta: rounded down per other node."""
+    there = [amounts[0] for amounts in free[server]]
+    others = [] if spread else [other for n, other in enumerate(there) if n != node]
+    return sum(there) + sum(abs(other - there[node] + demand[0]) // 2 for other in others)
+
+
+amounts = st.lists(st.integers(0, 10), min_size=2, max_size=2)
+demands = st.tuples(st.integers(0, 6), st.integers(0, 6))
+
+
+@given(st.lists(st.lists(amounts, min_size=2, max_size=2), min_size=1, max_size=5), demands, st.booleans())
+@scaled(0.4)
+def test_on_servers_the_answer_costs_least(free: Room, demand: Demand, spread: bool) -> None:
+    view = view_of(free, [[[10, 10]] * 2] * len(free))
+    answer = started(view).decide(view, Request(0, 0.0, 1.0, demand, spread))
+    costs = {place: cost(free, demand, spread, *place) for place in feasible(free, demand, spread)}
+    if not costs:
+        assert answer is None
+        return
+    assert isinstance(answer, Placement)
+    server, node, _ = answer.shares[0]
+    assert costs[server, node] == min(costs.values())
+    parts = [part(demand, n, len(free[0])) for n in range(len(free[0]))] if spread else [demand]
+    assert [amounts for _, _, amounts in answer.shares] == parts
+
+
+ASKED = Request(0, 0.0, 1.0, (QUANTUM, QUANTUM), False)
+
+
+def test_the_cluster_may_grow() -> None:
+    small, large = servers(3), servers(9)
+    agent = started(small)
+    for view in (small, large, small):
+        answer, fresh = (one.decide(view, ASKED) for one in (agent, started(view)))
+        assert isinstance(answer, Placement)
+        assert answer == fresh
+
+
+def test_a_template_of_ones_own_and_its_parameters(tmp_path: Path) -> None:
+    """Server LAST and no other."""
+    text = (TEMPLATES / "numa.alloc").read_text()
+    mine = text.replace("PARAM NODES", "PARAM LAST = 4\nPARAM NODES").replace(
+        "    if SPREAD", "    if server != LAST REJECT end\n    if SPREAD"
+    )
+    (tmp_path / "mine.alloc").write_text(mine)
+    view = servers()
+    for last in (4, 2):
+        answer = started(view, path=str(tmp_path / "mine.alloc"), params={"LAST": last}).decide(view, ASKED)
+        assert isinstance(answer, Placement)
+        assert answer.shares[0][0] == last
+
+
+def test_the_fallback_is_asked_where_nothing_is_found(tmp_path: Path) -> None:
+    text = (TEMPLATES / "numa.alloc").read_text().replace("    if SPREAD", "    REJECT\n    if SPREAD")
+    (tmp_path / "never.alloc").write_text(text)
+    view = servers()
+    expected = FirstFit().decide(view, ASKED)
+    for fallback in ("first-fit", {"first-fit": None}, {"best-fit": {"node": "loose"}}):
+        answer = started(view, path=str(tmp_path / "never.alloc"), fallback=fallback).decide(view, ASKED)
+        assert isinstance(answer, Placement)
+        assert answer == expected or fallback != "first-fit"
+    assert started(view, path=str(tmp_path / "never.alloc")).decide(view, ASKED) is None
+
+
+# -- in networks -------------------------------------------------------------------------------------------------------
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("place"), st.integers(0, 9), st.integers(0, 7), st.sampled_from([0.0, 0.1, 0.3, 0.5, 1.0])),
+        st.tuples(st.sampled_from(["release", "server", "link", "repair"]), st.integers(0, 30), st.just(0), st.just(0)),
+    ),
+    min_size=5,
+    max_size=30,
+)
+
+
+@scaled(0.1)
+@given(st.sampled_from(sorted(NETWORKS)), st.integers(1, 2), st.booleans(), steps)
+def test_the_ledger_takes_every_answer(name: str, nodes: int, weighted: bool, todo: list[Any]) -> None:
+    """Also among failures; the solver refuses what needs more than there is, and never for want of a path."""
+    ledger = ledger_of(name, nodes, weighted=weighted)
+    agent = started(ledger.view, attempts=4, pieces=3)
+    down: list[tuple[Any, int]] = []
+    held: list[int] = []
+    for row, (what, a, b, bandwidth) in enumerate(todo):
+        if what == "place":
+            answer = agent.decide(ledger.view, request(row, a, b, bandwidth))
+            assert not isinstance(answer, Refusal)
+            if answer is not None:
+                ledger.apply(request(row, a, b, bandwidth), answer)
+                held.append(row)
+        elif what == "release" and held:
+            ledger.release(held.pop(a % len(held)))
+        elif what == "repair" and down:
+            kind, which = down.pop()
+            ledger.repair(which, kind)
+        elif what in ("server", "link"):
+            which = a % ledger.parts(what)
+            down.append((what, which))
+            gone = ledger.fail(which, what)
+            held = [one for one in held if one not in gone]
+        ledger.check()
+
+
+def test_what_the_template_is_told_about_paths() -> None:
+    """OPEN and REACH together are whether two servers have a route."""
+    ledger = ledger_of("fabric")
+    view, routes = ledger.view, ledger.view.routing.routes
+    ledger.fail(3, "link")
+    agent = started(view, attempts=1)
+    for row, bandwidth in enumerate((0.6, 0.5, 0.4, 0.0)):
+        asked = request(row, 6, 2, bandwidth)
+        if isinstance(answer := agent.decide(view, asked), Placement):
+            ledger.apply(asked, answer)
+            agent.decide(view, asked)  # as it is now
+        tables = agent._model.online(1)._targets  # type: ignore[attr-defined]
+        [opens], [reach] = tables["OPEN"], tables["REACH"]
+        rack = view.topology.rack_of
+        for s in range(view.topology.servers):
+            for t in range(view.topology.servers):
+                if s != t:
+                    there = find_route(routes, view.link_free, s, t, asked.bandwidth, False) >= 0
+                    assert there == bool(opens[0, s] and opens[0, t] and reach[0, rack[s], rack[t]])
+
+
+def test_more_attempts_cost_no_more() -> None:
+    ledger = ledger_of("fabric")
+    costs = []
+    for attempts in (1, 4, 64):
+        agent = started(ledger.view, attempts=attempts)
+        assert isinstance(agent.decide(ledger.view, request(0, 7, 5, 0.5)), Placement)
+        online = agent._model.online(1)  # type: ignore[attr-defined]
+        flat, dim = online._flat, online._cost
+        costs.append(int(flat.ceiling[dim]))
+    assert costs[0] > costs[-1]
+    assert costs == sorted(costs, reverse=True)
+
+
+# -- the search --------------------------------------------------------------------------------------------------------
+
+TEXT = """TABLE SIZE = [1, 1] TABLE ROOM = [1, 1] TABLE PRICE = [0, 0] BALLS len(SIZE) BINS len(ROOM)
+RESOURCES BIN_ROOM[b in BINS] => ROOM[b], COST => 1000
+procedure UTILFN(BALL, BIN, ALLOC) UTIL.BIN_ROOM[BIN] += SIZE[BALL]
+if count(o in BALLS except BALL: ALLOC[o] == BIN) == 0 UTIL.COST += PRICE[BIN] end end"""
+
+
+def turned(problem: Problem, grouping: Sets, seed: int, stream_number: int, attempt: int) -> Problem:
+    """With one grouping, its bins turned as this attempt does."""
+    by = below(stream(seed, stream_number, attempt), 0, len(grouping.members))
+    return replace(problem, groupings=(replace(grouping, members=np.roll(grouping.members, -by)),))
+
+
+@scaled(0.12)
+@given(
+    st.lists(st.integers(1, 5), min_size=2, max_size=5),
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=5),
+    st.lists(st.integers(1, 4), min_size=5, max_size=5),
+    st.integers(0, 2**40),
+)
+def test_the_search_is_what_it_says(size: list[int], bins: list[tuple[int, int]], worth: list[int], seed: int) -> None:
+    """Attempt by attempt by the reference, each to cost less than the best so far; and the verifier agrees."""
+    worth = worth[: len(size)]
+    room, price = ([float(each) for each in column] for column in zip(*bins, strict=True))
+    given = {"SIZE": [float(each) for each in size], "ROOM": room, "PRICE": price}
+    blank = {name: np.zeros(len(each)) for name, each in given.items()}
+    most = dict.fromkeys(given, (0, 9 * QUANTUM))
+    online = Online(TEXT, Path("x.alloc"), {}, blank, most, len(size), len(bins))
+    for name, entries in given.items():
+        online.write(name, (np.array(entries) * QUANTUM).astype(np.int64))
+    online.value(worth)
+    found = online.find(seed, 12).tolist()
+    problem = problem_of(TEXT, tables={name: np.array(entries) for name, entries in given.items()})
+    best: tuple[int, int, list[int]] | None = None
+    ceiling, ways = problem.ceiling.copy(), problem.groupings[::-1]
+    for number in range(12):
+        way, attempt = number % len(ways), number // len(ways)
+        one = turned(replace(problem, ceiling=ceiling), ways[way], seed, len(ways) + way, attempt)
+        alloc, left = _attempt(one, seed, way, attempt)
+        used, _ = reference.evaluate(problem, alloc)
+        lost = sum(value for value, place in zip(worth, alloc, strict=True) if place < 0)
+        if best is None or (lost, used[-1]) < best[:2]:
+            best = lost, used[-1], alloc
+        if left == 0:
+            if used[-1] == 0:
+                break
+            ceiling[-1] = used[-1] - 1
+    assert best == (online.left, used_of(problem, found), found)
+    assert not faults(problem, found)
+
+
+def used_of(problem: Problem, alloc: list[int]) -> int:
+    """What it costs."""
+    return reference.evaluate(problem, alloc)[0][-1]
+
+
+def _attempt(problem: Problem, seed: int, way: int, number: int) -> tuple[list[int], int]:
+    """The reference names the stream by the grouping; here there is one, and the stream is that of `way`."""
+    empty = replace(problem.groupings[0], offsets=np.array([0], np.int64), members=np.array([], np.int64))
+    return reference.attempt(
+        replace(problem, groupings=(*[empty] * way, problem.groupings[0])), seed, way, number, turning=False
+    )
+
+
+# -- in scenarios ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("deadline", [None, "1 h"])
+def test_a_deadline_that_is_far_changes_nothing(deadline: str | None) -> None:
+    ledgers = [ledger_of("fabric") for _ in range(2)]
+    agents = [
+        started(ledger.view, attempts=9, deadline=given)
+        for ledger, given in zip(ledgers, (None, deadline), strict=True)
+    ]
+    for row in range(12):
+        asked = request(row, 3 + row % 4, 2, 0.2)
+        one, other = (agent.decide(ledger.view, asked) for agent, ledger in zip(agents, ledgers, strict=True))
+        assert one == other
+        if one is not None:
+            for ledger in ledgers:
+                assert isinstance(one, Placement)
+                ledger.apply(asked, one)
+
+
+def test_a_deadline_that_is_over_leaves_one_attempt() -> None:
+    view = ledger_of("fabric").view
+    asked = request(0, 7, 5, 0.5)
+    hurried, single = started(view, deadline="0.001 us"), started(view, attempts=1)
+    for _ in range(5):
+        assert hurried.decide(view, asked) == single.decide(view, asked)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "solver-numa",
+        "solver-fabric",
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("solver-batch", "jobs")),
+    ],
+)
+def test_the_shipped_scenarios(name: str, tmp_path: Path) -> None:
+    scenario = load_scenario(ROOT / "scenarios" / "wrasse" / f"{name}.yaml", ["workload.requests=60", "replications=1"])
+    results = Batch(scenario, tmp_path).run()
+    assert not len(results.failed), results.failed["error"][0]
+    assert results.runs["agent"].str.starts_with("solver").sum() > 0
+
+
+@pytest.mark.parametrize("template", ["numa", "fabric", "jobs", "jobs-two"])
+def test_templates_are_specifications_themselves(template: str) -> None:
+    assert next(reference.attempts(load_problem(TEMPLATES / f"{template}.alloc"), 0, 0, 1)).left == 0
+
+
+# -- mistakes ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"attempts": 0}, "attempts: is out of range"),
+        ({"pieces": 10_001}, "pieces: is out of range"),
+        ({"deadline": "soon"}, "deadline: is no time"),
+        ({"fallback": "bestfit"}, "fallback: unknown agent (got 'bestfit')\n  Did you mean 'best-fit'"),
+        ({"fallback": {"best-fit": {"nod": 1}}}, "Options: node"),
+        ({"fallback": {"best-fit": {}, "first-fit": {}}}, "fallback: is no agent"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError) as error:
+        Solver(**options)
+    assert said in str(error.value)
+
+
+NUMA = (TEMPLATES / "numa.alloc").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        (None, {}, "mine.alloc: cannot be read"),
+        (NUMA.replace("REJECT", "REJET"), {}, "mine.alloc:"),
+        (NUMA.replace("BALLS len(DEMAND)", "BALLS 2"), {}, "mine.alloc: BALLS is 2, and here it must be 1"),
+        (NUMA.replace("* NODES\n", "* NODES + 1\n"), {}, "BINS is 13, and here it must be 12"),
+        (NUMA.replace("BINS SERVERS * NODES", "BINS ?"), {}, "mine.alloc:12:1: the bins are those of the cluster"),
+        (NUMA.replace("=> FREE[s, n, r]", "=> 2 * FREE[s, n, r]"), {}, "FREE changes from request to request"),
+        (NUMA.replace("COST => 1e9", "COST => 1e9, MORE[a in 2] => FREE[a, a, a]"), {}, "FREE changes from request"),
+        (NUMA.replace("COST => 1e9", "COST => 1e9 SOFT ROOM SHARE 0.5 OVER 0.5"), {}, "and no SOFT"),
+        (NUMA.replace("COST => 1e9", "COST => 1e9 FRIENDS SPREAD"), {}, "SPREAD"),
+        (NUMA, {"params": {"UNEVN": 1}}, "there is no parameter UNEVN"),
+        (NUMA, {"params": {"NODES": 1}}, "params: NODES is given by the agent"),
+    ],
+)
+def test_wrong_templates(text: str | None, options: dict[str, Any], said: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.alloc"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(UserError) as error:
+        started(servers(), path=str(file), **options)
+    assert said in str(error.value)
+
+
+def test_without_lark(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (
+        "agents.solver.specification.spec",
+        "agents.solver.language.parse",
+        "agents.solver.online.varying",
+        "lark",
+    ):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "lark", None)
+    with pytest.raises(UserError, match=r"binwright\[solver\]"):
+        started(servers())
+
+
+def test_a_template_that_is_wrong_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    """With the place in the file."""
+    (tmp_path / "mine.alloc").write_text(NUMA.replace("REJECT", "REJECT x"))
+    data = {
+        "cluster": {"servers": 2, "nodes": 2, "node": {"cpu": 4, "mem": 4}},
+        "workload": {
+            "requests": 10,
+            "arrivals": {"poisson": {"every": 1}},
+            "flavours": [{"cpu": 1, "mem": 1}],
+            "lifetimes": {"exponential": {"mean": 3}},
+        },
+        "agents": ["first-fit", {"solver": {"path": str(tmp_path / "mine.alloc")}}],
+        "replications": 1,
+    }
+    with pytest.raises(UserError, match=r"mine\.alloc:"):
+        Batch(scenario_from(data), tmp_path / "out").run()
+    assert not (tmp_path / "out").exists()

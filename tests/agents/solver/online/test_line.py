@@ -1,0 +1,340 @@
+"""The solver with several requests at once: a batch on servers and in networks, jobs with their slots, residents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.solver.backends import reference
+from agents.solver.online import connected
+from agents.solver.online.agent import Solver
+from agents.solver.online.jobs import Jobs
+from agents.solver.specification.front import problem as problem_of
+from fabric.cluster import NEVER, Cluster
+from fabric.ledger import Ledger
+from scenarios.batch.batch import Batch
+from scenarios.schema.load import scenario_from
+from simcore import rng
+from simcore.engine import Simulation, play
+from simcore.errors import UserError
+from simcore.rules import Overflow
+from simcore.vocabulary import QUANTUM, Ints, Placement, Refusal, Request, View
+from tests.reference.agents import Room, feasible
+from tests.support.networks import ledger_of, request
+from tests.support.properties import scaled
+from tests.support.simulations import workload_of
+from tests.support.solving import TEMPLATES, servers, started
+from tests.support.views import view_of
+
+# -- on servers --------------------------------------------------------------------------------------------------------
+
+room = st.lists(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=2), min_size=3, max_size=3
+)
+asked = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6), st.booleans()), min_size=1, max_size=9)
+
+
+@scaled(0.2)
+@given(room, asked)
+def test_a_batch_fits_and_leaves_nobody_out_who_fits(free: Room, wanted: list[tuple[int, int, bool]]) -> None:
+    """All answers together fit, and with them in place nobody else does."""
+    view = view_of([[list(node) for node in server] for server in free], [[[10, 10]] * 2] * 3)
+    requests = [Request(number, 0.0, 1.0, (a, b), spread) for number, (a, b, spread) in enumerate(wanted)]
+    left = view.free.copy()
+    answered = list(started(view, attempts=8).decide_line(view, requests))
+    assert len({one.index for one, _ in answered}) == len(answered)
+    for _, placement in answered:
+        assert isinstance(placement, Placement)
+        for server, node, amounts in placement.shares:
+            left[server, node] -= amounts
+    assert (left >= 0).all()
+    for one in requests:
+        if all(other is not one for other, _ in answered):
+            assert not feasible(left.tolist(), one.demand, one.spread)
+
+
+def test_early_and_large_requests_are_worth_more() -> None:
+    """The first of two equal ones; a large one rather than a small one before it, and than two behind it."""
+    view = view_of([[[4]]], [[[4]]])
+    for demands, winner in (((4, 4), 0), ((1, 4, 4), 1), ((3, 2, 2), 0)):
+        requests = [Request(number, 0.0, 1.0, (amount,), False) for number, amount in enumerate(demands)]
+        answers = started(view, attempts=64).decide_line(view, requests)
+        assert min(one.index for one, _ in answers) == winner
+
+
+def test_the_fallback_answers_who_is_left() -> None:
+    view = servers()
+    large = Request(0, 0.0, 1.0, (99 * QUANTUM, QUANTUM), False)
+    small = Request(1, 0.0, 1.0, (QUANTUM, QUANTUM), False)
+    answers = dict(started(view, fallback="first-fit").decide_line(view, [large, small]))
+    assert answers.keys() == {large, small}
+    assert answers[large] is None
+
+
+# -- in networks -------------------------------------------------------------------------------------------------------
+
+
+def test_a_server_may_give_more_than_the_pieces() -> None:
+    """So that those after it find less: nothing is answered that is not complete."""
+    for seed in range(4):
+        ledger = ledger_of("fabric", 1)
+        agent = started(ledger.view, seed, attempts=4, pieces=3)
+        wanted = [request(number, 5 + number % 3, 4 - number % 3, 0.1) for number in range(6)]
+        for one, answer in agent.decide_line(ledger.view, wanted):
+            if isinstance(answer, Placement):
+                ledger.apply(one, answer)
+        ledger.check()
+
+
+@pytest.mark.parametrize("name", ["fabric", "tree"])
+def test_the_ledger_takes_a_batch(name: str) -> None:
+    """Each answer in its turn; together as many as one by one, or nearly."""
+    placed = []
+    for together in (True, False):
+        ledger = ledger_of(name, 1)
+        agent = started(ledger.view, attempts=16, pieces=4)
+        wanted = [request(number, 2 + number % 4, 1 + number % 3, 0.2) for number in range(6)]
+        count = 0
+        for batch in [wanted] if together else [[one] for one in wanted]:
+            for one, answer in agent.decide_line(ledger.view, batch):
+                if not isinstance(answer, Refusal):
+                    assert answer is not None
+                    ledger.apply(one, answer)
+                    ledger.check()
+                    count += 1
+        placed.append(count)
+    assert placed[0] >= placed[1] - 1 > 0
+
+
+@pytest.mark.parametrize("name", ["fabric", "tree"])
+def test_what_no_rack_may_hold_is_not_searched_for(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers are the same as if it were."""
+    may_hold, said = connected.may_hold, []
+    answers: list[list[tuple[int, object]]] = []
+    for searched in (False, True):
+
+        def asked(*which: Any, always: bool = searched) -> bool:
+            said.append(may_hold(*which))
+            return always or said[-1]
+
+        monkeypatch.setattr(connected, "may_hold", asked)
+        ledger = ledger_of(name, 1)
+        agent = started(ledger.view, attempts=4, pieces=3)
+        answers.append([])
+        for number in range(0, 24, 2):
+            wanted = [request(n, 3 + 5 * n % 11, 2 + 3 * n % 7, (n % 5) / 4) for n in (number, number + 1)]
+            for one, answer in agent.decide_line(ledger.view, wanted):
+                answers[-1].append((one.index, answer))
+                if isinstance(answer, Placement):
+                    ledger.apply(one, answer)
+    assert answers[0] == answers[1]
+    assert {True, False} == set(said)
+
+
+def with_pins(text: str) -> str:
+    return text.replace("procedure", "TABLE HOME = [-1]\nPIN b TO HOME[b] for b in BALLS\nprocedure")
+
+
+# -- residents ---------------------------------------------------------------------------------------------------------
+
+
+@scaled(0.15)
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 3)), max_size=6),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=4),
+    st.integers(0, 99),
+)
+def test_on_servers_residents_subtracted_are_residents_pinned(
+    residents: list[tuple[int, int, int]], waiting: list[tuple[int, int]], seed: int
+) -> None:
+    """numa.alloc with what is free for capacity, or with all there is and residents as balls in their bins."""
+    text = (TEMPLATES / "numa.alloc").read_text()
+    capacity = np.full((3, 2, 2), 20.0)
+    free = capacity.copy()
+    for place, *amounts in residents:
+        free[place // 2, place % 2] -= amounts
+    balls = [list(map(float, one)) for one in waiting]
+    sizes = {"SERVERS": 3, "NODES": 2, "KINDS": 2}
+
+    def tables(demands: list[list[float]]) -> dict[str, Any]:
+        spread = np.zeros(len(demands), np.int64)
+        return {"FREE": free, "DEMAND": np.array(demands), "SPREAD": spread, "PART": np.zeros((len(demands), 2, 2))}
+
+    subtracted = problem_of(text, params=sizes, tables=tables(balls))
+    whole = with_pins(text.replace("=> FREE[s, n, r]", "=> 20"))
+    pins = [-1] * len(balls) + [place for place, _, _ in residents]
+    demands = [*balls, *([float(a), float(b)] for _, a, b in residents)]
+    pinned = problem_of(whole, params=sizes, tables={**tables(demands), "HOME": np.array(pins)})
+    for group in range(len(subtracted.groupings)):
+        one, other = (reference.attempt(each, seed, group, 0) for each in (subtracted, pinned))
+        assert one == (other[0][: len(balls)], other[1])
+
+
+@scaled(0.15)
+@given(
+    st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=2), max_size=3),
+    st.integers(1, 2),
+    st.integers(0, 99),
+)
+def test_in_networks_residents_subtracted_are_residents_pinned(
+    residents: list[list[int]], waiting: int, seed: int
+) -> None:
+    """fabric.alloc likewise; residents have two pieces, and what they reserve on servers' own links counts, too."""
+    text = (TEMPLATES / "fabric.alloc").read_text()
+    free, wire, need = np.full((4, 1), 9.0), np.full(4, 2.0), 0.5
+    for places in residents:
+        for place in places:
+            free[place] -= 1
+        if places[0] != places[1]:
+            wire[places] -= need
+
+    def tables(count: int, room: Any, links: Any) -> dict[str, Any]:
+        return {
+            "FREE": free,
+            "ROOM_OF": room,
+            "WIRE": links,
+            "RACK": np.array([0, 0, 1, 1]),
+            "POD": np.zeros(4, np.int64),
+            "LARGEST": np.array([9.0]),
+            "NEED": np.full(count, need),
+            "OPEN": np.ones((count, 4), np.int64),
+            "REACH": np.ones((count, 2, 2), np.int64),
+            "DEMAND": np.ones((2 * count, 1)),
+        }
+
+    text = text.replace("=> FREE[s, r]", "=> ROOM_OF[s, r]").replace("BALLS len", "TABLE ROOM_OF = [[1]]\nBALLS len")
+    sizes = {"KINDS": 1, "PIECES": 2}
+    subtracted = problem_of(text, params=sizes, tables=tables(waiting, free, wire))
+    count = waiting + len(residents)
+    pins = [-1] * (2 * waiting) + [place for places in residents for place in places]
+    more = {**tables(count, np.full((4, 1), 9.0), np.full(4, 2.0)), "HOME": np.array(pins)}
+    pinned = problem_of(with_pins(text), params=sizes, tables=more)
+    for group in range(len(subtracted.groupings)):
+        one, other = (reference.attempt(each, seed, group, 0) for each in (subtracted, pinned))
+        assert one == (other[0][: 2 * waiting], other[1])
+
+
+# -- jobs --------------------------------------------------------------------------------------------------------------
+
+
+def jobs_on(capacity: list[int], jobs: list[tuple[float, float, int]], **options: Any) -> tuple[Simulation, Jobs]:
+    """A run of jobs (arrival, duration, demand) on servers of one resource."""
+    rooms = np.array(capacity, np.int64).reshape(-1, 1, 1)
+    ledger = Ledger(Cluster(("a",), rooms, (NEVER,), rooms[-1]))
+    workload = workload_of([(arrival, duration, (demand,)) for arrival, duration, demand in jobs])
+    simulation = Simulation(workload, ledger, Overflow("wait", together=16))
+    agent = started(simulation.view, slot=1, slots=24, **options)
+    play(simulation, agent)
+    model = agent._model  # type: ignore[attr-defined]
+    assert isinstance(model, Jobs)
+    return simulation, model
+
+
+def makespan(simulation: Simulation) -> float:
+    return float((simulation.record.decided + simulation.workload.duration).max())
+
+
+@pytest.mark.parametrize("balls", [1, 2])
+def test_start_and_server_are_chosen_together(balls: int) -> None:
+    """As they arrive takes 7. The last two do not go together, the others beside them: 6 is least."""
+    jobs = [(0.0, 1.0, 2), (0.0, 1.0, 2), (0.0, 2.0, 1), (0.0, 2.0, 3), (0.0, 4.0, 2)]
+    simulation, _ = jobs_on([4], jobs, balls=balls, attempts=256)
+    assert makespan(simulation) == 6
+
+
+@scaled(0.1)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 6), st.sampled_from([1.0, 2.0, 2.5, 5.0]), st.integers(1, 4)), min_size=1, max_size=12
+    ),
+    st.sampled_from([1, 2]),
+)
+def test_every_job_runs(jobs: list[tuple[int, float, int]], balls: int) -> None:
+    """Whatever arrives, at whatever times, gets its place: the engine refuses what does not fit."""
+    ordered = sorted((float(arrival) / 2, duration, demand) for arrival, duration, demand in jobs)
+    simulation, model = jobs_on([4, 5], ordered, balls=balls, attempts=4)
+    assert (simulation.record.server >= 0).all()
+    assert not model.plan or simulation.waiting == 0
+
+
+def slots_free(free: Ints, plan: list[tuple[Request, int]], lengths: list[int]) -> list[int]:
+    """Where each job of a plan starts, step by step, -1 for nowhere; `free` is changed."""
+    starts = []
+    for (job, server), length in zip(plan, lengths, strict=True):
+        fits = [
+            start
+            for start in range(free.shape[1] - length + 1)
+            if all((free[server, slot] >= job.demand).all() for slot in range(start, start + length))
+        ]
+        starts.append(fits[0] if fits else -1)
+        if fits:
+            free[server, fits[0] : fits[0] + length] -= job.demand
+    return starts
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_plan_moves_up(seed: int) -> None:
+    """Each as early as its server has room, in the plan's order."""
+    chance = np.random.default_rng(seed)
+    view: View = view_of([[[4]], [[6]]], [[[6]], [[6]]])
+    model = Jobs(started(view), view, 1.0, 9)  # type: ignore[arg-type]
+    free = np.sort(chance.integers(0, 7, (2, 9, 1)), axis=1)
+    plan = [
+        (Request(n, 0.0, float(chance.integers(1, 5)), (int(chance.integers(1, 6)),), False), int(chance.integers(2)))
+        for n in range(6)
+    ]
+    timed = model._timed(plan, free)
+    expected = slots_free(free.copy(), plan, [int(job.duration) for job, _ in plan])
+    there = {job: start for (job, _), start in zip(plan, expected, strict=True) if start >= 0}
+    assert dict(zip((job for job, _ in timed.plan), timed.starts, strict=True)) == there
+    assert timed.starts == sorted(timed.starts)
+    assert timed.end == max((start + int(job.duration) for job, start in there.items()), default=0)
+
+
+def test_failures_and_growth(tmp_path: Any) -> None:
+    scenario = {
+        "cluster": {
+            "servers": 2,
+            "node": {"cpu": 4},
+            "expansion": [{"at": "6 s", "by": 1}],
+            "failures": {"scheduled": [{"at": "3 s", "server": 0, "repair_after": "4 s"}], "on_failure": "requeue"},
+        },
+        "workload": {
+            "requests": 20,
+            "arrivals": {"bursty": {"every": "4 s", "size": 6}},
+            "flavours": [{"cpu": 1}, {"cpu": 3}],
+            "lifetimes": {"empirical": {"values": ["1 s", "3 s", "4 s"]}},
+        },
+        "overflow": {"wait": {"together": 8}},
+        "agents": [{"solver": {"slot": "1 s", "attempts": 8}}],
+    }
+    results = Batch(scenario_from(scenario), tmp_path).run()
+    assert not len(results.failed), results.failed["error"][0]
+    assert results.runs["interrupted"].sum() > 0
+    assert results.runs["lost"].sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"slot": 0}, "slot: is no plan"),
+        ({"slot": "1 s", "fallback": "first-fit"}, "and no fallback"),
+        ({"slot": "soon"}, "slot: is no time"),
+        ({"slots": 257}, "slots: is out of range"),
+        ({"balls": 3}, "balls: is out of range"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError) as error:
+        Solver(**options)
+    assert said in str(error.value)
+
+
+def test_plans_are_for_servers_of_one_node() -> None:
+    for view in (servers(), ledger_of("fabric").view):
+        with pytest.raises(UserError, match="plans are for servers of one node"):
+            Solver(slot=1).start(view, rng.stream(0, "agent"))

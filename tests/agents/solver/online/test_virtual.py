@@ -1,0 +1,399 @@
+"""The solver places virtual networks: what it answers is right, is what the slow search finds, and comes out again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import networkx  # type: ignore[import-untyped]
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given
+from hypothesis import strategies as st
+
+import agents.solver.online.virtual as virtual
+from agents import AGENTS
+from agents.solver.backends import reference
+from agents.solver.model.program import Problem
+from agents.solver.model.verify import faults, utilisation
+from agents.solver.online.nearby import Nearby
+from agents.solver.online.parts import leading_out, parts_of
+from agents.solver.specification.front import load_problem, specification
+from fabric.cluster import Cluster
+from fabric.network import FAILED, NetworkLedger
+from fabric.presets import topology
+from fabric.routing import Routing
+from fabric.virtual_paths import widest_shortest
+from simcore import rng
+from simcore.errors import UserError
+from simcore.faults import Kind
+from simcore.vocabulary import QUANTUM, Agent, Embedding, Form, Request, VirtualNetwork
+from tests.reference.nearby import Slow
+from tests.support.properties import scaled
+from tests.support.solving import TEMPLATES
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "tree": {"fanouts": [2, 2, 2], "capacities": [1, 1, 2]},
+    "deep": {"fanouts": [2, 1, 2, 2], "capacities": [1, 2, 2, 1]},
+    "fabric": {
+        "racks": 4,
+        "servers_per_rack": 2,
+        "racks_per_pod": 2,
+        "fabric_switches": 2,
+        "uplinks": 2,
+        "capacities": [1, 1, 1],
+    },
+}
+WHOLE = ("PART", "MACHINES", "GROUP", "CLUSTERS", "FIRST", "SIZE")
+"""Tables of whole numbers."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _small() -> Iterator[None]:
+    """Problems for eight machines, which take less time to make."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(virtual, "SMALLEST", 8)
+        yield
+
+
+def ledger_of(shape: str, nodes: int = 1, slots: int = 2) -> NetworkLedger:
+    network = topology("fabric" if shape == "fabric" else "tree", **SHAPES[shape])
+    capacity = np.full((network.servers, nodes, 2), slots * QUANTUM)
+    capacity[:, :, 1] *= 2
+    return NetworkLedger(Cluster(("slots", "mem"), capacity, (2**62,) * 2, capacity[0]), Routing(network))
+
+
+def started(ledger: NetworkLedger, form: Form, seed: int = 0, **options: Any) -> Agent:
+    agent: Agent = AGENTS.load("solver")(**options)
+    ledger.view.virtual = form
+    agent.start(ledger.view, rng.stream(seed, "agent"))
+    return agent
+
+
+def request(row: int, network: VirtualNetwork) -> Request:
+    return Request(row, 0.0, 1.0, tuple(network.machines.sum(axis=0).tolist()), False, 0, network)
+
+
+@st.composite
+def networks(draw: st.DrawFn, form: Form, most: int = 8) -> VirtualNetwork:
+    """Of up to so many machines, of one size or two."""
+    count = draw(st.integers(1, most))
+    machines = np.array([(1, draw(st.integers(1, 2))) for _ in range(count)]) * QUANTUM
+    rates = st.integers(1, 600_000)
+    if form == "pairs":
+        every = [(a, b) for a in range(count) for b in range(a + 1, count)]
+        pairs = draw(st.lists(st.sampled_from(every), unique=True, max_size=10)) if every else []
+        found = draw(st.lists(rates, min_size=len(pairs), max_size=len(pairs)))
+        return VirtualNetwork(machines, np.array(pairs, np.int64).reshape(-1, 2), np.array(found, np.int64))
+    sizes = draw(st.lists(st.integers(1, 3), max_size=3))
+    groups = draw(st.permutations([g for g, size in enumerate(sizes) for _ in range(size)][:count]))
+    if len(groups) < count or count == 1:
+        return VirtualNetwork(machines, hose=draw(rates))
+    _, numbered = np.unique(groups, return_inverse=True)
+    return VirtualNetwork(machines, hose=draw(rates), groups=numbered.astype(np.int64), trunk=draw(rates))
+
+
+steps = st.lists(
+    st.tuples(st.sampled_from(["place", "place", "release", "fail", "repair"]), st.integers(0, 30)), max_size=12
+)
+
+
+class Spied(NamedTuple):
+    """A search: what it was given, and the problem as it was."""
+
+    nearby: Nearby
+    problem: Problem
+    free: list[list[int]]
+    given: tuple[Any, ...]
+
+
+@contextmanager
+def spied() -> Iterator[list[Spied]]:
+    """The searches that are made meanwhile."""
+    found: list[Spied] = []
+    find = Nearby.find
+
+    def spy(self: Nearby, *given: Any) -> Iterator[Any]:
+        now = {name: getattr(self._flat, name).copy() for name in ("data", "ceiling")}
+        if self.has_cost:
+            now["ceiling"][self._cost] = self._most
+        problem = replace(self.problem, capacity=now["ceiling"], **now)
+        found.append(Spied(self, problem, self._free.bins.tolist(), given))
+        return find(self, *given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Nearby, "find", spy)
+        yield found
+
+
+# -- what it answers ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["pairs", "hose"])
+@given(data=st.data(), todo=steps, nodes=st.integers(1, 2))
+@scaled(0.06)
+def test_every_answer_is_right(form: Form, data: st.DataObject, todo: list[tuple[str, int]], nodes: int) -> None:
+    """By the ledger, by the verifier, which reads the template's text, and link by link; also among failures."""
+    shape = data.draw(st.sampled_from(["tree", "deep", *(["fabric"] if form == "pairs" else [])]))
+    ledger = ledger_of(shape, nodes)
+    agent = started(ledger, form, attempts=3)
+    held: list[int] = []
+    down: list[tuple[Any, int]] = []
+    for row, (what, number) in enumerate(todo):
+        if what == "place":
+            asked = request(row, data.draw(networks(form)))
+            with spied() as searches:
+                answer = agent.decide(ledger.view, asked)
+            if isinstance(answer, Embedding):
+                _check(agent, searches[-1].nearby, asked, answer, shape)
+                ledger.apply(asked, answer)
+                held.append(row)
+        elif what == "release" and held:
+            ledger.release(held.pop(number % len(held)))
+        elif what == "repair" and down:
+            kind, part = down.pop()
+            ledger.repair(part, kind)
+        elif what == "fail":
+            which: Kind = "link" if number % 2 else "server"
+            down.append((which, number % ledger.parts(which)))
+            gone = ledger.fail(down[-1][1], which)
+            held = [one for one in held if one not in gone]
+        ledger.check()
+
+
+def _check(agent: Any, nearby: Nearby, asked: Request, answer: Embedding, shape: str) -> None:
+    """Before the ledger takes it: the problem as it was stated."""
+    network, parts = asked.network, agent._model.parts
+    assert network is not None
+    template = "secondnet" if network.form == "pairs" else "oktopus" if network.groups is None else "oktopus-groups"
+    written = {name: targets[0] for name, targets in nearby._targets.items() if targets}
+    tables = {name: raw if name in WHOLE else raw / QUANTUM for name, raw in written.items()}
+    text = (TEMPLATES / f"{template}.alloc").read_text()
+    problem = specification(text, params={"KINDS": 2}, tables={**tables, "PART": agent._model.of.T}).problem()
+    alloc = nearby._best.tolist()
+    assert not faults(problem, alloc)
+    if shape != "fabric":  # a link leads out of every part
+        used, _ = utilisation(problem, alloc)
+        links = next(family for family in problem.families if family.name == "LINKS").offset
+        amounts = dict(zip(answer.links, answer.amounts, strict=True))
+        for link in range(len(parts.first) - 1):
+            [part] = parts.part[parts.first[link] : parts.first[link + 1]]
+            assert used[links + part] == amounts.get(link, 0)
+
+
+OWN = {
+    "as it is": ("", ""),
+    "other groups": ("GROUPS 0, 3 GROUPS 1, 2, 4, 5", ""),
+    "with a cost": (", COST => 100", "    UTIL.COST += BIN % 3"),
+    "with company": ("FRIENDS 0, 1 FRIENDS 2, 3 WITH 0.5 FOES 1, 4 FOES 2, 5 WITH 0.5 PIN 6 TO 3", ""),
+}
+"""What is added to RESOURCES or behind them, and at the end of UTILFN."""
+
+
+def own(template: str, what: str, folder: Path) -> str:
+    """A template that says one thing more: its file."""
+    declared, body = OWN[what]
+    text = (TEMPLATES / f"{template}.alloc").read_text().replace("=> OUT[p]", f"=> OUT[p] {declared}")
+    file = folder / f"{what}.alloc"
+    file.write_text(text.rstrip().removesuffix("end") + body + "\nend\n")
+    return str(file)
+
+
+@pytest.mark.parametrize("what", OWN)
+@pytest.mark.parametrize("form", ["pairs", "hose"])
+@given(data=st.data(), count=st.integers(1, 5), nodes=st.integers(1, 2), seed=st.integers(0, 2**40))
+@scaled(0.04, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_search_is_what_it_says(
+    form: Form, what: str, data: st.DataObject, count: int, nodes: int, seed: int, tmp_path: Path
+) -> None:
+    """Answer by answer by a slow one; and twice the same."""
+    path = None if what == "as it is" else own("secondnet" if form == "pairs" else "oktopus-groups", what, tmp_path)
+    shape = data.draw(st.sampled_from(["tree", "deep", *(["fabric"] if form == "pairs" else [])]))
+    ledger, other = ledger_of(shape, nodes), ledger_of(shape, nodes)
+    agent: Any = started(ledger, form, seed, attempts=3, path=path)
+    twin = started(other, form, seed, attempts=3, path=path)
+    for row in range(count):
+        asked = request(row, data.draw(networks(form)))
+        with spied() as searches:
+            answer = agent.decide(ledger.view, asked)
+        for nearby, problem, free, (_, attempts, _, balls, classes, least) in searches:
+            levels = [[0, 1, 1, 0, 1, 1, *range(2, 20)][: problem.bins]] if "GROUPS" in OWN[what][0] else None
+            slow = Slow(problem, levels or agent._model._levels(), free, nearby._largest.tolist(), least.tolist())
+            fast = [found.tolist() for found in islice(nearby.find(seed, attempts, None, balls, classes, least), 3)]
+            assert fast == [found[:] for found in islice(slow.find(seed, attempts, balls, classes), 3)]
+        again = twin.decide(other.view, asked)
+        assert (answer is None) == (again is None)
+        if isinstance(answer, Embedding) and isinstance(again, Embedding):
+            assert answer.hosts.tolist() == again.hosts.tolist()
+            assert (answer.links, answer.amounts) == (again.links, again.amounts)
+            ledger.apply(asked, answer)
+            other.apply(asked, again)
+
+
+def cluster(machines: int, hose: float) -> VirtualNetwork:
+    return VirtualNetwork(np.tile([[QUANTUM, QUANTUM]], (machines, 1)), hose=round(hose * QUANTUM))
+
+
+def test_a_full_cluster() -> None:
+    """As many as there are slots for where links do not matter; what leaves makes room; nobody gets in beyond."""
+    ledger = ledger_of("tree")
+    agent = started(ledger, "hose")
+    for row in range(6):
+        answer = agent.decide(ledger.view, request(row, cluster(3, 0.001)))
+        assert (answer is None) == (row == 5)  # 16 slots
+        if isinstance(answer, Embedding):
+            ledger.apply(request(row, cluster(3, 0.001)), answer)
+    assert agent.decide(ledger.view, request(9, cluster(2, 0.001))) is None
+    ledger.release(2)
+    last = agent.decide(ledger.view, request(9, cluster(4, 0.001)))
+    assert isinstance(last, Embedding)
+    ledger.apply(request(9, cluster(4, 0.001)), last)
+    ledger.check()
+
+
+def test_bandwidth_keeps_machines_together_or_out() -> None:
+    """Four machines of 0.4 Gbps fit into a rack, whose links they fill; five of 0.6 nowhere: 3 | 2 need 1.2."""
+    ledger = ledger_of("tree")
+    agent = started(ledger, "hose")
+    for row in range(4):
+        answer = agent.decide(ledger.view, request(row, cluster(4, 0.4)))
+        assert isinstance(answer, Embedding)
+        assert len(set((answer.hosts // 2).tolist())) == 1
+        ledger.apply(request(row, cluster(4, 0.4)), answer)
+    assert started(ledger_of("tree"), "hose").decide(ledger_of("tree").view, request(0, cluster(5, 0.6))) is None
+    assert started(ledger_of("tree"), "hose").decide(ledger_of("tree").view, request(0, cluster(17, 0.1))) is None
+    heavy = VirtualNetwork(np.array([[3, 1]]) * QUANTUM, hose=1)
+    assert started(ledger_of("tree"), "hose").decide(ledger_of("tree").view, request(0, heavy)) is None
+
+
+def test_more_machines_than_the_problem_has_room_for() -> None:
+    """It is stated anew, with twice as many."""
+    ledger = ledger_of("deep", slots=4)
+    agent = started(ledger, "hose")
+    for row, machines in enumerate((3, 20, 9)):
+        answer = agent.decide(ledger.view, request(row, cluster(machines, 0.01)))
+        assert isinstance(answer, Embedding)
+        ledger.apply(request(row, cluster(machines, 0.01)), answer)
+    assert agent.decide(ledger.view, request(9, cluster(100, 0.01))) is None
+    assert agent.decide(ledger.view, request(9, cluster(5000, 0.01))) is None
+
+
+def test_where_nothing_is_found_the_fallback_is_asked(tmp_path: Path) -> None:
+    ledger, asked = ledger_of("tree"), request(0, cluster(3, 0.1))
+    (tmp_path / "never.alloc").write_text(OKTOPUS.replace("    let n =", "    REJECT\n    let n ="))
+    answers = [
+        started(ledger, "hose", path=str(tmp_path / "never.alloc"), fallback=fallback).decide(ledger.view, asked)
+        for fallback in (None, "oktopus")
+    ]
+    assert answers[0] is None
+    assert isinstance(answers[1], Embedding)
+    for unable in ("secondnet", "best-home"):  # one places the other form, one none
+        with pytest.raises(UserError, match=r"fallback: .* does not place virtual networks of this form \(hose\)"):
+            started(ledger, "hose", fallback=unable)
+
+
+# -- parts and paths ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_parts_are_what_hangs_together(shape: str) -> None:
+    network = ledger_of(shape).topology
+    parts = parts_of(network)
+    home = network.switches + np.arange(network.servers)
+    for level, of in enumerate(parts.of):
+        graph = networkx.Graph()
+        graph.add_nodes_from(np.flatnonzero(network.level <= level).tolist())
+        for one, other in network.link_ends.tolist():
+            if max(network.level[one], network.level[other]) <= level:
+                graph.add_edge(one, other)
+        for component in networkx.connected_components(graph):
+            mine = {int(of[s]) for s in range(network.servers) if home[s] in component}
+            assert len(mine) == 1
+            assert {s for s in range(network.servers) if of[s] in mine} == {
+                s for s in range(network.servers) if home[s] in component
+            }
+            for link, ends in enumerate(network.link_ends.tolist()):
+                said = mine & set(parts.part[parts.first[link] : parts.first[link + 1]].tolist())
+                assert bool(said) == (len(component & set(ends)) == 1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 17), st.integers(FAILED, 9)), max_size=30))
+def test_what_leads_out_is_kept_up_to_date(changes: list[tuple[int, int]]) -> None:
+    parts = parts_of(ledger_of("deep").topology)
+    free, seen, out = np.zeros(18, np.int64), np.zeros(18, np.int64), np.zeros(parts.number, np.int64)
+    for link, amount in changes:
+        free[link] = amount
+        leading_out(parts.first, parts.part, free, seen, out)
+        expected = np.zeros(parts.number, np.int64)
+        for other in range(18):
+            expected[parts.part[parts.first[other] : parts.first[other + 1]]] += max(0, free[other])
+        assert out.tolist() == expected.tolist()
+
+
+@given(st.integers(1, 3), st.integers(1, 3), st.integers(0, 2**32))
+@scaled(0.3)
+def test_paths_of_a_fabric_need_no_search(planes: int, uplinks: int, seed: int) -> None:
+    """The same ones as with it, ties included."""
+    network = topology("fabric", **{**SHAPES["fabric"], "fabric_switches": planes, "uplinks": uplinks})
+    routes, switches = Routing(network).routes, network.switches
+    draw = np.random.default_rng(seed)
+    free = draw.integers(FAILED, 5, network.links)
+    for s, t, rate in draw.integers((0, 0, 1), (8, 8, 4), (20, 3)).tolist():
+        found = []
+        for given_routes in (routes, routes._replace(planes=0)):
+            scratch = np.empty(switches, np.int64), np.empty(switches, np.int64), np.empty((switches, 2), np.int32)
+            out = np.empty(switches + 2, np.int32)
+            count = widest_shortest(given_routes, free, s, t, rate, *scratch, out)
+            found.append((count, out[: max(0, count)].tolist()))
+        assert found[0] == found[1]
+
+
+def test_capacities_that_are_a_table_are_taken_as_they_are() -> None:
+    """No entry is evaluated; the same ones as if each were."""
+    text = "BALLS 1 BINS 2 RESOURCES A[i in 2, j in 3] => T[i, j]{}, B[i in 2] => W[i]{}"
+    text += " procedure UTILFN(BALL, BIN, ALLOC) UTIL.B[BIN] += 1 end"
+    tables = {"T": np.array([[1, 2.5, 0], [4, 5, 6]]), "W": np.array([7, 8])}
+    whole, each = (specification(text.format(more, more), tables=tables).problem() for more in ("", " + 0"))
+    assert whole.capacity.tolist() == each.capacity.tolist() == [10**6 * n for n in (1, 2.5, 0, 4, 5, 6, 7, 8)]
+    with pytest.raises(UserError, match="this capacity is out of range"):
+        specification(text.format("", ""), tables={**tables, "W": np.array([7, -8])}).problem()
+
+
+# -- mistakes ----------------------------------------------------------------------------------------------------------
+
+OKTOPUS = (TEMPLATES / "oktopus.alloc").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "options", "said"),
+    [
+        (OKTOPUS.replace("UTIL.LINKS[part]", "UTIL.LINK[part]"), "hose", {}, "unknown resource LINK"),
+        (OKTOPUS, "pairs", {}, "RATE takes 2 indices, here are 1"),
+        (OKTOPUS.replace("BALLS len(MACHINE)", "BALLS 3"), "hose", {}, "BALLS is 3, and here it must be 8"),
+        (OKTOPUS.replace("BINS len(FREE)", "BINS ?"), "hose", {}, "the bins are those of the cluster"),
+        (OKTOPUS.replace("=> OUT[p]", "=> 2 * OUT[p]"), "hose", {}, "OUT changes from request to request"),
+        (OKTOPUS, "hose", {"params": {"KINDS": 3}}, "params: KINDS is given by the agent"),
+    ],
+)
+def test_wrong_templates(text: str, form: Form, options: dict[str, Any], said: str, tmp_path: Path) -> None:
+    """At the start of a run, with the file."""
+    (tmp_path / "mine.alloc").write_text(text)
+    with pytest.raises(UserError) as error:
+        started(ledger_of("tree"), form, path=str(tmp_path / "mine.alloc"), **options)
+    assert said in str(error.value)
+    assert "mine.alloc" in str(error.value) or "params" in options
+
+
+def test_virtual_clusters_need_a_tree() -> None:
+    with pytest.raises(UserError, match="need a tree"):
+        started(ledger_of("fabric"), "hose")
+
+
+@pytest.mark.parametrize("template", ["secondnet", "oktopus", "oktopus-groups"])
+def test_templates_are_specifications_themselves(template: str) -> None:
+    problem = load_problem(TEMPLATES / f"{template}.alloc")
+    assert any(one.left == 0 for one in reference.attempts(problem, 0, 0, 4, trims=template != "secondnet"))

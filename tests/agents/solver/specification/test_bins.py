@@ -1,0 +1,64 @@
+"""How many bins `BINS ?` may use: never more than TO, never fewer than FROM, PIN and a bound say."""
+
+from __future__ import annotations
+
+import pytest
+
+import binwright as bw
+from agents.solver import problem
+from agents.solver.language.errors import SpecError
+from agents.solver.model.program import Problem
+
+
+def made(bins: str, more: str = "", balls: int = 6, each: int = 2) -> Problem:
+    return problem(
+        f"BALLS {balls} BINS {bins} RESOURCES S[b in BINS] => {each} {more} "
+        "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += 1 end"
+    )
+
+
+def test_the_most_bins_are_never_exceeded() -> None:
+    answer = bw.solve(made("? TO 9", balls=60, each=6), attempts=4)
+    assert answer.bins <= 9
+    assert answer.status == "partial"
+    assert answer.placed == 54
+    assert answer.impossible == "60 balls need at least 10 bins, and TO allows 9"
+
+
+@pytest.mark.parametrize(("bins", "message"), [("? FROM 5 TO 3", "BINS ? goes from 5 to 3"), ("? TO 0", "0 is no")])
+def test_limits_are_in_order(bins: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message.replace("?", r"\?")) as caught:
+        made(bins)
+    assert caught.value.at is not None
+
+
+def test_from_alone_may_be_more_than_the_balls() -> None:
+    answer = bw.solve(made("? FROM 9"), attempts=4)
+    assert (answer.bins, answer.status) == (9, "optimal")
+
+
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+def test_a_pinned_bin_is_one_of_the_bins(device: str) -> None:
+    answer = bw.solve(made("?", "PIN 0 TO 4"), device=device, attempts=16)
+    assert (answer.bins, answer.bound, answer.status) == (5, 5, "optimal")
+    assert answer.alloc[0] == 4
+    assert bw.solve(made("?", "PIN 0 TO 2"), device=device, attempts=16).bins == 3
+    assert bw.solve(made("?", "PIN 0 TO BINS - 1"), device=device, attempts=16).bins == 3
+    assert bw.solve(made("?", "PIN b TO b // 2 for b in BALLS"), device=device, attempts=16).alloc == [0, 0, 1, 1, 2, 2]
+
+
+def test_a_bin_that_cannot_be_is_refused() -> None:
+    for bins, pin in (("? TO 3", "PIN 0 TO 3"), ("?", "PIN 0 TO BINS"), ("? TO 3", "PIN 0 TO -2"), ("3", "PIN 0 TO 3")):
+        with pytest.raises(SpecError, match="there is no bin"):
+            made(bins, pin)
+    with pytest.raises(SpecError, match="there is no bin 3"):
+        made("? TO 3", "GROUPS 0, 3")
+
+
+def test_groups_have_the_bins_that_there_are() -> None:
+    found = made("?", "GROUPS 3, 1 GROUPS 0, 4 GROUPS 2, 5")
+    for bins, groups in ((1, [[0]]), (3, [[1], [0], [2]]), (4, [[3, 1], [0], [2]]), (6, [[3, 1], [0, 4], [2, 5]])):
+        [grouping] = found.with_bins(bins).groupings
+        assert [members for members, _ in grouping] == groups
+    answer = bw.solve(found, attempts=16)
+    assert (answer.bins, answer.status) == (3, "optimal")
