@@ -16,7 +16,8 @@ from time import perf_counter, process_time
 from agents.solver import problem
 from agents.solver.backends import cpu, opencl, reference
 from agents.solver.backends.devices import devices as opencl_devices
-from agents.solver.model.program import MICRO, Problem
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import MICRO
 from agents.solver.search.packing import Packing
 from agents.solver.solving import dense_attempts
 from workloads.offline import machines

@@ -14,7 +14,7 @@ from scenarios.schema.scenario import Scenario
 if TYPE_CHECKING:
     import polars as pl
 
-    from agents.solver.model.program import Problem
+    from agents.solver.model.problem import Problem
     from agents.solver.solving.answer import Answer
     from scenarios.build.engines import Engine
 

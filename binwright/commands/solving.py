@@ -20,7 +20,7 @@ from binwright.commands.console import entry, out, seconds
 from simcore.errors import UserError
 
 if TYPE_CHECKING:
-    from agents.solver.model.program import Problem
+    from agents.solver.model.problem import Problem
     from agents.solver.solving.answer import Answer
     from binwright.commands.serving import There
 
@@ -127,7 +127,7 @@ def properties(problem: Problem) -> dict[str, Any]:
         "dims": problem.dims,
         "resources": {family.name: list(family.sizes) for family in problem.families},
         **{name: getattr(proven, name) for name in names},
-        "vector": problem.matrix() is not None,
+        "vector": problem.matrix is not None,
         "guards": [{"line": line, "what": what} for line, what in proven.guards],
     }
 

@@ -16,7 +16,8 @@ from typing import Any
 
 from agents.solver import problem
 from agents.solver.language.errors import SpecError
-from agents.solver.model.program import MICRO, Problem
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import MICRO
 from agents.solver.model.verify import utilisation
 from agents.solver.solving.answer import Answer, Progress
 from agents.solver.solving.solve import solve

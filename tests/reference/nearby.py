@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agents.solver.backends.reference import Partial, call
-from agents.solver.model.program import NULL, Problem
+from agents.solver.backends.reference import Partial
+from agents.solver.model.interpreter import call
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import NULL
 from agents.solver.model.random import below, stream
 
 Rows = Sequence[Sequence[int]]
@@ -27,7 +29,7 @@ class Slow:
         elastic = problem.elastic.tolist()
         touching: dict[int, set[int]] = {}
         for place in bins:
-            for dim, _ in call(problem, 0, place, [NULL] * problem.balls) or ():
+            for dim, _ in call(problem.program, 0, place, [NULL] * problem.balls) or ():
                 if elastic[dim]:
                     touching.setdefault(dim, set()).add(place)
         every = [group for level in self.groups for group in level]

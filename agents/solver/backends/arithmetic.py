@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from agents.solver.model.program import MICRO, NULL, Ints
+from agents.solver.model.program import MICRO, NULL
 from simcore.jit import kernel
+from simcore.vocabulary import Ints
 
 
 @kernel

@@ -19,10 +19,12 @@ from agents.solver.backends.flat import Flat
 from agents.solver.backends.reference import TURNS, Found
 from agents.solver.backends.room import Room, room
 from agents.solver.backends.wishes import lift, members, pinned, wish
-from agents.solver.model.program import MICRO, NULL, Ints, Problem
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import MICRO, NULL
 from agents.solver.model.random import below_kernel, stream_kernel, word
 from simcore.cores import usable_threads
 from simcore.jit import callback, generated, kernel
+from simcore.vocabulary import Ints
 
 Utilfn: TypeAlias = Callable[[int, int, Ints, Ints, Ints, Ints, Ints, Ints, Ints, int], int]
 """As `agents.solver.backends.emit` says."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from agents.solver.model.problem import Problem
 from agents.solver.model.program import (
     BALL,
     BIN,
@@ -23,11 +24,10 @@ from agents.solver.model.program import (
     Local,
     Op,
     Placed,
-    Problem,
     Read,
     Reject,
     Set,
-)  # fmt: skip
+)
 
 LOOSE, SUM, PRODUCT, TIGHT = range(4)
 """How tightly an expression's outermost operator binds."""

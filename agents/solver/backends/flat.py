@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.solver.model.program import Ints, Problem
+from agents.solver.model.problem import Problem
+from simcore.vocabulary import Ints
 
 
 class Flat(NamedTuple):
@@ -59,7 +60,7 @@ class Flat(NamedTuple):
             problem.elastic if trims else np.zeros(problem.dims, np.int64),
             problem.soft_group,
             problem.soft_allowed,
-            problem.data,
+            problem.program.data,
             np.array(numbers, np.int64),
             problem.pins,
             units.offsets,

@@ -23,9 +23,11 @@ from agents.solver.backends.emit import C, utilfn
 from agents.solver.backends.flat import Flat, Sizes
 from agents.solver.backends.probe import fault, found
 from agents.solver.backends.reference import Found
-from agents.solver.model.program import MICRO, Ints, Problem
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import MICRO
 from agents.solver.model.random import OPENCL
 from simcore.errors import UserError
+from simcore.vocabulary import Ints
 
 WIDTH = 32
 """Lanes of a work-group of `squads`."""

@@ -49,102 +49,18 @@ from dataclasses import dataclass
 from math import inf
 from time import monotonic
 
+from agents.solver.model.interpreter import Rejected, call
+from agents.solver.model.problem import Problem
 from agents.solver.model.program import (
-    BALL,
-    BIN,
     MICRO,
     NULL,
-    OPERATIONS,
-    Add,
-    Block,
-    Const,
-    Expr,
-    For,
-    If,
-    Local,
-    Placed,
-    Problem,
-    Read,
-    Set,
-)  # fmt: skip
+)
 from agents.solver.model.random import below, stream
 
 CHANCES = 1 << 32
 """The draws from here on say which sets an attempt imposes."""
 TURNS = 1 << 33
 """The draws from here on say at which bins of their groups units begin."""
-
-
-class Rejected(Exception):
-    """UTILFN rejects."""
-
-
-def call(
-    problem: Problem, ball: int, place: int, alloc: Sequence[int], until: float = inf
-) -> list[tuple[int, int]] | None:
-    """The program once: (dimension, millionths) of each addition; None if it rejects, or still loops when `monotonic()`
-    is `until`. `alloc` is [balls], -1 for NULL; an ALLOC-free program may be given none."""
-    values = [0] * problem.program.slots
-    values[BALL], values[BIN] = ball, place
-    data = problem.data
-    added: list[tuple[int, int]] = []
-
-    def value(node: Expr) -> int:
-        if isinstance(node, Const):
-            return node.value
-        if isinstance(node, Local):
-            return values[node.slot]
-        if isinstance(node, Read):
-            return int(data[node.offset + value(node.index)])
-        if isinstance(node, Placed):
-            other = value(node.ball)
-            return NULL if other == ball else alloc[other]
-        if node.kind == "and":
-            return value(node.left) and value(node.right)
-        if node.kind == "or":
-            return value(node.left) or value(node.right)
-        return OPERATIONS[node.kind](value(node.left), value(node.right))
-
-    def run(block: Block) -> None:
-        for one in block:
-            if isinstance(one, Set):
-                values[one.slot] = value(one.value)
-            elif isinstance(one, If):
-                run(one.then if value(one.test) else one.other)
-            elif isinstance(one, For):
-                for number in range(value(one.start), value(one.stop)):
-                    if until < inf and monotonic() >= until:
-                        raise Rejected
-                    values[one.slot] = number
-                    run(one.body)
-            elif isinstance(one, Add):
-                added.append((value(one.dim), value(one.amount)))
-            else:
-                raise Rejected
-
-    try:
-        run(problem.program.body)
-    except Rejected:
-        return None
-    return added
-
-
-def evaluate(problem: Problem, alloc: Sequence[int]) -> tuple[list[int], list[int]]:
-    """(utilisation [dims], rejected balls) of an allocation, by replay: the placed balls one after another by index,
-    each seeing those before it in ALLOC and the others as NULL. A ball that is rejected adds nothing."""
-    used = [0] * problem.dims
-    partial = [NULL] * problem.balls
-    rejected = []
-    for ball, place in enumerate(alloc):
-        if place == NULL:
-            continue
-        added = call(problem, ball, place, partial)
-        if added is None:
-            rejected.append(ball)
-        for dim, amount in added or ():
-            used[dim] += amount
-        partial[ball] = place
-    return used, rejected
 
 
 Unit = list[list[int]]
@@ -214,7 +130,7 @@ class Partial:
             return False
         if any(all(self.alloc[other] == place for other in foes if other != ball) for foes in self._foes[ball]):
             return False
-        added = call(self.problem, ball, place, self.alloc, self._until)
+        added = call(self.problem.program, ball, place, self.alloc, self._until)
         if added is None:
             return False
         for dim, amount in added:
@@ -246,7 +162,7 @@ class Partial:
         changed = []
         for ball in balls:
             self.alloc[ball] = NULL
-            added = call(self.problem, ball, places[ball], self.alloc)
+            added = call(self.problem.program, ball, places[ball], self.alloc)
             if added is None:
                 raise Rejected
             changed += added

@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from agents.solver.backends.flat import Sizes
-from agents.solver.model.program import NULL, Ints, Problem
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import NULL
+from simcore.vocabulary import Ints
 
 
 class Room(NamedTuple):

@@ -11,7 +11,7 @@ from agents.solver.language import syntax as s
 from agents.solver.language.constants import Value
 from agents.solver.language.errors import SpecError
 from agents.solver.language.tables import Table
-from agents.solver.model.program import BIN, WIDE, Add, Block, Const, Expr, Family, If, Ints, Local, Program, Reject
+from agents.solver.model.program import BIN, WIDE, Add, Block, Const, Expr, Family, If, Local, Program, Reject
 from simcore.errors import suggest
 
 
@@ -30,8 +30,8 @@ class _Added:
 
 def check(
     tree: s.Tree, balls: int, bins: int, names: dict[str, Value], tables: dict[str, Table], families: tuple[Family, ...]
-) -> tuple[Program, Ints, tuple[Family, ...]]:
-    """The program, the data it reads, and the families with their bin axes; a `SpecError` if it is refused."""
+) -> tuple[Program, tuple[Family, ...]]:
+    """The program, and the families with their bin axes; a `SpecError` if it is refused."""
     checker = _Checker(balls, bins, names, tables, {family.name: family for family in families})
     checker.block(tree.body)
     axes = {name: checker.bin_axis(name) for name in checker.families}
@@ -47,10 +47,11 @@ def check(
         distinct=checker.distinct(),
         guards=tuple(dict.fromkeys(checker.guards)),
         tables=checker.places(),
+        data=checker.data(),
     )
     falling = {one.family for one in checker.added if one.lowest < 0}
     proven = (replace(one, bin_axis=axes[one.name], falls=one.name in falling) for one in families)
-    return program, checker.data(), tuple(proven)
+    return program, tuple(proven)
 
 
 class _Checker(Loops):

@@ -8,7 +8,9 @@ import numpy as np
 
 from agents.solver.language.errors import At, SpecError
 from agents.solver.language.tables import Table
-from agents.solver.model.program import OPERATIONS, Block, Const, Expr, If, Ints, Local, Op, Reject, Set, Stmt
+from agents.solver.model.interpreter import OPERATIONS
+from agents.solver.model.program import Block, Const, Expr, If, Local, Op, Reject, Set, Stmt
+from simcore.vocabulary import Ints
 
 STEP_LIMIT = 1_000_000
 """Nodes that one call of UTILFN may evaluate."""

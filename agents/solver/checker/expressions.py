@@ -18,21 +18,7 @@ from agents.solver.language import syntax as s
 from agents.solver.language.constants import BOOL, INT, PLACE, QUANTITY, Value
 from agents.solver.language.errors import At, SpecError
 from agents.solver.language.tables import LARGEST, Table
-from agents.solver.model.program import (
-    BALL,
-    BIN,
-    MICRO,
-    NULL,
-    WIDE,
-    Const,
-    Expr,
-    If,
-    Local,
-    Op,
-    Placed,
-    Read,
-    Set,
-)  # fmt: skip
+from agents.solver.model.program import BALL, BIN, MICRO, NULL, WIDE, Const, Expr, If, Local, Op, Placed, Read, Set
 from simcore.errors import suggest
 
 

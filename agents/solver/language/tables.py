@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from agents.solver.language.errors import At, SpecError
-from agents.solver.model.program import MICRO, Ints
+from agents.solver.model.program import MICRO
 from simcore.errors import suggest
+from simcore.vocabulary import Ints
 
 ENTRY_LIMIT = 20_000_000
 """Entries of one table."""

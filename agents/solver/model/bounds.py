@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from agents.solver.model.dense import Matrix
 from agents.solver.model.packing_bound import lower_bound as packing_bound
-from agents.solver.model.program import Matrix, Problem
+from agents.solver.model.problem import Problem
 
 
 def lower_bound(problem: Problem) -> int:
@@ -14,13 +15,13 @@ def lower_bound(problem: Problem) -> int:
     bin, no two of which share one. Otherwise what `BINS ?` starts from. It may be more than the most bins that there
     may be.
     """
-    least, most = problem.spec.limits
-    matrix = problem.with_bins(least).matrix()
+    least, most = problem.limits
+    matrix = problem.with_bins(least).matrix
     if matrix is None or problem.counted:
         return least
     bound = max(least, vector_bound(matrix))
     if problem.bins_differ:
-        last = problem.with_bins(min(bound, most)).matrix()
+        last = problem.with_bins(min(bound, most)).matrix
         if last is None or (last.capacity != matrix.capacity[0]).any():
             return least
     return bound

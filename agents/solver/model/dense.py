@@ -1,71 +1,74 @@
-"""The dense form of a vector problem."""
+"""Find the dense form of a vector problem: a matrix of demands and a matrix of capacities."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from agents.solver.model.interpreter import OPERATIONS, call
 from agents.solver.model.program import (
     BALL,
-    OPERATIONS,
+    BIN,
     Add,
     Block,
     Const,
     Expr,
+    Family,
     For,
-    Ints,
     Local,
-    Matrix,
     Op,
-    Problem,
+    Program,
     Read,
     Set,
 )
+from simcore.vocabulary import Ints
 
 
-def dense(problem: Problem) -> Matrix | None:
-    """Demand per ball and capacity per bin, or None; see `Problem.matrix`."""
-    proven = problem.program
-    if not (proven.alloc_free and proven.bin_local and proven.bin_blind) or len(problem.soft_allowed):
+@dataclass(frozen=True)
+class Matrix:
+    """A vector problem: ball i adds demand[i] to the vector of its bin, whichever it is."""
+
+    demand: Ints
+    """[balls, d], millionths"""
+    capacity: Ints
+    """[bins, d], millionths"""
+    names: tuple[str, ...]
+    """[d]: `CPU`, or `CPU[2]` for a family with further indices."""
+
+
+def dense(program: Program, families: Sequence[Family], capacity: Ints, balls: int, bins: int) -> Matrix | None:
+    """Compute the demand of every ball and the capacity [dims] by bin; None if there is no dense form."""
+    if not (program.alloc_free and program.bin_local and program.bin_blind):
         return None
-    local = [family for family in problem.families if family.bin_axis is not None]
-    if any(family.sizes[family.bin_axis or 0] != problem.bins for family in local) or not local:
+    local = [(family, family.bin_axis) for family in families if family.bin_axis is not None]
+    if any(family.sizes[axis] != bins for family, axis in local) or not local:
         return None
-    columns = [_columns(problem, family.offset, family.sizes, family.bin_axis or 0) for family in local]
-    dims = np.concatenate(columns, axis=1)  # [bins, d]
-    demand = _demand(problem, dims[0])
+    dims = np.concatenate([_by_bin(family, axis) for family, axis in local], axis=1)  # [bins, d]
+    demand = _demand(program, balls, dims[0])
     if demand is None:
         return None
-    names = tuple(_name(problem, dim) for dim in dims[0].tolist())
-    return Matrix(demand, problem.capacity[dims], names)
+    names = (family.name_of(dim, axis) for family, axis in local for dim in _by_bin(family, axis)[0].tolist())
+    return Matrix(demand, capacity[dims], tuple(names))
 
 
-def _columns(problem: Problem, offset: int, sizes: tuple[int, ...], axis: int) -> Ints:
-    """[bins, d]: the dimensions of a family, by the bin that they belong to."""
-    numbers = offset + np.arange(int(np.prod(sizes, dtype=np.int64))).reshape(sizes)
-    return np.moveaxis(numbers, axis, 0).reshape(problem.bins, -1)
+def _by_bin(family: Family, axis: int) -> Ints:
+    """Return the dimensions of a family by the bin that they belong to, int64 [bins, its dimensions of a bin]."""
+    numbers = family.offset + np.arange(family.count).reshape(family.sizes)
+    return np.moveaxis(numbers, axis, 0).reshape(family.sizes[axis], -1)
 
 
-def _name(problem: Problem, dim: int) -> str:
-    """A dimension's name without the bin."""
-    family = next(one for one in problem.families if one.offset <= dim < one.offset + one.count)
-    index = [str(number) for number in np.unravel_index(dim - family.offset, family.sizes)]
-    del index[family.bin_axis or 0]
-    return f"{family.name}[{', '.join(index)}]" if index else family.name
-
-
-def _demand(problem: Problem, dims: Ints) -> Ints | None:
-    """[balls, d]: what each ball adds to bin 0; None if one rejects."""
+def _demand(program: Program, balls: int, dims: Ints) -> Ints | None:
+    """Compute what each ball adds to these dimensions [d] of bin 0, int64 [balls, d]; None if a ball rejects."""
     column = {dim: number for number, dim in enumerate(dims.tolist())}
-    demand = np.zeros((problem.balls, len(dims)), np.int64)
-    if _straight(problem.program.body):
-        _add_all(problem, demand, column)
+    demand = np.zeros((balls, len(dims)), np.int64)
+    if _straight(program.body):
+        _add_all(program, demand, column)
         return demand
-    from agents.solver.backends.reference import call
-
-    for ball in range(problem.balls):
-        added = call(problem, ball, 0, [])
+    for ball in range(balls):
+        added = call(program, ball, 0, [])
         if added is None:
             return None
         for dim, amount in added:
@@ -74,7 +77,10 @@ def _demand(problem: Problem, dims: Ints) -> Ints | None:
 
 
 def _straight(body: Block) -> bool:
-    """No branches, loops that are the same for all, dimensions that do not depend on the ball: all balls at once."""
+    """Tell whether a block can run for all balls at once.
+
+    It has no branches, its loops are the same for all balls, and its dimensions do not depend on the ball.
+    """
     return all(
         isinstance(one, Set)
         or (isinstance(one, Add) and not _uses_locals(one.dim))
@@ -90,13 +96,13 @@ def _fixed(loop: For) -> bool:
 def _uses_locals(node: Expr) -> bool:
     if isinstance(node, Op):
         return _uses_locals(node.left) or _uses_locals(node.right)
-    return not isinstance(node, Const) and node != Local(1)
+    return not isinstance(node, Const) and node != Local(BIN)
 
 
-def _add_all(problem: Problem, demand: Ints, column: dict[int, int]) -> None:
-    """Straight code with arrays for the balls."""
-    balls = np.arange(problem.balls)
-    values: dict[int, Ints] = {BALL: balls, 1: np.zeros_like(balls)}
+def _add_all(program: Program, demand: Ints, column: dict[int, int]) -> None:
+    """Run straight code with arrays [balls]; adds to `demand` [balls, d], in the `column` of each dimension."""
+    balls = np.arange(len(demand))
+    values: dict[int, Ints] = {BALL: balls, BIN: np.zeros_like(balls)}
 
     def value(node: Expr) -> Ints:
         if isinstance(node, Const):
@@ -104,7 +110,7 @@ def _add_all(problem: Problem, demand: Ints, column: dict[int, int]) -> None:
         if isinstance(node, Local):
             return values[node.slot]
         if isinstance(node, Read):
-            return problem.data[node.offset + value(node.index)]
+            return program.data[node.offset + value(node.index)]
         assert isinstance(node, Op)
         return np.asarray(_ARRAYS[node.kind](value(node.left), value(node.right)), np.int64)
 
@@ -119,7 +125,7 @@ def _add_all(problem: Problem, demand: Ints, column: dict[int, int]) -> None:
                     values[one.slot] = np.full_like(balls, number)
                     run(one.body)
 
-    run(problem.program.body)
+    run(program.body)
 
 
 _ARRAYS: dict[str, Any] = {
@@ -128,5 +134,9 @@ _ARRAYS: dict[str, Any] = {
     "max": np.maximum,
     "and": np.logical_and,
     "or": np.logical_or,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
 }
-_ARRAYS |= {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal}
+"""The operations with arrays for operands."""

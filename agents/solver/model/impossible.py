@@ -6,9 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from agents.solver.backends.reference import call
+from agents.solver.model.dense import Matrix
+from agents.solver.model.interpreter import call
 from agents.solver.model.packing_bound import lower_bound as packing_bound
-from agents.solver.model.program import MICRO, NULL, Ints, Matrix, Problem
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import MICRO, NULL
+from simcore.vocabulary import Ints
 
 CALLS = 300_000
 """Nodes of UTILFN that may be evaluated here: some tenths of a second."""
@@ -30,14 +33,14 @@ def hopeless(problem: Problem) -> list[int]:
     """How many sets of each of `Problem.wishes` no allocation of all balls keeps, if that is plain to see."""
     if not problem.wishes or (problem.searched and problem.counted):
         return [0] * len(problem.wishes)
-    most = problem.spec.limits[1] if problem.searched else problem.bins
+    most = problem.limits[1] if problem.searched else problem.bins
     unit_of, pin_of = problem.unit_of.tolist(), _pin_of(problem).tolist()
     apart: dict[int, list[set[int]]] = {}
     for members, chance in problem.foes:
         foes = {unit_of[ball] for ball in members}
         if chance == MICRO:
             apart.setdefault(min(foes), []).append(foes)
-    matrix = None if problem.searched and problem.bins_differ else problem.matrix()
+    matrix = None if problem.searched and problem.bins_differ else problem.matrix
     demand = capacity = None
     if matrix is not None and not (matrix.demand < 0).any():
         demand = _demand(problem, matrix)
@@ -74,7 +77,7 @@ def _reasons(problem: Problem) -> Iterator[str]:
         return  # other numbers of bins are other problems
     yield from _sets(problem)
     widest = _widest(problem) if problem.bins_differ else problem
-    matrix = widest.matrix() if widest is not None else None
+    matrix = widest.matrix if widest is not None else None
     if widest is not None and matrix is not None and not (matrix.demand < 0).any():
         demand = _demand(problem, matrix)
         yield from _too_large(widest, demand, matrix.capacity, matrix.names)
@@ -94,7 +97,7 @@ def _widest(problem: Problem) -> Problem | None:
     """The problem with all bins that there may be; None if that is too large."""
     if not problem.searched:
         return problem
-    most = problem.spec.limits[1]
+    most = problem.limits[1]
     return None if most * problem.dims // problem.bins > ENTRIES else problem.with_bins(most)
 
 
@@ -160,7 +163,7 @@ def _by_calls(problem: Problem) -> Iterator[str]:
         if place == NULL or room == 0:
             continue
         room -= 1
-        for dim, amount in call(problem, ball, place, []) or ():
+        for dim, amount in call(problem.program, ball, place, []) or ():
             used[dim] = used.get(dim, 0) + amount
             if used[dim] > ceiling[dim]:
                 took, has = _amount(used[dim]), _amount(ceiling[dim])
@@ -173,7 +176,7 @@ def _by_calls(problem: Problem) -> Iterator[str]:
             if room == 0:
                 return
             room -= 1
-            added = call(problem, ball, place, [])
+            added = call(problem.program, ball, place, [])
             rejected = rejected and added is None
             sums: dict[int, int] = {}
             for dim, amount in added or ():

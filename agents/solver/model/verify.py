@@ -1,22 +1,21 @@
-"""Checks an answer, independently of how it was found: UTILFN is evaluated from its text, not from the program."""
+"""Check an answer, independently of how it was found: UTILFN is evaluated from its text, not from the program."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.solver.language.columns import Columns
-from agents.solver.model.program import MICRO, NULL, Problem
-from agents.solver.specification.spec import Build
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import MICRO, NULL
 
 MESSAGES = 20
 """No more than this are listed."""
 
 
 def faults(problem: Problem, alloc: Sequence[int]) -> list[str]:
-    """What is wrong with an allocation [balls] in plain words, NULL being a ball that is left out; empty if nothing.
+    """Say in plain words what is wrong with an allocation [balls], where NULL is a ball that is left out.
 
-    Utilisation comes from replay: the placed balls by index, each seeing those before it. Only constraints that must
-    hold are looked at: FRIENDS and FOES with a chance below one need not.
+    For utilisation the placed balls are put in by index, and each sees those before it. Only constraints that must hold
+    are looked at: FRIENDS and FOES with a chance below one need not.
     """
     if len(alloc) != problem.balls:
         return [f"{len(alloc)} places for {problem.balls} balls"]
@@ -53,7 +52,6 @@ def faults(problem: Problem, alloc: Sequence[int]) -> list[str]:
 
 
 def utilisation(problem: Problem, alloc: Sequence[int]) -> tuple[list[int], list[int]]:
-    """(utilisation [dims] in millionths, rejected balls), from the text."""
-    build = Build(problem.spec, problem.bins, limits=False)
-    used, rejected = Columns(build.names, build.tables, build.families, alloc).run(problem.spec.tree.body, problem.dims)
+    """Evaluate UTILFN from its text: utilisation [dims] in millionths, and the balls that it rejects."""
+    used, rejected = problem.source.utilisation(problem.bins, alloc)
     return used.tolist(), rejected.tolist()

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from agents.solver.backends.cpu import called
-from agents.solver.model.program import NULL, Ints
+from agents.solver.model.program import NULL
 from agents.solver.model.random import below, stream
 from agents.solver.online.nearby_attempt import (
     NO_LIMIT,
@@ -33,6 +33,7 @@ from agents.solver.online.nearby_attempt import (
 )
 from agents.solver.online.varying import Varying
 from simcore.jit import prepared
+from simcore.vocabulary import Ints
 
 
 class Nearby(Varying):

@@ -15,9 +15,10 @@ from agents.solver.backends.cpu import Utilfn, put, take_last
 from agents.solver.backends.flat import Flat
 from agents.solver.backends.room import Room
 from agents.solver.backends.wishes import impose
-from agents.solver.model.program import NULL, Ints
+from agents.solver.model.program import NULL
 from agents.solver.model.random import stream_kernel
 from simcore.jit import kernel
+from simcore.vocabulary import Ints
 
 NO_LIMIT = 1 << 60
 

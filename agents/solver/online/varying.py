@@ -22,10 +22,11 @@ from agents.solver.backends.flat import Flat
 from agents.solver.backends.room import Room, room
 from agents.solver.language import syntax as s
 from agents.solver.language.errors import SpecError
-from agents.solver.model.program import NULL, Ints
+from agents.solver.model.program import NULL
 from agents.solver.model.random import below_kernel, stream_kernel
 from agents.solver.specification.front import specification
 from simcore.jit import kernel, prepared
+from simcore.vocabulary import Ints
 
 TEMPLATES = "agents/solver/templates"
 COST = "COST"

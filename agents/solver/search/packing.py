@@ -8,7 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from agents.solver.model.program import MICRO, NULL, Problem
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import MICRO, NULL
 from simcore.vocabulary import Ints
 
 Groupings = tuple[Ints, Ints, Ints]
@@ -42,7 +43,7 @@ class Packing:
         None, too, where amounts are below zero, chance imposes friends or foes, or pins and friends contradict one
         another or the capacity: the general search answers those.
         """
-        matrix = problem.matrix()
+        matrix = problem.matrix
         certain = all(((sets.chance == MICRO) | (sets.chance == 0)).all() for sets in (problem.friends, problem.foes))
         if matrix is None or not certain or not problem.balls:
             return None

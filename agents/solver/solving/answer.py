@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from agents.solver.model.program import MICRO, NULL, Problem, Wish
+from agents.solver.model.problem import Problem, Wish
+from agents.solver.model.program import MICRO, NULL
 
 NAMED = 10
 """Sets that a note names."""

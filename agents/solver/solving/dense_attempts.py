@@ -9,7 +9,8 @@ from time import monotonic
 import numpy as np
 
 from agents.solver.backends.reference import Found
-from agents.solver.model.program import NULL, Problem
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import NULL
 from agents.solver.search.find import find
 from agents.solver.search.packing import Packing
 from simcore.cores import usable_threads

@@ -15,7 +15,8 @@ import numpy as np
 from agents.solver.backends import reference
 from agents.solver.model.bounds import lower_bound
 from agents.solver.model.impossible import hopeless, impossible
-from agents.solver.model.program import NULL, Problem
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import NULL
 from agents.solver.model.verify import faults
 from agents.solver.search import find
 from agents.solver.search.fewest import fewest, rounds
@@ -178,7 +179,7 @@ class _Search:
         """Until optimal, or out of attempts; raises when out of time."""
         self.impossible = impossible(self.problem)
         if self.problem.searched:
-            self.bound, self.most = lower_bound(self.problem), self.problem.spec.limits[1]
+            self.bound, self.most = lower_bound(self.problem), self.problem.limits[1]
             if self.bound > self.most and not self.impossible:
                 balls = f"{self.problem.balls:,} balls"
                 self.impossible = f"{balls} need at least {self.bound:,} bins, and TO allows {self.most:,}"
@@ -346,7 +347,7 @@ class _Search:
         if wrong and not problem.program.alloc_free:
             remedy = "Make two balls add the same whichever of them is placed first, and REJECT likewise."
             raise UserError(
-                f"UTILFN depends on the order of the balls: {wrong[0]}", file=problem.spec.file, remedy=remedy
+                f"UTILFN depends on the order of the balls: {wrong[0]}", file=problem.source.file, remedy=remedy
             )
         assert not wrong, f"the search gave a wrong answer: {wrong}"
         wishes = tuple(Kept.of(one, alloc) for one in problem.wishes)

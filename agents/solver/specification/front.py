@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from simcore.errors import UserError, suggest
 
 if TYPE_CHECKING:
-    from agents.solver.model.program import Problem
+    from agents.solver.model.problem import Problem
     from agents.solver.specification.spec import Spec
 
 Sets = Sequence[Iterable[int]]

@@ -11,12 +11,15 @@ import numpy as np
 
 from agents.solver.checker.check import check
 from agents.solver.language import syntax as s
+from agents.solver.language.columns import Columns
 from agents.solver.language.constants import INT, QUANTITY, Interpreter, Value, is_null, micro
 from agents.solver.language.errors import At, SpecError
 from agents.solver.language.parse import number, parse
 from agents.solver.language.tables import ENTRY_LIMIT, LARGEST, Table, from_array, from_file, from_rows
-from agents.solver.model.program import MICRO, NULL, Family, Ints, Problem, Sets, Wish
+from agents.solver.model.problem import Problem, Sets, Wish
+from agents.solver.model.program import MICRO, NULL, Family
 from simcore.errors import suggest
+from simcore.vocabulary import Ints
 
 T = TypeVar("T")
 COUNT_LIMIT = 1_000_000
@@ -89,6 +92,11 @@ class Spec:
         if bins not in self._problems:
             self._problems = {bins: self._located(lambda: Build(self, bins).problem())}  # the latest is enough
         return self._problems[bins]
+
+    def utilisation(self, bins: int, alloc: Sequence[int]) -> tuple[Ints, Ints]:
+        """Evaluate UTILFN from its text for an allocation [balls], as `Source` says."""
+        build = Build(self, bins, limits=False)
+        return Columns(build.names, build.tables, build.families, alloc).run(self.tree.body, build.dims)
 
     def _located(self, run: Callable[[], T]) -> T:
         """Errors get the text and the file."""
@@ -174,7 +182,7 @@ class Build:
         """The whole problem, UTILFN checked."""
         tree = self.spec.tree
         families = tuple(self.families.values())
-        program, data, families = check(tree, self.balls, self.bins, self.names, self.tables, families)
+        program, families = check(tree, self.balls, self.bins, self.names, self.tables, families)
         capacity = np.concatenate(self.capacity) if self.capacity else np.zeros(0, np.int64)
         ceiling, soft_group = capacity.copy(), np.full(self.dims, -1, np.int64)
         for group, (dims, _, over) in enumerate(self.softs):
@@ -187,11 +195,11 @@ class Build:
                 raise SpecError(f"there is no bin {place}", f"They go from 0 to {self.bins - 1}.", at)
             pins[ball] = place
         problem = Problem(
-            self.spec, self.balls, self.bins, families, capacity, ceiling, soft_group, allowed, data, program,
+            self.spec, self.balls, self.bins, families, capacity, ceiling, soft_group, allowed, program,
             Sets.of(self.sets["FRIENDS"]), Sets.of(self.sets["FOES"]), pins, self.groupings(),
             self.counted or not self.by_bins.isdisjoint(_names(tree.body)), self.bins_differ, tuple(self.wishes),
         )  # fmt: skip
-        for array in (capacity, ceiling, soft_group, allowed, data, pins):
+        for array in (capacity, ceiling, soft_group, allowed, program.data, pins):
             array.flags.writeable = False
         return problem
 

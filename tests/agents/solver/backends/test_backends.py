@@ -15,7 +15,9 @@ from agents.solver.backends.emit import PYTHON, C, utilfn
 from agents.solver.backends.flat import Flat
 from agents.solver.backends.room import room as room_of
 from agents.solver.language.errors import SpecError
-from agents.solver.model.program import MICRO, Problem
+from agents.solver.model import interpreter
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import MICRO
 from agents.solver.specification.front import examples, load_problem
 from agents.solver.specification.spec import Spec
 from simcore.errors import UserError
@@ -102,7 +104,7 @@ def test_numbers_of_all_sizes_round_down() -> None:
                 ball, place, room.alloc, flat.data, flat.numbers, room.used, flat.ceiling, room.dims, room.amounts, 0
             )
             added = list(zip(room.dims[:n].tolist(), room.amounts[:n].tolist(), strict=True))
-            assert added == reference.call(problem, ball, place, alloc)
+            assert added == interpreter.call(problem.program, ball, place, alloc)
 
 
 @pytest.mark.parametrize("device", ["cpu", "opencl"])

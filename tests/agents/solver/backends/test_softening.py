@@ -13,7 +13,8 @@ import binwright as bw
 from agents.solver import problem
 from agents.solver.backends import reference
 from agents.solver.model.impossible import hopeless
-from agents.solver.model.program import MICRO, Problem
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import MICRO
 from agents.solver.model.verify import faults
 from tests.support.opencl import BACKENDS, opencl_device
 from tests.support.properties import scaled

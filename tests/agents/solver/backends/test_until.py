@@ -9,7 +9,7 @@ import pytest
 import binwright as bw
 from agents.solver import problem
 from agents.solver.backends import opencl, reference
-from agents.solver.model.program import Problem
+from agents.solver.model.problem import Problem
 from agents.solver.model.verify import faults
 from agents.solver.specification.front import load_problem
 from simcore import cores

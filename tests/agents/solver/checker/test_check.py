@@ -17,7 +17,8 @@ from agents.solver.checker.code import DATA_LIMIT
 from agents.solver.language.constants import STEP_LIMIT
 from agents.solver.language.errors import SpecError
 from agents.solver.language.parse import TEXT_LIMIT
-from agents.solver.model.program import MICRO, WIDE, Problem
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import MICRO, WIDE
 from simcore.errors import UserError
 from tests.support import ROOT
 from tests.support.properties import scaled

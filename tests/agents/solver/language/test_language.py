@@ -12,11 +12,12 @@ import polars as pl
 import pytest
 
 from agents.solver import examples, load_problem, problem
-from agents.solver.backends.reference import call, evaluate
 from agents.solver.language.errors import SpecError
+from agents.solver.model.interpreter import call
 from agents.solver.model.program import MICRO
 from binwright.cli import main
 from simcore.errors import UserError
+from tests.reference.utilisation import evaluate
 
 HEAD = """TABLE T = [3, 1, 2] TABLE R = [[0, 1], [], [2, 2, 1]] TABLE Q = [0.5, 1.25, 2]
 BALLS 3 BINS 2 RESOURCES X => 1000 """
@@ -25,7 +26,7 @@ BALLS 3 BINS 2 RESOURCES X => 1000 """
 def value(expression: str, ball: int = 2, alloc: tuple[int, ...] = (1, -1, -1)) -> int:
     """What an expression comes to, in millionths."""
     text = f"{HEAD} procedure UTILFN(BALL, BIN, ALLOC) UTIL.X += {expression} end"
-    added = call(problem(text), ball, 0, alloc)
+    added = call(problem(text).program, ball, 0, alloc)
     assert added is not None
     return added[0][1]
 
@@ -65,13 +66,13 @@ def test_statements() -> None:
         for i in R[BALL] UTIL.X += 0.1 end
     end"""
     found = problem(text)
-    assert call(found, 1, 0, [-1] * 3) is None
+    assert call(found.program, 1, 0, [-1] * 3) is None
     assert evaluate(found, [0, 0, 1]) == ([round((1 + 3 + 0.2 + 3 - 1 + 4 + 0.3) * MICRO)], [1])
 
 
 def test_a_test_at_run_time_rejects() -> None:
     found = problem(f"{HEAD} procedure UTILFN(BALL, BIN, ALLOC) UTIL.X += T[BALL + 1] / BALL end")
-    assert [call(found, ball, 0, [-1] * 3) is None for ball in range(3)] == [True, False, True]
+    assert [call(found.program, ball, 0, [-1] * 3) is None for ball in range(3)] == [True, False, True]
 
 
 def test_names_of_other_letters_and_comments() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import binwright as bw
 from agents.solver import examples, load_problem, problem
 from agents.solver.model.impossible import impossible
-from agents.solver.model.program import Problem
+from agents.solver.model.problem import Problem
 from agents.solver.model.verify import faults
 from tests.support.properties import scaled
 

@@ -12,14 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.solver import examples, load_problem, problem
-from agents.solver.backends.reference import attempt, call, evaluate
+from agents.solver.backends.reference import attempt
 from agents.solver.language.errors import SpecError
 from agents.solver.model.bounds import lower_bound
-from agents.solver.model.program import MICRO, NULL, OPERATIONS, Problem
+from agents.solver.model.interpreter import OPERATIONS, call
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import MICRO, NULL
 from agents.solver.model.verify import faults, utilisation
 from agents.solver.solving.answer import Answer
 from agents.solver.solving.solve import solve
 from simcore.errors import UserError
+from tests.reference.utilisation import evaluate
 from tests.support.properties import scaled
 from tests.support.specifications import BALLS, BINS, specifications
 
@@ -36,14 +39,14 @@ def test_program_and_text_agree_and_proofs_hold(text: str, alloc: list[int]) -> 
     assert evaluate(found, alloc) == utilisation(found, alloc)
     proven = found.program
     for ball in range(BALLS):
-        added = call(found, ball, 1, alloc)
+        added = call(found.program, ball, 1, alloc)
         if added is None:
             continue
         assert len(added) <= proven.adds
         assert not proven.non_negative or all(amount >= 0 for _, amount in added)
         assert not proven.distinct or len({dim for dim, _ in added}) == len(added)
         assert not proven.bin_local or all(found.owner[dim] == 1 for dim, _ in added)
-        assert not proven.alloc_free or call(found, ball, 1, []) == added
+        assert not proven.alloc_free or call(found.program, ball, 1, []) == added
 
 
 @scaled(0.4)
@@ -217,7 +220,7 @@ def test_python_gives_the_same_problem_as_text() -> None:
     assert solve(one).alloc == solve(two).alloc == [0, 0, 1]
     for a, b in ((one.capacity, two.capacity), (one.pins, two.pins), (one.friends.members, two.friends.members)):
         assert a.tolist() == b.tolist()
-    matrices = one.matrix(), two.matrix()
+    matrices = one.matrix, two.matrix
     assert matrices[0] is not None
     assert matrices[1] is not None
     assert (matrices[0].demand == matrices[1].demand).all()

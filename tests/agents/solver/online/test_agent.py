@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from agents.heuristics.first_fit import FirstFit
 from agents.solver.backends import reference
-from agents.solver.model.program import Problem, Sets
+from agents.solver.model.problem import Problem, Sets
 from agents.solver.model.random import below, stream
 from agents.solver.model.verify import faults
 from agents.solver.online.agent import Solver
@@ -27,6 +27,7 @@ from scenarios.schema.load import load_scenario, scenario_from
 from simcore.errors import UserError
 from simcore.vocabulary import QUANTUM, Placement, Refusal, Request, part
 from tests.reference.agents import Demand, Room, feasible
+from tests.reference.utilisation import evaluate
 from tests.support import ROOT
 from tests.support.networks import NETWORKS, ledger_of, request
 from tests.support.properties import scaled
@@ -215,7 +216,7 @@ def test_the_search_is_what_it_says(size: list[int], bins: list[tuple[int, int]]
         way, attempt = number % len(ways), number // len(ways)
         one = turned(replace(problem, ceiling=ceiling), ways[way], seed, len(ways) + way, attempt)
         alloc, left = _attempt(one, seed, way, attempt)
-        used, _ = reference.evaluate(problem, alloc)
+        used, _ = evaluate(problem, alloc)
         lost = sum(value for value, place in zip(worth, alloc, strict=True) if place < 0)
         if best is None or (lost, used[-1]) < best[:2]:
             best = lost, used[-1], alloc
@@ -229,7 +230,7 @@ def test_the_search_is_what_it_says(size: list[int], bins: list[tuple[int, int]]
 
 def used_of(problem: Problem, alloc: list[int]) -> int:
     """What it costs."""
-    return reference.evaluate(problem, alloc)[0][-1]
+    return evaluate(problem, alloc)[0][-1]
 
 
 def _attempt(problem: Problem, seed: int, way: int, number: int) -> tuple[list[int], int]:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import agents.solver.online.virtual as virtual
 from agents import AGENTS
 from agents.solver.backends import reference
-from agents.solver.model.program import Problem
+from agents.solver.model.problem import Problem
 from agents.solver.model.verify import faults, utilisation
 from agents.solver.online.nearby import Nearby
 from agents.solver.online.parts import leading_out, parts_of
@@ -113,15 +113,16 @@ class Spied(NamedTuple):
 
 @contextmanager
 def spied() -> Iterator[list[Spied]]:
-    """The searches that are made meanwhile."""
+    """Collect the searches that are made meanwhile."""
     found: list[Spied] = []
     find = Nearby.find
 
     def spy(self: Nearby, *given: Any) -> Iterator[Any]:
-        now = {name: getattr(self._flat, name).copy() for name in ("data", "ceiling")}
+        ceiling = self._flat.ceiling.copy()
         if self.has_cost:
-            now["ceiling"][self._cost] = self._most
-        problem = replace(self.problem, capacity=now["ceiling"], **now)
+            ceiling[self._cost] = self._most
+        program = replace(self.problem.program, data=self._flat.data.copy())
+        problem = replace(self.problem, capacity=ceiling, ceiling=ceiling, program=program)
         found.append(Spied(self, problem, self._free.bins.tolist(), given))
         return find(self, *given)
 

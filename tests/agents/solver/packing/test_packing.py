@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from agents import AGENTS
 from agents.solver.model.bounds import vector_bound
+from agents.solver.model.dense import Matrix
 from agents.solver.model.packing_bound import lower_bound
-from agents.solver.model.program import Matrix
 from agents.solver.packing import heuristics
 from agents.solver.packing.pack import HEURISTICS, pack
 from binwright.cli import main

@@ -18,13 +18,16 @@ import binwright as bw
 from agents.solver import problem
 from agents.solver.backends import reference
 from agents.solver.language.columns import Columns
-from agents.solver.model.program import NULL, Problem
+from agents.solver.model.interpreter import call
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import NULL
 from agents.solver.model.verify import faults, utilisation
 from agents.solver.search.first_fit import first_fit, next_fit
 from agents.solver.search.packing import Packing
 from agents.solver.specification import front
 from agents.solver.specification.spec import Build
 from simcore.errors import UserError
+from tests.reference.utilisation import evaluate
 from tests.support.packings import packings
 from tests.support.properties import first, scaled
 
@@ -68,7 +71,7 @@ def test_nothing_compiled_in_time(search: str, monkeypatch: pytest.MonkeyPatch) 
             assert monotonic() - began < 0.4 + SLACK
             assert answer.placed > 0
             assert any("compiling took longer" in note for note in answer.notes)
-            if given.matrix() is not None:
+            if given.matrix is not None:
                 assert answer.placed == given.balls
                 assert answer.search == "first fit"
     finally:
@@ -206,7 +209,7 @@ def test_a_table_is_made_once_for_all_numbers_of_bins() -> None:
         "BINS ? TABLE D[i in 3] = BINS TABLE E[i in 3] = D[i] BALLS 3 RESOURCES S => 9 "
         "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S += E[BALL] end"
     )
-    assert [of_bins.with_bins(bins).data.tolist() for bins in (1, 2)] == [[1] * 3, [2] * 3]
+    assert [of_bins.with_bins(bins).program.data.tolist() for bins in (1, 2)] == [[1] * 3, [2] * 3]
 
 
 LONG = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += {} end"
@@ -219,7 +222,7 @@ def test_a_loop_that_is_the_same_for_all_is_checked_in_one_go(wrong: int) -> Non
     text = LONG.format(body.replace("T[i]", "T[min(i, len(T) - 1)]"))
     given = problem(text, balls=3, bins=2, resources={"S[b in BINS]": 99}, tables=tables)
     used, rejected = utilisation(given, [0, 1, 0])
-    assert (used, rejected) == reference.evaluate(given, [0, 1, 0])
+    assert (used, rejected) == evaluate(given, [0, 1, 0])
     assert rejected == [0, 1, 2][: 3 * wrong]
     given = problem(LONG.format("sum(i in 200000: i % 3) / 1000000"), balls=30, bins=30, resources={"S[b in BINS]": 9})
     began = monotonic()
@@ -230,19 +233,19 @@ def test_a_loop_that_is_the_same_for_all_is_checked_in_one_go(wrong: int) -> Non
 def test_the_dense_form_of_loops_is_made_for_all_balls_at_once() -> None:
     body = "sum(i in 3: D[BALL] * (i + 1) + sum(j in 2: min(i, BALL - j))) + 9"
     given = problem(LONG.format(body), balls=4, bins=2, resources={"S[b in BINS]": 99}, tables={"D": [1, 2.5, 3, 4]})
-    matrix = given.matrix()
+    matrix = given.matrix
     assert matrix is not None
-    sums = [sum(amount for _, amount in reference.call(given, ball, 0, []) or ()) for ball in range(4)]
+    sums = [sum(amount for _, amount in call(given.program, ball, 0, []) or ()) for ball in range(4)]
     assert matrix.demand[:, 0].tolist() == sums
     long = problem(LONG.format("sum(i in 99999: i + BALL) / 1000000"), balls=60, bins=30, resources={"S[b in BINS]": 9})
     began = monotonic()
-    assert long.matrix() is not None
+    assert long.matrix is not None
     assert monotonic() - began < 4
 
 
 def test_a_call_that_loops_looks_at_the_clock() -> None:
     given = problem(LONG.format("sum(i in 200000: i % 3) / 1000000"), balls=30, bins=30, resources={"S[b in BINS]": 9})
-    assert reference.call(given, 0, 0, [], until=monotonic()) is None
+    assert call(given.program, 0, 0, [], until=monotonic()) is None
     assert reference.attempt(given, 0, 0, 0, until=monotonic() + 0.01) == ([NULL] * 30, 30)
 
 

@@ -7,7 +7,7 @@ import pytest
 import binwright as bw
 from agents.solver import problem
 from agents.solver.language.errors import SpecError
-from agents.solver.model.program import Problem
+from agents.solver.model.problem import Problem
 
 
 def made(bins: str, more: str = "", balls: int = 6, each: int = 2) -> Problem:

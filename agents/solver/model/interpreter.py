@@ -1,0 +1,112 @@
+"""The meaning of a program, in plain Python: it runs for one ball and one bin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf
+from time import monotonic
+
+from agents.solver.model.program import (
+    BALL,
+    BIN,
+    MICRO,
+    NULL,
+    Add,
+    Block,
+    Const,
+    Expr,
+    For,
+    If,
+    Local,
+    Placed,
+    Program,
+    Read,
+    Set,
+)
+
+
+def qmul(left: int, right: int) -> int:
+    """Floor of left * right / MICRO without a product wider than 64 bits (`//` rounds down)."""
+    high, low = left // MICRO, left % MICRO
+    return high * right + low * (right // MICRO) + low * (right % MICRO) // MICRO
+
+
+def qdiv(left: int, right: int) -> int:
+    """Floor of left * MICRO / right without a product wider than 64 bits (`//` rounds down); right is not 0."""
+    whole, rest = left // right, left % right
+    first, rest = rest * 1000 // right, rest * 1000 % right
+    return whole * MICRO + first * 1000 + rest * 1000 // right
+
+
+OPERATIONS: dict[str, Callable[[int, int], int]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+    "qmul": qmul,
+    "qdiv": qdiv,
+    "min": min,
+    "max": max,
+    "eq": lambda a, b: int(a == b),
+    "ne": lambda a, b: int(a != b),
+    "lt": lambda a, b: int(a < b),
+    "le": lambda a, b: int(a <= b),
+    "and": lambda a, b: a and b,
+    "or": lambda a, b: a or b,
+}
+"""`OPS` in Python, both operands evaluated."""
+
+
+class Rejected(Exception):
+    """UTILFN rejects."""
+
+
+def call(
+    program: Program, ball: int, place: int, alloc: Sequence[int], until: float = inf
+) -> list[tuple[int, int]] | None:
+    """The program once: (dimension, millionths) of each addition; None if it rejects, or still loops when `monotonic()`
+    is `until`. `alloc` is [balls], -1 for NULL; an ALLOC-free program may be given none."""
+    values = [0] * program.slots
+    values[BALL], values[BIN] = ball, place
+    data = program.data
+    added: list[tuple[int, int]] = []
+
+    def value(node: Expr) -> int:
+        if isinstance(node, Const):
+            return node.value
+        if isinstance(node, Local):
+            return values[node.slot]
+        if isinstance(node, Read):
+            return int(data[node.offset + value(node.index)])
+        if isinstance(node, Placed):
+            other = value(node.ball)
+            return NULL if other == ball else alloc[other]
+        if node.kind == "and":
+            return value(node.left) and value(node.right)
+        if node.kind == "or":
+            return value(node.left) or value(node.right)
+        return OPERATIONS[node.kind](value(node.left), value(node.right))
+
+    def run(block: Block) -> None:
+        for one in block:
+            if isinstance(one, Set):
+                values[one.slot] = value(one.value)
+            elif isinstance(one, If):
+                run(one.then if value(one.test) else one.other)
+            elif isinstance(one, For):
+                for number in range(value(one.start), value(one.stop)):
+                    if until < inf and monotonic() >= until:
+                        raise Rejected
+                    values[one.slot] = number
+                    run(one.body)
+            elif isinstance(one, Add):
+                added.append((value(one.dim), value(one.amount)))
+            else:
+                raise Rejected
+
+    try:
+        run(program.body)
+    except Rejected:
+        return None
+    return added

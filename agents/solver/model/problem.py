@@ -1,0 +1,217 @@
+"""An allocation problem with a given number of bins, as all searches read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from agents.solver.model.dense import Matrix, dense
+from agents.solver.model.program import MICRO, NULL, Family, Program
+from simcore.vocabulary import Ints
+
+
+@dataclass(frozen=True)
+class Sets:
+    """Sets of numbers, one after another, each with a chance in millionths of being imposed on an attempt."""
+
+    offsets: Ints
+    """[sets + 1]"""
+    members: Ints
+    chance: Ints
+    """[sets]; MICRO means always."""
+
+    def __len__(self) -> int:
+        return len(self.chance)
+
+    def __iter__(self) -> Iterator[tuple[list[int], int]]:
+        """Each set's members and its chance."""
+        members, bounds = self.members.tolist(), self.offsets.tolist()
+        for number, chance in enumerate(self.chance.tolist()):
+            yield members[bounds[number] : bounds[number + 1]], chance
+
+    @classmethod
+    def of(cls, sets: list[tuple[list[int], int]]) -> Sets:
+        """From lists of (members, chance)."""
+        sizes = [0, *(len(members) for members, _ in sets)]
+        flat = [member for members, _ in sets for member in members]
+        chances = [chance for _, chance in sets]
+        return cls(np.cumsum(sizes, dtype=np.int64), np.array(flat, np.int64), np.array(chances, np.int64))
+
+
+@dataclass(frozen=True)
+class Wish:
+    """Sets of one declaration, of which a share is to hold, if possible."""
+
+    kind: str
+    """`FRIENDS` or `FOES`."""
+    chance: int
+    """The share, in millionths: of an attempt's sets so many are imposed."""
+    sets: tuple[tuple[int, ...], ...]
+
+    @property
+    def asked(self) -> int:
+        """How many of the sets are to hold."""
+        return -(-len(self.sets) * self.chance // MICRO)
+
+    def broken(self, alloc: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+        """The sets that do not hold in an allocation [balls]; one with a ball that has no bin does not."""
+        places = ({alloc[ball] for ball in members} for members in self.sets)
+        every = zip(self.sets, places, strict=True)
+        return tuple(members for members, at in every if NULL in at or (len(at) == 1) != (self.kind == "FRIENDS"))
+
+
+class Source(Protocol):
+    """What a problem was made from: it makes others of its kind, and evaluates UTILFN without the program."""
+
+    @property
+    def file(self) -> Path | None:
+        """Return the file that it was read from, if there is one."""
+        ...
+
+    @property
+    def searched(self) -> bool:
+        """Tell whether the number of bins is asked for, by `BINS ?`."""
+        ...
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """Return the least and the largest number of bins that `BINS ?` may try."""
+        ...
+
+    def problem(self, bins: int | None = None) -> Problem:
+        """Make the problem with this many bins; by default with the least, or with those that are given."""
+        ...
+
+    def utilisation(self, bins: int, alloc: Sequence[int]) -> tuple[Ints, Ints]:
+        """Evaluate UTILFN from its text: utilisation int64 [dims] in millionths, and the balls that it rejects.
+
+        The placed balls of `alloc` [balls] are put in by index, and each sees those before it.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An allocation problem with a given number of bins. Nothing here is ever written."""
+
+    source: Source = field(repr=False, compare=False)
+    balls: int
+    bins: int
+    families: tuple[Family, ...]
+    capacity: Ints
+    """[dims]"""
+    ceiling: Ints
+    """[dims]: `capacity`, and for members of a soft group what they may reach at most."""
+    soft_group: Ints
+    """[dims]: the soft group, or -1."""
+    soft_allowed: Ints
+    """[soft groups]: how many members may be above `capacity`."""
+    program: Program
+    friends: Sets
+    """Balls that belong into one bin."""
+    foes: Sets
+    """Balls that must not all be in one bin."""
+    pins: Ints
+    """[balls]: the bin that the ball must be in, or -1."""
+    groupings: tuple[Sets, ...]
+    """Ways to split the bins into groups, each an order of disjoint groups with every bin in one of them. Search key
+    `group` is the index here. The chance has no meaning."""
+    counted: bool
+    """Something besides GROUPS, and how many dimensions there are, may depend on how many bins there are."""
+    bins_differ: bool
+    """A capacity may depend on which bin it is of."""
+    wishes: tuple[Wish, ...]
+    """What is declared WITH a chance below one."""
+
+    @property
+    def dims(self) -> int:
+        """How many dimensions there are."""
+        return len(self.capacity)
+
+    @property
+    def searched(self) -> bool:
+        """Tell whether `BINS ?` was asked for."""
+        return self.source.searched
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """Return the least and the largest number of bins that `BINS ?` may try."""
+        return self.source.limits
+
+    def with_bins(self, bins: int) -> Problem:
+        """Make the problem with another number of bins; only for `BINS ?`."""
+        return self.source.problem(bins)
+
+    @cached_property
+    def owner(self) -> Ints:
+        """[dims]: the bin that a dimension belongs to, -1 if to none; for bin-local programs."""
+        owner = np.full(self.dims, -1, np.int64)
+        for family in self.families:
+            if family.bin_axis is not None:
+                owner[family.offset : family.offset + family.count] = np.indices(family.sizes)[family.bin_axis].ravel()
+        return owner
+
+    @cached_property
+    def elastic(self) -> Ints:
+        """[dims]: 1 where a ball more may need less: a search that trims lets a group of bins be over meanwhile."""
+        elastic = np.zeros(self.dims, np.int64)
+        for family in self.families:
+            elastic[family.offset : family.offset + family.count] = family.falls
+        return np.where(self.soft_group < 0, elastic, 0)
+
+    @cached_property
+    def units(self) -> Sets:
+        """Balls that are placed together: those that certain friendship joins, everyone else alone; by first ball."""
+        return self._joined(MICRO)
+
+    @cached_property
+    def largest(self) -> int:
+        """No more balls than this are placed together, if all that are friends by chance are."""
+        return int(np.diff(self._joined(1).offsets).max(initial=1))
+
+    def _joined(self, least: int) -> Sets:
+        """Balls, joined by the FRIENDS with this chance at least; by first ball."""
+        if not (self.friends.chance >= least).any():
+            return Sets(np.arange(self.balls + 1), np.arange(self.balls), np.full(self.balls, MICRO))
+        leader = list(range(self.balls))
+
+        def find(ball: int) -> int:
+            while leader[ball] != ball:
+                leader[ball] = leader[leader[ball]]
+                ball = leader[ball]
+            return ball
+
+        for members, chance in self.friends:
+            for ball in members if chance >= least else ():
+                low, high = sorted((find(members[0]), find(ball)))
+                leader[high] = low
+        joined: dict[int, list[int]] = {}
+        for ball in range(self.balls):
+            joined.setdefault(find(ball), []).append(ball)
+        return Sets.of([(members, MICRO) for members in joined.values()])
+
+    @cached_property
+    def unit_of(self) -> Ints:
+        """[balls]: the unit that a ball belongs to; a placement of units, indexed with it, is one of the balls."""
+        found = np.empty(self.balls, np.int64)
+        found[self.units.members] = np.repeat(np.arange(len(self.units)), np.diff(self.units.offsets))
+        return found
+
+    def name(self, dim: int) -> str:
+        """Return what people call a dimension: `CPU[3]`."""
+        return next(family for family in self.families if dim in family).name_of(dim)
+
+    @cached_property
+    def matrix(self) -> Matrix | None:
+        """The dense form, if there is one: no ALLOC, bin-local, the same demand in every bin, nothing soft.
+
+        It has no friends, foes and pins; who uses it looks whether there are any.
+        """
+        if len(self.soft_allowed):
+            return None
+        return dense(self.program, self.families, self.capacity, self.balls, self.bins)
