@@ -1,0 +1,70 @@
+"""The place in UTILFN that is being checked: what its names mean, and what is known there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from agents.solver.checker.code import Code
+from agents.solver.checker.values import Typed
+from agents.solver.language import syntax as s
+from agents.solver.language.constants import INT, PLACE, Value
+from agents.solver.language.errors import At, SpecError
+from agents.solver.language.tables import Table
+from agents.solver.model.program import BALL, BIN, NULL, Const, Local
+
+
+class Scope:
+    """What names mean at the current place, which expressions are not NULL there, and the code that is written."""
+
+    def __init__(self, balls: int, bins: int, names: dict[str, Value], tables: dict[str, Table]) -> None:
+        self.code = Code()
+        self.balls, self.bins, self.names, self.tables = balls, bins, names, tables
+        self.locals = {
+            "BALL": Typed(INT, 0, balls - 1, Local(BALL)),
+            "BIN": Typed(INT, 0, bins - 1, Local(BIN)),
+            "NULL": Typed(PLACE, NULL, NULL, Const(NULL)),
+        }
+        self.facts: frozenset[s.Expr] = frozenset()
+        """Expressions that are not NULL here."""
+        self.loops: list[Local | None] = []
+        """The variables of the loops around; None for a row of a table, whose entries may repeat."""
+        self.reads_alloc = False
+        """Some place looks at ALLOC."""
+        self.bin_reads = 0
+        """How often BIN is mentioned."""
+
+    @contextmanager
+    def inner(self, facts: frozenset[s.Expr] = frozenset()) -> Iterator[None]:
+        """Go into a part that knows these facts, too; what it defines and learns ends with it."""
+        known, before = self.locals, self.facts
+        self.locals, self.facts = dict(known), before | facts
+        yield
+        self.locals, self.facts = known, before
+
+    def check_free(self, name: str, at: At) -> None:
+        """Refuse a name that means something already."""
+        if name in self.locals or name in self.names or name in self.tables:
+            raise SpecError(f"{name} has a meaning already", "Choose another name.", at)
+
+    def learn(self, node: s.Expr, truth: bool) -> frozenset[s.Expr]:
+        """Find the expressions that are not NULL where a test came out so."""
+        if isinstance(node, s.Unary) and node.op == "not":
+            return self.learn(node.operand, not truth)
+        if not isinstance(node, s.Binary):
+            return frozenset()
+        if node.op in ("and", "or") and truth == (node.op == "and"):
+            return self.learn(node.left, truth) | self.learn(node.right, truth)
+        found = set()
+        for one, other in ((node.left, node.right), (node.right, node.left)):
+            is_null = isinstance(one, s.Name) and one.name == "NULL"
+            if (is_null and truth == (node.op == "!=")) or (truth and node.op == "==" and self._solid(one)):
+                found.add(other)
+        return frozenset(found) if node.op in ("==", "!=") else frozenset()
+
+    def _solid(self, node: s.Expr) -> bool:
+        """Tell whether an expression surely is not NULL, whatever else it is."""
+        if isinstance(node, s.Name) and node.name in self.names:
+            return self.names[node.name].raw >= 0
+        known = self.locals.get(node.name) if isinstance(node, s.Name) else None
+        return isinstance(node, s.Number) or node in self.facts or (known is not None and known.low >= 0)
