@@ -91,7 +91,7 @@ def _tables(source: str, text: str) -> dict[str, Any]:
     found = {}
     for node in spec.tree.declarations:
         if isinstance(node, TableFrom):
-            table = spec.table_from(node)
+            table = spec.given.table_from(node)
             values = table.values if table.whole else table.values / MICRO
             rows = range(table.sizes[0])
             ragged = table.starts is not None

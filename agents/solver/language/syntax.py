@@ -259,3 +259,15 @@ class Tree(Node):
 
     declarations: tuple[Declaration, ...]
     body: Block
+
+
+def names_in(node: object) -> set[str]:
+    """Find the names in a part of a tree, those of tables too."""
+    if isinstance(node, Name):
+        return {node.name}
+    if isinstance(node, tuple) and not isinstance(node, At):
+        return set().union(*map(names_in, node))
+    if isinstance(node, Node):
+        own = {node.table} if isinstance(node, Index) else set()
+        return own.union(*(names_in(getattr(node, name)) for name in type(node).__slots__))
+    return set()

@@ -111,7 +111,7 @@ class Varying:
     ) -> None:
         spec = specification(text, file=file, params=params, tables=tables)
         for name, bounds in varying.items():
-            spec.given[name] = replace(spec.given[name], varies=bounds)
+            spec.given.tables[name] = replace(spec.given.tables[name], varies=bounds)
         try:
             if spec.searched:
                 asked = next(one for one in spec.tree.declarations if isinstance(one, s.Bins))
@@ -136,7 +136,7 @@ class Varying:
         self._flat = flat = Flat.of_problem(problem, numbers, self.near)
         self._targets: dict[str, list[Ints]] = {name: [] for name in varying}
         for name in varying:
-            sizes = spec.given[name].sizes
+            sizes = spec.given.tables[name].sizes
             if name in problem.program.tables:
                 start = problem.program.tables[name]
                 self._targets[name].append(flat.data[start : start + int(np.prod(sizes))].reshape(sizes))

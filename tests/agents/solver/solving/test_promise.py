@@ -25,7 +25,7 @@ from agents.solver.model.verify import faults, utilisation
 from agents.solver.search.first_fit import first_fit, next_fit
 from agents.solver.search.packing import Packing
 from agents.solver.specification import front
-from agents.solver.specification.spec import Build
+from agents.solver.specification.build import Build
 from simcore.errors import UserError
 from tests.reference.utilisation import evaluate
 from tests.support.packings import packings
