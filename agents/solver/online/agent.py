@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from importlib.resources import as_file, files
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -13,16 +11,12 @@ from agents.inner import inner
 from agents.solver.online.connected import Connected
 from agents.solver.online.jobs import Jobs
 from agents.solver.online.servers import Servers
-from agents.solver.online.sizes import Stated
+from agents.solver.online.setup import Setup
 from agents.solver.online.virtual import Virtual
-from agents.solver.specification.front import specification, text_of
 from fabric.network import NetworkView
 from simcore.errors import UserError
 from simcore.units import TIME
 from simcore.vocabulary import Agent, Form, Placement, Refusal, Request, View
-
-if TYPE_CHECKING:
-    from agents.solver.online.varying import Online
 
 MOST = 10_000
 """Attempts and pieces."""
@@ -69,27 +63,25 @@ class Solver(Agent):
         ):
             if not 1 <= value <= most:
                 raise UserError("is out of range", key=key, value=value, remedy=f"Give 1 to {most:,}.")
-        self.path = path
-        self.attempts, self.pieces, self.slots, self.params = attempts, pieces, slots, dict(params or {})
-        self.balls = balls
-        self.deadline, self.slot = _time("deadline", deadline), _time("slot", slot)
-        if self.slot is not None and (not self.slot or fallback is not None):
+        self._setup = Setup(path, dict(params or {}), attempts, _time("deadline", deadline), pieces, balls)
+        self._slot, self._slots = _time("slot", slot), slots
+        if self._slot is not None and (not self._slot or fallback is not None):
             remedy = "Give a time above 0, and no fallback: who gets no place now waits for its slot."
             raise UserError("is no plan", key="slot", value=slot, remedy=remedy)
-        self.fallback = None if fallback is None else _agent(fallback)
+        self._fallback = None if fallback is None else _agent(fallback)
 
     _model: Model
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Compile the template for this cluster."""
-        self._seed = int(rng.integers(2**62))
+        self._setup.seed = int(rng.integers(2**62))
         self._model = self._for(view)
-        if self.fallback is not None:
-            if view.virtual and view.virtual not in self.fallback.embeds:
-                name = type(self.fallback).__name__
+        if self._fallback is not None:
+            if view.virtual and view.virtual not in self._fallback.embeds:
+                name = type(self._fallback).__name__
                 problem = f"{name} does not place virtual networks of this form ({view.virtual})"
                 raise UserError(problem, key="fallback", remedy="Take an agent that places them, or none.")
-            self.fallback.start(view, rng)
+            self._fallback.start(view, rng)
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """The cheapest answer that is found, or what the fallback says."""
@@ -107,43 +99,16 @@ class Solver(Agent):
         for request, answer in self._model.answers(view, requests):
             left.remove(request)
             yield request, answer
-        if self.fallback is not None:
+        if self._fallback is not None:
             for request in left:
-                yield request, self.fallback.decide(view, request)
+                yield request, self._fallback.decide(view, request)
 
     def _for(self, view: View) -> Model:
-        if self.slot is not None:
-            return Jobs(self, view, self.slot, self.slots)
+        if self._slot is not None:
+            return Jobs(self._setup, view, self._slot, self._slots)
         if not isinstance(view, NetworkView):
-            return Servers(self, view)
-        return Virtual(self, view) if view.virtual else Connected(self, view)
-
-    def next_seed(self) -> int:
-        """Of the next search."""
-        self._seed += 1
-        return self._seed
-
-    def online(self, stated: Stated) -> Online:
-        """The search for a template, or for `path`."""
-        given = self.given(stated)
-        from agents.solver.online.varying import Online
-
-        return Online(*given)
-
-    def given(self, stated: Stated) -> tuple[Any, ...]:
-        """What `Varying` wants, in its order."""
-        with as_file(files("agents.solver").joinpath("templates", f"{stated.template}.alloc")) as shipped:
-            file = shipped if self.path is None else Path(self.path)
-            text = text_of(file)
-        # lark is looked for before modules that need it are imported.
-        declared = specification(text, file=file).declared
-        for name in self.params:
-            if name in stated.params:
-                remedy = "Leave it out: it is a size of the cluster."
-                raise UserError(f"{name} is given by the agent", key="params", value=self.params, remedy=remedy)
-        params = {**self.params, **{name: value for name, value in stated.params.items() if name in declared}}
-        varying = {name: (0, most) for name, most in stated.varying.items()}
-        return text, file, params, stated.tables, varying, stated.balls, stated.bins
+            return Servers(self._setup, view)
+        return Virtual(self._setup, view) if view.virtual else Connected(self._setup, view)
 
 
 def _time(key: str, value: float | str | None) -> float | None:

@@ -6,20 +6,17 @@ The solver chooses servers. What they give and the links between them follow fro
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from agents.solver.online.sizes import BySize, Stated, exceeds, in_units
+from agents.solver.online.setup import Setup, Stated
+from agents.solver.online.sizes import BySize, exceeds, in_units
+from agents.solver.online.varying import Online
 from fabric.filling import begin, choose, filling
 from fabric.network import NetworkView, Provisioned
 from fabric.routing import Routes, find_path
 from simcore.jit import kernel, prepared
 from simcore.vocabulary import Amounts, Ints, Refusal, Request
-
-if TYPE_CHECKING:
-    from agents.solver.online.agent import Solver
-    from agents.solver.online.varying import Online
 
 
 class Connected:
@@ -29,10 +26,10 @@ class Connected:
     place, or whose links are taken when it is their turn, are tried again by themselves.
     """
 
-    def __init__(self, agent: Solver, view: NetworkView) -> None:
+    def __init__(self, setup: Setup, view: NetworkView) -> None:
         self.servers, nodes, self.kinds = view.capacity.shape
         topology = view.topology
-        self.agent, self.pieces = agent, self.kinds * agent.pieces
+        self.setup, self.pieces = setup, self.kinds * setup.pieces
         self.capacity = view.capacity.sum(axis=1)
         self.home, self.wires = topology.rack_of.astype(np.int64), topology.server_link.astype(np.int64)
         self.pod = topology.pod_of[self.home].astype(np.int64)
@@ -49,7 +46,7 @@ class Connected:
 
     def _online(self, requests: int) -> Online:
         capacity, racks = in_units(self.capacity), len(self.reach)
-        return self.agent.online(
+        return self.setup.online(
             Stated(
                 "fabric",
                 {"SERVERS": self.servers, "RACKS": racks, "KINDS": self.kinds, "PIECES": self.pieces},
@@ -101,8 +98,8 @@ class Connected:
 
     def _found(self, view: NetworkView, asked: Sequence[Request]) -> list[tuple[Request, Ints]]:
         """The servers of the pieces [pieces] of every request all of whose pieces have one."""
-        agent, count, racks = self.agent, len(asked), len(self.reach)
-        seed = agent.next_seed()  # taken without a search, too, so that those that follow are the same
+        setup, count, racks = self.setup, len(asked), len(self.reach)
+        seed = setup.next_seed()  # taken without a search, too, so that those that follow are the same
         opens, reach = np.empty((count, self.servers), np.int64), np.empty((count, racks, racks), np.int64)
         routes, links, weighted = view.routing.routes, view.link_free, view.weighted
         for number, one in enumerate(asked):
@@ -111,10 +108,10 @@ class Connected:
         places = zip(asked, opens, reach, strict=True)
         if not any(may_hold(free, one.demand, self.home, *where) for one, *where in places):
             return []
-        cut = np.zeros((count, self.kinds, agent.pieces, self.kinds), np.int64)
+        cut = np.zeros((count, self.kinds, setup.pieces, self.kinds), np.int64)
         for number, one in enumerate(asked):
             for r, amount in enumerate(one.demand):
-                each, odd = divmod(amount, agent.pieces)
+                each, odd = divmod(amount, setup.pieces)
                 cut[number, r, :, r] = each
                 cut[number, r, :odd, r] += 1
         pieces, online = self.pieces, self.online(count)
@@ -125,7 +122,7 @@ class Connected:
         online.write("WIRE", np.where(self.wires < 0, self.widest, np.maximum(links[self.wires], 0)))
         online.write("NEED", [one.bandwidth for one in asked], these)
         online.write("DEMAND", cut.reshape(-1, self.kinds), balls)
-        found = online.find(seed, agent.attempts, agent.deadline, balls.stop)[balls].copy()
+        found = online.find(seed, setup.attempts, setup.deadline, balls.stop)[balls].copy()
         chosen = zip(asked, found.reshape(count, pieces), strict=True)
         return [(one, servers) for one, servers in chosen if servers.min() >= 0]
 

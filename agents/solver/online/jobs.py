@@ -9,19 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import ceil, inf
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from agents.running import Running
-from agents.solver.online.sizes import BySize, Stated, in_units
+from agents.solver.online.setup import Setup, Stated
+from agents.solver.online.sizes import BySize, in_units
+from agents.solver.online.varying import Online
 from fabric.network import NetworkView
 from simcore.errors import UserError
 from simcore.vocabulary import Ints, Placement, Request, View
-
-if TYPE_CHECKING:
-    from agents.solver.online.agent import Solver
-    from agents.solver.online.varying import Online
 
 NEARLY = 1e-9
 """Of a slot: what ends so little after it has ended in it."""
@@ -41,19 +39,19 @@ class Timed(NamedTuple):
 class Jobs:
     """Bin slot * servers + server for the one ball of a job; or two balls, and bins are the slots, then the servers."""
 
-    def __init__(self, agent: Solver, view: View, slot: float, slots: int) -> None:
+    def __init__(self, setup: Setup, view: View, slot: float, slots: int) -> None:
         self.servers, nodes, self.kinds = view.capacity.shape
         if nodes > 1 or isinstance(view, NetworkView):
             remedy = "Leave `slot` out, or give the servers one node each and no network."
             raise UserError("plans are for servers of one node", key="slot", remedy=remedy)
-        self.agent, self.slot, self.slots = agent, slot, slots
+        self.setup, self.slot, self.slots = setup, slot, slots
         self.capacity = view.capacity[:, 0].copy()
         self.running = Running()
         self.plan: Plan = []
         self.online = BySize(self._online)
 
     def _online(self, jobs: int) -> Online:
-        slots, kinds, two = self.slots, self.kinds, self.agent.balls == 2
+        slots, kinds, two = self.slots, self.kinds, self.setup.balls == 2
         most = int(self.capacity.sum(axis=0).max())
         tables = {
             "LAST": np.array([slots]),
@@ -65,7 +63,7 @@ class Jobs:
         varying = {"LAST": slots, "LENGTH": slots, "DEMAND": int(self.capacity.max()), "FREE": most}
         if two:
             tables["ALL"], varying["ALL"] = np.zeros((slots, kinds)), most
-        return self.agent.online(
+        return self.setup.online(
             Stated(
                 "jobs-two" if two else "jobs",
                 {"SERVERS": self.servers, "SLOTS": slots, "KINDS": kinds},
@@ -119,7 +117,7 @@ class Jobs:
 
     def _better(self, jobs: Sequence[Request], free: Ints, before: Timed) -> Timed:
         """A plan for more jobs than this one has, or for as many in fewer slots, if one is found."""
-        agent, online, count = self.agent, self.online(len(jobs)), len(jobs)
+        setup, online, count = self.setup, self.online(len(jobs)), len(jobs)
         jobs = sorted(jobs, key=lambda job: (-self._length(job), job.index))
         lengths = np.array([self._length(job) for job in jobs])
         demand = np.array([job.demand for job in jobs], np.int64)
@@ -129,12 +127,12 @@ class Jobs:
         online.write("LENGTH", lengths, these)
         online.write("DEMAND", demand, these)
         online.write("FREE", free)
-        if agent.balls == 2:
+        if setup.balls == 2:
             online.write("ALL", total)
-        best, number = before, agent.balls * count
+        best, number = before, setup.balls * count
         while len(best.plan) < count or best.end > bound:
             online.write("LAST", best.end - 1 if len(best.plan) == count else self.slots)
-            found = online.find(agent.next_seed(), agent.attempts, agent.deadline, number, True)[:number].tolist()
+            found = online.find(setup.next_seed(), setup.attempts, setup.deadline, number, True)[:number].tolist()
             timed = self._timed([(jobs[at], server) for at, server in self._read(found)], free)
             if (-len(timed.plan), timed.end) >= (-len(best.plan), best.end):
                 break
@@ -143,7 +141,7 @@ class Jobs:
 
     def _read(self, found: list[int]) -> list[tuple[int, int]]:
         """The jobs that have a place, in the order of their starts, and their servers."""
-        if self.agent.balls == 2:
+        if self.setup.balls == 2:
             pairs = list(zip(found[::2], found[1::2], strict=True))
             placed = [
                 (start, at, server - self.slots) for at, (start, server) in enumerate(pairs) if min(start, server) >= 0

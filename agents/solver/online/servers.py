@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from agents.solver.online.sizes import BySize, Stated, exceeds, in_units
+from agents.solver.online.setup import Setup, Stated
+from agents.solver.online.sizes import BySize, exceeds, in_units
+from agents.solver.online.varying import Online
 from simcore.errors import UserError
 from simcore.vocabulary import Ints, Placement, Request, View, part
-
-if TYPE_CHECKING:
-    from agents.solver.online.agent import Solver
-    from agents.solver.online.varying import Online
 
 
 class Servers:
     """Bin server * nodes + node. Several requests are one problem, in which as many as are found get a place."""
 
-    def __init__(self, agent: Solver, view: View) -> None:
+    def __init__(self, setup: Setup, view: View) -> None:
         self.servers, self.nodes, self.kinds = view.capacity.shape
-        self.agent, self.capacity = agent, view.capacity.copy()
+        self.setup, self.capacity = setup, view.capacity.copy()
         self.total = view.capacity.sum(axis=(0, 1))
         self.most = view.capacity.sum(axis=1).max(axis=0).tolist()
         self.online = BySize(self._online)
@@ -29,7 +26,7 @@ class Servers:
     def _online(self, balls: int) -> Online:
         nodes, kinds = self.nodes, self.kinds
         capacity = in_units(self.capacity)
-        online = self.agent.online(
+        online = self.setup.online(
             Stated(
                 "numa",
                 {"SERVERS": self.servers, "NODES": nodes, "KINDS": kinds},
@@ -47,7 +44,7 @@ class Servers:
         )
         if len(online.problem.units) != balls:
             remedy = "Remove FRIENDS, or let requests be answered one by one."
-            raise UserError("FRIENDS would join requests", file=self.agent.path, remedy=remedy)
+            raise UserError("FRIENDS would join requests", file=self.setup.path, remedy=remedy)
         return online
 
     def answers(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement]]:
@@ -55,7 +52,7 @@ class Servers:
         asked = [one for one in requests if not exceeds(one, self.most)]
         if not asked:
             return
-        agent, nodes, count = self.agent, self.nodes, len(asked)
+        setup, nodes, count = self.setup, self.nodes, len(asked)
         online, these = self.online(count), slice(count)
         online.write("FREE", view.free)
         online.write("DEMAND", [one.demand for one in asked], these)
@@ -65,7 +62,7 @@ class Servers:
             online.write("PART", parts, these)
         if count > 1:
             online.value(self._worth(asked))
-        found = online.find(agent.next_seed(), agent.attempts, agent.deadline, count)
+        found = online.find(setup.next_seed(), setup.attempts, setup.deadline, count)
         for one, place in zip(asked, found[:count].tolist(), strict=True):
             if place >= 0:
                 server, node = divmod(place, nodes)

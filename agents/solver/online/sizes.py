@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
 
+from agents.solver.online.varying import Online
 from simcore.vocabulary import QUANTUM, Floats, Ints, Request
-
-if TYPE_CHECKING:
-    from agents.solver.online.varying import Online
-
-
-class Stated(NamedTuple):
-    """A template with a cluster's values: `varying` has the tables that change, and their largest entries."""
-
-    template: str
-    params: Mapping[str, int]
-    tables: Mapping[str, Any]
-    varying: Mapping[str, int]
-    balls: int
-    bins: int
 
 
 class BySize:

@@ -7,22 +7,19 @@ asked for another answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from agents.solver.online.nearby import Nearby
 from agents.solver.online.parts import leading_out, parts_of
-from agents.solver.online.sizes import Stated, in_units
+from agents.solver.online.setup import Setup, Stated
+from agents.solver.online.sizes import in_units
 from fabric.network import NetworkView
 from fabric.virtual import hosed, routed
 from fabric.virtual_paths import route_pairs
 from fabric.virtual_tree import grouped, tree
 from simcore.jit import kernel, prepared
 from simcore.vocabulary import QUANTUM, Embedding, Ints, Request, VirtualNetwork
-
-if TYPE_CHECKING:
-    from agents.solver.online.agent import Solver
-    from agents.solver.online.nearby import Nearby
 
 SMALLEST = 512
 """Machines that a problem has room for, at least: it is compiled for this number, twice it, four times it, ..."""
@@ -35,9 +32,9 @@ LARGEST = 10**9 * QUANTUM
 class Virtual:
     """One request after another; each answer is an `Embedding`. Compiled at once is what most requests need."""
 
-    def __init__(self, agent: Solver, view: NetworkView) -> None:
+    def __init__(self, setup: Setup, view: NetworkView) -> None:
         self.servers, self.nodes, self.kinds = view.capacity.shape
-        self.agent, self.capacity = agent, view.capacity.reshape(-1, self.kinds).copy()
+        self.setup, self.capacity = setup, view.capacity.reshape(-1, self.kinds).copy()
         self.parts = parts = parts_of(view.topology)
         self.largest = self.capacity.max(axis=0)
         self.links, self.out = np.zeros(view.topology.links, np.int64), np.zeros(parts.number, np.int64)
@@ -80,10 +77,10 @@ class Virtual:
             alike = np.column_stack([grouped(network)[0][order], machines])
             new = np.append(True, (alike[1:] != alike[:-1]).any(axis=1))
             classes[: len(network)] = np.cumsum(new) - 1
-        agent, found = self.agent, None
+        setup, found = self.setup, None
         finish = self._finish(view, network)
-        seed, least = agent.next_seed(), machines.min(axis=0)
-        for bins in nearby.find(seed, agent.attempts, agent.deadline, len(network), classes, least):
+        seed, least = setup.next_seed(), machines.min(axis=0)
+        for bins in nearby.find(seed, setup.attempts, setup.deadline, len(network), classes, least):
             hosts = np.empty(len(network), np.int64)
             hosts[order] = bins[: len(network)]
             found = finish(hosts) or found
@@ -139,7 +136,7 @@ class Virtual:
 
     def _nearby(self, template: str, machines: int, groups: int, largest: int) -> Nearby:
         """The template for requests of so many machines, in so many groups of so many at most; made once."""
-        key = (template if self.agent.path is None else "", machines, groups, largest)
+        key = (template if self.setup.path is None else "", machines, groups, largest)
         if key not in self.made:
             self.made[key] = self._compiled(template, machines, groups, largest)
         return self.made[key]
@@ -169,9 +166,7 @@ class Virtual:
             varying |= {"GROUP": groups - 1, "CLUSTERS": groups, "FIRST": machines - 1, "SIZE": largest}
             varying |= {"TRUNK": self.widest * largest}
         params = {"KINDS": self.kinds, "NODES": self.nodes, "SERVERS": self.servers}
-        given = self.agent.given(Stated(template, params, tables, varying, machines, len(self.capacity)))
-        from agents.solver.online.nearby import Nearby
-
+        given = self.setup.given(Stated(template, params, tables, varying, machines, len(self.capacity)))
         return Nearby(given, self._levels(), self.largest)
 
     def _levels(self) -> list[Ints]:

@@ -13,6 +13,7 @@ from agents.solver.backends import reference
 from agents.solver.online import connected
 from agents.solver.online.agent import Solver
 from agents.solver.online.jobs import Jobs
+from agents.solver.online.setup import Setup
 from agents.solver.specification.front import problem as problem_of
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
@@ -281,7 +282,7 @@ def test_a_plan_moves_up(seed: int) -> None:
     """Each as early as its server has room, in the plan's order."""
     chance = np.random.default_rng(seed)
     view: View = view_of([[[4]], [[6]]], [[[6]], [[6]]])
-    model = Jobs(started(view), view, 1.0, 9)  # type: ignore[arg-type]
+    model = Jobs(Setup(None, {}, 32, None, 16, 1), view, 1.0, 9)
     free = np.sort(chance.integers(0, 7, (2, 9, 1)), axis=1)
     plan = [
         (Request(n, 0.0, float(chance.integers(1, 5)), (int(chance.integers(1, 6)),), False), int(chance.integers(2)))

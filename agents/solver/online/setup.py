@@ -1,0 +1,61 @@
+"""State a problem by a template, with a cluster's values and the options of the agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from agents.solver.online.varying import Online
+from agents.solver.specification.front import specification, text_of
+from simcore.errors import UserError
+
+
+class Stated(NamedTuple):
+    """A template with a cluster's values: `varying` has the tables that change, and their largest entries."""
+
+    template: str
+    params: Mapping[str, int]
+    tables: Mapping[str, Any]
+    varying: Mapping[str, int]
+    balls: int
+    bins: int
+
+
+@dataclass
+class Setup:
+    """What the options of an agent say about every search, and the seed of the last one, which alone changes."""
+
+    path: str | None
+    """A template instead of those that are shipped."""
+    params: dict[str, float]
+    attempts: int
+    deadline: float | None
+    pieces: int
+    balls: int
+    seed: int = 0
+
+    def next_seed(self) -> int:
+        """Return the seed of the next search."""
+        self.seed += 1
+        return self.seed
+
+    def online(self, stated: Stated) -> Online:
+        """Compile the search for a template, or for `path`."""
+        return Online(*self.given(stated))
+
+    def given(self, stated: Stated) -> tuple[Any, ...]:
+        """Return the arguments of `Varying` for a template, or for `path`."""
+        with as_file(files("agents.solver").joinpath("templates", f"{stated.template}.alloc")) as shipped:
+            file = shipped if self.path is None else Path(self.path)
+            text = text_of(file)
+        declared = specification(text, file=file).declared
+        for name in self.params:
+            if name in stated.params:
+                remedy = "Leave it out: it is a size of the cluster."
+                raise UserError(f"{name} is given by the agent", key="params", value=self.params, remedy=remedy)
+        params = {**self.params, **{name: value for name, value in stated.params.items() if name in declared}}
+        varying = {name: (0, most) for name, most in stated.varying.items()}
+        return text, file, params, stated.tables, varying, stated.balls, stated.bins
