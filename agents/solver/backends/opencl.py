@@ -17,12 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from agents.solver.backends.cpu import WAVE
 from agents.solver.backends.devices import Device, choose
 from agents.solver.backends.emit import C, utilfn
 from agents.solver.backends.flat import Flat, Sizes
 from agents.solver.backends.probe import fault, found
-from agents.solver.backends.reference import Found
+from agents.solver.backends.reference import WAVE, Found
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO
 from agents.solver.model.random import OPENCL

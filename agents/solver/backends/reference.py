@@ -59,6 +59,8 @@ from agents.solver.model.random import below, stream
 
 CHANCES = 1 << 32
 """The draws from here on say which sets an attempt imposes."""
+WAVE = 0.05
+"""Seconds between two looks at the clock of compiled attempts, roughly."""
 TURNS = 1 << 33
 """The draws from here on say at which bins of their groups units begin."""
 

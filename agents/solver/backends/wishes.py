@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.solver.backends.flat import Flat
+from agents.solver.backends.flat import Flat, Room
 from agents.solver.backends.reference import CHANCES
-from agents.solver.backends.room import Room
 from agents.solver.model.program import MICRO, NULL
 from agents.solver.model.random import below_kernel
 from simcore.jit import kernel

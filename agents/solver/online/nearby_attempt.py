@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.solver.backends.cpu import Utilfn, put, take_last
-from agents.solver.backends.flat import Flat
-from agents.solver.backends.room import Room
+from agents.solver.backends.attempt import Utilfn, put, take_last
+from agents.solver.backends.flat import Flat, Room
 from agents.solver.backends.wishes import impose
 from agents.solver.model.program import NULL
 from agents.solver.model.random import stream_kernel

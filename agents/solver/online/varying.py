@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from agents.solver.backends.cpu import Scan, Utilfn, attempt, compiled
+from agents.solver.backends.attempt import Scan, Utilfn, attempt
+from agents.solver.backends.cpu import compiled
 from agents.solver.backends.emit import PYTHON, utilfn
-from agents.solver.backends.flat import Flat
-from agents.solver.backends.room import Room, room
+from agents.solver.backends.flat import Flat, Room, room
 from agents.solver.language import syntax as s
 from agents.solver.language.errors import SpecError
 from agents.solver.model.program import NULL

@@ -13,7 +13,7 @@ from agents.solver import problem
 from agents.solver.backends import cpu, reference
 from agents.solver.backends.emit import PYTHON, C, utilfn
 from agents.solver.backends.flat import Flat
-from agents.solver.backends.room import room as room_of
+from agents.solver.backends.flat import room as room_of
 from agents.solver.language.errors import SpecError
 from agents.solver.model import interpreter
 from agents.solver.model.problem import Problem
