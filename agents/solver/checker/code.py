@@ -84,8 +84,10 @@ class Code:
             raise SpecError(f"one call of UTILFN may take more than {STEP_LIMIT:,} steps", remedy, at)
 
     def offsets(self, table: Table, at: At) -> tuple[int, int]:
-        """Return where in `data` the values of a table start, and where the starts of its rows do; the first time, add
-        it."""
+        """Return where in `data` the values of a table start, and where the starts of its rows do.
+
+        The table is added the first time.
+        """
         if table.name not in self._offsets:
             offsets = []
             for part in (table.values, table.starts):

@@ -1,1 +1,1 @@
-"""The language of specifications: from text to tree, constants and tables, and UTILFN evaluated from its tree."""
+"""Read the language of specifications: from text to tree, constants and tables; evaluate UTILFN from its tree."""

@@ -1,7 +1,7 @@
-"""Evaluates UTILFN from its text for all placed balls at once, an array per expression: for the verifier.
+"""Evaluate UTILFN from its tree for all placed balls at once, with an array per expression; the verifier uses it.
 
-An allocation is replayed by index, so a ball sees in ALLOC those with a lower index, and nothing has to run in turn.
-Nothing of the checker's is used, nor of the back ends': what the checked program computes must agree with this.
+The balls of an allocation are put in by index, so a ball sees in ALLOC those with a lower index, and nothing has to run
+in turn. Nothing of the checker's or of the back ends' is used: what the checked program computes must agree with this.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Column(NamedTuple):
 
 
 class Columns:
-    """A row is a placed ball that is still concerned: branches and loops run for some of the rows only."""
+    """The rows of an evaluation. A row is a placed ball; branches and loops run for some of the rows only."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Columns:
         self._names["NULL"] = Column(PLACE, NULL)
 
     def run(self, body: s.Block, dims: int) -> tuple[Ints, Ints]:
-        """Utilisation int64 [dims] in millionths, and the balls that are rejected, which add nothing."""
+        """Return utilisation int64 [dims] in millionths, and the balls that are rejected, which add nothing."""
         if len(self._rows):
             self._block(body)
         used = np.zeros(dims, np.int64)
@@ -64,7 +64,7 @@ class Columns:
 
     @contextmanager
     def _within(self, chosen: Data) -> Iterator[bool]:
-        """Within it, only the chosen rows are there. Are there any?"""
+        """Restrict the rows to the chosen ones meanwhile; yields whether there are any."""
         chosen = np.broadcast_to(np.asarray(chosen, bool), self._rows.shape)
         if chosen.all():
             yield True
@@ -81,7 +81,7 @@ class Columns:
         self._rows, self._names = rows, names
 
     def _reject(self, wrong: Data) -> None:
-        """Rows that a test at run time rejects; what they come to later is of no account."""
+        """Reject the balls of rows in which a test fails; what these rows come to later does not matter."""
         self._rejected[self._rows[np.broadcast_to(wrong, self._rows.shape)]] = True
 
     # Statements
@@ -112,7 +112,7 @@ class Columns:
             del self._names[name]
 
     def _each(self, axis: s.Axis, run: Callable[[], None]) -> None:
-        """Run once for every number of an axis, in the rows that have it."""
+        """Call `run` once for every number of an axis, in the rows that have it."""
         name, base, skipped = axis.name, f"{axis.name} from", f"{axis.name} except"  # no names of the language
         table, offset, start, stop = self._range(axis.range)
         self._names[base] = Column(INT, offset)
@@ -131,7 +131,10 @@ class Columns:
         del self._names[base]
 
     def _range(self, node: s.Expr | s.Span) -> tuple[Table | None, Data, Data, Data]:
-        """What an axis runs over: numbers from a start to a stop, or those entries of a table, from an offset on."""
+        """Find what an axis runs over: (table, offset, start, stop).
+
+        It is the numbers from start to stop, or the entries of a table that they number from the offset on.
+        """
         if isinstance(node, s.Span):
             return None, 0, self._number(node.start).raw, self._number(node.stop).raw
         table = self._tables.get(node.table) if isinstance(node, s.Index) else None
@@ -149,7 +152,7 @@ class Columns:
         return result
 
     def _number(self, node: s.Expr) -> Column:
-        """A whole number or a quantity; a bin is its number."""
+        """Evaluate a whole number or a quantity; a bin is its number."""
         kind, raw = self._value(node)
         return Column(INT if kind == PLACE else kind, raw)
 
@@ -163,7 +166,7 @@ class Columns:
         return Column(INT if node.whole else QUANTITY, node.raw)
 
     def _inside(self, index: Data, size: int) -> Data:
-        """An index in 0 .. size - 1; a ball with another one is rejected."""
+        """Reject rows whose index is not in 0 .. size - 1; returns the indices, 0 for those."""
         wrong = (index < 0) | (index >= size)
         if not np.any(wrong):
             return index
@@ -171,7 +174,7 @@ class Columns:
         return np.where(wrong, 0, index)
 
     def _row(self, table: Table, node: s.Index) -> tuple[Data, Data]:
-        """Where the row that all but the last index choose starts, and how long it is."""
+        """Find where the row that all but the last index choose starts, and how long it is."""
         row: Data = 0
         sizes = table.sizes if table.starts is not None else table.sizes[:-1]
         for size, argument in zip(sizes, node.arguments, strict=False):
@@ -280,7 +283,10 @@ class Columns:
         return Column(kind, total)
 
     def _once(self, node: s.Reduce) -> Column | None:
-        """What a loop that is the same for every row comes to, its numbers being the rows meanwhile; else None."""
+        """Evaluate a loop that is the same for every row, with its numbers as the rows meanwhile.
+
+        Returns None if it is not the same for every row, or never runs.
+        """
         outer = {name: column for name, column in self._names.items() if np.ndim(column.raw) == 0}
         if node.axis.skip is not None or not (_named(node) & self._names.keys() <= outer.keys()):
             return None
@@ -302,7 +308,7 @@ class Columns:
 
 
 def _named(node: object) -> set[str]:
-    """Names in an expression; BALL where it looks at other balls, which depends on who looks."""
+    """Find the names in an expression, and BALL where it looks at other balls: that depends on who looks."""
     if isinstance(node, s.Name):
         return {node.name}
     if isinstance(node, tuple):
@@ -318,12 +324,12 @@ def _method(node: s.Expr) -> str:
 
 
 def _micro(value: Column) -> Column:
-    """In millionths."""
+    """Convert to millionths."""
     return value if value.kind == QUANTITY else Column(QUANTITY, value.raw * MICRO)
 
 
 def _same(left: Column, right: Column) -> Data:
-    """NULL equals NULL and no number."""
+    """Tell where two values are equal; NULL equals NULL and no number."""
     if left.kind == BOOL or left.kind == right.kind:
         return left.raw == right.raw
     equal = _micro(left).raw == _micro(right).raw

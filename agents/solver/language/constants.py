@@ -1,4 +1,4 @@
-"""Evaluates the constants of a specification, directly from the tree, with Python's integers."""
+"""Evaluate the constants of a specification, directly from the tree, with Python's integers."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ STEP_LIMIT = 1_000_000
 
 
 class Value(NamedTuple):
-    """A number: itself, or millionths if a quantity, 0 or 1 if a truth value, the bin or -1 if a place."""
+    """A number: itself, millionths if a quantity, 0 or 1 if a truth value, the bin or -1 if a place."""
 
     kind: str
     raw: int
 
 
 def micro(value: Value) -> int:
-    """In millionths."""
+    """Convert to millionths."""
     return value.raw if value.kind == QUANTITY else value.raw * MICRO
 
 
@@ -34,7 +34,7 @@ def is_null(value: Value) -> bool:
 
 
 class Interpreter:
-    """Names and tables, and what expressions over them come to; whatever is wrong is a `SpecError`."""
+    """Evaluates expressions over names and tables; whatever is wrong raises `SpecError`."""
 
     def __init__(self, names: dict[str, Value], tables: dict[str, Table]) -> None:
         self.names = names
@@ -42,14 +42,14 @@ class Interpreter:
         self.steps = 0
 
     def step(self, at: At) -> None:
-        """One node more."""
+        """Count one node more."""
         self.steps += 1
         if self.steps > STEP_LIMIT:
             remedy = "Compute large tables in Python and read them from a file."
             raise SpecError(f"the constants take more than {STEP_LIMIT:,} steps", remedy, at)
 
     def value(self, node: s.Expr) -> Value:
-        """Any expression."""
+        """Evaluate any expression."""
         self.step(node.at)
         result: Value = getattr(self, f"_{type(node).__name__.lower()}")(node)
         if abs(micro(result)) > WIDE:
@@ -57,14 +57,14 @@ class Interpreter:
         return result
 
     def whole(self, node: s.Expr, what: str = "this") -> int:
-        """A whole number, or a bin."""
+        """Evaluate a whole number, or a bin."""
         value = self.number(node)
         if value.kind != INT:
             raise SpecError(f"{what} must be a whole number", f"It is {value.kind}.", node.at)
         return value.raw
 
     def number(self, node: s.Expr) -> Value:
-        """A whole number or a quantity."""
+        """Evaluate a whole number or a quantity."""
         value = self.value(node)
         if value.kind not in (INT, QUANTITY, PLACE):
             raise SpecError("this must be a number", f"It is {value.kind}.", node.at)
@@ -73,14 +73,14 @@ class Interpreter:
         return value if value.kind != PLACE else Value(INT, value.raw)
 
     def truth(self, node: s.Expr) -> bool:
-        """A truth value."""
+        """Evaluate a truth value."""
         value = self.value(node)
         if value.kind != BOOL:
             raise SpecError("this must be true or false", f"It is {value.kind}: compare it with something.", node.at)
         return bool(value.raw)
 
     def over(self, axes: Sequence[s.Axis]) -> Iterator[tuple[int, ...]]:
-        """Every combination of the axes, the last running fastest; their names are set meanwhile."""
+        """Iterate over every combination of the axes, the last running fastest; their names are set meanwhile."""
         if not axes:
             yield ()
             return
@@ -89,7 +89,7 @@ class Interpreter:
                 yield (number, *rest)
 
     def each(self, axis: s.Axis) -> Iterator[int]:
-        """The numbers of an axis; its name is set meanwhile."""
+        """Iterate over the numbers of an axis; its name is set meanwhile."""
         if axis.name in self.names or axis.name in self.tables:
             raise SpecError(f"{axis.name} has a meaning already", "Choose another name.", axis.at)
         skip = None if axis.skip is None else self.whole(axis.skip)
@@ -103,7 +103,7 @@ class Interpreter:
             self.names.pop(axis.name, None)
 
     def range(self, node: s.Expr | s.Span) -> Iterable[Value]:
-        """What an axis runs over."""
+        """Return the numbers that an axis runs over."""
         if isinstance(node, s.Span):
             return (Value(INT, i) for i in range(self.whole(node.start), self.whole(node.stop)))
         table = self.tables.get(node.table) if isinstance(node, s.Index) else None
@@ -132,7 +132,7 @@ class Interpreter:
         return self.names[node.name]
 
     def _row(self, table: Table, node: s.Index) -> int:
-        """The row that all but the last index choose."""
+        """Return the number of the row that all but the last index choose."""
         row = 0
         for size, argument in zip(table.sizes, node.arguments, strict=False):
             number = self.whole(argument, "an index")

@@ -1,4 +1,4 @@
-"""Mistakes in a specification: where, the line with a caret, and the remedy."""
+"""Report mistakes in a specification: the place, the line with a caret, and the remedy."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from simcore.errors import LONGEST, UserError, short
 
 
 class At(NamedTuple):
-    """A place in the text, both from 1."""
+    """A place in the text; line and column count from 1."""
 
     line: int
     column: int
 
 
 class SpecError(UserError):
-    """The specification is wrong, or too much for the solver."""
+    """Raised if the specification is wrong, or too much for the solver."""
 
     def __init__(
         self, problem: str, remedy: str, at: At | None = None, text: str = "", file: str | Path | None = None
@@ -26,7 +26,7 @@ class SpecError(UserError):
         self.text = text
 
     def located(self, text: str, file: str | Path | None) -> SpecError:
-        """The same with the text around it, for those that raise without knowing it."""
+        """Return the same error with the text around it, for code that raises without knowing it."""
         return SpecError(self.problem, self.remedy, self.at, self.text or text, self.file or file)
 
     def __str__(self) -> str:

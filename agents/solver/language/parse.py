@@ -1,4 +1,4 @@
-"""From text to tree, by the grammar in alloc.lark."""
+"""Parse the text of a specification into a tree, by the grammar in alloc.lark."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LARGEST = 10**9
 
 @lru_cache(maxsize=8)  # the runs of a batch state the same templates, each for several sizes
 def parse(text: str) -> s.Tree:
-    """The tree, or a `SpecError` that says where and what to do."""
+    """Return the tree, or raise a `SpecError` that says where the mistake is and what to do."""
     if len(text) > TEXT_LIMIT:
         remedy = 'Put large tables into a CSV or Parquet file: TABLE NAME FROM "file.csv".'
         raise SpecError(f"is longer than {TEXT_LIMIT:,} letters", remedy)
@@ -54,7 +54,7 @@ def _parser() -> Lark:
 
 
 def _unexpected(error: UnexpectedToken, text: str) -> SpecError:
-    """What to say about a word that cannot stand where it does."""
+    """Say what is wrong about a word that cannot stand where it does."""
     token = error.token
     expected = error.accepts or error.expected
     if token.type == "$END":
@@ -95,7 +95,7 @@ _STARTS = {"NUMBER", "NAME", "LPAR"}
 
 
 def _expecting(expected: set[str]) -> str:
-    """Expected here, in words: what begins an expression is one thing."""
+    """List what is expected, in words: all that begins an expression is one item."""
     words = sorted(_WORDS.get(kind, kind) for kind in expected)
     if expected >= _STARTS:
         keep = "RSQB", "STAR", "LSQB", "IF"
@@ -104,7 +104,7 @@ def _expecting(expected: set[str]) -> str:
 
 
 def _check_depth(tree: Tree[Token], text: str) -> None:
-    """What follows walks the tree by recursion."""
+    """Refuse trees that are too deep for what follows, which walks them by recursion."""
     level = [tree]
     for _ in range(DEPTH_LIMIT):
         level = [child for node in level for child in node.children if isinstance(child, Tree)]
@@ -116,7 +116,10 @@ def _check_depth(tree: Tree[Token], text: str) -> None:
 
 
 def number(text: str, at: At | None) -> tuple[int, bool]:
-    """(raw, whole) of a decimal number: the number itself, or millionths, rounded half to even."""
+    """Read a decimal number as (raw, whole).
+
+    `raw` is the number itself, or millionths, rounded half to even.
+    """
     value = Decimal(text)
     if not value.is_finite() or (value and (value.adjusted() > 9 or abs(value) > LARGEST)):
         raise _out_of_range(text, at)
@@ -159,7 +162,7 @@ def _listed(build: object, meta: Meta, *parts: Any) -> tuple[Any, ...]:
 
 @v_args(meta=True, inline=True)
 class _Build(Transformer[Token, Any]):
-    """Makes our nodes; each method is named after an alternative of the grammar."""
+    """Makes the nodes of our tree; each method is named after an alternative of the grammar."""
 
     columns = axes = slots = items = arguments = block = _listed
     or_, and_ = _joined("or"), _joined("and")

@@ -1,4 +1,4 @@
-"""The tree of a specification, as written: nothing is checked here but its shape.
+"""Define the tree of a specification, as written: nothing is checked here but its shape.
 
 Places in the text do not take part in comparisons: two nodes are equal if they say the same.
 """

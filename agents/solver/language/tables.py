@@ -1,4 +1,7 @@
-"""Constant tables: numbers in rows, also of unequal length, from the text, from numpy, or from a file beside it."""
+"""Read constant tables from the text, from numpy, or from a file beside it.
+
+Tables hold numbers in rows, which may be of unequal length.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ class Table:
 
     @property
     def rank(self) -> int:
-        """How many indices it takes."""
+        """Count the indices that it takes."""
         return len(self.sizes) + (self.starts is not None)
 
     @cached_property
@@ -58,14 +61,14 @@ class Table:
         return (int(self.values.min()), int(self.values.max())) if self.values.size else (0, 0)
 
     def row(self, number: int) -> range:
-        """Which values are in row `number`, counted through all indices but the last."""
+        """Return which values are in row `number`, counted through all indices but the last."""
         if self.starts is None:
             return range(number * self.sizes[-1], (number + 1) * self.sizes[-1])
         return range(int(self.starts[number]), int(self.starts[number + 1]))
 
 
 def from_rows(name: str, rows: Rows, at: At | None) -> Table:
-    """Nested lists of (raw, whole); only the innermost rows may differ in length."""
+    """Make a table from nested lists of (raw, whole); only the innermost rows may differ in length."""
     sizes, level = [len(rows)], rows
     while any(isinstance(entry, list) for entry in level):
         if not all(isinstance(entry, list) for entry in level):
@@ -88,7 +91,10 @@ def _table(name: str, sizes: tuple[int, ...], entries: list[tuple[int, bool]], s
 
 
 def from_array(name: str, data: Any, at: At | None) -> Table:
-    """A numpy array, or a sequence of sequences of unequal length; floats are rounded to millionths, half to even."""
+    """Make a table from a numpy array, or from a sequence of sequences of unequal length.
+
+    Floats are rounded to millionths, half to even.
+    """
     if isinstance(data, np.ndarray) and data.dtype != object:
         arrays, sizes, starts = [data], data.shape, None
     else:
@@ -122,10 +128,10 @@ def from_array(name: str, data: Any, at: At | None) -> Table:
 
 
 def from_file(name: str, file: str, columns: Sequence[str], folder: Path | None, at: At) -> Table:
-    """A CSV or Parquet file below the specification's folder: a row per row, a column per column.
+    """Read a CSV or Parquet file below the specification's folder: a row per row, a column per column.
 
-    One column alone gives a table with one index; if its cells are lists (Parquet) or texts with numbers between
-    spaces (CSV), a table of rows.
+    One column alone gives a table with one index. If its cells are lists (Parquet) or texts with numbers between spaces
+    (CSV), they are the rows of a table with two.
     """
     import polars as pl
 
@@ -166,7 +172,7 @@ def from_file(name: str, file: str, columns: Sequence[str], folder: Path | None,
 
 
 def _rows(name: str, series: Any, file: str, at: At) -> Table:
-    """A column of lists, or of texts with numbers."""
+    """Make a table from a column of lists, or of texts with numbers."""
     try:
         cells = [np.array(_numbers(cell)) for cell in series.to_list()]
         if any(cell.ndim != 1 or cell.dtype.kind not in "iufb" for cell in cells):

@@ -1,4 +1,4 @@
-"""What is plainly impossible, found without a search: the first reason why not all balls can be placed."""
+"""Find, without a search, the first plain reason why not all balls can be placed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMED = 6
 
 
 def impossible(problem: Problem) -> str:
-    """Why no allocation places all balls, if that is plain to see; else nothing.
+    """Say why no allocation places all balls, if that is plain to see; otherwise return an empty text.
 
     A problem may well be impossible for reasons that are not looked for.
     """
@@ -30,7 +30,7 @@ def impossible(problem: Problem) -> str:
 
 
 def hopeless(problem: Problem) -> list[int]:
-    """How many sets of each of `Problem.wishes` no allocation of all balls keeps, if that is plain to see."""
+    """Count, for each of `Problem.wishes`, the sets that plainly no allocation of all balls keeps."""
     if not problem.wishes or (problem.searched and problem.counted):
         return [0] * len(problem.wishes)
     most = problem.limits[1] if problem.searched else problem.bins
@@ -61,18 +61,19 @@ def hopeless(problem: Problem) -> list[int]:
 
 
 def _demand(problem: Problem, matrix: Matrix) -> Ints:
-    """[units, d]: what the balls of each unit take together."""
+    """Sum what the balls of each unit take, int64 [units, d]."""
     return np.add.reduceat(matrix.demand[problem.units.members], problem.units.offsets[:-1], axis=0)
 
 
 def _pin_of(problem: Problem) -> Ints:
-    """[units]: the bin that a ball of it is pinned to, or -1."""
+    """Find the bin that a ball of each unit is pinned to, int64 [units]; -1 for none."""
     found = np.full(len(problem.units), NULL)
     np.maximum.at(found, problem.unit_of, problem.pins)
     return found
 
 
 def _reasons(problem: Problem) -> Iterator[str]:
+    """Find reasons why not all balls can be placed, the simple ones first."""
     if problem.searched and problem.counted:
         return  # other numbers of bins are other problems
     yield from _sets(problem)
@@ -94,7 +95,7 @@ def _reasons(problem: Problem) -> Iterator[str]:
 
 
 def _widest(problem: Problem) -> Problem | None:
-    """The problem with all bins that there may be; None if that is too large."""
+    """Return the problem with as many bins as are allowed; None if that is too large."""
     if not problem.searched:
         return problem
     most = problem.limits[1]
@@ -102,7 +103,7 @@ def _widest(problem: Problem) -> Problem | None:
 
 
 def _sets(problem: Problem) -> Iterator[str]:
-    """FRIENDS, FOES and PIN that contradict one another."""
+    """Find FRIENDS, FOES and PIN that contradict one another."""
     unit_of, pins = problem.unit_of, problem.pins
     pin_of = _pin_of(problem)
     for ball in np.flatnonzero((pins != NULL) & (pins != pin_of[unit_of]))[:1].tolist():
@@ -118,7 +119,7 @@ def _sets(problem: Problem) -> Iterator[str]:
 
 
 def _too_large(problem: Problem, demand: Ints, capacity: Ints, names: tuple[str, ...]) -> Iterator[str]:
-    """Units [units, d] that no bin [bins, d] holds even alone."""
+    """Find units [units, d] that no bin [bins, d] holds even alone."""
     kinds = np.unique(capacity, axis=0)
     fits = np.zeros(len(demand), bool)
     for kind in kinds if kinds.size * len(demand) < 100 * ENTRIES else ():
@@ -139,14 +140,14 @@ def _too_large(problem: Problem, demand: Ints, capacity: Ints, names: tuple[str,
 
 
 def _overfull(used: Ints, capacity: Ints, names: tuple[str, ...]) -> Iterator[str]:
-    """Pinned balls that need more of a bin than it has."""
+    """Find pinned balls that need more of a bin than it has."""
     for place, d in np.argwhere(used > capacity)[:1].tolist():
         took, has = _amount(int(used[place, d])), _amount(int(capacity[place, d]))
         yield f"the balls pinned to bin {place} take {took} of {names[d]}, and it has {has}"
 
 
 def _too_many(demand: Ints, capacity: Ints, names: tuple[str, ...]) -> Iterator[str]:
-    """Balls that need more than all bins have."""
+    """Find out whether all balls need more than all bins have."""
     total, most = demand.sum(axis=0), capacity.sum(axis=0)
     for d in np.flatnonzero(total > most)[:1].tolist():
         yield f"all balls take {_amount(int(total[d]))} of {names[d]}, and all bins have {_amount(int(most[d]))}"
@@ -155,7 +156,7 @@ def _too_many(demand: Ints, capacity: Ints, names: tuple[str, ...]) -> Iterator[
 
 
 def _by_calls(problem: Problem) -> Iterator[str]:
-    """Balls that no bin takes, by UTILFN itself, where one adds the same whatever the others do."""
+    """Find balls that no bin takes, by calls of UTILFN, which must add the same whatever the other balls do."""
     bins, ceiling = problem.bins, problem.ceiling.tolist()
     room = CALLS // max(1, problem.program.steps)
     used: dict[int, int] = {}

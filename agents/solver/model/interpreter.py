@@ -1,4 +1,4 @@
-"""The meaning of a program, in plain Python: it runs for one ball and one bin."""
+"""Run a program in plain Python, for one ball and one bin: this defines what programs mean."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from agents.solver.model.program import (
 
 
 def qmul(left: int, right: int) -> int:
-    """Floor of left * right / MICRO without a product wider than 64 bits (`//` rounds down)."""
+    """Return the floor of left * right / MICRO without a product wider than 64 bits (`//` rounds down)."""
     high, low = left // MICRO, left % MICRO
     return high * right + low * (right // MICRO) + low * (right % MICRO) // MICRO
 
 
 def qdiv(left: int, right: int) -> int:
-    """Floor of left * MICRO / right without a product wider than 64 bits (`//` rounds down); right is not 0."""
+    """Return the floor of left * MICRO / right without a product wider than 64 bits; right is not 0."""
     whole, rest = left // right, left % right
     first, rest = rest * 1000 // right, rest * 1000 % right
     return whole * MICRO + first * 1000 + rest * 1000 // right
@@ -59,14 +59,17 @@ OPERATIONS: dict[str, Callable[[int, int], int]] = {
 
 
 class Rejected(Exception):
-    """UTILFN rejects."""
+    """Raised where UTILFN rejects."""
 
 
 def call(
     program: Program, ball: int, place: int, alloc: Sequence[int], until: float = inf
 ) -> list[tuple[int, int]] | None:
-    """The program once: (dimension, millionths) of each addition; None if it rejects, or still loops when `monotonic()`
-    is `until`. `alloc` is [balls], -1 for NULL; an ALLOC-free program may be given none."""
+    """Run the program once, and return (dimension, millionths) of each addition.
+
+    The result is None if the program rejects, or if it still loops when `monotonic()` is `until`. `alloc` is [balls],
+    -1 for NULL; a program that does not read ALLOC may be given an empty one.
+    """
     values = [0] * program.slots
     values[BALL], values[BIN] = ball, place
     data = program.data

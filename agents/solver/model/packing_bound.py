@@ -1,7 +1,7 @@
-"""How few equal bins could do: what no placement can beat.
+"""Compute a number of equal bins that no placement can do without.
 
-The rule of the language (`agents.solver.model.bounds`), the total over the capacity and the balls above half of it, is
-the first step, threshold 0, of bound L2 of Martello and Toth, "Lower bounds and reduction procedures for the bin
+The first step, threshold 0, is the rule of the language (`agents.solver.model.bounds`): the total over the capacity,
+and the balls above half of it. The bound is L2 of Martello and Toth, "Lower bounds and reduction procedures for the bin
 packing problem", Discrete Applied Mathematics 28, 1990. Here L2 is taken for every resource on its own, and for the sum
 of a ball's shares of all resources.
 """
@@ -17,7 +17,10 @@ FINE = 1 << 20
 
 
 def lower_bound(demand: Ints, capacity: Ints) -> int:
-    """The best bound by one resource, or by the sum of all shares; for balls that fit an empty bin."""
+    """Return the best bound by one resource, or by the sum of all shares.
+
+    Every ball of demand [balls, d] must fit an empty bin of capacity [d].
+    """
     # Shares are rounded down, so that a bin that can hold some balls can hold them by this sum, too.
     shares = (demand.astype(object) * FINE // np.maximum(capacity, 1)).sum(axis=1).astype(np.int64)
     columns = [*zip(demand.T, capacity.tolist(), strict=True), (shares, FINE * len(capacity))]
@@ -25,10 +28,10 @@ def lower_bound(demand: Ints, capacity: Ints) -> int:
 
 
 def _l2(amounts: Ints, capacity: int) -> int:
-    """L2 of ascending amounts.
+    """Compute L2 of ascending amounts.
 
-    For each threshold up to a half, balls below it do not count. A ball above capacity - threshold is alone, one above
-    a half shares its bin with smaller ones only; those that find no room beside them need bins of their own.
+    For each threshold up to a half, balls below it do not count. A ball above capacity - threshold is alone; one above
+    a half shares its bin with smaller ones only. The balls that find no room beside them need bins of their own.
     """
     sums = np.concatenate([[0], np.cumsum(amounts)])
     middle = int(np.searchsorted(amounts, capacity // 2, side="right"))
@@ -42,6 +45,6 @@ def _l2(amounts: Ints, capacity: int) -> int:
 
 
 def _by_count(amounts: Ints, capacity: int) -> int:
-    """No bin holds more balls than of the smallest would fit."""
+    """Divide the balls by how many of the smallest ones fit a bin: no bin holds more than that."""
     most = int(np.searchsorted(np.cumsum(amounts), capacity, side="right"))
     return -(-len(amounts) // max(most, 1))

@@ -1,4 +1,4 @@
-"""An allocation problem with a given number of bins, as all searches read it."""
+"""Describe an allocation problem with a given number of bins, as all searches read it."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Sets:
         return len(self.chance)
 
     def __iter__(self) -> Iterator[tuple[list[int], int]]:
-        """Each set's members and its chance."""
+        """Iterate over the sets: the members of each and its chance."""
         members, bounds = self.members.tolist(), self.offsets.tolist()
         for number, chance in enumerate(self.chance.tolist()):
             yield members[bounds[number] : bounds[number + 1]], chance
 
     @classmethod
     def of(cls, sets: list[tuple[list[int], int]]) -> Sets:
-        """From lists of (members, chance)."""
+        """Make sets from lists of (members, chance)."""
         sizes = [0, *(len(members) for members, _ in sets)]
         flat = [member for members, _ in sets for member in members]
         chances = [chance for _, chance in sets]
@@ -45,7 +45,7 @@ class Sets:
 
 @dataclass(frozen=True)
 class Wish:
-    """Sets of one declaration, of which a share is to hold, if possible."""
+    """The sets of one declaration, of which a share is to hold if possible."""
 
     kind: str
     """`FRIENDS` or `FOES`."""
@@ -55,11 +55,11 @@ class Wish:
 
     @property
     def asked(self) -> int:
-        """How many of the sets are to hold."""
+        """Count how many of the sets are to hold."""
         return -(-len(self.sets) * self.chance // MICRO)
 
     def broken(self, alloc: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """The sets that do not hold in an allocation [balls]; one with a ball that has no bin does not."""
+        """Return the sets that do not hold in an allocation [balls]; a set with a ball that has no bin does not."""
         places = ({alloc[ball] for ball in members} for members in self.sets)
         every = zip(self.sets, places, strict=True)
         return tuple(members for members, at in every if NULL in at or (len(at) == 1) != (self.kind == "FRIENDS"))
@@ -130,7 +130,7 @@ class Problem:
 
     @property
     def dims(self) -> int:
-        """How many dimensions there are."""
+        """Count the dimensions."""
         return len(self.capacity)
 
     @property
@@ -149,7 +149,7 @@ class Problem:
 
     @cached_property
     def owner(self) -> Ints:
-        """[dims]: the bin that a dimension belongs to, -1 if to none; for bin-local programs."""
+        """The bin that each dimension belongs to, int64 [dims]; -1 for none. It is for bin-local programs only."""
         owner = np.full(self.dims, -1, np.int64)
         for family in self.families:
             if family.bin_axis is not None:
@@ -158,7 +158,10 @@ class Problem:
 
     @cached_property
     def elastic(self) -> Ints:
-        """[dims]: 1 where a ball more may need less: a search that trims lets a group of bins be over meanwhile."""
+        """Dimensions of which one ball more may need less: 1 there, otherwise 0, int64 [dims].
+
+        A search that trims lets a group of bins exceed them meanwhile.
+        """
         elastic = np.zeros(self.dims, np.int64)
         for family in self.families:
             elastic[family.offset : family.offset + family.count] = family.falls
@@ -166,16 +169,16 @@ class Problem:
 
     @cached_property
     def units(self) -> Sets:
-        """Balls that are placed together: those that certain friendship joins, everyone else alone; by first ball."""
+        """Balls that are placed together, by first ball: those that certain friendship joins; others are alone."""
         return self._joined(MICRO)
 
     @cached_property
     def largest(self) -> int:
-        """No more balls than this are placed together, if all that are friends by chance are."""
+        """The most balls that are placed together if all that are friends by chance are."""
         return int(np.diff(self._joined(1).offsets).max(initial=1))
 
     def _joined(self, least: int) -> Sets:
-        """Balls, joined by the FRIENDS with this chance at least; by first ball."""
+        """Join balls by the FRIENDS whose chance is at least this; sorted by first ball."""
         if not (self.friends.chance >= least).any():
             return Sets(np.arange(self.balls + 1), np.arange(self.balls), np.full(self.balls, MICRO))
         leader = list(range(self.balls))
@@ -197,7 +200,10 @@ class Problem:
 
     @cached_property
     def unit_of(self) -> Ints:
-        """[balls]: the unit that a ball belongs to; a placement of units, indexed with it, is one of the balls."""
+        """The unit that each ball belongs to, int64 [balls].
+
+        A placement of units, indexed with it, is a placement of balls.
+        """
         found = np.empty(self.balls, np.int64)
         found[self.units.members] = np.repeat(np.arange(len(self.units)), np.diff(self.units.offsets))
         return found
@@ -210,7 +216,7 @@ class Problem:
     def matrix(self) -> Matrix | None:
         """The dense form, if there is one: no ALLOC, bin-local, the same demand in every bin, nothing soft.
 
-        It has no friends, foes and pins; who uses it looks whether there are any.
+        It does not say anything of friends, foes and pins: whoever uses it looks at those separately.
         """
         if len(self.soft_allowed):
             return None

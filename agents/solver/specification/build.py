@@ -1,4 +1,4 @@
-"""One pass over the declarations of a specification: from constants, tables and sets to a `Problem`."""
+"""Go through the declarations of a specification once: constants, tables and sets become a `Problem`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ class Given:
 
 
 class Build:
-    """One pass over the declarations, in order; without `limits` over those only that UTILFN can name."""
+    """One pass over the declarations, in order.
+
+    Without `limits` it leaves out those that UTILFN cannot name: SOFT, PIN and sets of balls or bins.
+    """
 
     def __init__(self, given: Given, bins: int | None, *, limits: bool = True) -> None:
         self.given = given
@@ -126,7 +129,7 @@ class Build:
         return problem
 
     def count(self, node: s.Expr | None, what: str) -> int:
-        """A number of things."""
+        """Evaluate a number of things."""
         assert node is not None
         number = self.constants.whole(node, f"the number of {what}")
         if not 1 <= number <= COUNT_LIMIT:
@@ -145,7 +148,7 @@ class Build:
         self.names[node.name] = self.given.params.get(node.name) or self.constants.number(node.value)
 
     def _table(self, node: s.TableIs | s.TableOf) -> None:
-        """A table of the text, computed once if it is the same for every number of bins."""
+        """Make a table of the text, once if it is the same for every number of bins."""
         self._new(node.name, node.at)
         if not self.by_bins.isdisjoint(
             s.names_in(node.value) | (s.names_in(node.axes) if isinstance(node, s.TableOf) else set())
@@ -189,7 +192,7 @@ class Build:
         self.tables[node.name] = self.given.table_from(node)
 
     def _sizes(self, axes: Sequence[s.Axis], limit: int, at: At) -> tuple[int, ...]:
-        """How far indices go: each must be a number, from 0, and not depend on the others."""
+        """Return how far indices go: each to a number, from 0, that does not depend on the others."""
         if len(axes) > INDEX_LIMIT:
             raise SpecError(f"more than {INDEX_LIMIT} indices", "Join some of them: a * n + b.", at)
         sizes = []
@@ -233,7 +236,10 @@ class Build:
         self.dims += capacity.size
 
     def _copied(self, node: s.Resource, sizes: tuple[int, ...]) -> Ints | None:
-        """The capacities that are a table as it is, A[i in n] => T[i], without evaluating every entry; or None."""
+        """Return capacities that are a table as it is, A[i in n] => T[i], without evaluating every entry.
+
+        Returns None if they are not.
+        """
         table = self.tables.get(node.capacity.table) if isinstance(node.capacity, s.Index) else None
         if table is None or table.starts is not None or table.sizes != sizes:
             return None
@@ -260,7 +266,7 @@ class Build:
         return share
 
     def _items(self, items: Sequence[s.Expr | s.Span], count: int, what: str) -> list[int]:
-        """Balls or bins: single ones, ranges, rows of tables; each once."""
+        """Return balls or bins, each once: they are listed as single ones, ranges, and rows of tables."""
         found: list[int] = []
         for item in items:
             table = self.tables.get(item.table) if isinstance(item, s.Index) else None
@@ -341,7 +347,7 @@ class Build:
                 raise SpecError(f"ball {ball} is pinned to two bins", "Keep one of them.", node.at)
 
     def _pinned(self, node: s.Pin) -> Iterator[tuple[int, int]]:
-        """Balls and their bins."""
+        """Iterate over pinned balls and their bins."""
         for _ in self.constants.over(node.axes):
             ball, to = self.constants.whole(node.ball), self.constants.value(node.bin)
             place = NULL if is_null(to) else self.constants.whole(node.bin)

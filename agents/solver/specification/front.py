@@ -1,4 +1,4 @@
-"""Problems from files, shipped examples, and Python."""
+"""Get problems from files, from shipped examples, and from Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Sets = Sequence[Iterable[int]]
 
 
 def examples() -> dict[str, str]:
-    """The shipped specifications: name and text."""
+    """Return the shipped specifications: name and text."""
     folder = files("agents.solver").joinpath("examples")
     texts = {
         Path(one.name).stem: one.read_text(encoding="utf-8") for one in folder.iterdir() if one.name.endswith(".alloc")
@@ -26,7 +26,10 @@ def examples() -> dict[str, str]:
 
 
 def load_problem(source: str | Path, params: Mapping[str, object] | None = None) -> Problem:
-    """The problem in a file, or in a shipped example by name; with `BINS ?`, for the least number of bins."""
+    """Load the problem in a file, or in a shipped example by name.
+
+    With `BINS ?` it has the least number of bins that may be tried.
+    """
     path = Path(source)
     if not path.is_file():
         if str(source) in examples():
@@ -37,7 +40,7 @@ def load_problem(source: str | Path, params: Mapping[str, object] | None = None)
 
 
 def text_of(path: Path) -> str:
-    """What is in a file."""
+    """Read a text file."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -56,7 +59,7 @@ def problem(
     tables: Mapping[str, Any] | None = None,
     params: Mapping[str, object] | None = None,
 ) -> Problem:
-    """A problem from a specification's text, or from UTILFN's text and the rest as values.
+    """Make a problem from a specification's text, or from UTILFN's text and the rest as values.
 
     `bins` is a number or "?". `resources` maps `"CPU[s in BINS]"` to a capacity, which may be an expression over `s`
     and `tables`. `friends` and `foes` are sets of balls; `pins` has a bin per ball, -1 for none. `tables` are numpy
@@ -81,7 +84,7 @@ def problem(
 
 
 def specification(text: str, **more: Any) -> Spec:
-    """`Spec(text, **more)`, which needs lark."""
+    """Return `Spec(text, **more)`; raises `UserError` if lark is not installed."""
     try:
         from agents.solver.specification.spec import Spec
     except ModuleNotFoundError as error:
