@@ -1,4 +1,4 @@
-"""What the operations of a program are in numba; `agents.solver.model.program` defines them."""
+"""Define the operations of a program for numba, as `agents.solver.model.program` describes them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from simcore.vocabulary import Ints
 
 @kernel
 def placed(alloc: Ints, other: int, ball: int) -> int:
-    """`Placed`: the bin of another ball."""
+    """Return the bin of another ball: `Placed`."""
     return NULL if other == ball else alloc[other]
 
 

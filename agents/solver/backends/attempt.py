@@ -1,6 +1,7 @@
-"""One attempt of the published search, compiled for processors.
+"""Make one attempt of the published search, compiled for processors.
 
-It is the attempt that `agents.solver.backends.reference` defines.
+`agents.solver.backends.reference` defines what an attempt is. All functions write the room that they are given, unless
+they only answer a question.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ UTILFN does not rule out for the ball, -1 if there is none."""
 
 @kernel
 def allowed(flat: Flat, friends: int, room: Room, ball: int, place: int) -> bool:
-    """Do pins and imposed sets let the ball into this bin? `friends` is how many sets are FRIENDS."""
+    """Tell whether pins and imposed sets let the ball into this bin; the first `friends` sets are FRIENDS."""
     alloc = room.alloc
     if flat.pins[ball] != NULL and flat.pins[ball] != place:
         return False
@@ -48,7 +49,7 @@ def allowed(flat: Flat, friends: int, room: Room, ball: int, place: int) -> bool
 
 @kernel
 def change(flat: Flat, room: Room, dim: int, amount: int) -> None:
-    """Adds to a dimension, and counts the members of its soft group that are over, and the elastic dimensions."""
+    """Add to a dimension, and update how many members of its soft group, and elastic dimensions, are over."""
     before = room.used[dim]
     room.used[dim] = before + amount
     if flat.elastic[dim]:
@@ -62,7 +63,7 @@ def change(flat: Flat, room: Room, dim: int, amount: int) -> None:
 
 @kernel
 def within(flat: Flat, room: Room, first: int, last: int) -> bool:
-    """Do the dimensions that additions first, ..., last - 1 touched, and their soft groups, keep their limits?"""
+    """Tell whether the dimensions of additions first, ..., last - 1, and their soft groups, keep their limits."""
     for k in range(first, last):
         dim = room.dims[k]
         if room.used[dim] > flat.ceiling[dim] and not flat.elastic[dim]:
@@ -75,7 +76,7 @@ def within(flat: Flat, room: Room, first: int, last: int) -> bool:
 
 @kernel
 def put(call: Utilfn, flat: Flat, friends: int, room: Room, unit: int, place: int) -> int:
-    """All balls of a unit into a bin, or none: how many additions were made, -1 if it does not fit."""
+    """Put all balls of a unit into a bin, or none; returns how many additions were made, -1 if it does not fit."""
     alloc, dims, amounts = room.alloc, room.dims, room.amounts
     n, leader = 0, unit
     at, end = flat.units[unit], flat.units[unit + 1]
@@ -111,9 +112,10 @@ def put(call: Utilfn, flat: Flat, friends: int, room: Room, unit: int, place: in
 
 @kernel
 def take(call: Utilfn, flat: Flat, room: Room, unit: int, owner: Ints, group: int) -> int:
-    """All balls of a unit out again, if that changes a dimension that is over and whose `owner` [dims] is this group.
+    """Take all balls of a unit out again, if that changes a dimension that is over and whose `owner` [dims] is this
+    group.
 
-    How many additions are taken away, the first ones in `dims`; 0 if it stays, -1 if UTILFN rejects it.
+    Returns how many additions are taken away, the first ones in `dims`; 0 if the unit stays, -1 if UTILFN rejects it.
     """
     alloc, dims, amounts = room.alloc, room.dims, room.amounts
     place = alloc[flat.unit_balls[flat.units[unit]]]
@@ -140,7 +142,10 @@ def take(call: Utilfn, flat: Flat, room: Room, unit: int, owner: Ints, group: in
 
 @kernel
 def take_last(call: Utilfn, flat: Flat, room: Room, owner: Ints, group: int, mark: int, placed: int) -> tuple[int, int]:
-    """The last unit that `take` takes out, of those in `placed` from entry `mark` on: what that says, and the unit."""
+    """Take out the last unit that `take` takes out, of those in `placed` from entry `mark` on.
+
+    Returns what `take` returned, and the unit.
+    """
     for at in range(placed - 1, mark - 1, -1):
         unit = room.placed[at]
         n = take(call, flat, room, unit, owner, group)
@@ -153,9 +158,9 @@ def take_last(call: Utilfn, flat: Flat, room: Room, owner: Ints, group: int, mar
 
 @kernel
 def trim(call: Utilfn, flat: Flat, room: Room, placed: int, out: int) -> tuple[int, int]:
-    """Units out again until nothing is over, to `left` from entry `out` on: how many are placed and left then.
+    """Take units out again until nothing is over; they go to `left`, from entry `out` on.
 
-    -1 for those left if that cannot be.
+    Returns how many units are placed and left then; -1 for those left if that cannot be.
     """
     while room.over[len(room.over) - 1] > 0:
         n, unit = take_last(call, flat, room, flat.elastic, 1, 0, placed)
@@ -180,9 +185,10 @@ def attempt(
     reach: int,
     turning: bool,
 ) -> int:
-    """One attempt; returns the units left. Each is drawn from the next `reach` ones only: all of them if published.
+    """Make one attempt; returns how many units are left.
 
-    The bins of a group are tried from a random one on if `turning`, as published, else from the first.
+    Each unit is drawn from the next `reach` ones only: from all of them if published. The bins of a group are tried
+    from a random one on if `turning`, as published; else from the first.
     """
     start = stream_kernel(seed, way, number)
     left = room.left

@@ -1,4 +1,4 @@
-"""The published search on processors: one attempt after another on every core, compiled for the problem at hand.
+"""Run the published search on processors: attempts on every core, compiled for the problem at hand.
 
 The rules are those of `agents.solver.backends.reference`, step by step.
 """
@@ -36,7 +36,7 @@ def scan(ball, alloc, data, numbers, used, ceiling, dims, amounts, bins, low, hi
 def search(
     call: Utilfn, scan: Scan, flat: Flat, friends: int, sets: int, room: Room, seed: int, first: int, last: int
 ) -> tuple[int, int, int]:
-    """Numbers first, ..., last - 1, up to the first success: (attempts made, the best's number, its units left).
+    """Make numbers first, ..., last - 1, up to the first success: (attempts made, the best's number, its units left).
 
     The best allocation is in `room.best` then. Number n is attempt n // groupings in grouping n % groupings.
     """
@@ -54,13 +54,13 @@ def search(
 
 @lru_cache(maxsize=32)
 def called(source: str) -> Utilfn:
-    """UTILFN, from its source."""
+    """Compile UTILFN from its source."""
     return _called(_utilfn(source))
 
 
 @lru_cache(maxsize=32)
 def compiled(source: str) -> tuple[Utilfn, Scan]:
-    """UTILFN, from its source: once, and over many bins."""
+    """Compile UTILFN from its source: for one bin, and over many bins."""
     utilfn = _utilfn(source)
     names: dict[str, Any] = {"__name__": __name__, "utilfn": utilfn}
     exec(SCAN, names)
@@ -88,7 +88,8 @@ def prepare(problem: Problem) -> None:
 def attempts(
     problem: Problem, seed: int, first: int, count: int, *, trims: bool = False, until: float = inf
 ) -> Iterator[Found]:
-    """Attempts first, ..., first + count - 1 in every grouping: now and then the best, up to the first success.
+    """Make attempts first, ..., first + count - 1 in every grouping, up to the first success; yields the best now and
+    then.
 
     When `monotonic()` is `until`, attempts are cut short: what they have placed counts.
     """

@@ -56,7 +56,7 @@ class Device:
 
 
 class _Told(NamedTuple):
-    """What a probe says."""
+    """The answer of a probe."""
 
     known: list[dict[str, str]]
     reason: str
@@ -64,7 +64,7 @@ class _Told(NamedTuple):
 
 @cache
 def _told(number: int) -> _Told:
-    """Ask a process of its own for all devices, and for how device `number` fares."""
+    """Ask a process of its own for all devices, and for what becomes of device `number`."""
     if find_spec("pyopencl") is None:
         raise UserError("OpenCL needs pyopencl", remedy="Install it: pip install 'binwright[solver]'.")
     command = [sys.executable, "-P", str(PROBE), str(number)]

@@ -1,4 +1,4 @@
-"""UTILFN as source text, for numba and for OpenCL C: the same walk over the program, in two dialects.
+"""Write UTILFN as source text for numba and for OpenCL C: the same walk over the program, in two dialects.
 
 The function is given a ball, a bin, ALLOC, the tables, and `used` and `ceiling` [dims]. It writes the dimensions and
 millionths of its additions from entry n on, and returns where they end, or -1: rejected, or beyond a ceiling already.
@@ -37,12 +37,12 @@ _CALLS = {"div": "floor_div", "mod": "floor_mod", "qmul": "qmul", "qdiv": "qdiv"
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How Python and C differ in what the programs need."""
+    """The differences between Python and C in what the programs need."""
 
     name: Literal["python", "c"]
 
     def choice(self, test: str, yes: str, no: str) -> str:
-        """The one or the other."""
+        """Write a choice between two values."""
         return f"({yes} if {test} else {no})" if self.name == "python" else f"({test} ? {yes} : {no})"
 
 
@@ -50,10 +50,10 @@ PYTHON, C = Dialect("python"), Dialect("c")
 
 
 def utilfn(problem: Problem, dialect: Dialect, *, spelt: bool = True) -> tuple[str, list[int]]:
-    """The source of the function `utilfn`, and its argument `numbers`: constants that the source does not spell out.
+    """Write the source of the function `utilfn`, and list its argument `numbers`.
 
-    With `BINS ?`, or unless they are `spelt`, that is all of them: the source for the next number of bins, or for
-    tables of other sizes, is the same, and compiled already.
+    These are the constants that the source does not spell out. With `BINS ?`, or unless they are `spelt`, that is all
+    of them: the source for the next number of bins, or for tables of other sizes, is the same, and compiled already.
     """
     program = problem.program
     lines = _Lines(dialect, early=program.non_negative, spelt=spelt and not problem.searched)
@@ -73,7 +73,7 @@ def utilfn(problem: Problem, dialect: Dialect, *, spelt: bool = True) -> tuple[s
 
 
 class _Lines:
-    """The lines of statements."""
+    """Writes the lines of statements."""
 
     def __init__(self, dialect: Dialect, *, early: bool, spelt: bool) -> None:
         self.dialect = dialect
@@ -84,7 +84,7 @@ class _Lines:
         self.numbers: list[int] = []
 
     def number(self, value: int) -> str:
-        """A constant of 64 bits."""
+        """Write a constant of 64 bits."""
         if not self.spelt:
             self.numbers.append(value)
             return f"numbers[{len(self.numbers) - 1}]"
@@ -92,7 +92,7 @@ class _Lines:
         return text if value >= 0 else f"({text})"
 
     def block(self, body: Block, depth: int = 1) -> Iterator[str]:
-        """Statements, indented."""
+        """Write statements, indented."""
         python = self.dialect.name == "python"
         indent, end = "    " * depth, "" if python else ";"
         if not body and python:
@@ -140,7 +140,7 @@ class _Lines:
         yield "n += 1"
 
     def value(self, node: Expr, least: int = LOOSE) -> str:
-        """An expression that binds at least so tightly."""
+        """Write an expression, in brackets unless it binds at least this tightly."""
         if isinstance(node, Const):
             return self.number(node.value)
         if isinstance(node, Local):
@@ -164,7 +164,7 @@ class _Lines:
         return f"({text})" if tight < least else text
 
     def truth(self, node: Expr) -> str:
-        """An expression as a test."""
+        """Write an expression as a test."""
         if not isinstance(node, Op) or node.kind not in ("and", "or", *_SYMBOLS):
             return f"{self.value(node, SUM)} != 0"
         if node.kind in _SYMBOLS:

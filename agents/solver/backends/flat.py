@@ -1,4 +1,4 @@
-"""A problem as the arrays that compiled searches read, and the room that one of them works in."""
+"""Lay out a problem as the arrays that compiled searches read, and the room that one search works in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simcore.vocabulary import Ints
 
 
 class Flat(NamedTuple):
-    """int64 throughout. Sets are numbered FRIENDS first; lists are their offsets and their members."""
+    """A problem as int64 arrays. Sets are numbered FRIENDS first; lists are their offsets and their members."""
 
     capacity: Ints
     ceiling: Ints
@@ -46,7 +46,7 @@ class Flat(NamedTuple):
 
     @classmethod
     def of_problem(cls, problem: Problem, numbers: list[int], trims: bool = False) -> Flat:
-        """The arrays of a problem and its source's constants: none is empty, as on devices, and none read-only."""
+        """Lay out a problem and its source's constants; no array is empty, as on devices, and none is read-only."""
         friends, foes, units = problem.friends, problem.foes, problem.units
         sets = np.append(friends.offsets, friends.offsets[-1] + foes.offsets[1:])
         set_balls = np.append(friends.members, foes.members)
@@ -80,7 +80,7 @@ class Flat(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """How much room one search takes, in numbers of int64."""
+    """The room that one search takes, in numbers of int64."""
 
     dims: int
     balls: int
@@ -92,7 +92,7 @@ class Sizes(NamedTuple):
 
     @classmethod
     def of_problem(cls, problem: Problem) -> Sizes:
-        """The sizes for a problem; none is 0."""
+        """Compute the sizes for a problem; none is 0."""
         return cls(
             max(1, problem.dims),
             problem.balls,
@@ -104,10 +104,14 @@ class Sizes(NamedTuple):
 
 
 class Room(NamedTuple):
-    """What an attempt writes: utilisation [dims], ALLOC [balls], unplaced and placed units [units], additions, members
-    over their capacity [soft groups] and behind them the elastic dimensions over their ceiling, imposed sets [sets],
-    and the best allocation of a search [balls]. Units that wishes join are a chain: by its first one, `chain`, and the
-    next one, `after`, -1 at the end [units each]. `stop` [1] is set from outside: what is left then stays unplaced."""
+    """What an attempt writes.
+
+    That is utilisation [dims], ALLOC [balls], unplaced and placed units [units], additions, how many members of soft
+    groups are over their capacity [soft groups] and behind them how many elastic dimensions are over their ceiling,
+    imposed sets [sets], and the best allocation of a search [balls]. Units that wishes join are a chain: `chain` is its
+    first one, `after` the next one, -1 at the end [units each]. `stop` [1] is set from outside: units that are left
+    then stay unplaced.
+    """
 
     used: Ints
     alloc: Ints
@@ -124,7 +128,7 @@ class Room(NamedTuple):
 
 
 def room(problem: Problem) -> Room:
-    """For one search at a time."""
+    """Make the room for one search at a time."""
     sizes = Sizes.of_problem(problem)
     lengths = (sizes.dims, sizes.balls, sizes.units, sizes.units, sizes.adds, sizes.adds, sizes.soft + 1, sizes.sets)
     found = Room(*(np.zeros(length, np.int64) for length in (*lengths, sizes.balls, sizes.units, sizes.units, 1)))

@@ -1,4 +1,4 @@
-"""The published search on any OpenCL device: a graphics card, or a processor through PoCL.
+"""Run the published search on any OpenCL device: a graphics card, or a processor through PoCL.
 
 Processors run one attempt per work-item (`lanes` of search.cl), other devices one per work-group (`squads`), whose
 lanes try as many bins at once. Answers are those of `agents.solver.backends.reference`.
@@ -56,7 +56,7 @@ def _program(number: int, source: str, options: tuple[str, ...]) -> Any:
 
 @contextmanager
 def _reported(device: Device) -> Iterator[None]:
-    """Within, what OpenCL raises is told in one message: the device works, but not for this problem."""
+    """Turn what OpenCL raises meanwhile into one message: the device works, but not for this problem."""
     import pyopencl as cl
 
     try:
@@ -71,7 +71,7 @@ def _reported(device: Device) -> Iterator[None]:
 
 
 class _Session:
-    """A problem on a device."""
+    """A problem on a device: its kernel, its arrays and room for many attempts."""
 
     def __init__(self, problem: Problem, number: int, width: int | None, trims: bool) -> None:
         import pyopencl as cl
@@ -118,7 +118,8 @@ class _Session:
         """Units that a launch tries in every attempt, where time is limited."""
 
     def run(self, seed: int, first: int, count: int, until: float = inf) -> Ints:
-        """Attempts first, ..., first + count - 1 of all groupings in turn: the units each leaves, int64 [count].
+        """Make attempts first, ..., first + count - 1 of all groupings in turn; returns the units each leaves, int64
+        [count].
 
         When `monotonic()` is `until`, they are cut short. A launch cannot be: where there is such a time, an attempt
         goes on in one launch after another.
@@ -135,7 +136,7 @@ class _Session:
         return left
 
     def begin(self) -> None:
-        """Begin an attempt, and leave it there."""
+        """Begin an attempt, and leave it at that: the kernel is built then."""
         self._launch(0, 0, 1, True, 0, False)
 
     def _launch(self, seed: int, first: int, count: int, fresh: bool, units: int, cut: bool) -> Ints:
@@ -148,7 +149,7 @@ class _Session:
         return left
 
     def alloc(self, which: int) -> list[int]:
-        """ALLOC [balls] at the end of attempt `which` of the last run."""
+        """Read ALLOC [balls] at the end of attempt `which` of the last run."""
         alloc = np.empty(self._sizes.balls, np.int64)
         offset = 8 * (which * self._room + self._sizes.dims)
         self._cl.enqueue_copy(self._queue, alloc, self._rooms, src_offset=offset)
@@ -156,7 +157,7 @@ class _Session:
 
 
 def prepare(problem: Problem, device: int | None) -> None:
-    """Have the kernel built for a device, by default the first usable one, which takes about a second."""
+    """Build the kernel for a device, by default the first usable one; it takes about a second."""
     with _reported(chosen := choose(device)):
         _Session(problem, chosen.number, None, False).begin()
 
@@ -172,7 +173,8 @@ def attempts(
     device: int | None = None,
     width: int | None = None,
 ) -> Iterator[Found]:
-    """Attempts first, ..., first + count - 1 in every grouping: the best so far now and then, up to the first success.
+    """Make attempts first, ..., first + count - 1 in every grouping, up to the first success; yields the best now and
+    then.
 
     When `monotonic()` is `until`, attempts are cut short: what they have placed counts. `device` is a number, by
     default that of the first usable one. `width` is how many lanes work on one attempt; by default what suits the

@@ -1,8 +1,7 @@
-"""Try one OpenCL device: `python -P probe.py NUMBER` prints, as two lines of JSON, all devices that are here and why
-device NUMBER cannot be used ("" if it can).
+"""Try one OpenCL device, in a process of its own.
 
-`agents.solver.backends.devices` runs this in a process of its own, for drivers crash and hang, too. It imports
-nothing of ours.
+`python -P probe.py NUMBER` prints, as two lines of JSON, all devices that are here and why device NUMBER cannot be used
+("" if it can). `agents.solver.backends.devices` runs this, for drivers crash and hang, too. It imports nothing of ours.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def found() -> list[Any]:
 
 
 def described(device: Any) -> dict[str, str]:
-    """Return what a listing says of a device."""
+    """Return what a listing says about a device."""
     import pyopencl as cl
 
     kinds = {cl.device_type.GPU: "GPU", cl.device_type.CPU: "CPU", cl.device_type.ACCELERATOR: "accelerator"}
@@ -92,7 +91,7 @@ def tried(device: Any) -> str:
 
 
 def main(number: int) -> None:
-    """Print what is here, then how the device fares."""
+    """Print what is here, then whether the device works."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what drivers print is no answer
     devices = found()

@@ -1,4 +1,4 @@
-"""The definition: how a program runs, and the published search, one attempt after another, in plain Python.
+"""Run the published search in plain Python, one attempt after another: this is the definition.
 
 An **attempt** is named by (seed, group, attempt): `group` is the grouping of the bins (`Problem.groupings`). Draw
 number i is `below(i, ...)` of the stream with this key (agents/solver/model/random.py), so that the attempt gives the
@@ -70,7 +70,7 @@ Unit = list[list[int]]
 
 
 class Partial:
-    """A partial allocation that balls are put into: `alloc` [balls] and `used` [dims] are written."""
+    """A partial allocation that balls are put into; `alloc` [balls] and `used` [dims] are written."""
 
     def __init__(self, problem: Problem, *, trims: bool = False, until: float = inf) -> None:
         self.problem = problem
@@ -87,7 +87,7 @@ class Partial:
         self._pins = problem.pins.tolist()
 
     def impose(self, start: int) -> list[list[int]]:
-        """Impose sets with a chance below one; those of FRIENDS."""
+        """Impose sets with a chance below one, by chance; returns those of FRIENDS."""
         friends, number = [], 0
         for sets, by_ball in ((self.problem.friends, self._friends), (self.problem.foes, self._foes)):
             for members, chance in sets:
@@ -104,7 +104,7 @@ class Partial:
         return friends
 
     def lift(self, left: Sequence[Unit]) -> bool:
-        """Impose no more what was imposed by `impose` on a ball of these units; was there anything?"""
+        """Stop imposing what `impose` imposed on a ball of these units; returns whether there was anything."""
         balls = {ball for unit in left for part in unit for ball in part}
         lifted = [wish for wish in self._wishes if not balls.isdisjoint(wish[1])]
         for by_ball, members in lifted:
@@ -113,7 +113,7 @@ class Partial:
         return bool(lifted)
 
     def put(self, unit: Unit, place: int) -> bool:
-        """All balls of a unit, or none."""
+        """Put all balls of a unit into a bin, or none; returns whether it fits."""
         undo: list[tuple[int, int]] = []
         balls = [ball for part in unit for ball in part]
         for number, ball in enumerate(balls):
@@ -144,7 +144,7 @@ class Partial:
         return True
 
     def _within(self, touched: set[int]) -> bool:
-        """Do these dimensions, and their soft groups, keep within what they may have?"""
+        """Tell whether these dimensions, and their soft groups, keep their limits."""
         if any(self.used[dim] > self._ceiling[dim] and not self._elastic[dim] for dim in touched):
             return False
         for group in {self._soft_group[dim] for dim in touched} - {-1}:
@@ -154,11 +154,11 @@ class Partial:
         return True
 
     def over(self) -> set[int]:
-        """The elastic dimensions that are above their ceiling."""
+        """Return the elastic dimensions that are above their ceiling."""
         return {dim for dim, used in enumerate(self.used) if self._elastic[dim] and used > self._ceiling[dim]}
 
     def take(self, unit: Unit, over: set[int]) -> bool:
-        """All balls of a unit out again, if that changes one of these dimensions. Raises `Rejected`."""
+        """Take all balls of a unit out again, if that changes one of these dimensions. Raises `Rejected`."""
         balls = [ball for part in unit for ball in reversed(part)]
         places = {ball: self.alloc[ball] for ball in balls}
         changed = []
@@ -178,6 +178,7 @@ class Partial:
 
 
 def _by_ball(balls: int, sets: list[list[int]]) -> list[list[list[int]]]:
+    """List, for each ball, the sets that it is in."""
     found: list[list[list[int]]] = [[] for _ in range(balls)]
     for members in sets:
         for ball in members:
@@ -186,7 +187,7 @@ def _by_ball(balls: int, sets: list[list[int]]) -> list[list[list[int]]]:
 
 
 def _joined(problem: Problem, units: list[int], friends: list[list[int]]) -> list[Unit]:
-    """These units, joined by friends."""
+    """Join those of these units that friends join."""
     every = [members for members, _ in problem.units]
     joined = {unit: [unit] for unit in units}
     for members in friends:
@@ -203,9 +204,10 @@ def _joined(problem: Problem, units: list[int], friends: list[list[int]]) -> lis
 def attempt(
     problem: Problem, seed: int, group: int, number: int, trims: bool = False, until: float = inf, turning: bool = True
 ) -> tuple[list[int], int]:
-    """The allocation [balls] that an attempt ends with, NULL for balls that are left, and how many units are left.
+    """Make an attempt: the allocation [balls] that it ends with, NULL for balls that are left, and how many units are
+    left.
 
-    Units are left that would be tried when `monotonic()` is `until`. Without `turning` all begin at the first bin.
+    Units that would be tried when `monotonic()` is `until` are left. Without `turning` all begin at the first bin.
     """
     try:
         return _attempt(problem, seed, group, number, trims, until, turning)
@@ -264,7 +266,7 @@ def _attempt(
 
 
 def _trimmed(partial: Partial, placed: list[Unit]) -> list[Unit]:
-    """The units that go out again, until nothing is over; they leave `placed` too."""
+    """Take units out again until nothing is over; returns them, and removes them from `placed`."""
     out = []
     while over := partial.over():
         for at in range(len(placed) - 1, -1, -1):
@@ -292,7 +294,8 @@ class Found:
 def attempts(
     problem: Problem, seed: int, first: int, count: int, *, trims: bool = False, until: float = inf
 ) -> Iterator[Found]:
-    """Attempts first, ..., first + count - 1 in every grouping: the best so far after each, up to the first success.
+    """Make attempts first, ..., first + count - 1 in every grouping, up to the first success; yields the best after
+    each.
 
     When `monotonic()` is `until`, the last one is cut short: what it has placed counts.
     """

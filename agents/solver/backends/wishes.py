@@ -1,6 +1,6 @@
-"""FRIENDS and FOES WITH a chance, in an attempt of the published search on processors.
+"""Impose FRIENDS and FOES WITH a chance in an attempt on processors.
 
-As `agents.solver.backends.reference`.
+`agents.solver.backends.reference` defines what that means.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from simcore.jit import kernel
 
 @kernel
 def impose(flat: Flat, room: Room, sets: int, start: np.uint64) -> None:
-    """Which sets this attempt keeps to."""
+    """Choose by chance the sets that this attempt keeps to; writes `room.imposed`."""
     for number in range(sets):
         chance = flat.chance[number]
         room.imposed[number] = 1 if chance == MICRO or below_kernel(start, CHANCES + number, MICRO) < chance else 0
@@ -24,7 +24,7 @@ def impose(flat: Flat, room: Room, sets: int, start: np.uint64) -> None:
 
 @kernel
 def pinned(flat: Flat, unit: int) -> int:
-    """The bin that a unit must be in, or NULL."""
+    """Return the bin that a unit must be in, or NULL."""
     pin = NULL
     for at in range(flat.units[unit], flat.units[unit + 1]):
         pin = max(pin, flat.pins[flat.unit_balls[at]])
@@ -68,9 +68,9 @@ def wish(flat: Flat, friends: int, sets: int, room: Room, start: np.uint64) -> N
 
 @kernel
 def lift(flat: Flat, sets: int, room: Room, count: int) -> int:
-    """Have the first `count` units of `left` fall apart, and impose no wish on them: how many units are left then.
+    """Split the first `count` units of `left` into single ones again, and impose no wish on them.
 
-    -1 if there was no wish.
+    Returns how many units are left then; -1 if there was no wish.
     """
     lifted = False
     for i in range(count):
@@ -103,7 +103,7 @@ def lift(flat: Flat, sets: int, room: Room, count: int) -> int:
 
 @kernel
 def members_of(room: Room, unit: int) -> int:
-    """How many units a chain has."""
+    """Count the units of a chain."""
     count = 0
     while unit != NULL:
         count += 1
@@ -113,7 +113,7 @@ def members_of(room: Room, unit: int) -> int:
 
 @kernel
 def members(room: Room, count: int) -> int:
-    """How many units the first `count` chains of `left` have."""
+    """Count the units of the first `count` chains of `left`."""
     total = 0
     for i in range(count):
         total += members_of(room, room.left[i])

@@ -1,1 +1,1 @@
-"""The solver as an agent of simulations: templates that are solved again and again with other numbers."""
+"""Use the solver as an agent of simulations: templates are solved again and again with other numbers."""

@@ -1,4 +1,4 @@
-"""The solver as an agent: requests are an allocation problem, stated by a template and searched anew."""
+"""Ask the solver for decisions: requests become a problem, stated by a template and searched anew."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_SLOTS = 256
 
 
 class Model(Protocol):
-    """How requests become a problem: `Servers`, `Connected`, `Virtual` or `Jobs`. The view is of the kind it is for."""
+    """Turns requests into a problem: `Servers`, `Connected`, `Virtual` or `Jobs`. The view is of the kind it is for."""
 
     servers: int
 
@@ -32,12 +32,12 @@ class Model(Protocol):
 
 
 class Solver(Agent):
-    """What the solver finds for a template in the allocation language; requests offered together are one problem.
+    """Decides what the solver finds for a template in the allocation language; a line of requests is one problem.
 
     `path` is a template of your own. `attempts` limits the search, and so does `deadline`, with which results depend on
     the machine. `pieces` of each resource are what a request in a network is cut into. `params` are the template's.
     `fallback` is another agent, a name or {name: {option: value}}, that is asked where nothing is found. With `slot`, a
-    time, requests are jobs: when they start is planned, too, for that many `slots` ahead.
+    time, requests are jobs: it is planned, too, when they start, for that many `slots` ahead.
     """
 
     reference = "Rai, Bhagwan, Guha 2012, Generalized resource allocation for the cloud, SoCC; this use of it is ours"
@@ -84,13 +84,16 @@ class Solver(Agent):
             self._fallback.start(view, rng)
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
-        """The cheapest answer that is found, or what the fallback says."""
+        """Return the cheapest answer that is found, or what the fallback says."""
         return next((answer for _, answer in self.decide_line(view, [request])), None)
 
     def decide_line(
         self, view: View, requests: Sequence[Request]
     ) -> Iterator[tuple[Request, Placement | Refusal | None]]:
-        """The answer that leaves the fewest, of these the cheapest; the fallback answers those that are left."""
+        """Answer requests so that the fewest are left, and of such answers choose the cheapest.
+
+        The fallback answers those that are left.
+        """
         if len(view.free) != self._model.servers:  # the cluster has grown
             before, self._model = self._model, self._for(view)
             if isinstance(before, Jobs) and isinstance(self._model, Jobs):
@@ -104,6 +107,7 @@ class Solver(Agent):
                 yield request, self._fallback.decide(view, request)
 
     def _for(self, view: View) -> Model:
+        """Choose how requests become a problem on this cluster."""
         if self._slot is not None:
             return Jobs(self._setup, view, self._slot, self._slots)
         if not isinstance(view, NetworkView):
@@ -112,6 +116,7 @@ class Solver(Agent):
 
 
 def _time(key: str, value: float | str | None) -> float | None:
+    """Read a time, or None."""
     try:
         return None if value is None else TIME.parse(value)
     except UserError as error:
@@ -119,7 +124,7 @@ def _time(key: str, value: float | str | None) -> float | None:
 
 
 def _agent(given: str | dict[str, Any]) -> Agent:
-    """The fallback."""
+    """Make the fallback."""
     if isinstance(given, dict) and len(given) != 1:
         raise UserError("is no agent", key="fallback", value=given, remedy="Write a name, or {name: {option: value}}.")
     [(name, options)] = given.items() if isinstance(given, dict) else [(given, {})]

@@ -1,4 +1,4 @@
-"""The solver's problem in networks: pieces of requests are balls, servers are bins.
+"""State requests in networks as a problem: pieces of requests are balls, servers are bins.
 
 The solver chooses servers. What they give and the links between them follow from the rules of `fabric.filling`.
 """
@@ -20,9 +20,9 @@ from simcore.vocabulary import Amounts, Ints, Refusal, Request
 
 
 class Connected:
-    """Each request is cut into pieces of one resource; pieces of one request are connected with one another.
+    """Cuts each request into pieces of one resource; pieces of one request are connected with one another.
 
-    Several requests are one problem if all servers together have as much free; those whose pieces do not all get a
+    Several requests are one problem if all servers together have as much free. Those whose pieces do not all get a
     place, or whose links are taken when it is their turn, are tried again by themselves.
     """
 
@@ -78,7 +78,7 @@ class Connected:
     def answers(
         self, view: NetworkView, requests: Sequence[Request]
     ) -> Iterator[tuple[Request, Provisioned | Refusal]]:
-        """Which servers requests take, and what follows from it; those for which nothing is found are left out."""
+        """Choose the servers of requests, and fill them; requests for which nothing is found are left out."""
         left = [one for one in requests if not exceeds(one, self.most) and one.bandwidth <= self.widest]
         asked, room = [], view.free.sum(axis=(0, 1))
         for one in left:
@@ -97,7 +97,7 @@ class Connected:
                     yield one, answer
 
     def _found(self, view: NetworkView, asked: Sequence[Request]) -> list[tuple[Request, Ints]]:
-        """The servers of the pieces [pieces] of every request all of whose pieces have one."""
+        """Find the servers of the pieces [pieces] of every request all of whose pieces get one."""
         setup, count, racks = self.setup, len(asked), len(self.reach)
         seed = setup.next_seed()  # taken without a search, too, so that those that follow are the same
         opens, reach = np.empty((count, self.servers), np.int64), np.empty((count, racks, racks), np.int64)
@@ -127,7 +127,7 @@ class Connected:
         return [(one, servers) for one, servers in chosen if servers.min() >= 0]
 
     def _answer(self, view: NetworkView, request: Request, servers: Ints) -> Provisioned | Refusal | None:
-        """What follows from the servers of the pieces, as the cluster is now; None if they have not enough any more.
+        """Fill the servers of the pieces, as the cluster is now; None if they have not enough any more.
 
         Servers give what they can, which may be more than the pieces: those after it find less.
         """
@@ -157,8 +157,10 @@ class Connected:
 def reaching(
     routes: Routes, link_free: Ints, wires: Ints, bandwidth: int, weighted: bool, open_: Ints, reach: Ints
 ) -> None:
-    """Write which servers' own links have the bandwidth, `open_` [servers], and which racks have a path, `reach`
-    [racks, racks]. `wires` [servers] are the own links, -1 for none."""
+    """Write which servers' own links have the bandwidth, and which racks have a path between them.
+
+    These are `open_` [servers] and `reach` [racks, racks]. `wires` [servers] are the own links, -1 for none.
+    """
     for server in range(len(open_)):
         open_[server] = 1 if wires[server] < 0 or link_free[wires[server]] >= bandwidth else 0
     for one in range(len(reach)):
@@ -168,9 +170,9 @@ def reaching(
 
 
 def may_hold(free: Ints, demand: Amounts, home: Ints, opens: Ints, reach: Ints) -> bool:
-    """May one server, or those around one rack together, hold a demand? No search finds a place where none may.
+    """Tell whether one server, or those around one rack together, may hold a demand; where none may, no search helps.
 
-    `free` [servers, kinds], `home` [servers] is the rack; `opens` and `reach` are as `reaching` writes them.
+    `free` is [servers, kinds], `home` [servers] is the rack; `opens` and `reach` are as `reaching` writes them.
     """
     if (free >= demand).all(axis=1).any():
         return True

@@ -1,8 +1,8 @@
-"""The solver's problem of jobs: in which slot each of those that wait starts, and on which server, chosen together.
+"""State waiting jobs as a problem: in which slot each of them starts, and on which server, chosen together.
 
-The plan is carried out as time goes: what starts now is answered, the rest waits. At every decision the plan is moved
-up, each job as early as its server has room, in the order of the plan; a new one is looked for if there are new jobs,
-or if it may be shorter.
+The plan is carried out as time goes: jobs that start now are answered, the others wait. At every decision the plan is
+moved up, each job as early as its server has room, in the order of the plan. A new one is looked for if there are new
+jobs, or if it may be shorter.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ class Timed(NamedTuple):
 
 
 class Jobs:
-    """Bin slot * servers + server for the one ball of a job; or two balls, and bins are the slots, then the servers."""
+    """Plans jobs. A job is one ball, and slot * servers + server is its bin.
+
+    By the template for two balls, a job is two, and the bins are the slots, then the servers.
+    """
 
     def __init__(self, setup: Setup, view: View, slot: float, slots: int) -> None:
         self.servers, nodes, self.kinds = view.capacity.shape
@@ -75,7 +78,7 @@ class Jobs:
         )
 
     def answers(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement]]:
-        """The jobs that start now."""
+        """Yield the jobs that start now."""
         free = self._free(view)
         waiting = set(requests)
         before = self._timed([(job, server) for job, server in self.plan if job in waiting], free)
@@ -87,7 +90,10 @@ class Jobs:
                 yield job, job.on(server, 0)
 
     def _free(self, view: View) -> Ints:
-        """What running jobs leave, int64 [servers, slots, kinds]. What nobody here has placed never ends."""
+        """Compute what running jobs leave, int64 [servers, slots, kinds].
+
+        What other agents have placed never ends.
+        """
         free = np.repeat(view.free, self.slots, axis=1)
         for end, server, demand in self.running.look(view):
             if end < inf:
@@ -95,11 +101,11 @@ class Jobs:
         return free
 
     def _length(self, job: Request) -> int:
-        """Slots, at most all that are planned."""
+        """Count the slots that a job takes, at most all that are planned."""
         return self.slots if job.duration == inf else min(self.slots, max(1, ceil(job.duration / self.slot - NEARLY)))
 
     def _timed(self, plan: Plan, free: Ints) -> Timed:
-        """Each job as early as its server has room, in this order; those for which it has none are left out."""
+        """Start each job as early as its server has room, in this order; jobs for which it has none are left out."""
         free = free.copy()
         found = []
         for job, server in plan:
@@ -116,7 +122,7 @@ class Jobs:
         return Timed([(job, server) for _, job, server in found], [start for start, _, _ in found], end)
 
     def _better(self, jobs: Sequence[Request], free: Ints, before: Timed) -> Timed:
-        """A plan for more jobs than this one has, or for as many in fewer slots, if one is found."""
+        """Look for a plan for more jobs than this one has, or for as many in fewer slots; returns the best one."""
         setup, online, count = self.setup, self.online(len(jobs)), len(jobs)
         jobs = sorted(jobs, key=lambda job: (-self._length(job), job.index))
         lengths = np.array([self._length(job) for job in jobs])
@@ -140,7 +146,7 @@ class Jobs:
         return best
 
     def _read(self, found: list[int]) -> list[tuple[int, int]]:
-        """The jobs that have a place, in the order of their starts, and their servers."""
+        """List the jobs that have a place, in the order of their starts, and their servers."""
         if self.setup.balls == 2:
             pairs = list(zip(found[::2], found[1::2], strict=True))
             placed = [
@@ -152,6 +158,6 @@ class Jobs:
         return [(at, server) for _, at, server in sorted(placed)]
 
     def _bound(self, total: Ints, demand: Ints, lengths: Ints) -> int:
-        """No plan is over sooner: `total` [slots, kinds] is free of all servers."""
+        """Count the slots that every plan takes, where `total` [slots, kinds] is free of all servers."""
         enough = (total.cumsum(axis=0) >= (demand * lengths[:, None]).sum(axis=0)).all(axis=1)
         return max(int(lengths.max()), int(enough.argmax()) + 1 if enough.any() else self.slots)

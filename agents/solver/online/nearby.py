@@ -1,9 +1,9 @@
-"""A specification solved again and again with other numbers, in groups of bins that are near one another.
+"""Solve a specification again and again with other numbers, in groups of bins that are near one another.
 
 This search is ours. Groups are nested: bins, then racks, pods, and everything, or whatever `levels` says. An answer in
 a smaller group is better, and of the groups of one level that may hold all balls, the one with the least room is tried
 first. Groups and bins that cannot hold enough are left out without a call of UTILFN, and an attempt clears up only what
-it has touched, so that it costs what the balls and the group make it cost, whatever the size of the cluster.
+it has touched, so that its cost depends on the balls and the group, and not on the size of the cluster.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ class Nearby(Varying):
         self._differing = prepared(differing, queue, queue, queue, queue)
 
     def update(self, name: str, entries: Ints) -> tuple[Ints, Ints]:
-        """As `write`, which is then not for this table: only what has changed since the last time, and that is little.
+        """Write a table as `write` does, which is then not for this table: only what has changed since the last time.
 
-        Where in the flat table that is, and by how much more.
+        Returns where in the flat table that is, and by how much the entries there are more.
         """
         flat = entries.reshape(-1)
         if name not in self._seen:
@@ -89,7 +89,7 @@ class Nearby(Varying):
         return where[:count], more[:count]
 
     def write_free(self, name: str, free: Ints) -> None:
-        """The table [bins, kinds] of what bins have free of some kinds; it gives bounds, too."""
+        """Write the table [bins, kinds] of what bins have free of some kinds; it gives bounds, too."""
         bins = len(free)
         where, more = self.update(name, free)
         place, kind = np.divmod(where, free.shape[1])
@@ -99,19 +99,18 @@ class Nearby(Varying):
 
     @property
     def has_cost(self) -> bool:
-        """Are there better and worse answers?"""
+        """Tell whether some answers are better than others."""
         return self._cost >= 0
 
     def find(
         self, seed: int, attempts: int, seconds: float | None, balls: int, classes: Ints, least: Ints
     ) -> Iterator[Ints]:
-        """The bins [balls that are declared] of the first `balls`, NULL for the others: one answer after another, each
-        overwriting the one before; with a COST only if it is less.
+        """Yield one answer after another: the bins [balls that are declared] of the first `balls`, NULL for the others.
 
-        `classes` [balls]: of balls of one class, none fits where another one does not. Every ball takes the `least`
-        [kinds] of each kind, or more (see `write_free`). Of every level so many groups are tried, with the
-        balls in the order of their numbers; with a COST, all bins are tried with so many orders. `seconds` end the
-        search, too: then the answer depends on the machine.
+        Each overwrites the one before; with a COST each costs less. `classes` [balls]: of balls of one class, none fits
+        where another one does not. Every ball takes the `least` [kinds] of each kind, or more (see `write_free`). Of
+        every level `attempts` groups are tried, with the balls in the order of their numbers; with a COST, all bins are
+        tried with as many orders. `seconds` end the search, too: then the answer depends on the machine.
         """
         near, notes, flat, cost = self._near, self._notes, self._flat, self._cost
         bounds = self._free = self._free._replace(least=least)
@@ -136,7 +135,7 @@ class Nearby(Varying):
                     return
 
     def _groups(self, attempts: int, balls: int) -> Iterator[tuple[int, int]]:
-        """(level, group) of those to be tried, in this order."""
+        """Yield (level, group) of the groups to be tried, in this order."""
         top = len(self._near.group) - 1
         for level in range(slots(self._largest, self._free.least, balls) < balls, top):  # in one bin, if one may do
             tried, room, group = 0, -1, -1
@@ -153,7 +152,7 @@ class Nearby(Varying):
             yield from ((top, everything) for _ in range(attempts if self.has_cost else 1))
 
     def _order(self, seed: int, balls: int, number: int) -> Ints:
-        """The units of the first balls: by number, or at random from order number 2 on."""
+        """Sort the units of the first balls: by number, or at random from order number 2 on."""
         (queue,) = np.nonzero(self._leaders < balls)
         if number > 1:
             start = stream(seed, len(self._near.group), number)
@@ -163,8 +162,10 @@ class Nearby(Varying):
         return queue
 
     def _learn(self) -> Near:
-        """Which group every elastic dimension belongs to, from what ball 0 touches. It guides the search only: that no
-        dimension is over in the end is seen to in any case."""
+        """Find the group that every elastic dimension belongs to, from what ball 0 touches.
+
+        It guides the search only: that no dimension is over in the end is made sure in any case.
+        """
         near, flat, dims = self._near, self._flat, self.problem.dims
         first, last = np.full(dims, len(near.order), np.int64), np.full(dims, -1, np.int64)
         ceiling = np.full(dims, NO_LIMIT, np.int64)
@@ -178,7 +179,10 @@ class Nearby(Varying):
 
 
 def nested(levels: Sequence[Ints], bins: int, dims: int) -> Near:
-    """Groups [bins] for every level, and one with all bins, as runs; without knowing whose the dimensions are."""
+    """Make groups [bins] for every level, and one with all bins, as runs.
+
+    Which dimensions are a group's own is not known yet.
+    """
     every = np.arange(bins)
     levels = [every, *levels, np.zeros(bins, np.int64)]
     order = np.lexsort(levels)

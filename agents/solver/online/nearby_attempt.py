@@ -1,4 +1,4 @@
-"""One attempt of the search by nearness: into the bins of one group, and no others.
+"""Make one attempt of the search by nearness: into the bins of one group, and no others.
 
 Groups are runs of bins in one order, those of a level inside those of the next. Bins are filled one after another. In
 problems where one ball more may need less (see `Problem.elastic`), a group's own dimensions may be over their capacity
@@ -56,9 +56,12 @@ class Free(NamedTuple):
 
 
 class Notes(NamedTuple):
-    """What attempts write beside the `Room`, to clear up after themselves: `touched` [dims] holds the first `counts[0]`
-    dimensions that are not as they were, `stamp` [dims] is the attempt's number `counts[1]` where it has touched them.
-    `failed` [classes] is `counts[2]`, the number of a bin, where no ball of a class fits. `marks` [levels]."""
+    """What attempts write beside the `Room`, to clear up after themselves.
+
+    `touched` [dims] holds the first `counts[0]` dimensions that are not as they were; `stamp` [dims] is the attempt's
+    number `counts[1]` where it has touched them. `failed` [classes] is `counts[2]`, the number of a bin, where no ball
+    of a class fits. `marks` [levels].
+    """
 
     touched: Ints
     stamp: Ints
@@ -69,7 +72,7 @@ class Notes(NamedTuple):
 
 @kernel
 def slots(available: Ints, least: Ints, most: int) -> int:
-    """How many balls of at least this size [kinds] what is available [kinds] holds at most; never more than `most`."""
+    """Count how many balls of at least this size [kinds] fit what is available [kinds]; never more than `most`."""
     for kind in range(len(least)):
         if least[kind] > 0:
             most = min(most, available[kind] // least[kind])
@@ -78,9 +81,9 @@ def slots(available: Ints, least: Ints, most: int) -> int:
 
 @kernel
 def differing(entries: Ints, seen: Ints, where: Ints, more: Ints) -> int:
-    """How many entries differ from those that were `seen` before: `where`, and by how much they are `more`.
+    """Find the entries that differ from those `seen` before: `where`, and by how much they are `more`.
 
-    All [n]; `seen` becomes the same as `entries`.
+    All are [n]; `seen` becomes the same as `entries`. Returns how many differ.
     """
     count = 0
     for at in range(len(entries)):
@@ -93,7 +96,7 @@ def differing(entries: Ints, seen: Ints, where: Ints, more: Ints) -> int:
 
 @kernel
 def holds(near: Near, free: Free, group: int, balls: int) -> bool:
-    """May this group hold so many balls? (It is asked after `sums` has said yes.)"""
+    """Tell whether this group may hold so many balls. (It is asked after `sums` has said yes.)"""
     count = 0
     for at in range(near.begin[group], near.end[group]):
         count += slots(free.bins[near.order[at]], free.least, balls - count)
@@ -104,9 +107,10 @@ def holds(near: Near, free: Free, group: int, balls: int) -> bool:
 
 @kernel
 def next_group(near: Near, free: Free, level: int, balls: int, room: int, last: int) -> tuple[int, int]:
-    """The group of a level that may hold so many balls and has the least room, by number if equal: (room, group).
+    """Choose the group of a level that may hold so many balls and has the least room, by number if equal: (room,
+    group).
 
-    It comes after the group `last` with that `room`. -1 for the group if there is none.
+    It comes after the group `last` with that `room`. The group is -1 if there is none.
     """
     bins, best, least = len(near.order), -1, NO_LIMIT + 1
     for group in range(near.group[level, 0], near.group[level, bins - 1] + 1):
@@ -130,7 +134,7 @@ def touch(notes: Notes, room: Room, first: int, last: int) -> None:
 
 @kernel
 def clear(room: Room, notes: Notes) -> None:
-    """As before any attempt."""
+    """Restore everything to what it was before any attempt."""
     for k in range(notes.counts[0]):
         room.used[notes.touched[k]] = 0
     room.alloc[:] = NULL
@@ -141,7 +145,7 @@ def clear(room: Room, notes: Notes) -> None:
 
 @kernel
 def is_over(flat: Flat, near: Near, room: Room, group: int) -> bool:
-    """Is a dimension of the group's own over?"""
+    """Tell whether a dimension of the group's own is over."""
     for k in range(near.own_first[group], near.own_first[group + 1]):
         if room.used[near.own[k]] > flat.ceiling[near.own[k]]:
             return True
@@ -152,10 +156,9 @@ def is_over(flat: Flat, near: Near, room: Room, group: int) -> bool:
 def leave(
     call: Utilfn, flat: Flat, near: Near, room: Room, notes: Notes, group: int, mark: int, placed: int, count: int
 ) -> tuple[int, int]:
-    """Units of the group, those from `mark` on, out again until nothing of its own is over: how many are placed and
-    left.
+    """Take units of the group, those from `mark` on, out again until nothing of its own is over.
 
-    -1 for those left if that cannot be.
+    Returns how many units are placed and left; -1 for those left if that cannot be.
     """
     while is_over(flat, near, room, group):
         n, unit = take_last(call, flat, room, near.owner, group, mark, placed)
@@ -182,7 +185,7 @@ def fill(
     placed: int,
     count: int,
 ) -> tuple[int, int]:
-    """Units that are left into one bin, in order, at most so many balls: how many are placed and left."""
+    """Put units that are left into one bin, in order, at most so many balls; returns how many are placed and left."""
     left, still = room.left, 0
     notes.counts[2] += 1
     for i in range(count):
@@ -223,7 +226,7 @@ def attempt(
     seed: int,
     number: int,
 ) -> bool:
-    """The first `count` units of `queue`, in this order, into the group's bins: did all get in?
+    """Put the first `count` units of `queue`, in this order, into the group's bins; returns whether all got in.
 
     `classes` [balls]: of balls of one class, none fits where another one does not. The room has the allocation then.
     """
@@ -267,8 +270,10 @@ def attempt(
 def touched_bins(
     call: Utilfn, flat: Flat, room: Room, near: Near, ceiling: Ints, elastic: Ints, first: Ints, last: Ints
 ) -> None:
-    """Write between which places in `near.order` the bins lie in which ball 0, alone, touches an elastic dimension, to
-    `first` and `last` [dims]. `ceiling` [dims] is high enough for anything."""
+    """Write between which places in `near.order` the bins lie in which ball 0 touches an elastic dimension, alone.
+
+    They are `first` and `last` [dims]. `ceiling` [dims] is high enough for anything.
+    """
     room.alloc[:] = NULL
     for at in range(len(near.order)):
         n = call(0, near.order[at], room.alloc, flat.data, flat.numbers, room.used, ceiling, room.dims, room.amounts, 0)
@@ -280,7 +285,7 @@ def touched_bins(
 
 
 def owners(near_group: Ints, first: Ints, last: Ints) -> Ints:
-    """The smallest group with both places, for every dimension [dims] with last >= first; -1 for the others."""
+    """Find the smallest group with both places, for every dimension [dims] with last >= first; -1 for the others."""
     owner = np.full(len(first), -1, np.int64)
     (known,) = np.nonzero(last >= first)
     for level in range(len(near_group) - 1, -1, -1):

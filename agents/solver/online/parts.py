@@ -1,7 +1,7 @@
-"""Parts of a network, one inside the other, and the links that lead out of them.
+"""Find the parts of a network, one inside the other, and the links that lead out of them.
 
 A part of level n is what hangs together through vertices that are at most n hops above the servers: a server, then a
-rack, then a pod, in fabrics and trees; larger subtrees in deeper trees. In other graphs it is what it is.
+rack, then a pod, in fabrics and trees; larger subtrees in deeper trees. Other graphs have parts by the same rule.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ from simcore.vocabulary import Ints
 
 
 class Parts(NamedTuple):
-    """`of` int64 [levels, servers] is the part of every server, numbered through all levels, servers first, `number`
-    in all. Link l leads out of the parts `part[first[l] : first[l + 1]]`, int64."""
+    """The parts of a network.
+
+    `of` int64 [levels, servers] is the part of every server, numbered through all levels, servers first, `number` in
+    all. Link l leads out of the parts `part[first[l] : first[l + 1]]`, int64.
+    """
 
     of: Ints
     first: Ints
@@ -42,7 +45,7 @@ def joined(ends: Ints, label: Ints) -> None:
 
 
 def parts_of(topology: Topology) -> Parts:
-    """The parts of a network; a level that has all servers in one part is left out."""
+    """Find the parts of a network; a level that has all servers in one part is left out."""
     ends = topology.link_ends.astype(np.int64)
     home = topology.ends_of(np.arange(topology.servers))
     of, part, link, count = [], [], [], 0
@@ -70,9 +73,9 @@ def parts_of(topology: Topology) -> Parts:
 
 @kernel
 def leading_out(first: Ints, part: Ints, link_free: Ints, seen: Ints, out: Ints) -> None:
-    """Have `out` [parts] say what the links out of every part have free, all together: no less than 0 each.
+    """Update `out` [parts], what the links out of every part have free, all together: no less than 0 each.
 
-    It says so for the `link_free` that was `seen` the last time, and `seen` is written.
+    It was true of the `link_free` that was `seen` the last time; `seen` is written, too.
     """
     for link in range(len(link_free)):
         if link_free[link] != seen[link]:

@@ -1,4 +1,4 @@
-"""The solver's problem on servers with NUMA nodes: requests are balls, nodes of servers are bins."""
+"""State requests on servers with NUMA nodes as a problem: requests are balls, nodes of servers are bins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from simcore.vocabulary import Ints, Placement, Request, View, part
 
 
 class Servers:
-    """Bin server * nodes + node. Several requests are one problem, in which as many as are found get a place."""
+    """Answers requests on servers. Node n of a server is bin server * nodes + n.
+
+    Several requests are one problem, in which as many as are found get a place.
+    """
 
     def __init__(self, setup: Setup, view: View) -> None:
         self.servers, self.nodes, self.kinds = view.capacity.shape
@@ -48,7 +51,7 @@ class Servers:
         return online
 
     def answers(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement]]:
-        """Where requests go; those that get no place are left out."""
+        """Choose where requests go; those that get no place are left out."""
         asked = [one for one in requests if not exceeds(one, self.most)]
         if not asked:
             return
@@ -69,9 +72,10 @@ class Servers:
                 yield one, one.across(server, nodes) if one.spread else one.on(server, node)
 
     def _worth(self, asked: Sequence[Request]) -> Ints:
-        """What a place is worth: the shares of the cluster that a request needs, times its rank from the line's end.
+        """Compute what a place is worth, int64 [requests].
 
-        By number alone large requests would wait for ever.
+        It is the shares of the cluster that a request needs, times its rank from the line's end: by number alone large
+        requests would wait for ever.
         """
         demand = np.array([one.demand for one in asked], np.int64)
         shares = (demand * 10**6 // np.maximum(self.total, 1)).sum(axis=1)

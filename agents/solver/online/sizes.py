@@ -1,4 +1,4 @@
-"""What the solver's problems of a simulation share: their sizes and their numbers."""
+"""Share what the solver's problems of a simulation have in common: their sizes and their numbers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from simcore.vocabulary import QUANTUM, Floats, Ints, Request
 
 
 class BySize:
-    """A template compiled for 1, 2, 4, ... requests at most: made when it is needed, the one for a single one at once.
+    """A template compiled for at most 1, 2, 4, ... requests.
 
-    What is compiled does not depend on the number, so that a larger one only takes its tables and checks.
+    That for a single request is made at once, the others when they are needed. What is compiled does not depend on the
+    number, so that a larger one only costs its tables and checks.
     """
 
     def __init__(self, make: Callable[[int], Online]) -> None:
@@ -20,7 +21,7 @@ class BySize:
         self(1)
 
     def __call__(self, requests: int) -> Online:
-        """The smallest that has room for so many."""
+        """Return the smallest one that has room for so many requests."""
         size = 1 << (requests - 1).bit_length()
         if size not in self._made:
             self._made[size] = self._make(size)
@@ -28,10 +29,10 @@ class BySize:
 
 
 def exceeds(request: Request, most: Sequence[int]) -> bool:
-    """Does it ask for more of something?"""
+    """Tell whether a request asks for more of something than there is at most."""
     return any(amount > limit for amount, limit in zip(request.demand, most, strict=True))
 
 
 def in_units(quanta: Ints) -> Floats:
-    """As the language counts: quantities, whose millionths are the quanta."""
+    """Convert quanta to quantities of the language, whose millionths they are."""
     return quanta / QUANTUM

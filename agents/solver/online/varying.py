@@ -1,6 +1,6 @@
-"""A specification solved again and again with other numbers in its tables: checked and compiled once.
+"""Solve a specification again and again with other numbers in its tables; it is checked and compiled once.
 
-The search is ours, built from the published attempts, one thread. Attempt number n starts at another bin, so that an
+The search is ours, built from the published attempts, on one thread. Attempt number n starts at another bin, so that an
 answer may lie anywhere, and bins that are neighbours stay so. A resource called COST, without indices, says which
 answers are better: after each answer the next one must cost less, until the attempts are used up. Where balls are left
 in every attempt, the answer is one in which those that are left are worth least, and of those the cheapest.
@@ -54,7 +54,7 @@ def explore(
     turns: bool,
     biased: bool,
 ) -> bool:
-    """Attempts first, ..., last - 1; is there no use in more?
+    """Make attempts first, ..., last - 1; returns whether there is no use in more.
 
     `best` int64 [balls] gets the best allocation, `least` int64 [2] the `worth` int64 [balls] of those that it leaves
     and what it costs. Once none is left, dimension `cost`, unless -1, must be less used every time: its ceiling in
@@ -154,13 +154,13 @@ class Varying:
         self._room = room(problem)
 
     def write(self, name: str, entries: Any, these: Any = ...) -> None:
-        """New entries of a table, raw: all of it, or of `these`, as numpy's indices go."""
+        """Write new entries of a table, raw: all of it, or of `these`, as numpy's indices go."""
         for target in self._targets[name]:
             target[these] = entries
 
 
 class Online(Varying):
-    """The search of this module."""
+    """Solves by attempts in all bins: the search of this module."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -172,17 +172,19 @@ class Online(Varying):
         self._explore = prepared(explore, *self._how, self._room, *self._written, 1, 0, 1, *self._rest, False)
 
     def value(self, worth: Any) -> None:
-        """What the first balls are worth [n], from 1: of those that are left as little as possible. At first 1 each."""
+        """Set what the first balls are worth [n], from 1; the answer leaves as little as possible of that.
+
+        At first each is worth 1.
+        """
         self._worth[: len(worth)] = worth
 
     def find(
         self, seed: int, attempts: int, seconds: float | None = None, units: int | None = None, biased: bool = False
     ) -> Ints:
-        """The best allocation [balls] that the attempts find, -1 for balls that are left: see `left`. The next search
-        overwrites it.
+        """Return the best allocation [balls] that the attempts find, -1 for balls that are left: see `left`.
 
-        `seconds` end the search, too: then the answer depends on the machine. Only the first `units` take part.
-        `biased` attempts place balls nearly in their order.
+        The next search overwrites it. `seconds` end the search, too: then the answer depends on the machine. Only the
+        first `units` take part. `biased` attempts place balls nearly in their order.
         """
         if self._cost >= 0:
             self._flat.ceiling[self._cost] = self._most
@@ -203,12 +205,12 @@ class Online(Varying):
 
     @property
     def left(self) -> int:
-        """What those are worth that the last search's answer leaves."""
+        """Return what the balls are worth that the last search's answer leaves."""
         return int(self._least[0])
 
 
 def _capacities(declarations: tuple[s.Declaration, ...], varying: set[str]) -> dict[str, list[s.Resource]]:
-    """The resources that have a varying table for capacity; other uses in declarations are refused."""
+    """Find the resources that have a varying table for capacity; other uses in declarations are refused."""
     found: dict[str, list[s.Resource]] = {}
     for one in declarations:
         if isinstance(one, s.TableIs | s.TableOf | s.TableFrom) and one.name in varying:
@@ -225,7 +227,7 @@ def _capacities(declarations: tuple[s.Declaration, ...], varying: set[str]) -> d
 
 
 def _uses(node: object, names: set[str]) -> Iterator[tuple[str, s.Node]]:
-    """Where entries of these tables are used; their lengths do not change."""
+    """Find where entries of these tables are used; their lengths do not change."""
     if isinstance(node, s.Unary) and node.op == "len":
         return
     if isinstance(node, s.Index) and node.table in names:

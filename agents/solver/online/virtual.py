@@ -1,4 +1,4 @@
-"""The solver's problem for virtual networks: machines are balls, nodes of servers are bins.
+"""State virtual networks as a problem: machines are balls, nodes of servers are bins.
 
 The solver says where machines go. For pairs, the paths between them are chosen afterwards; if there are none, it is
 asked for another answer.
@@ -30,7 +30,7 @@ LARGEST = 10**9 * QUANTUM
 
 
 class Virtual:
-    """One request after another; each answer is an `Embedding`. Compiled at once is what most requests need."""
+    """Answers one request after another by an `Embedding`. What most requests need is compiled at once."""
 
     def __init__(self, setup: Setup, view: NetworkView) -> None:
         self.servers, self.nodes, self.kinds = view.capacity.shape
@@ -55,7 +55,7 @@ class Virtual:
             self._nearby("oktopus", SMALLEST, 1, SMALLEST)
 
     def answers(self, view: NetworkView, requests: Sequence[Request]) -> Iterator[tuple[Request, Embedding]]:
-        """Where requests go; those that get no place are left out."""
+        """Choose where requests go; those that get no place are left out."""
         for request in requests:
             assert request.network is not None
             embedding = self._embedding(view, request.network)
@@ -89,7 +89,7 @@ class Virtual:
         return found
 
     def _finish(self, view: NetworkView, network: VirtualNetwork) -> Callable[[Ints], Embedding | None]:
-        """What makes the answer of a node for every machine; None where paths are missing."""
+        """Return a function from the node of every machine to the answer, or to None where paths are missing."""
         if network.form == "hose":
             return lambda hosts: hosed(view.topology, network, hosts, self.nodes)
         pairs, rates, routes = network.pairs, network.rates, view.routing.routes
@@ -105,7 +105,10 @@ class Virtual:
         return finish
 
     def _stated(self, view: NetworkView, network: VirtualNetwork) -> tuple[Ints, Nearby]:
-        """The machines in the order in which they are balls, and the problem with the bandwidth that they need."""
+        """Write the problem of a network, and what bandwidth its machines need.
+
+        Returns the machines in the order in which they are balls, too.
+        """
         count = len(network)
         most = max(SMALLEST, _power(count))
         if network.pairs is not None:
@@ -135,7 +138,7 @@ class Virtual:
         return order, nearby
 
     def _nearby(self, template: str, machines: int, groups: int, largest: int) -> Nearby:
-        """The template for requests of so many machines, in so many groups of so many at most; made once."""
+        """Compile the template for requests of at most so many machines, in so many groups of so many; once each."""
         key = (template if self.setup.path is None else "", machines, groups, largest)
         if key not in self.made:
             self.made[key] = self._compiled(template, machines, groups, largest)
@@ -170,21 +173,24 @@ class Virtual:
         return Nearby(given, self._levels(), self.largest)
 
     def _levels(self) -> list[Ints]:
-        """The parts as groups of bins, without those that are single bins."""
+        """Return the parts as groups of bins, without those that are single bins."""
         counts = [len(np.unique(level)) for level in self.of]
         before = [len(self.capacity), *counts]
         return [level for level, count, smaller in zip(self.of, counts, before, strict=False) if count < smaller]
 
 
 def _power(count: int) -> int:
-    """The lowest power of two that is no less."""
+    """Return the lowest power of two that is no less."""
     return 1 << (count - 1).bit_length()
 
 
 @kernel
 def chained(rate: Ints) -> Ints:
-    """An order [machines] in which each machine is the one with the most traffic to those before it, `rate` [machines,
-    machines]; the first is that with the most of all. Of equals, the lowest."""
+    """Order machines [machines] so that each is the one with the most traffic to those before it.
+
+    `rate` is [machines, machines]. The first is the one with the most traffic of all; of equals, the lowest comes
+    first.
+    """
     count = len(rate)
     order, ties = np.empty(count, np.int64), rate.sum(axis=1)
     for place in range(count):

@@ -1,1 +1,1 @@
-"""Offline placement: heuristics, our searches and rivals, for equal bins of which as few as possible are used."""
+"""Pack balls into as few equal bins as possible, all known at once: heuristics, our searches and rivals."""

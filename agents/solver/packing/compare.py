@@ -1,4 +1,4 @@
-"""Several ways to pack the same balls, side by side."""
+"""Compare several ways to pack the same balls."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Row:
 
     @property
     def gap(self) -> int | None:
-        """Bins above the bound."""
+        """Count the bins above the bound."""
         return None if self.bins is None else self.bins - self.bound
 
 
 def compare(
     demand: Ints, capacity: Ints, methods: Sequence[str] = METHODS, *, seconds: float = 10.0, seeds: int = 1
 ) -> Iterator[tuple[str, list[Packed]]]:
-    """Each method with its answers for seeds 0, 1, ...; heuristics have no use for more than one."""
+    """Pack by each method with seeds 0, 1, ...; heuristics have no use for more than one."""
     for method in methods:
         if method not in METHODS:
             raise UserError("is no way to pack", key="with", value=method, remedy=suggest(method, METHODS))
@@ -58,7 +58,7 @@ def compare(
 
 
 def row(method: str, answers: list[Packed]) -> Row:
-    """A method's answers as one line of a table."""
+    """Sum up a method's answers as one line of a table."""
     bins = [answer.bins for answer in answers]
     found = [number for number in bins if number is not None]
     bound = max(answer.bound for answer in answers)
@@ -75,7 +75,7 @@ def row(method: str, answers: list[Packed]) -> Row:
 
 
 def as_json(name: str, balls: int, rows: list[Row]) -> str:
-    """The table, for programs."""
+    """Write the table for programs."""
     return json.dumps({"input": name, "machines": balls, "rows": [asdict(one) | {"gap": one.gap} for one in rows]})
 
 
@@ -88,7 +88,7 @@ def check_file(file: Path) -> None:
 
 
 def write(file: Path, answers: dict[str, list[Packed]]) -> None:
-    """The best placement of each method: the bin of every ball. CSV or JSON, by the file's name."""
+    """Write the best placement of each method, the bin of every ball, as CSV or JSON by the file's name."""
     best = {
         method: min((answer.where.tolist() for answer in found if answer.where is not None), key=max, default=None)
         for method, found in answers.items()

@@ -1,9 +1,10 @@
-"""The three heuristics that Wrasse was compared with.
+"""Pack by the three heuristics that Wrasse was compared with.
 
 Panigrahy, Talwar, Uyeda and Wieder, "Heuristics for vector bin packing", Microsoft Research, 2011, as used by Rai,
 Bhagwan and Guha, SoCC 2012. Demands x and what a bin has left r are shares of a bin's capacity; the weight w of a
 resource is its mean demand. Balls that score the same are taken in the order given. All quantities that decide whether
-a ball fits are integers; scores are floats, summed from the first resource to the last.
+a ball fits are integers; scores are floats, summed from the first resource to the last. All three return the bin of
+each ball, int64 [balls].
 """
 
 from __future__ import annotations
@@ -16,29 +17,29 @@ from simcore.vocabulary import Floats, Ints
 
 
 def ffd_prod(demand: Ints, capacity: Ints) -> Ints:
-    """First fit in the order of descending products of the demands [balls, d]; the bin of each ball, int64 [balls]."""
+    """Put each ball into the first bin that it fits, in the order of descending products of demand [balls, d]."""
     order = np.argsort(-_shares(demand, capacity).prod(axis=1), kind="stable")
     return _first_fit(demand, capacity, order)
 
 
 def dot_product(demand: Ints, capacity: Ints) -> Ints:
-    """Bin by bin, the ball that fits and has the largest sum of w * x * r; the bin of each ball, int64 [balls]."""
+    """Fill bin by bin, each time with the ball that fits and has the largest sum of w * x * r."""
     return _fill(demand, capacity, _shares(demand, capacity).mean(axis=0), False)
 
 
 def norm_greedy(demand: Ints, capacity: Ints) -> Ints:
-    """Bin by bin, the ball that fits and has the smallest sum of w * (x - r)^2; the bin of each ball, int64 [balls]."""
+    """Fill bin by bin, each time with the ball that fits and has the smallest sum of w * (x - r)^2."""
     return _fill(demand, capacity, _shares(demand, capacity).mean(axis=0), True)
 
 
 def _shares(demand: Ints, capacity: Ints) -> Floats:
-    """Demands as shares of the capacity; nobody needs what there is none of."""
+    """Divide demands by the capacity; where there is none of a resource, nobody needs any."""
     return demand / np.maximum(capacity, 1)
 
 
 @kernel
 def _first_fit(demand: Ints, capacity: Ints, order: Ints) -> Ints:
-    """Each ball of demand [balls, d] in this order [balls] into the first bin that it fits; every ball fits a bin."""
+    """Put each ball of demand [balls, d], in this order [balls], into the first bin that it fits; each fits a bin."""
     balls = len(demand)
     where = np.empty(balls, np.int64)
     free = np.empty_like(demand)

@@ -50,12 +50,12 @@ class Packed:
 
     @property
     def bins(self) -> int | None:
-        """How many bins are used."""
+        """Count the bins that are used."""
         return None if self.where is None else int(self.where.max()) + 1
 
     @property
     def gap(self) -> int | None:
-        """Bins above the lower bound; 0 proves that the answer is optimal."""
+        """Count the bins above the lower bound; 0 proves that the answer is optimal."""
         return None if self.bins is None else self.bins - self.bound
 
 
@@ -120,9 +120,9 @@ def check(demand: Ints, capacity: Ints) -> None:
 def _upward(
     demand: Ints, capacity: Ints, method: str, bound: int, until: float, seed: int
 ) -> tuple[Ints | None, int, bool]:
-    """In rounds (see `fewest`). Ours knows `ffd-prod`, and all heuristics once the bound has failed.
+    """Search in rounds (see `fewest`). Ours knows `ffd-prod`, and all heuristics once the bound has failed.
 
-    Returns the placement, how much was checked, whether Ctrl-C was pressed.
+    Returns the placement, how much was checked, and whether Ctrl-C was pressed.
     """
     best = heuristics.ffd_prod(demand, capacity) if method == "solver" else None
     checked, asked, interrupted = 0, False, False

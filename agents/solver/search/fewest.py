@@ -1,4 +1,4 @@
-"""The number of bins to try next."""
+"""Choose the number of bins to try next."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def fewest(
 
 
 def rounds(size: int, end: int | None = None) -> Iterator[range]:
-    """The attempts of each round, twice as many in each, up to number `end`."""
+    """Iterate over the attempts of each round, twice as many in each, up to number `end`."""
     first = 0
     while end is None or first < end:
         last = first + size if end is None else min(first + size, end)

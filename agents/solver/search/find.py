@@ -1,4 +1,4 @@
-"""A placement of a packing, by one of the searches, on all cores."""
+"""Find a placement of a packing by one of the searches, on all cores."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SEARCHES = ("ruin", "published")
 
 
 class Tried(NamedTuple):
-    """A chunk of attempts."""
+    """The result of a chunk of attempts."""
 
     left: int
     where: Ints
@@ -36,7 +36,7 @@ class Tried(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An answer."""
+    """An answer of `find`."""
 
     where: Ints
     """[balls]: the bin, -1 if it was not placed"""

@@ -1,4 +1,7 @@
-"""An answer to a vector problem, however many balls it has: first fit, and next fit where nothing is compiled yet."""
+"""Answer a vector problem, however many balls it has, by first fit.
+
+Next fit takes its place where nothing is compiled yet.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,9 @@ from simcore.vocabulary import Ints
 
 
 def first_fit(packing: Packing, capacity: Ints, until: float = inf) -> Ints:
-    """The heaviest balls first, each into the first bin of capacity [bins, d] that takes it: where [balls], or -1.
+    """Put the heaviest balls first, each into the first bin of capacity [bins, d] that takes it: int64 [balls], or -1.
 
-    For those that are left when `monotonic()` is `until` it is `next_fit`, which takes no time.
+    Those that are left when `monotonic()` is `until` are put by `next_fit`, which takes no time.
     """
     bins, dims = capacity.shape
     size: int = 1 << max(0, bins - 1).bit_length()
@@ -42,7 +45,7 @@ def first_fit(packing: Packing, capacity: Ints, until: float = inf) -> Ints:
 
 
 def next_fit(packing: Packing, capacity: Ints, before: Ints) -> Ints:
-    """The balls that have no bin `before` [balls], each into the bin of the one before it or the next empty one.
+    """Put the balls that have no bin `before` [balls] into the bin of the one before it, or the next empty one.
 
     Balls with foes are alone.
     """
@@ -65,7 +68,7 @@ def next_fit(packing: Packing, capacity: Ints, before: Ints) -> Ints:
 
 
 def _order(packing: Packing, where: Ints) -> Ints:
-    """The balls that have no bin: the heaviest first, equal ones one after another."""
+    """Sort the balls that have no bin: the heaviest first, equal ones one after another."""
     order: Ints = np.lexsort((*packing.demand.T, -packing.weight))
     left: Ints = order[where[order] == NULL]
     return left
@@ -75,7 +78,10 @@ def _order(packing: Packing, where: Ints) -> Ints:
 def _first_fit(
     demand: Ints, free: Ints, bins: int, foes: tuple[Ints, Ints, Ints, Ints], order: Ints, where: Ints, stop: Ints
 ) -> bool:
-    """Write the bins of the balls in `order` to `where` [balls]; was it not stopped? `free` [2 size, d]: the trees."""
+    """Write the bins of the balls in `order` to `where` [balls], and the trees `free` [2 size, d].
+
+    Returns whether it was not stopped.
+    """
     size, dims = len(free) // 2, demand.shape[1]
     before, start = -1, 0
     for ball in order:

@@ -1,4 +1,4 @@
-"""Numbered attempts on all cores: the successful one with the lowest number is the answer."""
+"""Make numbered attempts on all cores; the successful one with the lowest number is the answer."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ LONGEST = 10_000_000
 
 
 class Tried(Protocol):
-    """What came of an attempt, or of a chunk of them."""
+    """The result of an attempt, or of a chunk of them."""
 
     @property
     def left(self) -> int:
-        """Balls that it could not place; 0 is success."""
+        """Count the balls that it could not place; 0 is success."""
         ...
 
 
@@ -31,7 +31,10 @@ T = TypeVar("T", bound=Tried)
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[T]):
-    """`best` leaves the fewest balls, and of those has the lowest number; None if time was up before anything ended."""
+    """The results of all attempts.
+
+    `best` leaves the fewest balls, and of those has the lowest number; it is None if time was up before anything ended.
+    """
 
     best: T | None
     tried: list[T]
@@ -51,7 +54,7 @@ def lowest(
     """Make attempts of ascending numbers until one succeeds and all below it have ended, or `monotonic()` is `until`.
 
     `attempt(number, cancelled)` looks now and then whether it is cancelled, and returns None then. `halt` is called to
-    have those end that are under way: when time is up, and at Ctrl-C.
+    end those that are under way: when time is up, and at Ctrl-C.
     """
     waiting = iter(numbers)
     lock = Lock()

@@ -1,4 +1,4 @@
-"""A vector problem with a given number of bins, as the compiled searches read it."""
+"""Describe a vector problem with a given number of bins, as the compiled searches read it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Groupings = tuple[Ints, Ints, Ints]
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """Every ball goes into a bin whose capacity no dimension exceeds. Nothing here is ever written."""
+    """Balls, and bins whose capacity no dimension may exceed. Nothing here is ever written."""
 
     demand: Ints
     """[balls, d], none below zero"""
@@ -32,16 +32,16 @@ class Packing:
 
     @classmethod
     def alike(cls, demand: Ints, capacity: Ints, bins: int) -> Packing:
-        """Identical bins of capacity [d], nothing pinned, groups of one, two, four, ... and all."""
+        """Make identical bins of capacity [d], with nothing pinned, in groups of one, two, four, ... and all."""
         every = np.ascontiguousarray(np.broadcast_to(capacity, (bins, len(capacity))))
         return cls(np.ascontiguousarray(demand), every, np.full(len(demand), NULL), (), powers(bins))
 
     @classmethod
     def of(cls, problem: Problem) -> Packing | None:
-        """The dense form of a problem of the language, its balls being the problem's `units`; None if it has none.
+        """Make the dense form of a problem of the language, with the problem's `units` for balls; None if it has none.
 
-        None, too, where amounts are below zero, chance imposes friends or foes, or pins and friends contradict one
-        another or the capacity: the general search answers those.
+        It is None, too, where amounts are below zero, chance imposes friends or foes, or pins and friends contradict
+        one another or the capacity: the general search answers those.
         """
         matrix = problem.matrix
         certain = all(((sets.chance == MICRO) | (sets.chance == 0)).all() for sets in (problem.friends, problem.foes))
@@ -59,7 +59,10 @@ class Packing:
         return built if agree.all() and built.keeps(pins, partial=True) else None
 
     def keeps(self, where: Ints, *, partial: bool = False) -> bool:
-        """Does a placement [balls] keep every rule? Balls at -1 only if `partial`. Plain numpy, not the kernels."""
+        """Tell whether a placement [balls] keeps every rule; balls may be at -1 only if `partial`.
+
+        This is plain numpy and uses none of the kernels.
+        """
         placed = where != NULL
         if (where < NULL).any() or (where >= len(self.capacity)).any() or not (partial or placed.all()):
             return False
@@ -72,18 +75,18 @@ class Packing:
 
     @cached_property
     def foe_sets(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """The sets' offsets and members; each ball's offsets and sets."""
+        """The sets' offsets and members; then each ball's offsets and sets."""
         return (*_lists(self.foes), *_lists(_inverse(self.foes, len(self.demand))))
 
     @cached_property
     def least(self) -> Ints:
-        """[d]: what the smallest ball needs of each resource."""
+        """What the smallest ball needs of each resource, int64 [d]."""
         least: Ints = self.demand.min(axis=0)
         return least
 
     @cached_property
     def weight(self) -> Ints:
-        """[balls], from 1: shares of a mean bin, summed, the scarcer a resource the more."""
+        """The weight of each ball, int64 [balls], from 1: its shares of a mean bin, the scarcer a resource the more."""
         mean = np.maximum(self.capacity.mean(axis=0), 1)
         share = self.demand / mean
         scarcity = share.sum(axis=0)
@@ -93,7 +96,7 @@ class Packing:
 
 
 def powers(bins: int) -> Groupings:
-    """Groups of one, two, four, ... neighbours, and all in one."""
+    """Make groups of one, two, four, ... neighbours, and all in one."""
     sizes = [1 << power for power in range(max(bins - 1, 0).bit_length())]
     return _grouped([[range(low, min(low + size, bins)) for low in range(0, bins, size)] for size in [*sizes, bins]])
 
@@ -111,7 +114,7 @@ def _grouped(ways: Sequence[Sequence[Sequence[int]]]) -> Groupings:
 
 
 def _lists(lists: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
-    """Offsets, and all entries one after another."""
+    """Join lists: their offsets, and all entries one after another."""
     offsets = np.cumsum([0, *map(len, lists)], dtype=np.int64)
     return offsets, np.array([entry for entries in lists for entry in entries], np.int64)
 

@@ -1,15 +1,14 @@
-"""The search of Wrasse: random orders of the balls, group of bins by group of bins.
+"""Search as Wrasse does: random orders of the balls, group of bins by group of bins.
 
-Rai, Bhagwan and Guha, "Generalized Resource Allocation for the Cloud", SoCC 2012. An attempt takes one way to split
-the bins into groups. For each group in turn it puts the balls that are still unplaced into random order, and each ball
-goes into the first bin of the group that it fits, from a random one on. Nothing prefers one order to another: it
-explores. This is the
-kernel for processors, one lane without a barrier; all lanes are attempts of their own.
+Rai, Bhagwan and Guha, "Generalized Resource Allocation for the Cloud", SoCC 2012. An attempt takes one way to split the
+bins into groups. For each group in turn it puts the balls that are still unplaced into random order, and each ball goes
+into the first bin of the group that it fits, from a random one on. Nothing prefers one order to another: it explores.
+This is the kernel for processors, one lane without a barrier; all lanes are attempts of their own.
 
 Attempt `number` searches grouping `number % groupings`, and its random numbers are those of the stream (seed, that
 grouping, `number // groupings`), one for each ball that is unplaced when a group begins: draw i of m swaps the balls in
-places i and i + below(m - i). Where in the group it begins says `agents.solver.backends.reference`. Pinned balls come
-first.
+places i and i + below(m - i). `agents.solver.backends.reference` says at which bin of the group a ball begins. Pinned
+balls come first.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from simcore.vocabulary import Ints
 
 @kernel
 def parted(ball: int, target: int, where: Ints, foes: tuple[Ints, Ints, Ints, Ints]) -> bool:
-    """May the ball join this bin: is of each set of foes that it is in another member elsewhere?"""
+    """Tell whether the ball may join this bin: of each of its sets of foes, another member must be elsewhere."""
     offsets, members, of_offsets, of_sets = foes
     for at in range(of_offsets[ball], of_offsets[ball + 1]):
         apart = False
@@ -41,7 +40,7 @@ def parted(ball: int, target: int, where: Ints, foes: tuple[Ints, Ints, Ints, In
 
 @kernel
 def fits(demand: Ints, ball: int, free: Ints, target: int) -> bool:
-    """Is free [bins, d] of the target enough for demand [balls, d] of the ball?"""
+    """Tell whether free [bins, d] of the target is enough for demand [balls, d] of the ball."""
     for j in range(demand.shape[1]):  # noqa: SIM110 (no generators in kernels)
         if demand[ball, j] > free[target, j]:
             return False
@@ -50,9 +49,9 @@ def fits(demand: Ints, ball: int, free: Ints, target: int) -> bool:
 
 @kernel
 def start(demand: Ints, capacity: Ints, pins: Ints, where: Ints, free: Ints, left: Ints) -> int:
-    """Empty bins but for the pinned balls. Writes where [balls], free [bins, d], left [balls]: the balls to place.
+    """Empty the bins but for the pinned balls; returns how many balls are left.
 
-    Returns how many are left. Pins that do not fit are the caller's mistake.
+    Writes where [balls], free [bins, d] and left [balls], the balls to place. Pins must fit.
     """
     for target in range(len(capacity)):
         overwrite(free[target], capacity[target])
@@ -84,11 +83,11 @@ def attempt(
     left: Ints,
     open_bins: Ints,
 ) -> int:
-    """One attempt; returns how many balls are left. Writes where [balls], free [bins, d], left, open_bins [bins].
+    """Make one attempt; returns how many balls are left. Writes where [balls], free [bins, d], left, open_bins [bins].
 
-    `groupings`: offsets of each grouping's groups; offsets of each group's bins; the bins. `least` [d] is what the
-    smallest ball needs: a bin with less is closed, which changes the speed and nothing else. `stop` [1] is set from
-    outside: who is not placed then stays so.
+    `groupings` are offsets of each grouping's groups, offsets of each group's bins, and the bins. `least` [d] is what
+    the smallest ball needs: a bin with less is closed, which changes the speed and nothing else. `stop` [1] is set from
+    outside: balls that are not placed then stay so.
     """
     of_groupings, of_groups, members = groupings
     ways = len(of_groupings) - 1
@@ -163,9 +162,10 @@ def attempts(
     stop: Ints,
     kept: Ints,
 ) -> tuple[int, int, int]:
-    """Attempts first, ..., last - 1, up to the first that succeeds: (attempts made, the best's number, its balls left).
+    """Make attempts first, ..., last - 1, up to the first that succeeds: (attempts made, the best's number, its balls
+    left).
 
-    The best leaves the fewest; of several the lowest number. Writes the best's placement to `kept` [balls].
+    The best leaves the fewest balls; of several it has the lowest number. Writes its placement to `kept` [balls].
     """
     bins, balls = len(capacity), len(demand)
     where, left = np.empty(balls, np.int64), np.empty(balls, np.int64)

@@ -1,11 +1,11 @@
-"""Ours, not the publication's: ruin and recreate for bin-local problems.
+"""Search by ruin and recreate, for bin-local problems. This search is ours, not the publication's.
 
-After Schrimpf, Schneider, Stamm-Wilbrandt and Dueck, "Record breaking optimization results using the ruin and recreate
-principle", Journal of Computational Physics 159, 2000. An attempt begins with a first fit of balls by descending
-weight, each weight multiplied by chance. A step empties a few random bins and puts their balls and some unplaced ones
-back in, by first fit in such an order again. The step stands if the weight of all unplaced balls does not grow: steps
-that change nothing but the mix let the search drift. Attempts differ in their random numbers, and in how far chance
-bends the order by size.
+It follows Schrimpf, Schneider, Stamm-Wilbrandt and Dueck, "Record breaking optimization results using the ruin and
+recreate principle", Journal of Computational Physics 159, 2000. An attempt begins with a first fit of balls by
+descending weight, each weight multiplied by chance. A step empties a few random bins and puts their balls and some
+unplaced ones back in, by first fit in such an order again. The step stands if the weight of all unplaced balls does not
+grow: steps that change nothing but the mix let the search drift. Attempts differ in their random numbers, and in how
+far chance bends the order by size.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ State = tuple[Ints, Ints, Ints, Ints, Ints, Ints]
 
 
 def state(demand: Ints, capacity: Ints) -> State:
-    """Room for an attempt."""
+    """Make the room for an attempt."""
     each = np.empty((3, len(demand)), np.int64)
     bins = np.empty(len(capacity), np.int64)
     return each[0], np.empty_like(capacity), each[1], np.empty(3, np.int64), bins, each[2]
@@ -53,9 +53,10 @@ def begin(
     stop: Ints,
     state: State,
 ) -> int:
-    """The first fit that an attempt begins with. Writes the state; returns how many balls are unplaced.
+    """Make the first fit that an attempt begins with. Writes the state; returns how many balls are unplaced.
 
-    `turning`, it is the first from a random bin on. `stop` [1] is set from outside: who is not placed then stays so.
+    If `turning`, it goes round from a random bin on. `stop` [1] is set from outside: balls that are not placed then
+    stay so.
     """
     where, free, left, tally, head, after = state
     stream = stream_kernel(seed, GROUP, number)
@@ -113,7 +114,10 @@ def improve(
     steps: int,
     state: State,
 ) -> int:
-    """So many more steps of an attempt, fewer if it succeeds. Writes the state; returns how many balls are unplaced."""
+    """Make so many more steps of an attempt, fewer if it succeeds.
+
+    Writes the state; returns how many balls are unplaced.
+    """
     where, free, left, tally, head, after = state
     stream = stream_kernel(seed, GROUP, number)
     spread = SPREADS[number % len(SPREADS)]

@@ -1,1 +1,1 @@
-"""From a problem to a verified answer."""
+"""Solve a problem: from the problem to a verified answer."""

@@ -1,4 +1,4 @@
-"""What a solver answers: an allocation, and what is known of it."""
+"""Describe what a solver answers: an allocation, and what is known of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Status = Literal["optimal", "solved", "partial", "unsolved"]
 
 
 class Kept(NamedTuple):
-    """What came of a declaration of FRIENDS or FOES WITH a chance."""
+    """What became of a declaration of FRIENDS or FOES WITH a chance."""
 
     kind: str
     share: float
@@ -26,12 +26,12 @@ class Kept(NamedTuple):
 
     @classmethod
     def of(cls, wish: Wish, alloc: list[int]) -> Kept:
-        """What came of it in an allocation [balls]."""
+        """Find out what became of it in an allocation [balls]."""
         return cls(wish.kind, wish.chance / MICRO, wish.asked, wish.sets, wish.broken(alloc))
 
     @property
     def enough(self) -> bool:
-        """Do as many hold as should?"""
+        """Tell whether as many sets hold as should."""
         return len(self.sets) - len(self.broken) >= self.asked
 
     def __str__(self) -> str:
@@ -72,18 +72,18 @@ class Answer:
 
     @property
     def placed(self) -> int:
-        """How many balls are placed."""
+        """Count the balls that are placed."""
         return sum(place != NULL for place in self.alloc)
 
     @property
     def gap(self) -> int:
-        """Bins beyond the bound."""
+        """Count the bins beyond the bound."""
         return self.bins - self.bound
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What `progress` is told, several times per second at most."""
+    """The state of a search that `progress` is told, several times per second at most."""
 
     bins: int
     """Of the best allocation so far."""

@@ -1,4 +1,4 @@
-"""The searches on the dense form, on all cores, for `solve`."""
+"""Run the searches on the dense form, on all cores, for `solve`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from simcore.cores import usable_threads
 def attempts(
     problem: Problem, packing: Packing, search: str, seed: int, first: int, count: int, until: float = inf
 ) -> Iterator[Found]:
-    """Attempts first, ..., first + count - 1 of a search, and the best so far now and then, up to the first success.
+    """Make attempts first, ..., first + count - 1 of a search, up to the first success; yields the best now and then.
 
     The published search makes several per number here. Nothing is begun after `monotonic()` is `until`.
     """

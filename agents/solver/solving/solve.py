@@ -1,4 +1,4 @@
-"""From a problem to a verified answer."""
+"""Solve a problem: search for an allocation, and verify it."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def solve(
 
 
 def _device(device: str, problem: Problem) -> tuple[Attempts, Callable[[], None]]:
-    """Its attempts, and what has to be called before them: it compiles."""
+    """Return the attempts of a device, and a function to call before them: it compiles."""
     name, _, number = device.partition(":")
     if name == "reference" and not number:
         return reference.attempts, lambda: None
@@ -121,11 +121,11 @@ def _device(device: str, problem: Problem) -> tuple[Attempts, Callable[[], None]
 
 
 class _Over(Exception):
-    """Time is, or patience with wishes."""
+    """Raised when time is over, or patience with wishes."""
 
 
 class _Search:
-    """Rounds of attempts, each with a number of bins that `fewest` chooses."""
+    """Makes rounds of attempts, each with a number of bins that `fewest` chooses."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class _Search:
         self.bound, self.most = problem.bins, problem.bins
 
     def run(self) -> None:
-        """Until optimal, or out of attempts; raises when out of time."""
+        """Search until the answer is optimal, or attempts are used up; raises `_Over` when time is over."""
         self.impossible = impossible(self.problem)
         if self.problem.searched:
             self.bound, self.most = lower_bound(self.problem), self.problem.limits[1]
@@ -214,7 +214,7 @@ class _Search:
         find.prepare("ruin" if self.ours else "published")
 
     def compile(self) -> None:
-        """Have the search compiled, or read from disk, while there is time; a thread goes on with it after that."""
+        """Compile the search, or read it from disk, while there is time; a thread goes on with it after that."""
         prepare = self.prepare
         if self.dense and self.packing is not None:
             prepare = self.prepare_dense
@@ -238,7 +238,7 @@ class _Search:
             raise _Over
 
     def first_fit(self, until: float) -> None:
-        """What first fit comes to, if bins are alike, or their number is given."""
+        """Try first fit, if bins are alike or their number is given; writes `fallback`."""
         given, packing = self.problem, self.packing
         if packing is None or (given.searched and (given.counted or given.bins_differ)):
             return
@@ -253,7 +253,7 @@ class _Search:
         self.fallback = left, problem, where[problem.unit_of].tolist(), "first fit"
 
     def attempt(self, bins: int, numbers: range) -> int | None:
-        """Some attempts with this many bins; the fewest bins known then."""
+        """Make some attempts with this many bins; returns the fewest bins known then."""
         if bins not in self.made:
             problem = self.problem.with_bins(bins) if self.problem.searched else self.problem
             self.made[bins] = problem, Packing.of(problem) if self.dense else None
@@ -262,7 +262,7 @@ class _Search:
         return self.known
 
     def backend(self, problem: Problem, packing: Packing | None, first: int, count: int) -> Iterator[Best]:
-        """The attempts of the search that suits the problem."""
+        """Choose the search that suits the problem, and return its attempts."""
         if packing is not None:
             from agents.solver.solving.dense_attempts import attempts
 
@@ -274,7 +274,7 @@ class _Search:
         return self.device(problem, self.seed, first, count, trims=trims, until=self.end)
 
     def try_bins(self, problem: Problem, packing: Packing | None, first: int, count: int) -> bool:
-        """Some attempts with this many bins; did one place all?"""
+        """Make some attempts with this many bins; returns whether one placed all balls."""
         number, end = first, first + count
         while number < end:
             before, last = self.checked, None
@@ -294,7 +294,7 @@ class _Search:
         return False
 
     def missing(self, problem: Problem, alloc: list[int]) -> int:
-        """How many sets more should hold, and may."""
+        """Count the sets that should hold, could hold, and do not."""
         wishes = zip(problem.wishes, self.hopeless, strict=True)
         return sum(max(0, len(one.broken(alloc)) - max(len(one.sets) - one.asked, never)) for one, never in wishes)
 
@@ -313,7 +313,7 @@ class _Search:
             raise _Over
 
     def last_resort(self) -> None:
-        """If time was over too soon: first fit where there is a dense form, else one attempt with all bins."""
+        """Answer although time is over: by first fit if there is a dense form, else by one attempt with all bins."""
         if self.best is not None and self.best[0] == 0:
             return
         until = clock.monotonic() + self.reserve
@@ -327,7 +327,7 @@ class _Search:
                 self.fallback = found.left, problem, found.alloc, "published"
 
     def notes(self, wishes: tuple[Kept, ...]) -> Iterator[str]:
-        """What a user would not expect."""
+        """List what a user would not expect."""
         if self.late:
             yield "compiling took longer than there was time; it goes on, for the next time"
         elif self.compiling > TOLD:
@@ -337,7 +337,7 @@ class _Search:
         yield from (str(one) for one in wishes if one.broken)
 
     def answer(self, interrupted: bool) -> Answer:
-        """The best there is, verified."""
+        """Return the best answer that is known, verified."""
         if self.end < inf or interrupted:
             self.last_resort()
         if self.fallback is not None and (self.best is None or self.ours or self.best[0] > 0):

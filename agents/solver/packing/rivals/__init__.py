@@ -1,4 +1,4 @@
-"""Exact solvers of others, for comparison: `pip install "binwright[rivals]"`."""
+"""Run exact solvers of others, for comparison: `pip install "binwright[rivals]"`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LARGEST = 2_000_000
 
 
 def module(name: str, method: str) -> Any:
-    """A rival's Python module, or a `UserError` that names the extra."""
+    """Import a rival's Python module, or raise a `UserError` that names the extra."""
     try:
         return import_module(name)
     except ImportError:

@@ -1,4 +1,4 @@
-"""CP-SAT of Google's OR-Tools (Perron and Didier, https://developers.google.com/optimization/cp/cp_solver)."""
+"""Ask CP-SAT of Google's OR-Tools (Perron and Didier, https://developers.google.com/optimization/cp/cp_solver)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PRESOLVED = 20_000
 def improve(
     demand: Ints, capacity: Ints, known: Ints, bound: int, seconds: float, seed: int
 ) -> tuple[Ints | None, int]:
-    """A placement, None if none was found in time, and a lower bound; a `known` placement is given as a hint.
+    """Return a placement, None if none was found in time, and a lower bound; a `known` placement is given as a hint.
 
-    A Boolean for each ball and bin, and one for each bin: is it used? The bins that are used come first.
+    The model has a Boolean for each ball and bin, and one for each bin: is it used? The bins that are used come first.
     """
     python = module("ortools.sat.python.cp_model", "cp-sat")
     began = monotonic()

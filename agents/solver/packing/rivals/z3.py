@@ -1,4 +1,4 @@
-"""Z3 (de Moura and Bjorner, "Z3: an efficient SMT solver", TACAS 2008)."""
+"""Ask Z3 (de Moura and Bjorner, "Z3: an efficient SMT solver", TACAS 2008)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simcore.vocabulary import Ints
 def improve(
     demand: Ints, capacity: Ints, known: Ints, bound: int, seconds: float, seed: int
 ) -> tuple[Ints | None, int]:
-    """A placement, None if none was found in time, and a lower bound.
+    """Return a placement, None if none was found in time, and a lower bound.
 
     Z3 takes no hint: it is asked for as many bins as the `known` placement has, then for one fewer, and so on, until
     time is up, the bound is reached, or it proves that there is no such placement.
