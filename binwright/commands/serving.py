@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.solver.language.errors import At, SpecError
-from agents.solver.specification.front import examples
+from agents.solver.specification.load import examples
 from binwright.client import Client, Mistaken
 from binwright.commands.console import out
 from simcore.errors import UserError, suggest

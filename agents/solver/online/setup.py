@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agents.solver.online.varying import Online
-from agents.solver.specification.front import specification, text_of
+from agents.solver.specification.load import specification, text_of
 from simcore.errors import UserError
 
 

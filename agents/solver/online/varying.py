@@ -24,7 +24,7 @@ from agents.solver.language import syntax as s
 from agents.solver.language.errors import SpecError
 from agents.solver.model.program import NULL
 from agents.solver.model.random import below_kernel, stream_kernel
-from agents.solver.specification.front import specification
+from agents.solver.specification.load import specification
 from simcore.jit import kernel, prepared
 from simcore.vocabulary import Ints
 

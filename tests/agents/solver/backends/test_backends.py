@@ -18,7 +18,7 @@ from agents.solver.language.errors import SpecError
 from agents.solver.model import interpreter
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO
-from agents.solver.specification.front import examples, load_problem
+from agents.solver.specification.load import examples, load_problem
 from agents.solver.specification.spec import Spec
 from simcore.errors import UserError
 from tests.support.opencl import BACKENDS, opencl_device

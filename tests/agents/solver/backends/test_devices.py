@@ -15,7 +15,7 @@ import pytest
 
 import binwright as bw
 from agents.solver.backends import devices, opencl, probe
-from agents.solver.specification.front import load_problem
+from agents.solver.specification.load import load_problem
 from binwright.cli import MISTAKE, main
 from simcore.errors import UserError
 from tests.support import ROOT

@@ -11,7 +11,7 @@ from agents.solver import problem
 from agents.solver.backends import opencl, reference
 from agents.solver.model.problem import Problem
 from agents.solver.model.verify import faults
-from agents.solver.specification.front import load_problem
+from agents.solver.specification.load import load_problem
 from simcore import cores
 from tests.support.opencl import BACKENDS, opencl_device
 from tests.support.properties import first

@@ -19,8 +19,8 @@ from agents.solver.model.random import below, stream
 from agents.solver.model.verify import faults
 from agents.solver.online.agent import Solver
 from agents.solver.online.varying import Online
-from agents.solver.specification.front import load_problem
-from agents.solver.specification.front import problem as problem_of
+from agents.solver.specification.load import load_problem
+from agents.solver.specification.load import problem as problem_of
 from fabric.routing import find_route
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import load_scenario, scenario_from

@@ -14,7 +14,7 @@ from agents.solver.online import connected
 from agents.solver.online.agent import Solver
 from agents.solver.online.jobs import Jobs
 from agents.solver.online.setup import Setup
-from agents.solver.specification.front import problem as problem_of
+from agents.solver.specification.load import problem as problem_of
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
 from scenarios.batch.batch import Batch

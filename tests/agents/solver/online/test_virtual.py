@@ -22,7 +22,7 @@ from agents.solver.model.problem import Problem
 from agents.solver.model.verify import faults, utilisation
 from agents.solver.online.nearby import Nearby
 from agents.solver.online.parts import leading_out, parts_of
-from agents.solver.specification.front import load_problem, specification
+from agents.solver.specification.load import load_problem, specification
 from fabric.cluster import Cluster
 from fabric.network import FAILED, NetworkLedger
 from fabric.presets import topology

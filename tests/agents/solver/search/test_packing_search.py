@@ -21,7 +21,7 @@ from agents.solver.search import published, ruin
 from agents.solver.search.find import SEARCHES, find, luby
 from agents.solver.search.lowest import lowest
 from agents.solver.search.packing import Packing
-from agents.solver.specification.front import problem
+from agents.solver.specification.load import problem
 from simcore.errors import BinwrightError, UserError
 from simcore.vocabulary import Ints
 from tests.support.packings import packings

@@ -24,8 +24,8 @@ from agents.solver.model.program import NULL
 from agents.solver.model.verify import faults, utilisation
 from agents.solver.search.first_fit import first_fit, next_fit
 from agents.solver.search.packing import Packing
-from agents.solver.specification import front
 from agents.solver.specification.build import Build
+from agents.solver.specification.load import load_problem
 from simcore.errors import UserError
 from tests.reference.utilisation import evaluate
 from tests.support.packings import packings
@@ -65,7 +65,7 @@ def test_nothing_compiled_in_time(search: str, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("agents.solver.search.find.prepare", prepared)
     monkeypatch.setattr("agents.solver.backends.cpu.prepare", prepared)
     try:
-        for given in (many(2_000), many(500, 500), front.load_problem("spain")):
+        for given in (many(2_000), many(500, 500), load_problem("spain")):
             began = monotonic()
             answer = bw.solve(given, search=search, time=0.4)
             assert monotonic() - began < 0.4 + SLACK
