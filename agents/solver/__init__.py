@@ -1,4 +1,19 @@
-"""A language for allocation problems and solvers that search in parallel."""
+"""Solve allocation problems that are stated in a language of their own.
+
+Each folder imports only those above it:
+
+    model           the data of a problem, and what can be said of it without a search
+    language        from text to tree, constants and tables; UTILFN evaluated from its tree
+    checker         from the tree of UTILFN to a program, and what is proven about it
+    specification   from declarations to a problem; files, shipped examples, and Python
+    backends        the published search on the general form: plain Python, processors, OpenCL
+    search          searches on the dense form of vector problems
+    solving         from a problem to a verified answer: `solve`
+    packing         balls into equal bins, all known at once; heuristics and rivals beside our searches
+    online          the agent `solver` of simulations
+
+`examples` and `templates` are specifications that are shipped.
+"""
 
 from agents.solver.specification.load import examples, load_problem, problem
 
