@@ -11,7 +11,7 @@ from gymnasium import spaces
 from agents.observation import Observer, edge_index
 from agents.stepping import Face, FaceEnv, FaceVector, Seen
 from agents.world import World
-from fabric.episodes import Episodes
+from fabric.compiled.network_episodes import Episodes
 from simcore.errors import UserError
 from simcore.vocabulary import Floats, Ints
 

@@ -10,8 +10,8 @@ from gymnasium import spaces
 
 from agents.stepping import Face, FaceEnv, FaceVector, Seen
 from agents.world import World
+from fabric.compiled.numa_episodes import NumaEpisodes
 from fabric.network import NetworkLedger
-from fabric.numa_many import NumaEpisodes
 from simcore.errors import UserError
 from simcore.vocabulary import QUANTUM, Floats, Ints
 

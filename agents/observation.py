@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fabric.episodes import Episodes, Rules, State, filling_of
+from fabric.compiled.network_episodes import Episodes, Rules, State, filling_of
 from fabric.filling import Filling
 from fabric.topology import Indices, Topology
 from simcore.jit import kernel, prepared

@@ -14,8 +14,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from agents.world import World
-from fabric.episodes import Episodes
-from fabric.numa_many import NumaEpisodes
+from fabric.compiled.network_episodes import Episodes
+from fabric.compiled.numa_episodes import NumaEpisodes
 from simcore.vocabulary import Floats, Ints
 
 Seen: TypeAlias = dict[str, npt.NDArray[Any]]

@@ -15,7 +15,7 @@ from simcore.rules import Overflow, Pacing
 from simcore.vocabulary import Agent, Workload
 
 if TYPE_CHECKING:
-    from fabric.episodes import Episodes
+    from fabric.compiled.network_episodes import Episodes
 
 
 class Requests(Protocol):
@@ -115,7 +115,7 @@ class World:
         ledger = ledger or self.ledger()
         workload = self.draw(seed)
         if compiled:
-            from fabric.numa_episodes import CompiledSimulation  # numba
+            from fabric.compiled.numa_run import CompiledSimulation  # numba
 
             return CompiledSimulation(workload, ledger, self.overflow, expansion=self.expansion)
         return Simulation(
@@ -129,7 +129,7 @@ class World:
 
     def episodes(self, count: int, *, feasible: bool = False) -> Episodes:
         """Set up so many simulations of the network, stepped together; `feasible` masks what cannot be reached."""
-        from fabric.episodes import Episodes
+        from fabric.compiled.network_episodes import Episodes
         from fabric.network import NetworkLedger
 
         ledger = self.ledger()

@@ -15,9 +15,9 @@ import numpy as np
 from agents import AGENTS
 from agents.learned.value_es.value import KNOWN, SIZE, value_es
 from fabric.cluster import NEVER, Cluster
+from fabric.compiled.numa_loop import go
+from fabric.compiled.numa_run import CompiledSimulation, as_argument
 from fabric.ledger import Ledger
-from fabric.numa_episodes import CompiledSimulation, as_argument
-from fabric.numa_loop import go
 from scenarios.schema.load import load_scenario
 from simcore.engine import Simulation, play
 from simcore.vocabulary import QUANTUM, Compiled, Workload

@@ -97,7 +97,7 @@ def warmed_up(
     simulation = world.simulation(run.seed, ledger, compiled=compiled)
     play_on: Player = play
     if compiled:
-        from fabric.numa_episodes import play_compiled  # numba
+        from fabric.compiled.numa_run import play_compiled  # numba
 
         play_on = play_compiled
     if world.warm_start and warm_agent:

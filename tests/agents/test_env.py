@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from agents.env import FabricEnv, FabricVector
 from agents.observation import edge_index
 from binwright.environments import fabric, fabric_vector
-from fabric.episodes import Episodes
+from fabric.compiled.network_episodes import Episodes
 from fabric.graph import Graph, build
 from fabric.network import NetworkView
 from scenarios.build.world import build_learning, build_world

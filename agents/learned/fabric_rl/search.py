@@ -11,7 +11,7 @@ import numpy as np
 from agents.learned.fabric_rl.network import STYLES, Weights, describe, rejects, score, squashed
 from agents.learned.fabric_rl.sight import Sight, look
 from fabric.allowed import Flags
-from fabric.episodes import Rules, State, answer
+from fabric.compiled.network_episodes import Rules, State, answer
 from fabric.filling import COMPLETE, GOES_ON, Filling, begin, choose
 from fabric.routing import Routes, find_path
 from fabric.topology import Indices

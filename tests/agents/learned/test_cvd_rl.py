@@ -18,8 +18,8 @@ from agents.learned.cvd_rl.rule import cvd_rl, sizes
 from agents.learned.mlp import size_of, untrained
 from agents.learned.tensors import write
 from agents.ruled import drawn
+from fabric.compiled.numa_run import CompiledSimulation
 from fabric.ledger import Ledger
-from fabric.numa_episodes import CompiledSimulation
 from simcore.engine import Simulation, play
 from simcore.errors import UserError
 from simcore.rng import stream

@@ -14,9 +14,10 @@ from agents.learned.hindsight.agent import Hindsight
 from agents.learned.hindsight.lessons import Lesson, inputs_of, lesson_of, places_of, terms_of
 from agents.learned.hindsight.trainer import HindsightTrainer
 from agents.learned.value_es.value import SIZE, TERMS, worth
+from fabric.compiled.numa_run import CompiledSimulation, Offer, Replay
 from fabric.ledger import Ledger
-from fabric.numa_episodes import CompiledSimulation, Offer, Replay
-from scenarios.learn.training import course_of, train
+from scenarios.learn.training import course_of
+from scenarios.learn.training import train
 from scenarios.schema.load import scenario_from
 from simcore.engine import Simulation
 from simcore.errors import UserError

@@ -26,8 +26,8 @@ from agents.learned.padrl.network import (
     rows_of,
 )
 from agents.learned.tensors import Tensors, write
+from fabric.compiled.numa_run import CompiledSimulation, Replay
 from fabric.ledger import Ledger
-from fabric.numa_episodes import CompiledSimulation, Replay
 from scenarios.learn.training import train
 from scenarios.schema.load import scenario_from
 from simcore.engine import Simulation, play

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from agents.learned.tensors import write
 from agents.learned.value_es.agent import ValueES
 from agents.learned.value_es.value import HIDDEN, KNOWN, SIZE, TERMS, value_es
+from fabric.compiled.numa_run import CompiledSimulation, Replay
 from fabric.ledger import Ledger
-from fabric.numa_episodes import CompiledSimulation, Replay
 from scenarios.learn.training import train
 from scenarios.schema.load import scenario_from
 from simcore.engine import Simulation, play

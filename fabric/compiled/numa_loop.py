@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fabric.heap import pop, push
+from fabric.compiled.heap import pop, push
 from fabric.servers import fits_node, fits_spread, why_not
 from simcore.jit import inlined, kernel, tuple_setitem
 from simcore.record import PLACED, REJECTED, SPREAD

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fabric.ledger import Ledger
-from fabric.numa_loop import (
+from fabric.compiled.numa_loop import (
     ALL,
     ANSWERED,
     ASK,
@@ -30,6 +29,7 @@ from fabric.numa_loop import (
     given,
     go,
 )
+from fabric.ledger import Ledger
 from simcore.asking import said
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement
@@ -215,7 +215,7 @@ class Replay:
         return tuple((array, array.copy()) for array in changing)
 
     def _go(self, rule: Compiled, answers: int, ahead: bool = False) -> int:
-        """As `fabric.numa_loop.go`; returns its status."""
+        """As `fabric.compiled.numa_loop.go`; returns its status."""
         resources = self._state.free.shape[2]
         decide = as_argument(rule.scan, resources, len(rule.weights))
         status: int = go(decide, rule.weights, self._requests, self._state, self._mode, inf, answers, ahead)[1]

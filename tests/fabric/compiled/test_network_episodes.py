@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabric.cluster import NEVER, Cluster
-from fabric.episodes import Episodes
+from fabric.compiled.network_episodes import Episodes
 from fabric.network import NetworkLedger, NetworkView
 from fabric.routing import Routing
 from fabric.shapes import fabric

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fabric.allowed import Flags, allow, homes, narrow
+from fabric.compiled.heap import pop, push
 from fabric.filling import COMPLETE, GOES_ON, Filling, begin, choose, filling
-from fabric.heap import pop, push
 from fabric.network import NetworkView
 from fabric.routing import Routes
 from fabric.topology import Indices, Small

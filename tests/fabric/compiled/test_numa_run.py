@@ -17,10 +17,10 @@ from agents.heuristics.best_fit import best_fit
 from agents.heuristics.first_fit import first_fit
 from agents.heuristics.scan import ScanAgent
 from analysis.samples import Sampler
-from fabric import numa_episodes
 from fabric.cluster import NEVER, Cluster
+from fabric.compiled import numa_run
+from fabric.compiled.numa_run import CompiledSimulation, placement_of, play_compiled
 from fabric.ledger import Ledger
-from fabric.numa_episodes import CompiledSimulation, placement_of, play_compiled
 from fabric.servers import fits_node, fits_spread
 from simcore.engine import Simulation, play
 from simcore.errors import AgentError, InfeasiblePlacement
@@ -270,15 +270,15 @@ def test_a_rule_that_writes_to_what_it_sees_gets_nothing_for_it(run: str, reques
 
 def test_compiling_is_no_thought(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first run of a process waits for is no part of its decisions' time."""
-    clock, known, real = [0], set[Any](), numa_episodes.as_argument
+    clock, known, real = [0], set[Any](), numa_run.as_argument
 
     def slow(*rule: Any) -> Any:
         clock[0] += 0 if rule in known else 10**9
         known.add(rule)
         return real(*rule)
 
-    monkeypatch.setattr(numa_episodes, "as_argument", slow)
-    monkeypatch.setattr(numa_episodes, "perf_counter_ns", lambda: clock[0])
+    monkeypatch.setattr(numa_run, "as_argument", slow)
+    monkeypatch.setattr(numa_run, "perf_counter_ns", lambda: clock[0])
     workload, cluster = busy(50)
     simulation = CompiledSimulation(workload, Ledger(cluster))
     assert play_compiled(simulation, AGENTS.load("best-fit")()) == 0

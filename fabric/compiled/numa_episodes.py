@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fabric.cluster import Cluster
-from fabric.numa_episodes import as_argument
-from fabric.numa_loop import ASK, COUNTERS, HEAD, MODES, OVER, Requests, State, given, go
+from fabric.compiled.numa_loop import ASK, COUNTERS, HEAD, MODES, OVER, Requests, State, given, go
+from fabric.compiled.numa_run import as_argument
 from fabric.servers import fits_node, fits_spread
 from simcore.errors import UserError
 from simcore.jit import kernel, prepared

@@ -1,0 +1,1 @@
+"""Whole runs in machine code, number for number those of `simcore.engine`."""
