@@ -16,7 +16,7 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from agents.observation import Observer
+from agents.environments.observation import Observer
 from scenarios.build.world import build_learning
 from scenarios.schema.load import load_scenario
 from simcore.vocabulary import Ints

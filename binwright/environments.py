@@ -18,8 +18,8 @@ except ImportError as error:
         f"binwright.environments needs Gymnasium ({error}): pip install 'binwright[learned]'", name=error.name
     ) from error
 
-from agents.env import FabricEnv, FabricVector
-from agents.numa_env import NumaEnv, NumaVector
+from agents.environments.fabric_env import FabricEnv, FabricVector
+from agents.environments.numa_env import NumaEnv, NumaVector
 from scenarios.build.world import build_learning
 from scenarios.schema.load import loaded
 from scenarios.schema.scenario import Scenario

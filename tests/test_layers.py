@@ -27,7 +27,7 @@ STRANGERS = ("agents.heuristics", "agents.learned", "agents.solver")
 """Never import one another."""
 ONLY_IN = {
     "torch": ("agents.learned",),
-    "gymnasium": ("agents.env", "agents.numa_env", "agents.stepping", "binwright.environments"),
+    "gymnasium": ("agents.environments", "binwright.environments"),
     "pyopencl": ("agents.solver",),
     "lark": ("agents.solver.language.parse",),
     "matplotlib": ("analysis",),
@@ -122,7 +122,7 @@ def test_imports_point_down() -> None:
         ("workloads.traces.azure", "import fabric.servers"),
         ("workloads", "from ..fabric import ledger"),
         ("fabric.topology", "from workloads import TRACES"),
-        ("agents.env", "from analysis import table"),
+        ("agents.environments.mine", "from analysis import table"),
         ("agents.heuristics.mine", "from agents.solver import search"),
         ("agents.heuristics.mine", "from agents import learned"),
         ("agents.heuristics.mine", "from ..learned import policy"),
@@ -146,7 +146,7 @@ def test_an_import_that_points_up_is_found(module: str, line: str) -> None:
     ("module", "line"),
     [
         ("simcore.engine", "import simpy_like, numpy as np\nfrom simcore import clock\nfrom .clock import Clock"),
-        ("agents.env", "from agents.heuristics.scan import placed\nimport agents.learned, workloads, fabric.ledger"),
+        ("agents.environments.mine", "from agents.rules import x\nimport agents.learned, workloads, fabric.ledger"),
         ("agents.learned.ppo", "import torch\nfrom ..env import Environment"),
         ("analysis.figures", "from matplotlib import rc_context\nimport agents"),
         ("binwright.cli", "from scenarios.batch.batch import Batch\nimport rich"),

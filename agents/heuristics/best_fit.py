@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from agents.heuristics.scan import ScanAgent
+from agents.rules.scan import ScanAgent
 from fabric.servers import fits_node, fits_spread
 from simcore.errors import UnknownName, suggest
 from simcore.jit import inlined, kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.heuristics.scan import ScanAgent
+from agents.rules.scan import ScanAgent
 from fabric.servers import fits_node, fits_spread
 from simcore.jit import inlined, kernel
 from simcore.vocabulary import Amounts, Ints

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.candidates import room_lost
-from agents.heuristics.scan import ScanAgent
+from agents.rules.candidates import room_lost
+from agents.rules.scan import ScanAgent
 from fabric.servers import fits_node, fits_spread
 from simcore.jit import inlined, kernel
 from simcore.vocabulary import Amounts, Ints

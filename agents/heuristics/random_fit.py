@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from agents.heuristics.random_servers import RandomServers
-from agents.heuristics.scan import ScanAgent
+from agents.rules.scan import ScanAgent
 from fabric.network import NetworkView
 from fabric.servers import fits_node, fits_spread
 from simcore.jit import kernel, prepared

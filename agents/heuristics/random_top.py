@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.candidates import Filter, candidates, counts
-from agents.ruled import Ruled, drawn
+from agents.rules.candidates import Filter, candidates, counts
+from agents.rules.ruled import Ruled, drawn
 from simcore.jit import kernel
 from simcore.vocabulary import Amounts, Floats, Ints, View
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from agents.candidates import Filter, counts
 from agents.learned.cvd_rl.rule import cvd_rl, sizes
 from agents.learned.mlp import size_of, untrained
 from agents.learned.tensors import find, fitting
 from agents.learned.value_es.agent import check_servers
-from agents.ruled import Ruled
+from agents.rules.candidates import Filter, counts
+from agents.rules.ruled import Ruled
 from simcore.rng import stream
 from simcore.vocabulary import View
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agents.candidates import Filter, counts
 from agents.learned.cvd_rl.agent import described
 from agents.learned.cvd_rl.rule import NODES, cvd_rl, cvd_rl_exploring, look_all, sizes
 from agents.learned.dqn import DQN
@@ -18,6 +17,7 @@ from agents.learned.mlp import put, taken, untrained
 from agents.learned.settings import Count
 from agents.learned.tape import Decisions
 from agents.learned.tensors import Tensors, extra
+from agents.rules.candidates import Filter, counts
 from simcore.vocabulary import Compiled, Floats, Ints
 
 

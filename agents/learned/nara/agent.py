@@ -7,16 +7,16 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from agents.environments.observation import observation, observe
 from agents.learned.choosing import Choosing
 from agents.learned.nara.inference import WIDTH, infer, layers, shapes, wiring
 from agents.learned.tensors import extra, find, fitting
-from agents.observation import observation, observe
 from fabric.network import NetworkView
 from simcore.jit import prepared
 from simcore.vocabulary import Request, View
 
 FEATURES = ("enough free", "chosen")
-"""What the weights are for: see `agents.observation`."""
+"""What the weights are for: see `agents.environments.observation`."""
 
 
 class Nara(Choosing):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.observation import Reals, edge_index
+from agents.environments.observation import Reals, edge_index
 from fabric.topology import Topology
 from simcore.jit import kernel
 from simcore.vocabulary import Ints

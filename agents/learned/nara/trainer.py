@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from agents.environments.observation import Observer
 from agents.learned.adam import averages, finite, put_averages
 from agents.learned.nara.agent import described, import_network
 from agents.learned.settings import Count, Finite, FromZero, Positive, Share
 from agents.learned.tensors import Tensors, extra
 from agents.learned.trainer import TRAINING, Trainer
-from agents.observation import Observer
 from agents.world import World
 from simcore.rng import stream
 

@@ -9,7 +9,7 @@ import numpy as np
 from agents.learned.padrl.network import CELLS, FORECAST, HIDDEN, MEMORY, SHAPES, SIZE, padrl
 from agents.learned.tensors import Tensors, find, fitting
 from agents.learned.value_es.agent import NODES, check_servers
-from agents.ruled import Ruled
+from agents.rules.ruled import Ruled
 from simcore.vocabulary import Floats, View
 
 

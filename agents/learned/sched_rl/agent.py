@@ -9,7 +9,7 @@ import numpy as np
 from agents.learned.mlp import size_of
 from agents.learned.sched_rl.rule import sched_rl, trunk
 from agents.learned.tensors import find, fitting, read
-from agents.ruled import Ruled
+from agents.rules.ruled import Ruled
 from simcore.errors import UserError
 from simcore.vocabulary import Ints, Placement, Request, View
 

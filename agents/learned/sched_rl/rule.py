@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.candidates import candidates
 from agents.learned.mlp import dense
 from agents.learned.tape import exploring, write
+from agents.rules.candidates import candidates
 from simcore.jit import kernel
 from simcore.vocabulary import Amounts, Floats, Ints
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from agents.learned.tensors import find, fitting
 from agents.learned.value_es.value import HIDDEN, KNOWN, SIZE, value_es
-from agents.ruled import Ruled
+from agents.rules.ruled import Ruled
 from simcore.errors import UserError
 from simcore.vocabulary import View
 

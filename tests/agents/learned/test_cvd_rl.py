@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.candidates import candidates, counts
 from agents.heuristics.random_top import RandomTop
 from agents.learned.cvd_rl.agent import CvdRL
 from agents.learned.cvd_rl.rule import cvd_rl, sizes
 from agents.learned.mlp import size_of, untrained
 from agents.learned.tensors import write
-from agents.ruled import drawn
+from agents.rules.candidates import candidates, counts
+from agents.rules.ruled import drawn
 from fabric.compiled.numa_run import CompiledSimulation
 from fabric.ledger import Ledger
 from simcore.engine import Simulation, play

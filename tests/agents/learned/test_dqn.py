@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from agents.candidates import counts
 from agents.learned import tape
 from agents.learned.cvd_rl.rule import cvd_rl, cvd_rl_exploring, sizes
 from agents.learned.dqn import DQN
@@ -18,6 +17,7 @@ from agents.learned.rollouts import replays_of
 from agents.learned.sched_rl import agent as sched
 from agents.learned.sched_rl.rule import sched_rl, trunk
 from agents.learned.tensors import read, write
+from agents.rules.candidates import counts
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
 from scenarios.batch.batch import Batch

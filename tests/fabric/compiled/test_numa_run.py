@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from agents import AGENTS
 from agents.heuristics.best_fit import best_fit
 from agents.heuristics.first_fit import first_fit
-from agents.heuristics.scan import ScanAgent
+from agents.rules.scan import ScanAgent
 from analysis.samples import Sampler
 from fabric.cluster import NEVER, Cluster
 from fabric.compiled import numa_run

@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from gymnasium import spaces
 
-from agents.observation import Observer, edge_index
-from agents.stepping import Face, FaceEnv, FaceVector, Seen
+from agents.environments.observation import Observer, edge_index
+from agents.environments.stepping import Face, FaceEnv, FaceVector, Seen
 from agents.world import World
 from fabric.compiled.network_episodes import Episodes
 from simcore.errors import UserError

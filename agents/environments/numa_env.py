@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from gymnasium import spaces
 
-from agents.stepping import Face, FaceEnv, FaceVector, Seen
+from agents.environments.stepping import Face, FaceEnv, FaceVector, Seen
 from agents.world import World
 from fabric.compiled.numa_episodes import NumaEpisodes
 from fabric.network import NetworkLedger

@@ -14,8 +14,8 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.env import FabricEnv, FabricVector
-from agents.observation import edge_index
+from agents.environments.fabric_env import FabricEnv, FabricVector
+from agents.environments.observation import edge_index
 from binwright.environments import fabric, fabric_vector
 from fabric.compiled.network_episodes import Episodes
 from fabric.graph import Graph, build

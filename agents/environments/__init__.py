@@ -1,0 +1,1 @@
+"""Scenarios as Gymnasium environments, and what a learner sees of a network."""

@@ -1,0 +1,1 @@
+"""What agents on servers are made of whose rule is one kernel."""
