@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from agents.heuristics.first_fit import FirstFit
-from agents.heuristics.worst_fit import WorstFit
+from agents.heuristics.servers.first_fit import FirstFit
+from agents.heuristics.servers.worst_fit import WorstFit
 from analysis.stats import differences, mean_interval
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger

@@ -12,8 +12,8 @@ import argparse
 import numpy as np
 import polars as pl
 
-from agents.heuristics.best_fit import best_fit, best_fit_loose
-from agents.heuristics.internal import internal
+from agents.heuristics.servers.best_fit import best_fit, best_fit_loose
+from agents.heuristics.servers.internal import internal
 from benchmarks.compiled import run
 from simcore.vocabulary import QUANTUM, Floats
 

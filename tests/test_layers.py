@@ -126,7 +126,7 @@ def test_imports_point_down() -> None:
         ("agents.heuristics.mine", "from agents.solver import search"),
         ("agents.heuristics.mine", "from agents import learned"),
         ("agents.heuristics.mine", "from ..learned import policy"),
-        ("agents.learned.ppo", "from agents.heuristics.best_fit import BestFit"),
+        ("agents.learned.ppo", "from agents.heuristics.servers.best_fit import BestFit"),
         ("analysis.table", "import scenarios.build.plan as plan"),
         ("scenarios.batch.batch", "if TYPE_CHECKING:\n    from binwright import api"),
         ("scenarios.batch.batch", "importlib.import_module('binwright.cli')"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.heuristics.network import NetworkAgent
+from agents.heuristics.networks.common import NetworkAgent
 from agents.heuristics.random_fit import RandomFit
 from agents.inner import inner
 from simcore.errors import UserError

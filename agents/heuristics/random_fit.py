@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from agents.heuristics.random_servers import RandomServers
+from agents.heuristics.networks.random_servers import RandomServers
 from agents.rules.scan import ScanAgent
 from fabric.network import NetworkView
 from fabric.servers import fits_node, fits_spread
@@ -39,7 +39,7 @@ def random_fit(free: Ints, demand: Amounts, spread: bool, draw: float) -> int:
 class RandomFit(Agent):
     """Any (server, node) that fits, or any server for a spread request, all equally likely; in a network any.
 
-    `agents/heuristics/random_servers.py` has the rule for networks.
+    `agents/heuristics/networks/random_servers.py` has the rule for networks.
     """
 
     reference = "the baseline that a choice has to beat; in a network the Random of Nara, arXiv:2106.02412"

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from agents.heuristics.best_fit import BestFit
+from agents.heuristics.servers.best_fit import BestFit
 from agents.running import Running
 from simcore.vocabulary import Agent, Amounts, Ints, Placement, Request, View
 

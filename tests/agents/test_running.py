@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.heuristics.first_fit import FirstFit
+from agents.heuristics.servers.first_fit import FirstFit
 from agents.heuristics.two_stage import TwoStage
 from agents.running import Job, Running
 from agents.solver.online.agent import Solver

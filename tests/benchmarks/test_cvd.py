@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from agents.heuristics.internal import internal
+from agents.heuristics.servers.internal import internal
 from benchmarks.cvd import (
     BEST,
     BOUND,

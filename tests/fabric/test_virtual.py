@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_flow
 
 from agents import AGENTS
-from agents.heuristics.secondnet import Matching, matched
+from agents.heuristics.virtual.secondnet import Matching, matched
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
 from fabric.network import FAILED, NetworkLedger

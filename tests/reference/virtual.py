@@ -59,7 +59,7 @@ def reservation(topology: Topology, network: VirtualNetwork, servers: list[int])
 
 
 class Oktopus:
-    """The rule of `agents.heuristics.oktopus`, which looks at everything anew at every step."""
+    """The rule of `agents.heuristics.virtual.oktopus`, which looks at everything anew at every step."""
 
     def __init__(self, topology: Topology, free: Ints, link_free: Ints, network: VirtualNetwork) -> None:
         self.topology, self.free, self.link_free = topology, free, np.maximum(link_free, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents import AGENTS
 from agents.heuristics.feasible import Feasible
-from agents.heuristics.network import NetworkAgent
+from agents.heuristics.networks.common import NetworkAgent
 from agents.learned.choosing import Choosing
 from agents.learned.fabric_rl.agent import FabricRL
 

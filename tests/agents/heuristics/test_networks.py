@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from agents import AGENTS
-from agents.heuristics.random_servers import DRAWS
-from agents.heuristics.tetris import EXACT, scales
+from agents.heuristics.networks.random_servers import DRAWS
+from agents.heuristics.networks.tetris import EXACT, scales
 from fabric.cluster import NEVER, Cluster
 from fabric.graph import Graph, build
 from fabric.network import FAILED, NetworkLedger, NetworkView, Provisioned

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from agents import AGENTS
-from agents.heuristics.best_fit import BestFit
+from agents.heuristics.servers.best_fit import BestFit
 from simcore.errors import UnknownName
 from simcore.rng import stream
 from simcore.vocabulary import Agent, Ints, View

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.heuristics.random_top import RandomTop
+from agents.heuristics.servers.random_top import RandomTop
 from agents.learned.cvd_rl.agent import CvdRL
 from agents.learned.cvd_rl.rule import cvd_rl, sizes
 from agents.learned.mlp import size_of, untrained

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents.heuristics.best_fit import best_fit
-from agents.heuristics.internal import internal
+from agents.heuristics.servers.best_fit import best_fit
+from agents.heuristics.servers.internal import internal
 from agents.learned.hindsight.agent import Hindsight
 from agents.learned.hindsight.lessons import Lesson, inputs_of, lesson_of, places_of, terms_of
 from agents.learned.hindsight.trainer import HindsightTrainer

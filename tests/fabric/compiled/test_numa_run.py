@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import AGENTS
-from agents.heuristics.best_fit import best_fit
-from agents.heuristics.first_fit import first_fit
+from agents.heuristics.servers.best_fit import best_fit
+from agents.heuristics.servers.first_fit import first_fit
 from agents.rules.scan import ScanAgent
 from analysis.samples import Sampler
 from fabric.cluster import NEVER, Cluster

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.heuristics.first_fit import FirstFit
+from agents.heuristics.servers.first_fit import FirstFit
 from agents.solver.backends import reference
 from agents.solver.model.problem import Problem, Sets
 from agents.solver.model.random import below, stream

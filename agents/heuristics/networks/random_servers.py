@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.heuristics.network import Network, NetworkAgent, answered, take
+from agents.heuristics.networks.common import Network, NetworkAgent, answered, take
 from fabric.filling import GOES_ON, begin, has_any
 from fabric.network import NetworkView, Provisioned
 from fabric.routing import find_route

@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from agents.heuristics.embedding import warm
+from agents.heuristics.virtual.common import warm
 from agents.networked import network_of
 from fabric.arrays import ascending
 from fabric.virtual import hosed

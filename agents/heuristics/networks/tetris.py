@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.heuristics.network import Network, NetworkAgent, answered, largest, reaches, take, widest
+from agents.heuristics.networks.common import Network, NetworkAgent, answered, largest, reaches, take, widest
 from fabric.filling import GOES_ON, begin
 from fabric.network import NetworkView
 from fabric.topology import Indices

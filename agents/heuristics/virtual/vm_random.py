@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from agents.heuristics.embedding import NO_ROOM, connected, has_room, warm
+from agents.heuristics.virtual.common import NO_ROOM, connected, has_room, warm
 from agents.networked import network_of
 from simcore.jit import kernel, prepared
 from simcore.vocabulary import Agent, Embedding, Floats, Form, Ints, Refusal, Request, View

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.heuristics.network import Network, NetworkAgent, answered, reaches, take
-from agents.heuristics.tetris import Scoring, best_scored, score, scoring
+from agents.heuristics.networks.common import Network, NetworkAgent, answered, reaches, take
+from agents.heuristics.networks.tetris import Scoring, best_scored, score, scoring
 from fabric.filling import GOES_ON, begin
 from fabric.network import NetworkView
 from fabric.topology import Indices

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from agents.heuristics.embedding import warm
+from agents.heuristics.virtual.common import warm
 from agents.networked import network_of
 from fabric.topology import Indices, Topology
 from fabric.virtual import routed

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.heuristics.network import Network, NetworkAgent, answered, reaches, take
-from agents.heuristics.nulb import Searching, searching
-from agents.heuristics.tetris import best_scored, score
+from agents.heuristics.networks.common import Network, NetworkAgent, answered, reaches, take
+from agents.heuristics.networks.nulb import Searching, searching
+from agents.heuristics.networks.tetris import best_scored, score
 from fabric.arrays import ascending
 from fabric.filling import GOES_ON, begin
 from fabric.network import NetworkView

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.heuristics.network import Network, NetworkAgent, answered, largest, take, widest
+from agents.heuristics.networks.common import Network, NetworkAgent, answered, largest, take, widest
 from fabric.filling import COMPLETE, GOES_ON, begin
 from fabric.network import NetworkView, Provisioned
 from fabric.routing import find_path

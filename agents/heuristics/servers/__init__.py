@@ -1,0 +1,1 @@
+"""Simple rules for servers with NUMA nodes: one request, one place."""

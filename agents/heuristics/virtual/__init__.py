@@ -1,0 +1,1 @@
+"""Simple rules for tenants' virtual networks."""
