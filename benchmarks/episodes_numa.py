@@ -13,7 +13,7 @@ import gymnasium
 import numpy as np
 
 from agents import AGENTS
-from agents.learned.value_es.value import KNOWN, SIZE, value_es
+from agents.learned.numa.value import KNOWN, SIZE, value_es
 from fabric.cluster import NEVER, Cluster
 from fabric.compiled.numa_loop import go
 from fabric.compiled.numa_run import CompiledSimulation, as_argument

@@ -11,10 +11,10 @@ import argparse
 
 import numpy as np
 
+from agents.learned.common.tensors import find, read
 from agents.learned.padrl.agent import joined
 from agents.learned.padrl.forecast import AHEAD, sequence
 from agents.learned.padrl.network import CELLS, MEMORY, remember
-from agents.learned.tensors import find, read
 from analysis.stats import mean_interval
 from scenarios.build.world import build_world
 from scenarios.learn.training import course_of

@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 from pydantic import ValidationError
 
-from agents.learned.trainer import device_for
-from agents.learned.training import Course, Row, Training, forget, write_log
+from agents.learned.common.trainer import device_for
+from agents.learned.common.training import Course, Row, Training, forget, write_log
 from scenarios.batch.lock import lock
 from scenarios.build.world import build_learning
 from scenarios.schema.explain import explain, locate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.learned.value_es.value import HIDDEN, TERMS
+from agents.learned.numa.value import HIDDEN, TERMS
 from simcore.vocabulary import Floats, Ints
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agents.learned.tensors import SHIPPED
+from agents.learned.common.tensors import SHIPPED
 from binwright.cli import MISTAKE, main
 from scenarios.batch.batch import Batch
 from scenarios.build.world import build_world

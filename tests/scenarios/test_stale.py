@@ -57,7 +57,7 @@ def names() -> set[str]:
     "edited",
     [
         "agents/learned/cvd_rl/rule.py",
-        "agents/learned/value_es/value.py",
+        "agents/learned/numa/value.py",
         "agents/solver/online/servers.py",
         "agents/solver/templates/numa.alloc",
         "agents/solver/backends/search.cl",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from agents import AGENTS
 from agents.heuristics.feasible import Feasible
 from agents.heuristics.networks.common import NetworkAgent
-from agents.learned.choosing import Choosing
 from agents.learned.fabric_rl.agent import FabricRL
+from agents.learned.network.choosing import Choosing
 
 ANYWHERE = {"solver"}
 _NEEDING = {name for name in AGENTS if issubclass(AGENTS.load(name), NetworkAgent | Feasible | Choosing | FabricRL)}

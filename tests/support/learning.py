@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from agents.learned.tensors import read
+from agents.learned.common.tensors import read
 from fabric.cluster import NEVER, Cluster
 from scenarios.batch.batch import Batch
 from scenarios.learn.training import train

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from agents.learned.tensors import read
+from agents.learned.common.tensors import read
 
 TINY: dict[str, Any] = {
     "name": "tiny",

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agents.learned.mlp import dense
-from agents.learned.tape import exploring, write
+from agents.learned.numa.mlp import dense
+from agents.learned.numa.tape import exploring, write
 from agents.rules.candidates import candidates
 from simcore.jit import kernel
 from simcore.vocabulary import Amounts, Floats, Ints

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from agents.learned.common.settings import Count
+from agents.learned.common.tensors import Tensors, extra
 from agents.learned.cvd_rl.agent import described
 from agents.learned.cvd_rl.rule import NODES, cvd_rl, cvd_rl_exploring, look_all, sizes
-from agents.learned.dqn import DQN
-from agents.learned.mlp import put, taken, untrained
-from agents.learned.settings import Count
-from agents.learned.tape import Decisions
-from agents.learned.tensors import Tensors, extra
+from agents.learned.numa.dqn import DQN
+from agents.learned.numa.mlp import put, taken, untrained
+from agents.learned.numa.tape import Decisions
 from agents.rules.candidates import Filter, counts
 from simcore.vocabulary import Compiled, Floats, Ints
 
@@ -25,7 +25,7 @@ from simcore.vocabulary import Compiled, Floats, Ints
 class CvdTrainer(DQN):
     """Double DQN on the sum of the servers' values after placing, among the candidates of the top-k filter.
 
-    `filter`, `k`, `lookahead` and `decomposition` are as in the agent; more settings are in `agents.learned.dqn`.
+    `filter`, `k`, `lookahead` and `decomposition` are as in the agent; more settings are in `agents.learned.numa.dqn`.
     """
 
     agent = "cvd-rl"

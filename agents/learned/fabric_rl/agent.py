@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from agents.learned.choosing import provisioned
+from agents.learned.common.tensors import find, fitting
 from agents.learned.fabric_rl.network import FEATURES, SHAPES, SIZE, TERMS, Weights, beginning, weights_of
 from agents.learned.fabric_rl.search import place
 from agents.learned.fabric_rl.sight import sight
-from agents.learned.tensors import find, fitting
+from agents.learned.network.choosing import provisioned
 from agents.networked import network_of
 from fabric.filling import COMPLETE, choose
 from fabric.network import NetworkView, Provisioned

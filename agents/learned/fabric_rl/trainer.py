@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from agents.learned.evolution import Evolution
+from agents.learned.common.evolution import Evolution
+from agents.learned.common.settings import Count, FromZero, Positive, Share
+from agents.learned.common.tensors import Tensors
+from agents.learned.common.trainer import TRAINING, Trainer
 from agents.learned.fabric_rl.agent import described
 from agents.learned.fabric_rl.network import Weights, beginning, weights_of
 from agents.learned.fabric_rl.search import play
 from agents.learned.fabric_rl.sight import sight
-from agents.learned.settings import Count, FromZero, Positive, Share
-from agents.learned.tensors import Tensors
-from agents.learned.trainer import TRAINING, Trainer
 from agents.world import World
 from simcore.cores import usable_cpus
 from simcore.jit import prepared

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.learned.tensors import find
+from agents.learned.common.tensors import find
 from agents.learned.value_es.agent import ValueAgent
 
 

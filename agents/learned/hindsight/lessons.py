@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.learned.value_es.value import INPUTS, LARGE, MIDDLE, SMALL, TERMS
+from agents.learned.numa.value import INPUTS, LARGE, MIDDLE, SMALL, TERMS
 from fabric.compiled.numa_run import Offer, Replay
 from simcore.vocabulary import Compiled, Floats, Ints
 
@@ -33,7 +33,7 @@ def inputs_of(free: Ints, capacity: Ints) -> Floats:
 
 
 def terms_of(inputs: Floats) -> Floats:
-    """The terms of `agents.learned.value_es.value.worth`, float64 [..., TERMS], of inputs [..., INPUTS]."""
+    """The terms of `agents.learned.numa.value.worth`, float64 [..., TERMS], of inputs [..., INPUTS]."""
     cpu, mem, other_cpu, other_mem = np.moveaxis(inputs, -1, 0)
     least = np.minimum(mem, other_mem)
     terms = np.empty((*inputs.shape[:-1], TERMS))

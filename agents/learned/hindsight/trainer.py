@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from agents.learned.adam import averages, finite, put_averages
+from agents.learned.common.adam import averages, finite, put_averages
+from agents.learned.common.settings import Count, Positive, Share
+from agents.learned.common.tensors import Tensors, extra
 from agents.learned.hindsight.lessons import Lesson, lesson_of, terms_of
-from agents.learned.numa_trainer import NumaTrainer
-from agents.learned.rollouts import rules_of, telling
-from agents.learned.settings import Count, Positive, Share
-from agents.learned.tensors import Tensors, extra
+from agents.learned.numa.rollouts import rules_of, telling
+from agents.learned.numa.trainer import NumaTrainer
+from agents.learned.numa.value import HIDDEN, INPUTS, SIZE, TERMS, beginning, value_es
 from agents.learned.value_es.agent import described
-from agents.learned.value_es.value import HIDDEN, INPUTS, SIZE, TERMS, beginning, value_es
 from agents.world import World
 from simcore.rng import stream
 from simcore.vocabulary import Compiled, Floats
@@ -111,7 +111,7 @@ class HindsightTrainer(NumaTrainer):
         return (torch.softmax(gain, 1) * torch.from_numpy(short)).sum(1).mean()
 
     def _worth(self, inputs: Floats) -> Any:
-        """Of servers [..., INPUTS], as `agents.learned.value_es.value.worth` says it."""
+        """Of servers [..., INPUTS], as `agents.learned.numa.value.worth` says it."""
         torch = self._torch
         weights = self._weights * torch.from_numpy(self._scale)
         network = weights[TERMS:].reshape(INPUTS + 2, HIDDEN)

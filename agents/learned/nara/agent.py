@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.environments.observation import observation, observe
-from agents.learned.choosing import Choosing
+from agents.learned.common.tensors import extra, find, fitting
 from agents.learned.nara.inference import WIDTH, infer, layers, shapes, wiring
-from agents.learned.tensors import extra, find, fitting
+from agents.learned.network.choosing import Choosing
 from fabric.network import NetworkView
 from simcore.jit import prepared
 from simcore.vocabulary import Request, View

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 
 from agents.environments.observation import Observer
-from agents.learned.adam import averages, finite, put_averages
+from agents.learned.common.adam import averages, finite, put_averages
+from agents.learned.common.settings import Count, Finite, FromZero, Positive, Share
+from agents.learned.common.tensors import Tensors, extra
+from agents.learned.common.trainer import TRAINING, Trainer
 from agents.learned.nara.agent import described, import_network
-from agents.learned.settings import Count, Finite, FromZero, Positive, Share
-from agents.learned.tensors import Tensors, extra
-from agents.learned.trainer import TRAINING, Trainer
 from agents.world import World
 from simcore.rng import stream
 
@@ -40,7 +40,7 @@ class NaraTrainer(Trainer):
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Make the networks, the optimiser and the episodes."""
-        torch, ppo, network = extra("torch"), extra("agents.learned.ppo"), import_network()
+        torch, ppo, network = extra("torch"), extra("agents.learned.common.ppo"), import_network()
         self._torch, self._library, self._seed = torch, ppo, seed
         self._settings = ppo.Settings(
             minibatch=self.minibatch,

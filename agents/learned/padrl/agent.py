@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from agents.learned.common.tensors import Tensors, find, fitting
 from agents.learned.padrl.network import CELLS, FORECAST, HIDDEN, MEMORY, SHAPES, SIZE, padrl
-from agents.learned.tensors import Tensors, find, fitting
 from agents.learned.value_es.agent import NODES, check_servers
 from agents.rules.ruled import Ruled
 from simcore.vocabulary import Floats, View

@@ -7,8 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from agents.learned.adam import averages, finite, put_averages
-from agents.learned.numa_trainer import NumaTrainer
+from agents.learned.common.adam import averages, finite, put_averages
+from agents.learned.common.settings import Count, CountFromZero, FromZero, Positive
+from agents.learned.common.tensors import Tensors, extra
+from agents.learned.common.trainer import TRAINING
+from agents.learned.numa.rollouts import rules_of, telling
+from agents.learned.numa.trainer import NumaTrainer
 from agents.learned.padrl.agent import described, joined
 from agents.learned.padrl.forecast import AHEAD, sequence
 from agents.learned.padrl.network import (
@@ -22,10 +26,6 @@ from agents.learned.padrl.network import (
     padrl_sampled,
     rows_of,
 )
-from agents.learned.rollouts import rules_of, telling
-from agents.learned.settings import Count, CountFromZero, FromZero, Positive
-from agents.learned.tensors import Tensors, extra
-from agents.learned.trainer import TRAINING
 from agents.world import World
 from simcore.errors import UserError
 from simcore.rng import stream
@@ -66,7 +66,7 @@ class PADRLTrainer(NumaTrainer):
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Make the networks, the optimisers and the episodes."""
         super().begin(training, validation, seed, device)
-        self._torch, self._library = torch, library = extra("torch"), extra("agents.learned.ppo")
+        self._torch, self._library = torch, library = extra("torch"), extra("agents.learned.common.ppo")
         self._settings = library.Settings(
             minibatch=self.minibatch,
             epochs=self.epochs,

@@ -6,9 +6,9 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from agents.learned.mlp import size_of
+from agents.learned.common.tensors import find, fitting, read
+from agents.learned.numa.mlp import size_of
 from agents.learned.sched_rl.rule import sched_rl, trunk
-from agents.learned.tensors import find, fitting, read
 from agents.rules.ruled import Ruled
 from simcore.errors import UserError
 from simcore.vocabulary import Ints, Placement, Request, View

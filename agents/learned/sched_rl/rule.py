@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.learned.mlp import dense
-from agents.learned.tape import exploring, write
+from agents.learned.numa.mlp import dense
+from agents.learned.numa.tape import exploring, write
 from agents.rules.candidates import candidates
 from simcore.jit import kernel
 from simcore.vocabulary import Amounts, Floats, Ints

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agents.learned.dqn import DQN
-from agents.learned.mlp import put, size_of, taken, untrained
+from agents.learned.common.tensors import Tensors, extra
+from agents.learned.numa.dqn import DQN
+from agents.learned.numa.mlp import put, size_of, taken, untrained
+from agents.learned.numa.tape import Decisions
 from agents.learned.sched_rl.agent import check_servers, described, sizes
 from agents.learned.sched_rl.rule import sched_rl, sched_rl_exploring, trunk
-from agents.learned.tape import Decisions
-from agents.learned.tensors import Tensors, extra
 from simcore.vocabulary import Compiled, Floats, Ints, View
 
 
 class SchedTrainer(DQN):
-    """Dueling double DQN over all places; the settings are described in `agents.learned.dqn`."""
+    """Dueling double DQN over all places; the settings are described in `agents.learned.numa.dqn`."""
 
     agent = "sched-rl"
 

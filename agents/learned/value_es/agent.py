@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from agents.learned.tensors import find, fitting
-from agents.learned.value_es.value import HIDDEN, KNOWN, SIZE, value_es
+from agents.learned.common.tensors import find, fitting
+from agents.learned.numa.value import HIDDEN, KNOWN, SIZE, value_es
 from agents.rules.ruled import Ruled
 from simcore.errors import UserError
 from simcore.vocabulary import View

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from agents.learned.evolution import Evolution
-from agents.learned.numa_trainer import NumaTrainer
-from agents.learned.rollouts import play_all, rules_of, telling
-from agents.learned.settings import Count, Positive, Share
-from agents.learned.tensors import Tensors
+from agents.learned.common.evolution import Evolution
+from agents.learned.common.settings import Count, Positive, Share
+from agents.learned.common.tensors import Tensors
+from agents.learned.numa.rollouts import play_all, rules_of, telling
+from agents.learned.numa.trainer import NumaTrainer
+from agents.learned.numa.value import SIZE, beginning, value_es
 from agents.learned.value_es.agent import described
-from agents.learned.value_es.value import SIZE, beginning, value_es
 from agents.world import World
 from simcore.rng import stream
 from simcore.vocabulary import Compiled, Floats

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.heuristics.servers.random_top import RandomTop
+from agents.learned.common.tensors import write
 from agents.learned.cvd_rl.agent import CvdRL
 from agents.learned.cvd_rl.rule import cvd_rl, sizes
-from agents.learned.mlp import size_of, untrained
-from agents.learned.tensors import write
+from agents.learned.numa.mlp import size_of, untrained
 from agents.rules.candidates import candidates, counts
 from agents.rules.ruled import drawn
 from fabric.compiled.numa_run import CompiledSimulation

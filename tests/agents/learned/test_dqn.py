@@ -9,14 +9,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from agents.learned import tape
+from agents.learned.common.tensors import read, write
 from agents.learned.cvd_rl.rule import cvd_rl, cvd_rl_exploring, sizes
-from agents.learned.dqn import DQN
-from agents.learned.mlp import put, size_of, taken, untrained
-from agents.learned.rollouts import replays_of
+from agents.learned.numa import tape
+from agents.learned.numa.dqn import DQN
+from agents.learned.numa.mlp import put, size_of, taken, untrained
+from agents.learned.numa.rollouts import replays_of
 from agents.learned.sched_rl import agent as sched
 from agents.learned.sched_rl.rule import sched_rl, trunk
-from agents.learned.tensors import read, write
 from agents.rules.candidates import counts
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger

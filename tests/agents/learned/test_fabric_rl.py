@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from agents import AGENTS
+from agents.learned.common.tensors import read, write
 from agents.learned.fabric_rl.network import (
     FEATURES,
     HIDDEN,
@@ -27,7 +28,6 @@ from agents.learned.fabric_rl.network import (
 from agents.learned.fabric_rl.search import fill, place
 from agents.learned.fabric_rl.sight import look, sight
 from agents.learned.fabric_rl.trainer import FabricTrainer, Player
-from agents.learned.tensors import read, write
 from fabric.cluster import NEVER, Cluster
 from fabric.filling import COMPLETE, GOES_ON, begin, choose, filling
 from fabric.network import NetworkLedger, NetworkView

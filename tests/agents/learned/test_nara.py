@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from agents import AGENTS
 from agents.environments.observation import edge_index
-from agents.learned import ppo
+from agents.learned.common import ppo
+from agents.learned.common.tensors import SHIPPED, read, write
 from agents.learned.nara.agent import FEATURES
 from agents.learned.nara.inference import WIDTH, infer, layers, shapes, wiring
 from agents.learned.nara.network import Graph, Policy
 from agents.learned.nara.trainer import NaraTrainer
-from agents.learned.tensors import SHIPPED, read, write
 from fabric.presets import topology
 from fabric.topology import Topology
 from scenarios.build.world import build_agent, build_learning, build_world

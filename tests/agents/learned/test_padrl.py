@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents.learned.common.tensors import Tensors, write
 from agents.learned.padrl.agent import PADRL, joined
 from agents.learned.padrl.forecast import AHEAD, sequence
 from agents.learned.padrl.network import (
@@ -25,7 +26,6 @@ from agents.learned.padrl.network import (
     padrl_sampled,
     rows_of,
 )
-from agents.learned.tensors import Tensors, write
 from fabric.compiled.numa_run import CompiledSimulation, Replay
 from fabric.ledger import Ledger
 from scenarios.learn.training import train

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from agents import AGENTS
-from agents.learned.rollouts import HeldOut, play_all, replays_of
+from agents.learned.numa.rollouts import HeldOut, play_all, replays_of
 from benchmarks.learned import lengths
 from benchmarks.value import cluster_of
 from benchmarks.value import replays_of as benchmark_replays

@@ -13,11 +13,12 @@ import pytest
 import torch
 
 import binwright as bw
-from agents.learned import TRAINERS, ppo
+from agents.learned import TRAINERS
+from agents.learned.common import ppo
+from agents.learned.common.tensors import read
+from agents.learned.common.trainer import TRAINING
+from agents.learned.common.training import forget
 from agents.learned.nara.trainer import NaraTrainer
-from agents.learned.tensors import read
-from agents.learned.trainer import TRAINING
-from agents.learned.training import forget
 from binwright.cli import main
 from scenarios.learn.training import course_of
 from scenarios.schema.load import load_scenario, shipped

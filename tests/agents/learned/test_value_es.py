@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.learned.tensors import write
+from agents.learned.common.tensors import write
+from agents.learned.numa.value import HIDDEN, KNOWN, SIZE, TERMS, value_es
 from agents.learned.value_es.agent import ValueES
-from agents.learned.value_es.value import HIDDEN, KNOWN, SIZE, TERMS, value_es
 from fabric.compiled.numa_run import CompiledSimulation, Replay
 from fabric.ledger import Ledger
 from scenarios.learn.training import train

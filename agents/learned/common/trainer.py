@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from agents.learned.tensors import Tensors, extra
+from agents.learned.common.tensors import Tensors, extra
 from agents.world import World
 from simcore.errors import UserError
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from agents.learned.rollouts import HeldOut, check_worlds
-from agents.learned.settings import CompiledAgent, Count, WarmStarts
-from agents.learned.trainer import TRAINING, Trainer
+from agents.learned.common.settings import CompiledAgent, Count, WarmStarts
+from agents.learned.common.trainer import TRAINING, Trainer
+from agents.learned.numa.rollouts import HeldOut, check_worlds
 from agents.learned.value_es.agent import check_servers
 from agents.world import World
 from simcore.errors import UserError

@@ -15,7 +15,7 @@ from simcore.errors import UserError, suggest
 from simcore.files import replacing
 
 Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
-SHIPPED = Path(__file__).parent / "weights"
+SHIPPED = Path(__file__).parents[1] / "weights"
 
 
 def extra(module: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agents.learned.tensors import Tensors, extra
+from agents.learned.common.tensors import Tensors, extra
 
 
 def averages(optimiser: Any, prefix: str = "adam") -> Tensors:

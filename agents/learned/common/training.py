@@ -13,8 +13,8 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, TypeAlias
 
-from agents.learned.tensors import Tensors, extra, read, write
-from agents.learned.trainer import Trainer
+from agents.learned.common.tensors import Tensors, extra, read, write
+from agents.learned.common.trainer import Trainer
 from agents.world import World
 from simcore.errors import UserError
 from simcore.files import sync, write_table

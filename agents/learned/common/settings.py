@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from agents.learned.rollouts import compiled_agent
+from agents.learned.numa.rollouts import compiled_agent
 from simcore.errors import UserError
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.learned.tensors import Tensors
+from agents.learned.common.tensors import Tensors
 from simcore.vocabulary import Floats
 
 

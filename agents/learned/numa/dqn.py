@@ -11,13 +11,13 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from agents.learned import tape
-from agents.learned.adam import averages, finite, put_averages
-from agents.learned.numa_trainer import NumaTrainer
-from agents.learned.rollouts import replays_of
-from agents.learned.settings import Count, Positive, Share
-from agents.learned.tape import Decisions
-from agents.learned.tensors import Tensors, extra
+from agents.learned.common.adam import averages, finite, put_averages
+from agents.learned.common.settings import Count, Positive, Share
+from agents.learned.common.tensors import Tensors, extra
+from agents.learned.numa import tape
+from agents.learned.numa.rollouts import replays_of
+from agents.learned.numa.tape import Decisions
+from agents.learned.numa.trainer import NumaTrainer
 from agents.world import World
 from simcore.errors import UserError
 from simcore.rng import stream

@@ -1,0 +1,1 @@
+"""What every method of learning may use: training, checkpoints, optimisers."""

@@ -1,0 +1,1 @@
+"""What learners on servers with two NUMA nodes share."""
