@@ -9,7 +9,7 @@ import numpy as np
 from agents.learned.common.tensors import find, fitting
 from agents.learned.cvd_rl.rule import cvd_rl, sizes
 from agents.learned.numa.mlp import size_of, untrained
-from agents.learned.value_es.agent import check_servers
+from agents.learned.numa.servers import check_servers
 from agents.rules.candidates import Filter, counts
 from agents.rules.ruled import Ruled
 from simcore.rng import stream

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.learned.common.tensors import find
-from agents.learned.value_es.agent import ValueAgent
+from agents.learned.numa.value_agent import ValueAgent
 
 
 class Hindsight(ValueAgent):

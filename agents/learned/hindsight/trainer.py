@@ -15,7 +15,7 @@ from agents.learned.hindsight.lessons import Lesson, lesson_of, terms_of
 from agents.learned.numa.rollouts import rules_of, telling
 from agents.learned.numa.trainer import NumaTrainer
 from agents.learned.numa.value import HIDDEN, INPUTS, SIZE, TERMS, beginning, value_es
-from agents.learned.value_es.agent import described
+from agents.learned.numa.value_agent import described
 from agents.world import World
 from simcore.rng import stream
 from simcore.vocabulary import Compiled, Floats

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from agents.learned.common.settings import CompiledAgent, Count, WarmStarts
+from agents.learned.common.settings import Count
 from agents.learned.common.trainer import TRAINING, Trainer
 from agents.learned.numa.rollouts import HeldOut, check_worlds
-from agents.learned.value_es.agent import check_servers
+from agents.learned.numa.servers import check_servers
+from agents.learned.numa.settings import CompiledAgent, WarmStarts
 from agents.world import World
 from simcore.errors import UserError
 from simcore.rng import stream

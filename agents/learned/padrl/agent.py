@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from agents.learned.common.tensors import Tensors, find, fitting
+from agents.learned.numa.servers import NODES, check_servers
 from agents.learned.padrl.network import CELLS, FORECAST, HIDDEN, MEMORY, SHAPES, SIZE, padrl
-from agents.learned.value_es.agent import NODES, check_servers
 from agents.rules.ruled import Ruled
 from simcore.vocabulary import Floats, View
 

@@ -13,7 +13,7 @@ from agents.learned.common.tensors import Tensors
 from agents.learned.numa.rollouts import play_all, rules_of, telling
 from agents.learned.numa.trainer import NumaTrainer
 from agents.learned.numa.value import SIZE, beginning, value_es
-from agents.learned.value_es.agent import described
+from agents.learned.numa.value_agent import described
 from agents.world import World
 from simcore.rng import stream
 from simcore.vocabulary import Compiled, Floats

@@ -1,0 +1,20 @@
+"""Checks which servers the agents for two NUMA nodes can serve."""
+
+from __future__ import annotations
+
+from simcore.errors import UserError
+from simcore.vocabulary import View
+
+NODES = 2
+
+
+def check_servers(view: View, agent: str) -> None:
+    """Raises a `UserError` unless every server has two nodes with some of two resources each."""
+    _, nodes, resources = view.capacity.shape
+    if nodes != NODES or resources != 2 or (view.capacity == 0).any():
+        raise UserError(
+            f"{agent} is for servers of two NUMA nodes with some of two resources, not of {nodes} with {resources}",
+            key="agents",
+            value=agent,
+            remedy="Take another agent, such as internal.",
+        )
