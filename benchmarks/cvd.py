@@ -28,18 +28,15 @@ import polars as pl
 from agents.learned.hindsight.lessons import places_of
 from analysis.bounds import scheduled_bound
 from analysis.stats import mean_interval
+from fabric.compiled.numa_replay import Replay
+from fabric.compiled.numa_run import CompiledSimulation
 from scenarios.batch.batch import Batch
 from scenarios.build.engines import agents_of
-from scenarios.build.plan import Run
-from scenarios.build.plan import plan
-from scenarios.build.world import build_agent
-from scenarios.build.world import build_world
-from scenarios.run.execute import cache_of
-from scenarios.run.execute import warmed_up
+from scenarios.build.plan import Run, plan
+from scenarios.build.world import build_agent, build_world
+from scenarios.run.execute import cache_of, warmed_up
 from scenarios.schema.load import load_scenario
 from scenarios.schema.scenario import Scenario
-from fabric.compiled.numa_run import CompiledSimulation
-from fabric.compiled.numa_run import Replay
 from simcore.cores import usable_cpus
 from simcore.errors import UserError, suggest
 from simcore.rng import stream

@@ -15,8 +15,8 @@ import numpy as np
 from agents import AGENTS
 from agents.learned.numa.value import KNOWN, SIZE, value_es
 from fabric.cluster import NEVER, Cluster
-from fabric.compiled.numa_loop import go
-from fabric.compiled.numa_run import CompiledSimulation, as_argument
+from fabric.compiled.numa_loop import as_argument, go
+from fabric.compiled.numa_run import CompiledSimulation
 from fabric.ledger import Ledger
 from scenarios.schema.load import load_scenario
 from simcore.engine import Simulation, play
@@ -39,9 +39,9 @@ def rate(rule: Compiled, workload: Workload, cluster: Cluster) -> float:
     for _ in range(2):
         simulation = CompiledSimulation(workload, Ledger(cluster))
         decide = as_argument(rule.scan, 2, len(rule.weights))
-        go(decide, rule.weights, simulation._requests, simulation._state, 0, inf, 1, False)  # compiled or loaded
+        go(decide, rule.weights, simulation.requests, simulation.state, 0, inf, 1, False)  # compiled or loaded
         began = process_time()
-        go(decide, rule.weights, simulation._requests, simulation._state, 0, inf, -1, False)
+        go(decide, rule.weights, simulation.requests, simulation.state, 0, inf, -1, False)
         took = min(took, process_time() - began)
     return len(workload) / took / 1e6
 

@@ -18,7 +18,8 @@ import polars as pl
 from agents import AGENTS
 from benchmarks.internal import SETTINGS, SPLIT, WARM, gain
 from fabric.cluster import NEVER, Cluster
-from fabric.compiled.numa_run import CompiledSimulation, Replay, play_compiled
+from fabric.compiled.numa_replay import Replay
+from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import Ledger
 from simcore.rules import Overflow
 from simcore.vocabulary import QUANTUM, Agent, Compiled, Floats, Workload

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fabric.compiled.numa_run import placement_of
+from fabric.compiled.numa_loop import placement_of
 from simcore.jit import kernel, prepared
 from simcore.vocabulary import Agent, Compiled, Floats, Placement, Request, View
 

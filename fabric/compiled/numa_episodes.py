@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabric.cluster import Cluster
-from fabric.compiled.numa_loop import ASK, COUNTERS, HEAD, MODES, OVER, Requests, State, given, go
-from fabric.compiled.numa_run import as_argument
+from fabric.compiled.numa_loop import ASK, COUNTERS, HEAD, MODES, OVER, Requests, State, as_argument, given, go
 from fabric.servers import fits_node, fits_spread
 from simcore.errors import UserError
 from simcore.jit import kernel, prepared

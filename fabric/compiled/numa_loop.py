@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,9 +10,9 @@ import numpy.typing as npt
 
 from fabric.compiled.heap import pop, push
 from fabric.servers import fits_node, fits_spread, why_not
-from simcore.jit import inlined, kernel, tuple_setitem
+from simcore.jit import callback, inlined, kernel, tuple_setitem
 from simcore.record import PLACED, REJECTED, SPREAD
-from simcore.vocabulary import Amounts, Floats, Ints
+from simcore.vocabulary import Amounts, Floats, Ints, Placement, Request
 
 OVER, ASK, GROW, CHANGE, BROKEN = range(5)
 """The run is over; a request needs an answer, or got one; servers are to be added because a request fits nowhere, or
@@ -207,3 +208,17 @@ def go(
 def given(free: Ints, capacity: Ints, demand: Amounts, spread: bool, answer: Floats) -> int:
     """A `Scan` that says what it is given."""
     return int(answer[0])
+
+
+@lru_cache(maxsize=256)
+def as_argument(scan: Any, resources: int, weights: int) -> Any:
+    """A rule as the loop takes it."""
+    state = "int64[:,:,::1]"
+    more = ["float64[::1]"] * weights
+    return callback(scan, "int64", state, state, f"UniTuple(int64, {resources})", "boolean", *more)
+
+
+def placement_of(code: int, request: Request, nodes: int) -> Placement:
+    """The answer of a `Scan`, in words."""
+    server = code // nodes
+    return request.across(server, nodes) if request.spread else request.on(server, code - server * nodes)

@@ -23,15 +23,14 @@ from benchmarks.cvd import (
     replayed,
     table_of,
 )
+from fabric.compiled.numa_replay import Replay
+from fabric.compiled.numa_run import CompiledSimulation
 from scenarios.batch.batch import Batch
-from scenarios.build.plan import Run
-from scenarios.build.plan import plan
+from scenarios.build.plan import Run, plan
 from scenarios.build.world import build_world
 from scenarios.run.execute import warmed_up
 from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
-from fabric.compiled.numa_run import CompiledSimulation
-from fabric.compiled.numa_run import Replay
 from simcore.vocabulary import Compiled
 from tests.support.learning import small
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from agents.learned.numa.value import INPUTS, LARGE, MIDDLE, SMALL, TERMS
-from fabric.compiled.numa_run import Offer, Replay
+from fabric.compiled.numa_replay import Offer, Replay
 from simcore.vocabulary import Compiled, Floats, Ints
 
 

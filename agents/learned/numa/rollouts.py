@@ -10,7 +10,8 @@ import numpy as np
 
 from agents import AGENTS
 from agents.world import World
-from fabric.compiled.numa_run import CompiledSimulation, Replay, play_compiled
+from fabric.compiled.numa_replay import Replay
+from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import Ledger
 from simcore.cores import usable_cpus
 from simcore.errors import UserError

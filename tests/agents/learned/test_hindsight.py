@@ -14,7 +14,8 @@ from agents.learned.hindsight.agent import Hindsight
 from agents.learned.hindsight.lessons import Lesson, inputs_of, lesson_of, places_of, terms_of
 from agents.learned.hindsight.trainer import HindsightTrainer
 from agents.learned.numa.value import SIZE, TERMS, worth
-from fabric.compiled.numa_run import CompiledSimulation, Offer, Replay
+from fabric.compiled.numa_replay import Offer, Replay
+from fabric.compiled.numa_run import CompiledSimulation
 from fabric.ledger import Ledger
 from scenarios.learn.training import course_of
 from scenarios.learn.training import train

@@ -26,7 +26,8 @@ from agents.learned.padrl.network import (
     padrl_sampled,
     rows_of,
 )
-from fabric.compiled.numa_run import CompiledSimulation, Replay
+from fabric.compiled.numa_replay import Replay
+from fabric.compiled.numa_run import CompiledSimulation
 from fabric.ledger import Ledger
 from scenarios.learn.training import train
 from scenarios.schema.load import scenario_from

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from agents.learned.common.tensors import write
 from agents.learned.numa.value import HIDDEN, KNOWN, SIZE, TERMS, value_es
 from agents.learned.value_es.agent import ValueES
-from fabric.compiled.numa_run import CompiledSimulation, Replay
+from fabric.compiled.numa_replay import Replay
+from fabric.compiled.numa_run import CompiledSimulation
 from fabric.ledger import Ledger
 from scenarios.learn.training import train
 from scenarios.schema.load import scenario_from

@@ -18,8 +18,9 @@ from agents.heuristics.servers.first_fit import first_fit
 from agents.rules.scan import ScanAgent
 from analysis.samples import Sampler
 from fabric.cluster import NEVER, Cluster
-from fabric.compiled import numa_run
-from fabric.compiled.numa_run import CompiledSimulation, placement_of, play_compiled
+from fabric.compiled import numa_loop, numa_run
+from fabric.compiled.numa_loop import placement_of
+from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import Ledger
 from fabric.servers import fits_node, fits_spread
 from simcore.engine import Simulation, play
@@ -270,7 +271,7 @@ def test_a_rule_that_writes_to_what_it_sees_gets_nothing_for_it(run: str, reques
 
 def test_compiling_is_no_thought(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first run of a process waits for is no part of its decisions' time."""
-    clock, known, real = [0], set[Any](), numa_run.as_argument
+    clock, known, real = [0], set[Any](), numa_loop.as_argument
 
     def slow(*rule: Any) -> Any:
         clock[0] += 0 if rule in known else 10**9

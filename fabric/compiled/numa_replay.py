@@ -1,0 +1,109 @@
+"""The rest of a compiled run, played again and again by different rules, or answer by answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fabric.compiled.numa_loop import ANSWERED, ASK, ENDS, HEAD, MODES, as_argument, given, go
+from fabric.compiled.numa_run import CompiledSimulation
+from simcore.record import PLACED
+from simcore.vocabulary import Compiled, Ints
+
+
+class Replay:
+    """What is left of a compiled simulation, to be played by one rule after another: each finds it as it is now.
+
+    For overflow `drop` and `stop` on a cluster that does not grow. One replay at a time belongs to one thread.
+    """
+
+    def __init__(self, simulation: CompiledSimulation) -> None:
+        self._requests, self._state = simulation.requests, simulation.state
+        self._mode = MODES.index(simulation.overflow.mode)
+        self._start = self._copied()
+        self._answered = int(self._state.at[ANSWERED])
+
+    @property
+    def capacity(self) -> Ints:
+        """Of the cluster, int64 [servers, nodes, resources]."""
+        return self._state.capacity
+
+    @property
+    def requests(self) -> int:
+        """How many requests can be asked about."""
+        return len(self._requests.rows)
+
+    def _copied(self) -> tuple[tuple[Any, Any], ...]:
+        """Everything that an answer looks at, and how it is now."""
+        state = self._state
+        ends = int(state.at[ENDS])
+        changing = state.free, state.left, state.at, state.now, state.due[:ends], state.holder[:ends]
+        return tuple((array, array.copy()) for array in changing)
+
+    def _go(self, rule: Compiled, answers: int, ahead: bool = False) -> int:
+        """As `fabric.compiled.numa_loop.go`; returns its status."""
+        resources = self._state.free.shape[2]
+        decide = as_argument(rule.scan, resources, len(rule.weights))
+        status: int = go(decide, rule.weights, self._requests, self._state, self._mode, inf, answers, ahead)[1]
+        return status
+
+    def _placed(self) -> int:
+        answered = self._state.sequence[self._answered : self._state.at[ANSWERED]]
+        return int((self._state.outcome[answered] == PLACED).sum())
+
+    def placed(self, rule: Compiled) -> int:
+        """How many requests a rule places until the end."""
+        _restore(self._start)
+        self._go(rule, -1)
+        return self._placed()
+
+    def staying(self) -> Ints:
+        """Of the answers of what was played last, the numbers of those whose requests are still there at its end."""
+        state = self._state
+        answered = state.sequence[self._answered : state.at[ANSWERED]]
+        return np.flatnonzero(np.isin(answered, state.holder[: state.at[ENDS]]))
+
+    def follow(self, rule: Compiled, answers: int) -> Offer | None:
+        """What is on offer after so many answers of a rule; `None` when the run is over before."""
+        _restore(self._start)
+        return self._offered(self._go(rule, answers, True))
+
+    def answer(self, code: int) -> Offer | None:
+        """Answer what is on offer; what is on offer then."""
+        return self._offered(self._go(Compiled(given, (np.array([float(code)]),)), 1, True))
+
+    def _offered(self, status: int) -> Offer | None:
+        if status != ASK:
+            return None
+        row = self._requests.rows[self._state.at[HEAD]]
+        return Offer(self._state.free.copy(), self._requests.demand[row], bool(self._requests.spread[row]))
+
+    def tried(self, codes: Sequence[int], rule: Compiled) -> Ints:
+        """How many requests are placed in all when the request on offer gets each of these answers, and a rule answers
+        the others, int64 [codes]. What is on offer stays so.
+        """
+        here = self._copied()
+        found = np.zeros(len(codes), np.int64)
+        for number, code in enumerate(codes):
+            _restore(here)
+            self._go(Compiled(given, (np.array([float(code)]),)), 1)
+            self._go(rule, -1)
+            found[number] = self._placed()
+        _restore(here)
+        return found
+
+
+class Offer(NamedTuple):
+    """What a decision is about: `free` int64 [servers, nodes, resources], `demand` int64 [resources]."""
+
+    free: Ints
+    demand: Ints
+    spread: bool
+
+
+def _restore(kept: tuple[tuple[Any, Any], ...]) -> None:
+    for array, before in kept:
+        array[:] = before
