@@ -15,7 +15,7 @@ from simcore.rules import Overflow, Pacing
 from simcore.vocabulary import Agent, Workload
 
 if TYPE_CHECKING:
-    from fabric.compiled.network_episodes import Episodes
+    from fabric.compiled.network_episodes import NetworkEpisodes
 
 
 class Requests(Protocol):
@@ -127,9 +127,9 @@ class World:
             pacing=self.pacing,
         )
 
-    def episodes(self, count: int, *, feasible: bool = False) -> Episodes:
+    def episodes(self, count: int, *, feasible: bool = False) -> NetworkEpisodes:
         """Set up so many simulations of the network, stepped together; `feasible` masks what cannot be reached."""
-        from fabric.compiled.network_episodes import Episodes
+        from fabric.compiled.network_episodes import NetworkEpisodes
         from fabric.network import NetworkLedger
 
         ledger = self.ledger()
@@ -142,4 +142,4 @@ class World:
         if self.overflow.mode != "drop":
             remedy = "Write `overflow: drop`."
             raise UserError("what fits nowhere must be dropped here", key="overflow", remedy=remedy)
-        return Episodes(ledger.view, self.pacing, count, feasible=feasible)
+        return NetworkEpisodes(ledger.view, self.pacing, count, feasible=feasible)

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from agents.environments.observation import Observer, edge_index
 from agents.environments.stepping import Face, FaceEnv, FaceVector, Seen
 from agents.world import World
-from fabric.compiled.network_episodes import Episodes
+from fabric.compiled.network_episodes import NetworkEpisodes
 from simcore.errors import UserError
 from simcore.vocabulary import Floats, Ints
 
@@ -23,7 +23,7 @@ REWARDS: Rewards = {"placed": 10.0, "rejected": -10.0, "choice": 0.0}
 class _Face(Face):
     """A network's servers are the actions."""
 
-    episodes: Episodes
+    episodes: NetworkEpisodes
 
     def __init__(self, world: World, count: int, mask: str, rewards: Rewards) -> None:
         if mask not in ("any", "feasible"):

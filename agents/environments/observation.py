@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fabric.compiled.network_episodes import Episodes, Rules, State, filling_of
+from fabric.compiled.network_episodes import NetworkEpisodes, NetworkRules, NetworkState, filling_of
 from fabric.filling import Filling
 from fabric.topology import Indices, Topology
 from simcore.jit import kernel, prepared
@@ -51,7 +51,7 @@ def observation(topology: Topology, resources: int, count: int) -> Observation:
 class Observer:
     """Writes what all simulations look like, in one compiled call."""
 
-    def __init__(self, episodes: Episodes) -> None:
+    def __init__(self, episodes: NetworkEpisodes) -> None:
         topology = episodes.view.topology
         self.episodes = episodes
         self.switches = topology.switches
@@ -69,7 +69,13 @@ class Observer:
 
 @kernel
 def observe_all(
-    rules: Rules, state: State, fillings: Filling, switches: int, nodes: Reals, edges: Reals, cluster: Reals
+    rules: NetworkRules,
+    state: NetworkState,
+    fillings: Filling,
+    switches: int,
+    nodes: Reals,
+    edges: Reals,
+    cluster: Reals,
 ) -> None:
     """Write the `Observation` of all simulations."""
     for i in range(len(nodes)):

@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from agents.world import World
-from fabric.compiled.network_episodes import Episodes
+from fabric.compiled.network_episodes import NetworkEpisodes
 from fabric.compiled.numa_episodes import NumaEpisodes
 from simcore.vocabulary import Floats, Ints
 
@@ -28,7 +28,7 @@ class Face(ABC):
     """
 
     world: World
-    episodes: Episodes | NumaEpisodes
+    episodes: NetworkEpisodes | NumaEpisodes
     actions: int
 
     @abstractmethod

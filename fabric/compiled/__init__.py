@@ -1,1 +1,1 @@
-"""Whole runs in machine code, number for number those of `simcore.engine`."""
+"""Plays whole runs in machine code, number for number as `simcore.engine` defines them: docs/compiled-runs.md."""

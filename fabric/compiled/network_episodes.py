@@ -1,7 +1,8 @@
-"""Many simulations of requests in a network, stepped together in one compiled call: what learning needs.
+"""Steps many simulations of requests in a network together, in one compiled call, as learning needs it.
 
 An episode is a run of `simcore.engine.Simulation` with a `NetworkLedger`, overflow `drop` and no failures, in which
-every choice of a server is a step. The same choices have the same outcomes, at the same times, with the same left free.
+every choice of a server is a step. The same choices have the same outcomes at the same times, and leave the same
+capacity free. docs/compiled-runs.md says what else to change when a rule of the run changes.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from simcore.rules import Pacing
 from simcore.vocabulary import Floats, Ints, Workload
 
 BEGINS, WAITS = -1, -2
-"""Instead of a server: what `_step` is to do with a simulation."""
+"""Stand in place of a server: the simulation begins; the simulation is left alone."""
 
 
-class Rules(NamedTuple):
-    """What all simulations share.
+class NetworkRules(NamedTuple):
+    """Holds what all simulations share; nothing of it changes.
 
-    `capacity` int64 [servers, nodes, resources]; `total` int64 [resources]; `home` int32 [racks] is a server of each
+    `capacity` is int64 [servers, nodes, resources], `total` int64 [resources]; `home` int32 [racks] is a server of each
     rack, -1 for none. `step` is the pace, negative when requests come as they arrive. With `feasible` the mask leaves
     out servers without a working route to those chosen.
     """
@@ -47,8 +48,8 @@ class Rules(NamedTuple):
     feasible: bool
 
 
-class State(NamedTuple):
-    """Where the simulations are; the first axis of every array is the simulation.
+class NetworkState(NamedTuple):
+    """Holds where the simulations are; the first axis of every array is the simulation, and all of them change.
 
     | field | dtype [shape] | what |
     | --- | --- | --- |
@@ -94,11 +95,11 @@ class State(NamedTuple):
     result: Ints
 
 
-class Episodes:
-    """`count` simulations of one network. `reset` gives them requests, `step` a choice each.
+class NetworkEpisodes:
+    """Steps `count` simulations of one network: `reset` gives requests to one of them, `step` a choice to each.
 
-    `state` and `filling` hold everything (see `State`, and `fabric.filling.Filling` with an axis more); `rules` are
-    for kernels that look at them. `filling.need` is what the request on offer still needs.
+    `state` (`NetworkState`) and `filling` (`fabric.filling.Filling` with the simulation as a further first axis) hold
+    everything, `rules` what kernels need that look at them. `filling.need` is what the request on offer still needs.
     """
 
     def __init__(self, view: NetworkView, pacing: Pacing | None, count: int = 1, *, feasible: bool = False) -> None:
@@ -108,7 +109,7 @@ class Episodes:
         self.view = view
         self.count = count
         topology = view.topology
-        self.rules = Rules(
+        self.rules = NetworkRules(
             view.routing.routes,
             topology.link_tier,
             view.capacity,
@@ -133,7 +134,7 @@ class Episodes:
         return over
 
     def reset(self, simulation: int, workload: Workload) -> None:
-        """Start one simulation anew, on an empty cluster, with these requests."""
+        """Starts one simulation again, on an empty cluster, with these requests."""
         rows = len(workload)
         if rows > self.state.outcome.shape[1]:
             self._widen(rows)
@@ -150,7 +151,7 @@ class Episodes:
         self._step(self.rules, state, self.filling, only)
 
     def step(self, choices: Ints) -> None:
-        """Give every simulation a server, `choices` int64 [count]; what is over stays so.
+        """Gives every simulation a server, `choices` int64 [count]; simulations that are over do not change.
 
         A choice that `state.mask` does not allow fails the request. `state.result` says what came of it.
         """
@@ -160,14 +161,14 @@ class Episodes:
         self._step(self.rules, self.state, self.filling, choices)
 
     def make_space(self) -> None:
-        """In the logs of every simulation, for at least one more request."""
+        """Makes space in the logs of every simulation for at least one more request."""
         for log in (0, 1):
             array = (self.state.places, self.state.wires)[log]
             if int(self.state.logged[:, log].max()) + self._most[log] > array.shape[1]:
                 self._lengthen(log)
 
     def _widen(self, rows: int) -> None:
-        """Room for more requests."""
+        """Makes room for `rows` requests in every simulation."""
         old = self.state
         new = {}
         for name in ("arrival", "duration", "demand", "bandwidth", "outcome", "due", "holder", "held"):
@@ -177,7 +178,7 @@ class Episodes:
         self.state = old._replace(**new)
 
     def _lengthen(self, log: int) -> None:
-        """Twice the room to note what is held: servers (0) or links (1)."""
+        """Doubles the log of what is held: of servers (0) or of links (1)."""
         names = (("places", "amounts"), ("wires",))[log]
         old = [getattr(self.state, name) for name in names]
         self.state = self.state._replace(
@@ -185,10 +186,10 @@ class Episodes:
         )
 
 
-def _state(count: int, rows: int, places: int, wires: int, racks: int, shape: tuple[int, ...]) -> State:
+def _state(count: int, rows: int, places: int, wires: int, racks: int, shape: tuple[int, ...]) -> NetworkState:
     servers, nodes, resources = shape
     links = wires // 4
-    return State(
+    return NetworkState(
         free=np.zeros((count, servers, nodes, resources), np.int64),
         link_free=np.zeros((count, links), np.int64),
         room=np.zeros((count, resources), np.int64),
@@ -216,7 +217,7 @@ def _state(count: int, rows: int, places: int, wires: int, racks: int, shape: tu
 
 @kernel
 def filling_of(room: Filling, i: int) -> Filling:
-    """The scratch of one simulation: views, not copies."""
+    """Returns the scratch of one simulation: views, not copies."""
     return Filling(
         room.need[i],
         room.counts[i],
@@ -231,8 +232,8 @@ def filling_of(room: Filling, i: int) -> Filling:
 
 
 @kernel
-def _clear(rules: Rules, state: State, i: int) -> None:
-    """Empty the cluster of simulation `i`."""
+def _clear(rules: NetworkRules, state: NetworkState, i: int) -> None:
+    """Empties the cluster of simulation `i`."""
     state.free[i] = rules.capacity
     state.link_free[i] = rules.link_capacity
     state.room[i] = rules.total
@@ -243,8 +244,8 @@ def _clear(rules: Rules, state: State, i: int) -> None:
 
 
 @kernel
-def _step(rules: Rules, state: State, fillings: Filling, choices: Ints) -> None:
-    """See `Episodes.step`; changes `state` and `fillings`."""
+def _step(rules: NetworkRules, state: NetworkState, fillings: Filling, choices: Ints) -> None:
+    """Steps all simulations, as `NetworkEpisodes.step` says; changes `state` and `fillings`."""
     for i in range(len(choices)):
         if choices[i] == WAITS:
             continue
@@ -260,8 +261,8 @@ def _step(rules: Rules, state: State, fillings: Filling, choices: Ints) -> None:
 
 
 @kernel
-def _take(rules: Rules, state: State, room: Filling, i: int, server: int) -> int:
-    """Take a server: `GOES_ON` if the request needs more, and may have more."""
+def _take(rules: NetworkRules, state: NetworkState, room: Filling, i: int, server: int) -> int:
+    """Takes a server; returns `GOES_ON` if the request needs more and something may still be chosen."""
     bandwidth = state.bandwidth[i, state.at[i, 0]]
     status = -1
     if 0 <= server < len(rules.capacity) and state.mask[i, server]:
@@ -278,9 +279,11 @@ def _take(rules: Rules, state: State, room: Filling, i: int, server: int) -> int
 
 
 @kernel
-def answer(rules: Rules, state: State, fillings: Filling, room: Filling, i: int, placed: bool) -> None:
-    """Give the request on offer what `room` holds, or reject it, and go on to the next: for kernels that place whole
-    requests, in a `room` of their own. Needs space in the logs of `state` for one request."""
+def answer(rules: NetworkRules, state: NetworkState, fillings: Filling, room: Filling, i: int, placed: bool) -> None:
+    """Gives the request on offer what `room` holds, or rejects it, and goes on to the next request.
+
+    Kernels that place whole requests in a `room` of their own call it. The logs of `state` need space for one request.
+    """
     if placed:
         _hold(state, room, i, state.at[i, 0])
     _answered(rules, state, i, placed)
@@ -288,7 +291,7 @@ def answer(rules: Rules, state: State, fillings: Filling, room: Filling, i: int,
 
 
 @kernel
-def _allow(rules: Rules, state: State, room: Filling, i: int) -> bool:
+def _allow(rules: NetworkRules, state: NetworkState, room: Filling, i: int) -> bool:
     return allow(
         rules.routes,
         state.free[i],
@@ -302,8 +305,8 @@ def _allow(rules: Rules, state: State, room: Filling, i: int) -> bool:
 
 
 @kernel
-def _hold(state: State, room: Filling, i: int, row: int) -> None:
-    """Take what the request was given, until its end."""
+def _hold(state: NetworkState, room: Filling, i: int, row: int) -> None:
+    """Takes what the request was given, until its end."""
     first, wire = state.logged[i, 0], state.logged[i, 1]
     for share in range(room.counts[1]):
         server, node = room.places[share, 0], room.places[share, 1]
@@ -326,7 +329,7 @@ def _hold(state: State, room: Filling, i: int, row: int) -> None:
 
 
 @kernel
-def _answered(rules: Rules, state: State, i: int, placed: bool) -> None:
+def _answered(rules: NetworkRules, state: NetworkState, i: int, placed: bool) -> None:
     state.outcome[i, state.at[i, 0]] = PLACED if placed else REJECTED
     state.result[i, 0 if placed else 1] += 1
     state.at[i, 2] += 1
@@ -335,8 +338,8 @@ def _answered(rules: Rules, state: State, i: int, placed: bool) -> None:
 
 
 @kernel
-def _offer_next(rules: Rules, state: State, room: Filling, i: int) -> None:
-    """Let the clock go on to the next request of which something may be chosen, or to the end."""
+def _offer_next(rules: NetworkRules, state: NetworkState, room: Filling, i: int) -> None:
+    """Lets the clock go on to the next request for which a server may be chosen, or to the end."""
     while True:
         state.at[i, 0] += 1
         row = state.at[i, 0]
@@ -363,7 +366,7 @@ def _offer_next(rules: Rules, state: State, room: Filling, i: int) -> None:
 
 
 @kernel
-def _has_room(state: State, i: int, row: int) -> bool:
+def _has_room(state: NetworkState, i: int, row: int) -> bool:
     fits = True
     for r in range(state.room.shape[1]):
         fits &= state.demand[i, row, r] <= state.room[i, r]
@@ -371,8 +374,8 @@ def _has_room(state: State, i: int, row: int) -> bool:
 
 
 @kernel
-def _release_until(state: State, i: int, time: float) -> None:
-    """Give back whatever ends up to and including that time."""
+def _release_until(state: NetworkState, i: int, time: float) -> None:
+    """Gives back whatever ends up to and including that time."""
     while state.heap[i] > 0 and state.due[i, 0] <= time:
         row = state.holder[i, 0]
         state.heap[i] -= 1

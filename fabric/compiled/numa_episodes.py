@@ -1,7 +1,7 @@
-"""Many simulations on servers with NUMA nodes, stepped together in one compiled call: what environments need.
+"""Steps many simulations of servers with NUMA nodes together, in one compiled call, as environments need it.
 
 An episode is a run of `simcore.engine.Simulation` with overflow `drop` or `stop` in which every step answers a request.
-The same answers have the same outcomes, at the same times, with the same left free.
+The same answers have the same outcomes at the same times, and leave the same capacity free.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabric.cluster import Cluster
-from fabric.compiled.numa_loop import ASK, COUNTERS, HEAD, MODES, OVER, Requests, State, as_argument, given, go
+from fabric.compiled.numa_loop import ASK, COUNTERS, HEAD, MODES, OVER, NumaRequests, NumaState, as_argument, given, go
 from fabric.servers import fits_node, fits_spread
 from simcore.errors import UserError
 from simcore.jit import kernel, prepared
@@ -20,11 +20,14 @@ from simcore.record import PLACED
 from simcore.vocabulary import Amounts, Floats, Ints, Workload
 
 BEGINS = -2.0
-"""Instead of an answer."""
+"""Stands in place of an answer where an episode begins."""
 
 
 class Many(NamedTuple):
-    """`Requests` and `State` with the simulation as the first axis [s]; `possible` int64 [s] are lengths of `rows`."""
+    """Holds `NumaRequests` and `NumaState` of all simulations, with the simulation as the first axis [s].
+
+    `possible` int64 [s] says how many of each simulation's `rows` count.
+    """
 
     possible: Ints
     rows: Ints
@@ -48,11 +51,11 @@ class Many(NamedTuple):
 
 
 class NumaEpisodes:
-    """`count` simulations of one cluster. `reset` gives them requests, `step` an answer each.
+    """Steps `count` simulations of one cluster: `reset` gives requests to one of them, `step` an answer to each.
 
-    `mask` bool [count, servers * nodes] says which places the request on offer may take; a spread one takes a server by
-    the number of its first node. It has nothing when the episode is over, and something before: requests that fit
-    nowhere are refused on the way. `row` int64 [count] is the request on offer.
+    `mask` bool [count, servers * nodes] says which places the request on offer may take; a spread request takes a
+    server by the number of its first node. The mask is empty only when the episode is over: requests that fit nowhere
+    are refused on the way. `row` int64 [count] is the request on offer.
     """
 
     def __init__(self, cluster: Cluster, overflow: str, count: int = 1) -> None:
@@ -78,7 +81,7 @@ class NumaEpisodes:
         return over
 
     def reset(self, simulation: int, workload: Workload) -> None:
-        """Start one simulation anew, on an empty cluster, with these requests."""
+        """Starts one simulation again, on an empty cluster, with these requests."""
         n, i = len(workload), simulation
         if n > self.many.rows.shape[1]:
             old, self.many = self.many, _many(self.cluster, self.count, n)
@@ -104,9 +107,9 @@ class NumaEpisodes:
         self._go()
 
     def step(self, answers: Ints) -> npt.NDArray[np.bool_]:
-        """Place the requests on offer, `answers` int64 [count]; what the mask forbids refuses them.
+        """Answers the requests on offer, `answers` int64 [count]; a place that the mask forbids refuses the request.
 
-        Returns which were placed, bool [count]; what is over stays so.
+        Returns which requests were placed, bool [count]. Simulations that are over do not change.
         """
         before, going = self.row.copy(), ~self.over
         self._answers[:, 0] = answers
@@ -151,11 +154,14 @@ def _many(cluster: Cluster, count: int, rows: int) -> Many:
 def step_all(
     rule: Any, many: Many, mode: int, answers: Floats, status: Ints, row: Ints, mask: npt.NDArray[np.bool_]
 ) -> None:
-    """See `NumaEpisodes.step`: everything but `rule` and `mode` changes. A simulation whose answer is NaN does not."""
+    """Steps all simulations, as `NumaEpisodes.step` says, but those whose answer is NaN.
+
+    Changes everything but `rule` and `mode`.
+    """
     for i in range(len(answers)):
         if status[i] == OVER or np.isnan(answers[i, 0]):
             continue
-        asked = Requests(
+        asked = NumaRequests(
             many.rows[i, : many.possible[i]],
             many.arrival[i],
             many.duration[i],
@@ -163,7 +169,7 @@ def step_all(
             many.spread[i],
             many.nothing,
         )
-        state = State(
+        state = NumaState(
             many.capacity,
             many.free[i],
             many.free[i],
@@ -193,8 +199,8 @@ def step_all(
 
 
 @kernel
-def _write_mask(free: Ints, asked: Requests, row: int, mask: npt.NDArray[np.bool_]) -> bool:
-    """Which places the request may take; says whether there are any."""
+def _write_mask(free: Ints, asked: NumaRequests, row: int, mask: npt.NDArray[np.bool_]) -> bool:
+    """Writes to `mask` which places the request may take; tells whether there are any."""
     some, nodes, demand = False, free.shape[1], asked.demand[row]
     for server in range(len(free)):
         if asked.spread[row]:

@@ -1,4 +1,7 @@
-"""The engine's rules as one compiled loop, for servers with NUMA nodes. Their definition is `simcore.engine`."""
+"""Runs the engine's rules as one compiled loop, for servers with NUMA nodes.
+
+`simcore.engine` defines these rules. docs/compiled-runs.md says what else to change when one of them changes.
+"""
 
 from __future__ import annotations
 
@@ -15,24 +18,28 @@ from simcore.record import PLACED, REJECTED, SPREAD
 from simcore.vocabulary import Amounts, Floats, Ints, Placement, Request
 
 OVER, ASK, GROW, CHANGE, BROKEN = range(5)
-"""The run is over; a request needs an answer, or got one; servers are to be added because a request fits nowhere, or
-because it is time to; the answer was no place that the request could take.
+"""Why the loop stopped: the run is over; a request needs an answer, or got one; servers have to be added because a
+request fits nowhere; servers have to be added because the time for it has come; the answer was no place that the
+request could take.
 """
 DROP, WAIT, STOP, EXPAND = range(4)
-"""Overflow."""
+"""What happens to a request that fits nowhere: the overflow modes as numbers."""
 MODES = ("drop", "wait", "stop", "expand")
 
 HEAD, TAIL, ENDS, ANSWERED, BLOCKED, STIRRED, SERVING, ALL, STOPPED, COUNTERS = range(10)
-"""Places in `State.at`: of `Requests.rows`, how many have their answer and how many have arrived; the length of the
-heap; how many answers; and as 0 or 1: the head of the line was refused and nothing has changed since; something has;
-the line is being served again; there are no more arrivals; overflow ended the run.
+"""Places in `NumaState.at`. Four are counts: how many of `NumaRequests.rows` have their answer, how many have arrived,
+how long the heap is, how many answers were given. Five are 0 or 1: the head of the line was refused and nothing has
+changed since; something has changed; the line is being served again; there are no more arrivals; overflow ended the
+run.
 """
 
 
-class Requests(NamedTuple):
-    """`rows` int64 [k], ascending, are those of the n requests that some server could hold.
+class NumaRequests(NamedTuple):
+    """Holds the n requests of a workload, as the loop reads them.
 
-    `arrival` and `duration` float64 [n], `demand` int64 [n, resources], `spread` bool [n]; `nothing` is a demand of 0.
+    `rows` int64 [k], ascending, are the requests that some empty server could hold. `arrival` and `duration` are
+    float64 [n], `demand` int64 [n, resources], `spread` bool [n]. `nothing` is a demand of 0, from which `demand_of`
+    makes tuples of the right length.
     """
 
     rows: Ints
@@ -43,12 +50,13 @@ class Requests(NamedTuple):
     nothing: Amounts
 
 
-class State(NamedTuple):
-    """Where one simulation is: everything changes but `capacity`.
+class NumaState(NamedTuple):
+    """Holds where one run is. The loop changes every array but `capacity`.
 
-    `capacity` and `free` int64 [servers, nodes, resources] are what the rule sees, `left` is what is free: what a rule
-    writes gets it nothing. `due` float64 and `holder` int64 [k] are a heap of ends, and of which rows; `at` int64
-    [COUNTERS]; `now` float64 [1]; `sequence` int64 [k], the rows answered, in order; the others are the columns of
+    `capacity` and `free` int64 [servers, nodes, resources] are what the rule sees. `left`, of the same shape, is what
+    counts as free, so that a rule gains nothing by writing to `free`. `due` float64 [k] and `holder` int64 [k] are a
+    heap of the times when placements end, and of their rows. `at` is int64 [COUNTERS], `now` float64 [1], and
+    `sequence` int64 [k] has the rows in the order of their answers. The others are the columns of
     `simcore.record.Record`.
     """
 
@@ -69,7 +77,7 @@ class State(NamedTuple):
 
 @kernel
 def demand_of(demands: Ints, row: int, nothing: Amounts) -> Amounts:
-    """As a tuple, whose length the compiler knows."""
+    """Returns one row of `demands` int64 [n, resources] as a tuple, whose length the compiler knows."""
     demand = nothing
     for r in range(len(nothing)):
         demand = tuple_setitem(demand, r, demands[row, r])
@@ -78,16 +86,16 @@ def demand_of(demands: Ints, row: int, nothing: Amounts) -> Amounts:
 
 @kernel
 def move(left: Ints, free: Ints, demand: Amounts, server: int, node: int, sign: int) -> None:
-    """Take (sign -1) or give back (1) a demand; `node` is `SPREAD` for an even part on every node.
+    """Takes a demand (sign -1) or gives it back (sign 1); `node` is `SPREAD` for an even part on every node.
 
-    `left` changes, and `free` to the same there.
+    Changes `left`, and sets `free` to the same numbers.
     """
     nodes: int = left.shape[1]
     if node != SPREAD:
         for r in range(len(demand)):
             left[server, node, r] += sign * demand[r]
             free[server, node, r] = left[server, node, r]
-    elif nodes == 2:  # the usual two: a constant divides faster
+    elif nodes == 2:  # the usual number: dividing by a constant is faster
         _move_parts(left, free, demand, server, 2, sign)
     else:
         _move_parts(left, free, demand, server, nodes, sign)
@@ -103,7 +111,7 @@ def _move_parts(left: Ints, free: Ints, demand: Amounts, server: int, nodes: int
 
 @kernel
 def fits(free: Ints, demand: Amounts, server: int, node: int) -> bool:
-    """Is there such a place, and may it be taken?"""
+    """Tells whether the place exists and has room for the demand."""
     if not 0 <= server < len(free):
         return False
     return fits_spread(free, server, demand) if node == SPREAD else fits_node(free, server, node, demand)
@@ -111,16 +119,16 @@ def fits(free: Ints, demand: Amounts, server: int, node: int) -> bool:
 
 @kernel
 def go(
-    rule: Any, weights: Any, asked: Requests, state: State, mode: int, change: float, answers: int, ahead: bool
+    rule: Any, weights: Any, asked: NumaRequests, state: NumaState, mode: int, change: float, answers: int, ahead: bool
 ) -> tuple[int, int, int]:
-    """Let a rule answer so many times (for ever when negative), or until something else is to be done.
+    """Lets a rule answer `answers` times (without limit when negative), or until the caller has to do something.
 
-    `rule` is a `Scan` as `simcore.jit.callback` makes it, and `weights` a tuple of more arguments for it, each float64
-    [any]; `change` is the time of the next planned expansion. `ahead` runs the clock on to the next request afterwards.
+    `rule` is what `as_argument` returns, and `weights` is a tuple of further arguments for it, each float64 [any].
+    `change` is the time of the next planned expansion. With `ahead` the clock runs on to the next request afterwards.
 
-    Returns how many answers it has made, why it went no further, and its last answer.
+    Changes `state`. Returns how many answers were made, why it stopped, and the last answer.
     """
-    # Unpacked once: within the loop, numba would count references at every look.
+    # Unpacked once: within the loop, numba would count references at every access.
     rows, arrival, duration, demands, spread, nothing = asked
     capacity, free, left, due, holder, at, clock, sequence, outcome, decided, servers, nodes_of, reason = state
     nodes = left.shape[1]
@@ -206,19 +214,19 @@ def go(
 
 @kernel
 def given(free: Ints, capacity: Ints, demand: Amounts, spread: bool, answer: Floats) -> int:
-    """A `Scan` that says what it is given."""
+    """Answers, as a `Scan`, with the number that it is given."""
     return int(answer[0])
 
 
 @lru_cache(maxsize=256)
 def as_argument(scan: Any, resources: int, weights: int) -> Any:
-    """A rule as the loop takes it."""
+    """Returns a `Scan`, with that many weights, in the form in which `go` takes every rule."""
     state = "int64[:,:,::1]"
     more = ["float64[::1]"] * weights
     return callback(scan, "int64", state, state, f"UniTuple(int64, {resources})", "boolean", *more)
 
 
 def placement_of(code: int, request: Request, nodes: int) -> Placement:
-    """The answer of a `Scan`, in words."""
+    """Turns the answer of a `Scan` into a placement; it must not be negative."""
     server = code // nodes
     return request.across(server, nodes) if request.spread else request.on(server, code - server * nodes)

@@ -15,9 +15,9 @@ from simcore.vocabulary import Compiled, Ints
 
 
 class Replay:
-    """What is left of a compiled simulation, to be played by one rule after another: each finds it as it is now.
+    """Plays the rest of a compiled run with one rule after another, each time from where the run is now.
 
-    For overflow `drop` and `stop` on a cluster that does not grow. One replay at a time belongs to one thread.
+    It is for overflow `drop` and `stop`, on a cluster that does not grow. Only one thread may use a replay at a time.
     """
 
     def __init__(self, simulation: CompiledSimulation) -> None:
@@ -28,23 +28,23 @@ class Replay:
 
     @property
     def capacity(self) -> Ints:
-        """Of the cluster, int64 [servers, nodes, resources]."""
+        """The capacity of the cluster, int64 [servers, nodes, resources]."""
         return self._state.capacity
 
     @property
     def requests(self) -> int:
-        """How many requests can be asked about."""
+        """How many requests a rule may be asked about."""
         return len(self._requests.rows)
 
     def _copied(self) -> tuple[tuple[Any, Any], ...]:
-        """Everything that an answer looks at, and how it is now."""
+        """Pairs every array that an answer depends on with a copy of it."""
         state = self._state
         ends = int(state.at[ENDS])
         changing = state.free, state.left, state.at, state.now, state.due[:ends], state.holder[:ends]
         return tuple((array, array.copy()) for array in changing)
 
     def _go(self, rule: Compiled, answers: int, ahead: bool = False) -> int:
-        """As `fabric.compiled.numa_loop.go`; returns its status."""
+        """Lets a rule answer, and returns why the loop stopped."""
         resources = self._state.free.shape[2]
         decide = as_argument(rule.scan, resources, len(rule.weights))
         status: int = go(decide, rule.weights, self._requests, self._state, self._mode, inf, answers, ahead)[1]
@@ -55,24 +55,24 @@ class Replay:
         return int((self._state.outcome[answered] == PLACED).sum())
 
     def placed(self, rule: Compiled) -> int:
-        """How many requests a rule places until the end."""
+        """Counts the requests that a rule places from the start of the replay to its end."""
         _restore(self._start)
         self._go(rule, -1)
         return self._placed()
 
     def staying(self) -> Ints:
-        """Of the answers of what was played last, the numbers of those whose requests are still there at its end."""
+        """Returns which answers of what was played last are still in place at its end: their numbers, int64 [any]."""
         state = self._state
         answered = state.sequence[self._answered : state.at[ANSWERED]]
         return np.flatnonzero(np.isin(answered, state.holder[: state.at[ENDS]]))
 
     def follow(self, rule: Compiled, answers: int) -> Offer | None:
-        """What is on offer after so many answers of a rule; `None` when the run is over before."""
+        """Returns what is on offer after that many answers of a rule; `None` when the run is over before."""
         _restore(self._start)
         return self._offered(self._go(rule, answers, True))
 
     def answer(self, code: int) -> Offer | None:
-        """Answer what is on offer; what is on offer then."""
+        """Answers what is on offer, and returns what is on offer next; `None` when the run is over."""
         return self._offered(self._go(Compiled(given, (np.array([float(code)]),)), 1, True))
 
     def _offered(self, status: int) -> Offer | None:
@@ -82,8 +82,8 @@ class Replay:
         return Offer(self._state.free.copy(), self._requests.demand[row], bool(self._requests.spread[row]))
 
     def tried(self, codes: Sequence[int], rule: Compiled) -> Ints:
-        """How many requests are placed in all when the request on offer gets each of these answers, and a rule answers
-        the others, int64 [codes]. What is on offer stays so.
+        """Counts the requests placed in all, int64 [codes], when the request on offer gets each of these answers and a
+        rule answers all later ones. The request stays on offer.
         """
         here = self._copied()
         found = np.zeros(len(codes), np.int64)
@@ -97,7 +97,7 @@ class Replay:
 
 
 class Offer(NamedTuple):
-    """What a decision is about: `free` int64 [servers, nodes, resources], `demand` int64 [resources]."""
+    """Holds what one decision is about: `free` int64 [servers, nodes, resources] and `demand` int64 [resources]."""
 
     free: Ints
     demand: Ints

@@ -1,4 +1,4 @@
-"""Simulations whose agent is one compiled rule: the whole run in machine code, number for number the engine's."""
+"""Plays a whole run in machine code, number for number as the engine does, for an agent that is one compiled rule."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from fabric.compiled.numa_loop import (
     MODES,
     STOPPED,
     TAIL,
-    Requests,
-    State,
+    NumaRequests,
+    NumaState,
     as_argument,
     go,
     placement_of,
@@ -37,10 +37,10 @@ from simcore.vocabulary import Agent, Compiled, Request, Workload
 
 
 class CompiledSimulation(Simulation):
-    """A `Simulation` on servers without failures that rules answer, by `play_compiled`; `advance` offers nothing.
+    """Simulates servers without failures, with rules that answer every request. `play_compiled` drives it.
 
-    The rule may change from one call to the next, as may `overflow`. The placements are not in the ledger, only what
-    they leave free.
+    `advance` offers nothing here. The rule may change from one call of `go` to the next, as may `overflow`. The ledger
+    shows what the placements leave free, but not the placements.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class CompiledSimulation(Simulation):
         self.requests = requests(workload, self._spreads, self.record.outcome == PENDING)
         rows = len(self.requests.rows)
         record = self.record
-        self.state = State(
+        self.state = NumaState(
             *ledger.arrays,
             np.zeros(rows),
             np.zeros(rows, np.int64),
@@ -74,17 +74,17 @@ class CompiledSimulation(Simulation):
 
     @property
     def waiting(self) -> int:
-        """Requests in the line."""
+        """How many requests wait in the line."""
         at = self.state.at
         return int(at[TAIL] - at[HEAD])
 
     def prepare(self, rule: Compiled) -> None:
-        """Have the loop and a rule compiled, or loaded, so that no decision takes the time for it."""
+        """Compiles the loop and a rule, or loads them, so that no decision takes the time for it."""
         decide = as_argument(rule.scan, self.workload.demand.shape[1], len(rule.weights))
         go(decide, rule.weights, self.requests, self.state, 0, inf, 0, False)
 
     def go(self, rule: Compiled, answers: int = -1) -> int:
-        """Let a rule answer so many times, or to the end when negative; returns how many times it has.
+        """Lets a rule answer `answers` times, or to the end of the run when negative; returns how often it answered.
 
         Raises `InfeasiblePlacement` as `answer` does.
         """
@@ -115,7 +115,7 @@ class CompiledSimulation(Simulation):
         return self.overflow.mode != MODES[EXPAND] or len(self.view.capacity) < self.overflow.limit
 
     def _follow(self) -> None:
-        """Say what the loop has come to where the engine says it."""
+        """Writes how far the loop has come to the places where the engine keeps it."""
         self._servers.confirm()
         at = self.state.at
         self.clock.run_to(float(self.state.now[0]), False)
@@ -127,7 +127,7 @@ class CompiledSimulation(Simulation):
         told += self.state.sequence[len(told) : at[ANSWERED]].tolist()
 
     def _complain(self, code: int) -> None:
-        """The engine's own words about an answer that the ledger refuses."""
+        """Raises the engine's own error for an answer that the ledger refuses."""
         row = int(self.requests.rows[self.state.at[HEAD]])
         workload, spread = self.workload, bool(self._spreads[row])
         times = float(workload.arrival[row]), float(workload.duration[row])
@@ -138,9 +138,9 @@ class CompiledSimulation(Simulation):
             raise InfeasiblePlacement(f"{said(request, workload.resources)}: {error}") from None
 
 
-def requests(workload: Workload, spread: Any, possible: Any) -> Requests:
-    """As the compiled loop takes them; `spread` and `possible` bool [n]."""
-    return Requests(
+def requests(workload: Workload, spread: Any, possible: Any) -> NumaRequests:
+    """Turns a workload into what the loop reads; `spread` and `possible` are bool [n]."""
+    return NumaRequests(
         np.flatnonzero(possible),
         np.require(workload.arrival, np.float64, ["C", "W"]),
         np.require(workload.duration, np.float64, ["C", "W"]),
@@ -151,7 +151,7 @@ def requests(workload: Workload, spread: Any, possible: Any) -> Requests:
 
 
 def play_compiled(simulation: CompiledSimulation, agent: Agent, watch: Callable[[], int] = lambda: -1) -> int:
-    """As `simcore.engine.play`, for an agent that is compiled; the nanoseconds are those of the whole simulation."""
+    """Plays a run as `simcore.engine.play` does, for a compiled agent; returns the nanoseconds of the whole run."""
     rule = agent.compiled
     if rule is None:
         raise TypeError(f"{type(agent).__name__} is not compiled")

@@ -11,7 +11,7 @@ import numpy as np
 from agents.learned.fabric_rl.network import STYLES, Weights, describe, rejects, score, squashed
 from agents.learned.fabric_rl.sight import Sight, look
 from fabric.allowed import Flags
-from fabric.compiled.network_episodes import Rules, State, answer
+from fabric.compiled.network_episodes import NetworkRules, NetworkState, answer
 from fabric.filling import COMPLETE, GOES_ON, Filling, begin, choose
 from fabric.routing import Routes, find_path
 from fabric.topology import Indices
@@ -309,7 +309,9 @@ def weigh(sight: Sight, effort: float, demand: Amounts, bandwidth: int, cost: fl
 
 
 @kernel
-def play(rules: Rules, state: State, fillings: Filling, sight: Sight, weights: Weights, reject: bool) -> bool:
+def play(
+    rules: NetworkRules, state: NetworkState, fillings: Filling, sight: Sight, weights: Weights, reject: bool
+) -> bool:
     """Answer the requests of simulation 0, which is what `sight` is of; says whether all were, or a log is full."""
     placing, wiring = sight.room.amounts.shape[0], sight.room.links.shape[0]
     while state.at[0, 0] < state.at[0, 1]:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from agents.environments.fabric_env import FabricEnv, FabricVector
 from agents.environments.observation import edge_index
 from binwright.environments import fabric, fabric_vector
-from fabric.compiled.network_episodes import Episodes
+from fabric.compiled.network_episodes import NetworkEpisodes
 from fabric.graph import Graph, build
 from fabric.network import NetworkView
 from scenarios.build.world import build_learning, build_world
@@ -112,7 +112,7 @@ def test_what_is_observed(seed: int, steps: int) -> None:
     observation, _ = env.reset(seed=seed)
     rng, over = np.random.default_rng(seed), False
     episodes = env._face.episodes
-    assert isinstance(episodes, Episodes)
+    assert isinstance(episodes, NetworkEpisodes)
     for _ in range(steps):
         observation, _, over, _, _ = env.step(rng.choice(np.flatnonzero(observation["mask"])))
         if over:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabric.cluster import NEVER, Cluster
-from fabric.compiled.network_episodes import Episodes
+from fabric.compiled.network_episodes import NetworkEpisodes
 from fabric.network import NetworkLedger, NetworkView
 from fabric.routing import Routing
 from fabric.shapes import fabric
@@ -79,7 +79,7 @@ def played(case: Case, workload: Workload, seed: int) -> tuple[Simulation, Recor
     return simulation, recorder
 
 
-def same_end(episodes: Episodes, i: int, simulation: Simulation) -> None:
+def same_end(episodes: NetworkEpisodes, i: int, simulation: Simulation) -> None:
     """Are outcomes, times of the offers, and what is free the same?"""
     state, n = episodes.state, len(simulation.workload)
     view = simulation.view
@@ -99,7 +99,7 @@ def same_end(episodes: Episodes, i: int, simulation: Simulation) -> None:
 @scaled(1.2)
 def test_the_same_choices_have_the_same_outcomes(case: Case) -> None:
     runs = [played(case, workload, case.seed + i) for i, workload in enumerate(case.workloads)]
-    episodes = Episodes(case.ledger().view, case.pacing, len(runs), feasible=case.feasible)
+    episodes = NetworkEpisodes(case.ledger().view, case.pacing, len(runs), feasible=case.feasible)
     for _ in "first", "again":
         for i, workload in enumerate(case.workloads):
             episodes.reset(i, workload)
@@ -118,7 +118,7 @@ def test_the_same_choices_have_the_same_outcomes(case: Case) -> None:
             same_end(episodes, i, simulation)
 
 
-def seen(episodes: Episodes, i: int, expected: Choice) -> None:
+def seen(episodes: NetworkEpisodes, i: int, expected: Choice) -> None:
     """Is what may be chosen, and all that it depends on, the same?"""
     state = episodes.state
     assert (state.at[i, 0], state.now[i]) == (expected.row, expected.now)
@@ -139,7 +139,7 @@ def test_long_episodes_on_alpha_are_the_same() -> None:
     play(simulation, recorder)
     fresh = build_world(scenario).ledger()
     assert isinstance(fresh, NetworkLedger)
-    episodes = Episodes(fresh.view, case.pacing)
+    episodes = NetworkEpisodes(fresh.view, case.pacing)
     episodes.reset(0, workload)
     for expected in recorder.choices:
         seen(episodes, 0, expected)
@@ -149,12 +149,12 @@ def test_long_episodes_on_alpha_are_the_same() -> None:
     assert 0.2 < placed.mean() < 0.6
 
 
-def small(count: int = 1, **options: Any) -> Episodes:
+def small(count: int = 1, **options: Any) -> NetworkEpisodes:
     """Two racks of two servers with three of one thing each."""
     capacity = np.full((4, 1, 1), 3)
     cluster = Cluster(("a",), capacity, (NEVER,), capacity[0])
     view = NetworkLedger(cluster, Routing(fabric(2, 2, 1, 1, 1, (1, 1, 1)))).view
-    return Episodes(view, Pacing(1.0, True), count, **options)
+    return NetworkEpisodes(view, Pacing(1.0, True), count, **options)
 
 
 def asking(*demands: int, bandwidth: int = 0) -> Workload:
