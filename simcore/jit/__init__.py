@@ -1,4 +1,4 @@
-"""The one door to numba: how every kernel is compiled, and kept for the next process."""
+"""Compiles kernels with numba and keeps them for the next process. Nothing else imports numba."""
 
 from __future__ import annotations
 
@@ -19,31 +19,30 @@ from numba.cpython.unsafe import tuple as unsafe
 from simcore.jit import linking
 from simcore.jit.kept import Kept, stamp_of
 
-# Kernels that take compiled functions as arguments: what numba calls experimental, our tests hold to a reference.
+# Numba calls kernels that take compiled functions experimental. Our tests compare them with a reference.
 warnings.filterwarnings("ignore", "First-class function type feature is experimental")
 linking.install()
 
 F = TypeVar("F", bound=Callable[..., object])
 
 tuple_setitem: Any = unsafe.tuple_setitem
-"""(tuple, place, number) -> tuple, in kernels: the only way to fill a tuple of any length."""
+"""(tuple, place, number) -> tuple: the only way in which a kernel can fill a tuple of any length."""
 
 _ahead = ContextVar("ahead", default=True)
 
 
 class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no types
-    """A compiled function, with one form for each kind of arguments.
+    """Compiles a function, with one form for each kind of arguments.
 
-    Numba makes other forms of a function for arrays that cannot be written, and for numbers that are written out in a
-    call. Here there are none: no kernel writes to what it says is unchanged, and each form takes a second or so.
+    Numba makes further forms of a function for read-only arrays, and for numbers that are written out in a call. Here
+    there are none: no kernel writes to what it says is unchanged, and each form takes about a second to compile.
     """
 
     def __init__(
         self, function: Callable[..., object], callers: bool = True, generated: bool = False, **options: Any
     ) -> None:
-        """`callers`: can it be entered from Python, not only by other kernels? `generated`: was it made at run time?
-
-        What was made at run time has the same forms for both: somebody waits for its compilation.
+        """Makes the kernel of a function. `callers`: can Python call it, and not only other kernels? `generated`: was
+        it made at run time? Such a kernel has the same form for both callers, as somebody waits for its compilation.
         """
         chosen: dict[str, Any] = {"nopython": True, "nogil": True, **options}
         within = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -60,7 +59,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
         """A digest of all that determines the machine code, but for the types of the arguments."""
         with global_compiler_lock:
             if self._stamp is None:
-                self._stamp = "itself"  # what a kernel finds that calls itself
+                self._stamp = "itself"  # what a kernel that calls itself finds here
                 try:
                     self._stamp = stamp_of(self.py_func, self.targetoptions)
                 except BaseException:
@@ -69,38 +68,38 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
             return self._stamp
 
     def typeof_pyval(self, value: object) -> Any:
-        """The type of an argument from Python: an array that cannot be written is taken for one that can."""
+        """Returns numba's type of an argument from Python, where read-only arrays count as writable ones."""
         return _writable(super().typeof_pyval(value))
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """What a call in another kernel comes to."""
+        """Returns what a call in another kernel is compiled to."""
         if self._within is not self:
             return self._within.get_call_template(args, kws)
         plain = {name: types.unliteral(kind) for name, kind in kws.items()}
         return super().get_call_template(tuple(map(types.unliteral, args)), plain)
 
     def get_overload(self, sig: Any) -> Any:
-        """The function that a call in another kernel enters."""
+        """Returns the function that a call in another kernel enters."""
         return super().get_overload(sig) if self._within is self else self._within.get_overload(sig)
 
     @property
     def is_compiling(self) -> Any:
-        """How many forms are being compiled: a kernel that calls itself meets itself then."""
+        """How many forms are being compiled; a kernel that calls itself then finds itself."""
         return self._within._compiling_counter
 
     def compile(self, sig: Any) -> Any:
-        """Compile the form for these types of arguments, or read it from disk; processes do not do it twice."""
+        """Compiles the form for these types of arguments, or reads it from disk; only one process compiles it."""
         arguments, _ = sigutils.normalize_signature(sig)
         if (known := self.overloads.get(tuple(arguments))) is not None:
             return known.entry_point
         with global_compiler_lock, self._cache.alone(arguments):
             if not self.py_func.__qualname__.endswith(self.stamp[:16]):
-                # Machine code is found by name, and that on disk may be of a function that had the same name then.
+                # Machine code is found by name, and the code on disk may be of an older function of the same name.
                 self.py_func.__qualname__ += f"_{self.stamp[:16]}"
             return super().compile(sig)
 
     def _reduce_states(self) -> dict[str, Any]:
-        """What is pickled: never the machine code."""
+        """Returns what is pickled, which is never the machine code."""
         made = {"callers": self._callers, "generated": self.generated, "options": self._options}
         return {"uuid": str(self._uuid), "function": self.py_func, **made}
 
@@ -127,21 +126,21 @@ def _writable(kind: Any) -> Any:
 
 
 def kernel(function: F) -> F:
-    """Compile a function of arrays and numbers, keep the machine code on disk for the next process."""
+    """Compiles a function of arrays and numbers, and keeps the machine code on disk for the next process."""
     return cast(F, Kernel(function))
 
 
 def inlined(function: F) -> F:
-    """Compile a function as `kernel` does, and put it into the place of every call of it in another kernel.
+    """Compiles a function as `kernel` does, and puts its code in place of every call of it in another kernel.
 
-    What is a constant there is one in the function, too: a loop over the usual two nodes is three times as fast.
+    What is a constant in the call is then one in the function: a loop over the usual two nodes is three times as fast.
     """
     return cast(F, Kernel(function, forceinline=True))
 
 
 @contextmanager
 def postponed() -> Iterator[None]:
-    """Within it `prepared` compiles nothing: agents are started to see whether they refuse to, and not used."""
+    """Keeps `prepared` from compiling within it, for agents that are started only to see whether they refuse to."""
     token = _ahead.set(False)
     try:
         yield
@@ -150,10 +149,10 @@ def postponed() -> Iterator[None]:
 
 
 def prepared(compiled: F, *arguments: object) -> F:
-    """The machine code of a kernel for arguments of these types, which does not look at types at every call.
+    """Returns the machine code of a kernel for arguments of these types, which does not check types at every call.
 
-    That look takes longer than most decisions: .27 us for two arrays and a tuple, 4.5 us for a network's tuples of
-    arrays. Arguments of other types are not noticed: only for arrays that the ledger lays out.
+    That check takes longer than most decisions: .27 us for two arrays and a tuple, 4.5 us for a network's tuples of
+    arrays. Without it arguments of other types go unnoticed, so use it only for arrays that the ledger lays out.
     """
     if not _ahead.get():
         return compiled
@@ -162,19 +161,19 @@ def prepared(compiled: F, *arguments: object) -> F:
 
 
 def generated(function: F) -> F:
-    """Compile a function that was made at run time, whose numbers divide by zero as numpy's do."""
+    """Compiles a function that was made at run time, in which division by zero works as in numpy."""
     return cast(F, Kernel(function, generated=True, error_model="numpy"))
 
 
 def is_kernel(function: object) -> bool:
-    """Was it made by `kernel`?"""
+    """Tells whether `kernel` made this."""
     return isinstance(function, Kernel)
 
 
 def callback(compiled: F, result: str, *arguments: str) -> F:
-    """A kernel for arguments of these types, to be given to other kernels.
+    """Returns a kernel for arguments of these types in a form that other kernels take as an argument.
 
-    They see its types only, and stay compiled whichever it is.
+    Those see only its types, and need not be compiled again for another kernel.
     """
     taken, returned = sigutils.normalize_signature(f"{result}({', '.join(arguments)})")
     dispatcher = cast(Any, compiled)

@@ -1,4 +1,7 @@
-"""Compiled kernels on disk, named by what determines them: every copy of the code on a machine finds the same ones."""
+"""Keeps compiled kernels on disk, under names made of all that determines them.
+
+So every copy of the code on a machine finds the same ones, and an edit of a kernel finds none.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import llvmlite
 import numba
@@ -28,9 +31,6 @@ from numba.core.serialize import dumps
 
 from simcore.folders import user_cache
 
-if TYPE_CHECKING:
-    from simcore.jit import Kernel
-
 MOST_GENERATED = 500
 """How many functions that were made at run time are kept."""
 UNREAD = 30 * 24 * 3600
@@ -38,12 +38,12 @@ UNREAD = 30 * 24 * 3600
 FOREIGN = ("numba", "numpy")
 """Packages whose functions are known by their names and the package's version."""
 SIMPLE = (type(None), type(...), int, float, complex, str, bytes, np.generic, enum.Enum)
-"""Kinds of values that `repr` tells apart."""
+"""Kinds of values whose `repr` tells one from another."""
 
 
 @cache
 def folder() -> Path | None:
-    """The folder of kept kernels: NUMBA_CACHE_DIR, or one below the user's cache; `None` if it cannot be written."""
+    """Returns the folder of kept kernels: NUMBA_CACHE_DIR, or one in the user's cache; `None` if it is not writable."""
     try:
         found = Path(config.CACHE_DIR or user_cache() / "kernels")
         found.mkdir(parents=True, exist_ok=True)
@@ -55,23 +55,36 @@ def folder() -> Path | None:
 
 @cache
 def _compiler() -> object:
-    """What besides a kernel and the processor determines its machine code: versions, settings, and this package."""
+    """Describes what besides a kernel and the processor determines machine code: versions, settings, this package."""
     settings = ("OPT", "BOUNDSCHECK", "LOOP_VECTORIZE", "SLP_VECTORIZE", "USING_SVML")
     ours = [file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))]
     versions = numba.__version__, llvmlite.__version__, np.__version__, sys.implementation.cache_tag
     return versions, [getattr(config, name, None) for name in settings], _digest(repr(ours))
 
 
-class Kept(NullCache):  # type: ignore[misc]  # numba's classes have no types
-    """The forms of one kernel on disk, a file for each: what numba's dispatcher takes for its cache."""
+class Compilable(Protocol):
+    """What the kept forms of a kernel need to know of it."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    generated: bool
+    """Was it made at run time?"""
+    targetctx: Any
+    __qualname__: str
+
+    @property
+    def stamp(self) -> str:
+        """A digest of all that determines the machine code, but for the types of the arguments."""
+
+
+class Kept(NullCache):  # type: ignore[misc]  # numba's classes have no types
+    """Keeps the forms of one kernel on disk, a file for each: what numba's dispatcher takes for its cache."""
+
+    def __init__(self, kernel: Compilable) -> None:
         self._kernel = kernel
         self._making: set[Path] = set()
 
     @contextmanager
     def alone(self, arguments: tuple[Any, ...]) -> Iterator[None]:
-        """Wait for the process that is compiling this form, if there is one, and let others wait for this one."""
+        """Waits for the process that is compiling this form, if there is one, and makes others wait within it."""
         file = self._file(arguments)
         if file is None or file.exists() or file in self._making:
             yield
@@ -84,7 +97,7 @@ class Kept(NullCache):  # type: ignore[misc]  # numba's classes have no types
             self._making.remove(file)
 
     def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
-        """The kept form for these arguments, if there is one that can be read."""
+        """Reads the kept form for these arguments; `None` if there is none that can be read."""
         target_context.refresh()
         file = self._file(_arguments(sig))
         if file is None:
@@ -97,7 +110,7 @@ class Kept(NullCache):  # type: ignore[misc]  # numba's classes have no types
         return found
 
     def save_overload(self, sig: Any, data: CompileResult) -> None:
-        """Keep a form, unless it holds addresses of this process."""
+        """Writes a form to disk, unless it holds addresses of this process."""
         file = self._file(_arguments(sig))
         if file is None or data.library.has_dynamic_globals:
             return
@@ -135,7 +148,7 @@ class Kept(NullCache):  # type: ignore[misc]  # numba's classes have no types
 
 @contextmanager
 def _locked(lock: Path) -> Iterator[None]:
-    """Hold a lock while within, where there are locks on this system and in this folder."""
+    """Holds a lock within it, where this system and this folder have locks."""
     with ExitStack() as stack:
         try:
             import fcntl
@@ -149,13 +162,13 @@ def _locked(lock: Path) -> Iterator[None]:
 
 
 def _remove(file: Path) -> None:
-    """Remove a file, if it is there and may be removed: somebody else's in a shared folder may not."""
+    """Removes a file, if it is there and may be removed; in a shared folder it may be another user's."""
     with suppress(OSError):
         file.unlink()
 
 
 def _forget(file: Path, generated: bool) -> None:
-    """Remove what was not read for long: other forms of a kernel, or the oldest functions made at run time."""
+    """Removes what was not read for long: other forms of a kernel, or the oldest functions made at run time."""
     if generated:
         kept = sorted(file.parent.iterdir(), key=lambda each: each.stat().st_mtime)
         old = kept[: MOST_GENERATED // 10] if len(kept) > MOST_GENERATED else []
@@ -171,7 +184,7 @@ def _arguments(sig: Any) -> tuple[Any, ...]:
 
 
 def _described(kind: Any) -> object:
-    """A type of an argument, with the names of its parts, by which kernels ask for them."""
+    """Describes the type of an argument, with the names of its parts, by which kernels ask for them."""
     if isinstance(kind, types.BaseTuple):
         named = _value(kind.instance_class) if isinstance(kind, types.BaseNamedTuple) else None
         return type(kind).__name__, named, [_described(part) for part in kind]
@@ -185,12 +198,12 @@ def _digest(text: str) -> str:
 
 
 def stamp_of(function: Callable[..., object], options: dict[str, Any]) -> str:
-    """A digest of a function's bytecode and of the values of all names in it, kernels with their own stamps."""
+    """Digests a function's bytecode and the values of all names in it, kernels by their own stamps."""
     return _digest(repr((_code(function.__code__), _values(function), sorted(options.items()))))
 
 
 def _code(code: CodeType) -> object:
-    """What a function does, without where its text stands."""
+    """Describes what a function does, without its place in the file."""
     constants = [_code(each) if isinstance(each, CodeType) else _value(each) for each in code.co_consts]
     table = getattr(code, "co_exceptiontable", b"").hex()
     return code.co_code.hex(), table, code.co_varnames[: code.co_argcount], code.co_names, constants
@@ -212,7 +225,7 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _value(value: object, names: set[str] | None = None) -> object:
-    """What a kernel can see of a value that it names."""
+    """Describes what a kernel can see of a value that it names; raises `TypeError` for one that could change unseen."""
     if isinstance(value, CPUDispatcher):
         return value.stamp if hasattr(value, "stamp") else stamp_of(value.py_func, value.targetoptions)
     root = str(getattr(value, "__module__", None) or getattr(value, "__name__", "")).partition(".")[0]
