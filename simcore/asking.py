@@ -1,30 +1,28 @@
-"""How agents are asked, and what they raise is told."""
+"""Asks an agent for decisions and turns its exceptions into `AgentError`."""
 
 from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
 from time import perf_counter_ns
 from traceback import extract_tb
-from typing import TYPE_CHECKING
 
 from simcore.errors import AgentError
 from simcore.units import say
-from simcore.vocabulary import Agent, Placement, Refusal, Request
-
-if TYPE_CHECKING:
-    from simcore.engine import Simulation
-
+from simcore.vocabulary import Agent, Placement, Refusal, Request, View
 
 WRITE_DECIDE = "Write a method decide(self, view, request) that returns request.on(server, node), or None."
 
 
 @contextmanager
 def rare_collection() -> Iterator[None]:
-    """What a run holds is many small objects without cycles: at its usual pace the collector walks them for nothing."""
+    """Makes garbage collection rare within it.
+
+    A run holds many small objects without cycles: at its usual pace the collector would walk through them for nothing.
+    """
     thresholds = gc.get_threshold()
     gc.set_threshold(100_000, *thresholds[1:])
     try:
@@ -33,29 +31,32 @@ def rare_collection() -> Iterator[None]:
         gc.set_threshold(*thresholds)
 
 
-def answer_all(simulation: Simulation, agent: Agent) -> int:
-    """Let the agent answer what is offered together; returns the nanoseconds it thought."""
-    offer, thought = tuple(simulation.offer), 0
+def answer_all(
+    agent: Agent, view: View, offer: list[Request], answer: Callable[[Placement | Refusal | None, Request], None]
+) -> int:
+    """Lets an agent answer the requests of `offer`, which are offered together; returns the nanoseconds it thought.
+
+    `answer` applies each answer and takes the request from `offer`, which is empty in the end.
+    """
+    offered, thought = tuple(offer), 0
     answers: Iterator[tuple[Request, Placement | Refusal | None]] | None = None
     while True:
         before = perf_counter_ns()
         try:
             if answers is None:
-                answers = iter(agent.decide_line(simulation.view, offer))
+                answers = iter(agent.decide_line(view, offered))
             request, placement = next(answers, (None, None))
         except Exception as error:
-            raise raised(
-                agent, error, f"{len(offer)} requests from {said(offer[0], simulation.view.resources)} on"
-            ) from error
+            raise raised(agent, error, f"{len(offered)} requests from {said(offered[0], view.resources)} on") from error
         thought += perf_counter_ns() - before
         if request is None:
-            simulation.offer.clear()
+            offer.clear()
             return thought
-        simulation.answer(placement, request)
+        answer(placement, request)
 
 
 def raised(agent: Agent, error: Exception, of: str) -> AgentError:
-    """What an agent raised, as a mistake of its own: where in its own file, if it was there, and for which request."""
+    """Turns what an agent raised into an `AgentError` that says where in its own file, and for which request."""
     kind = type(agent)
     if kind.decide is Agent.decide and isinstance(error, NotImplementedError):
         return AgentError(f"{kind.__name__}: decide is missing. {WRITE_DECIDE}")

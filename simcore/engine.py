@@ -363,7 +363,7 @@ def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda
             before = perf_counter_ns()
             if simulation.offer:
                 waiting = simulation.waiting
-                thought += answer_all(simulation, agent)
+                thought += answer_all(agent, view, simulation.offer, answer)
                 left = max(0, left - max(1, waiting - simulation.waiting)) if left > 0 else left
             else:
                 try:
