@@ -1,26 +1,36 @@
-"""How long requests must be held for a cluster to be loaded as much as an experiment says.
+"""Finds how long requests must be held for a cluster to be loaded as much as an experiment says.
 
-The published experiments state an average load and not how it is taken. Of the readings we tried (see `average_load`)
-one gives the published holding times.
+The published experiments state an average load, but not how it is measured. Of the readings that we tried, the one in
+`average_load` gives the published holding times.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from simcore.errors import WorkloadError
-
-if TYPE_CHECKING:
-    from workloads.multiserver import MultiServerRequests
+from workloads.demands import Demands
 
 LONGEST = 10**9
-"""Steps."""
+"""The most steps that a request may be held."""
 
 
-def average_load(spec: MultiServerRequests, capacity: Mapping[str, float], holding: int) -> float:
-    """Compute the load of requests held 1..`holding` steps on a cluster of this `capacity` in units of cpu and mem.
+class Offered(Protocol):
+    """What a load depends on besides the cluster and the holding times."""
+
+    @property
+    def requests(self) -> int:
+        """How many requests there are, one per step."""
+
+    @property
+    def demand(self) -> Demands:
+        """How their demands are drawn."""
+
+
+def average_load(spec: Offered, capacity: Mapping[str, float], holding: int) -> float:
+    """Returns the load that requests held 1..`holding` steps put on a cluster with this `capacity` of cpu and mem.
 
     It is the mean over all offered requests, the ramp-up included, of what the cluster would hold with that request if
     everything offered were placed at once, whether it fits or not; a share of the capacity, averaged over cpu and mem.
@@ -37,8 +47,8 @@ def average_load(spec: MultiServerRequests, capacity: Mapping[str, float], holdi
     return _offered(spec, capacity) * _held(spec.requests, holding)
 
 
-def _offered(spec: MultiServerRequests, capacity: Mapping[str, float]) -> float:
-    """Compute the load that each request adds on average, as a share of the mean over all of them."""
+def _offered(spec: Offered, capacity: Mapping[str, float]) -> float:
+    """Returns the load that a request adds on average, as a share of the mean over all of them."""
     demand = dict(zip(("cpu", "mem"), spec.demand.law().mean, strict=True))
     for name in demand:
         if not capacity.get(name, 0) > 0:
@@ -49,15 +59,18 @@ def _offered(spec: MultiServerRequests, capacity: Mapping[str, float]) -> float:
 
 
 def _held(requests: int, holding: int) -> float:
-    """Sum over k = 1..requests of E[min(h, k)], h uniform in 1..holding: steps held until the last one is offered."""
+    """Returns the steps that all requests are held until the last one is offered, on average.
+
+    That is the sum over k = 1..requests of E[min(h, k)], with h uniform in 1..holding.
+    """
     # For k <= holding it is k - k (k - 1) / 2 holding, from there on (holding + 1) / 2. Integers: exact, however large.
     some = min(requests, holding)
     first, squares = some * (some + 1) // 2, some * (some + 1) * (2 * some + 1) // 6
     return first - (squares - first) / (2 * holding) + (requests - some) * (holding + 1) / 2
 
 
-def find_holding(spec: MultiServerRequests, capacity: Mapping[str, float], load: float) -> int:
-    """Find the bound of holding times, in steps, whose `average_load` is the nearest to `load`."""
+def find_holding(spec: Offered, capacity: Mapping[str, float], load: float) -> int:
+    """Finds the bound of holding times, in steps, whose `average_load` is nearest to `load`."""
     check_load(load)
     offered = _offered(spec, capacity)
 
@@ -83,7 +96,7 @@ def find_holding(spec: MultiServerRequests, capacity: Mapping[str, float], load:
 
 
 def check_load(load: float) -> None:
-    """Refuse what is no load."""
+    """Raises a `WorkloadError` for a number that is no load."""
     if not 0 < load < 1.5:
         raise WorkloadError(
             "no load", key="workload.load", value=load, remedy="Give a share above 0 and below 1.5, like 95 %."
