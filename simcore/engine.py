@@ -20,7 +20,7 @@ from simcore.asking import answer_all, raised, rare_collection, said
 from simcore.clock import Clock
 from simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
 from simcore.faults import FaultProcess, Faults, Kind
-from simcore.model import Ledger
+from simcore.model import ResourceModel
 from simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
 from simcore.rules import Overflow, Pacing
 from simcore.vocabulary import Agent, Placement, Refusal, Request, Workload
@@ -53,7 +53,7 @@ class Simulation:
     def __init__(
         self,
         workload: Workload,
-        ledger: Ledger,
+        ledger: ResourceModel,
         overflow: Overflow | None = None,
         *,
         expansion: Sequence[tuple[float, int]] = (),

@@ -1,4 +1,4 @@
-"""What the engine needs of a resource model."""
+"""Names what the engine needs of a resource model, such as `fabric.ledger.Ledger`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from simcore.faults import Kind
 from simcore.vocabulary import Ints, Placement, Request, View
 
 
-class Ledger(Protocol):
-    """Who holds what: the one writer of what the view shows."""
+class ResourceModel(Protocol):
+    """Knows who holds what. It alone writes what the view shows."""
 
     @property
     def view(self) -> View: ...

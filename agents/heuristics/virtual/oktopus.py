@@ -18,7 +18,7 @@ NEVER = 2**62
 NO_SUBTREE = Refusal("no subtree has the slots and the bandwidth")
 
 
-class Cluster(NamedTuple):
+class VirtualCluster(NamedTuple):
     """A virtual cluster: its machines take `size` int64 [resources] each, whichever of them needs the most.
 
     `sizes` int64 [groups] machines in each group, `hose` and `trunk` as in `needed`.
@@ -64,17 +64,17 @@ def fitting_node(free: Ints, server: int, node: int, size: Ints, limit: int) -> 
 
 
 @kernel
-def least_needed(cluster: Cluster) -> Ints:
+def least_needed(tenant: VirtualCluster) -> Ints:
     """The least that a link needs which cuts off any m of the machines, int64 [machines + 1].
 
     As in `needed`, for either side of the tenant's root; the groups then add up, whatever each has on which side.
     """
-    machines, hose, trunk = cluster.sizes.sum(), cluster.hose, cluster.trunk
+    machines, hose, trunk = tenant.sizes.sum(), tenant.hose, tenant.trunk
     least = np.full(machines + 1, NEVER, np.int64)
     for root_below in range(2):
         sums, count = np.full(machines + 1, NEVER, np.int64), 0
         sums[0] = 0
-        for size in cluster.sizes:
+        for size in tenant.sizes:
             before = sums.copy()
             sums[:] = NEVER
             for here in range(size + 1):
@@ -89,13 +89,15 @@ def least_needed(cluster: Cluster) -> Ints:
 
 
 @kernel
-def through(tree: Tree, cluster: Cluster, room: Room, link_free: Ints, vertex: int, group: int, wanted: int) -> int:
+def through(
+    tree: Tree, tenant: VirtualCluster, room: Room, link_free: Ints, vertex: int, group: int, wanted: int
+) -> int:
     """How many more of this group the link above a vertex lets be below, `wanted` at most: what it lets has holes."""
-    below, free = room.below[vertex, : len(cluster.sizes)], max(0, link_free[tree.uplink[vertex]])
+    below, free = room.below[vertex, : len(tenant.sizes)], max(0, link_free[tree.uplink[vertex]])
     before, most = below[group], 0
     for more in range(wanted, 0, -1):
         below[group] = before + more
-        if needed(below, cluster.sizes, cluster.hose, cluster.trunk) <= free:
+        if needed(below, tenant.sizes, tenant.hose, tenant.trunk) <= free:
             most = more
             break
     below[group] = before
@@ -117,7 +119,7 @@ def take_back(tree: Tree, room: Room, top: int, rows: int) -> None:
 
 @kernel
 def fill(
-    tree: Tree, cluster: Cluster, room: Room, link_free: Ints, top: int, vertex: int, group: int, wanted: int
+    tree: Tree, tenant: VirtualCluster, room: Room, link_free: Ints, top: int, vertex: int, group: int, wanted: int
 ) -> int:
     """Place up to `wanted` machines of a group below a vertex, child after child as many as it takes; how many it took.
 
@@ -125,7 +127,7 @@ def fill(
     """
     target = int(min(wanted, room.slots[vertex]))
     if vertex != top:
-        target = through(tree, cluster, room, link_free, vertex, group, target)
+        target = through(tree, tenant, room, link_free, vertex, group, target)
     if target > 0 and vertex >= tree.switches:
         room.log[room.rows[0], 0] = vertex - tree.switches
         room.log[room.rows[0], 1] = group
@@ -138,11 +140,11 @@ def fill(
         for edge in range(tree.first[vertex], tree.first[vertex + 1]):
             if placed < target:
                 child = int(tree.child[edge])
-                placed += fill(tree, cluster, room, link_free, top, child, group, target - placed)
+                placed += fill(tree, tenant, room, link_free, top, child, group, target - placed)
         # The children took fewer than they should: that many may be more than the link lets be here.
         fewer = placed
         if vertex != top and placed < target:
-            fewer = through(tree, cluster, room, link_free, vertex, group, placed)
+            fewer = through(tree, tenant, room, link_free, vertex, group, placed)
         target = fewer
         if fewer == placed:
             break
@@ -154,14 +156,14 @@ def fill(
 
 @kernel
 def below_children(
-    tree: Tree, cluster: Cluster, least: Ints, room: Room, free: Ints, link_free: Ints, vertex: int
+    tree: Tree, tenant: VirtualCluster, least: Ints, room: Room, free: Ints, link_free: Ints, vertex: int
 ) -> int:
     """How many machines fit on the children of a switch, each as many as the link above it lets be there."""
     machines, total = len(least) - 1, 0
     for edge in range(tree.first[vertex], tree.first[vertex + 1]):
         child = int(tree.child[edge])
         if child >= tree.switches:
-            room.slots[child] = fitting(free, child - tree.switches, cluster.size, machines)
+            room.slots[child] = fitting(free, child - tree.switches, tenant.size, machines)
         most, spare = int(min(room.slots[child], machines)), max(0, link_free[tree.uplink[child]])
         while least[most] > spare:
             most -= 1
@@ -171,27 +173,27 @@ def below_children(
 
 @kernel
 def oktopus(
-    tree: Tree, cluster: Cluster, groups: Ints, room: Room, free: Ints, link_free: Ints, hosts: Ints, alone: bool
+    tree: Tree, tenant: VirtualCluster, groups: Ints, room: Room, free: Ints, link_free: Ints, hosts: Ints, alone: bool
 ) -> bool:
     """Write a node for every machine to `hosts` int64 [machines], whose groups are `groups`; false if there is none.
 
     Subtrees are tried from the lowest on, those that seem to have room for all; single servers only if `alone`.
     """
-    machines, least = len(groups), least_needed(cluster)
+    machines, least = len(groups), least_needed(tenant)
     for place in range(0 if alone else len(free), len(tree.order)):
         vertex = int(tree.order[place])
         if vertex >= tree.switches:
-            room.slots[vertex] = fitting(free, vertex - tree.switches, cluster.size, machines)
+            room.slots[vertex] = fitting(free, vertex - tree.switches, tenant.size, machines)
         else:
-            room.slots[vertex] = below_children(tree, cluster, least, room, free, link_free, vertex)
+            room.slots[vertex] = below_children(tree, tenant, least, room, free, link_free, vertex)
         if room.slots[vertex] < machines:
             continue
         complete = True
-        for group in range(len(cluster.sizes)):
-            wanted = cluster.sizes[group]
-            complete = complete and wanted == fill(tree, cluster, room, link_free, vertex, vertex, group, wanted)
+        for group in range(len(tenant.sizes)):
+            wanted = tenant.sizes[group]
+            complete = complete and wanted == fill(tree, tenant, room, link_free, vertex, vertex, group, wanted)
         if complete:
-            write_hosts(cluster, groups, room, free, hosts)
+            write_hosts(tenant, groups, room, free, hosts)
         take_back(tree, room, vertex, 0)
         if complete:
             return True
@@ -199,16 +201,16 @@ def oktopus(
 
 
 @kernel
-def write_hosts(cluster: Cluster, groups: Ints, room: Room, free: Ints, hosts: Ints) -> None:
+def write_hosts(tenant: VirtualCluster, groups: Ints, room: Room, free: Ints, hosts: Ints) -> None:
     """Turn the log into a node for every machine: of each group the first ones first, on the first nodes."""
     nodes = free.shape[1]
-    order, following = ascending(groups), np.cumsum(cluster.sizes) - cluster.sizes
+    order, following = ascending(groups), np.cumsum(tenant.sizes) - tenant.sizes
     used = {0: 0}  # machines on a node
     for row in range(room.rows[0]):
         server, group = room.log[row, 0], room.log[row, 1]
         node = 0
         for _ in range(room.log[row, 2]):
-            while used.get(server * nodes + node, 0) == fitting_node(free, server, node, cluster.size, len(groups)):
+            while used.get(server * nodes + node, 0) == fitting_node(free, server, node, tenant.size, len(groups)):
                 node += 1
             used[server * nodes + node] = used.get(server * nodes + node, 0) + 1
             hosts[order[following[group]]] = server * nodes + node
@@ -230,9 +232,9 @@ class Oktopus(Agent):
         self._below = np.zeros((len(self._slots), 1), np.int64)
         warm(self._view, "hose")
         none = np.zeros(1, np.int64)
-        cluster, room = Cluster(none, none + 1, 0, 0), Room(self._slots, self._below, none.reshape(1, 1), none)
+        tenant, room = VirtualCluster(none, none + 1, 0, 0), Room(self._slots, self._below, none.reshape(1, 1), none)
         free, link_free = self._view.free, self._view.link_free
-        self._run = prepared(oktopus, self._tree, cluster, none, room, free, link_free, none, True)
+        self._run = prepared(oktopus, self._tree, tenant, none, room, free, link_free, none, True)
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
         """Where its machines go, and what the links then need."""
@@ -241,10 +243,10 @@ class Oktopus(Agent):
         groups, sizes = grouped(network)
         if len(sizes) > self._below.shape[1]:
             self._below = np.zeros((len(self._slots), len(sizes)), np.int64)
-        cluster = Cluster(network.machines.max(axis=0), sizes, network.hose, network.trunk)
+        tenant = VirtualCluster(network.machines.max(axis=0), sizes, network.hose, network.trunk)
         room = Room(self._slots, self._below, np.zeros((len(network), 3), np.int64), np.zeros(1, np.int64))
         hosts = np.zeros(len(network), np.int64)
-        alone = bool((cluster.size * len(network) <= self._largest).all())
-        if not self._run(self._tree, cluster, groups, room, view.free, view.link_free, hosts, alone):
+        alone = bool((tenant.size * len(network) <= self._largest).all())
+        if not self._run(self._tree, tenant, groups, room, view.free, view.link_free, hosts, alone):
             return NO_SUBTREE
         return hosed(view.topology, network, hosts, view.free.shape[1])
