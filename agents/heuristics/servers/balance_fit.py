@@ -2,46 +2,32 @@
 
 from __future__ import annotations
 
+from agents.rules.cheapest import cheapest_server
 from agents.rules.scan import ScanAgent
-from fabric.servers import fits_node, fits_spread
-from simcore.jit import inlined, kernel
+from simcore.jit import inlined
 from simcore.vocabulary import Amounts, Ints
 
 
-@kernel
-def balance_fit(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
-    """A `Scan`: the fitting server whose nodes differ most in free share, the emptiest fitting node of it.
+@cheapest_server
+def balance_fit(
+    free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int
+) -> tuple[float, float]:
+    """The server whose nodes differ most in free share, then its emptiest node; any server for a spread request.
 
-    Differences are compared as the floats that they are: what is published comes out that way, to the last digit.
+    Differences are compared as the floats that they are: so the published numbers come out to the last digit.
     """
-    nodes: int = free.shape[1]
-    return _scan(free, capacity, demand, spread, 2) if nodes == 2 else _scan(free, capacity, demand, spread, nodes)
+    if spread:
+        return 0.0, 0.0
+    lowest, highest = 1.0, 0.0
+    for n in range(free.shape[1]):
+        share = free_share(free, capacity, server, n, len(demand))
+        lowest, highest = min(lowest, share), max(highest, share)
+    return lowest - highest, -free_share(free, capacity, server, node, len(demand))
 
 
 @inlined
-def _scan(free: Ints, capacity: Ints, demand: Amounts, spread: bool, nodes: int) -> int:
-    """`nodes` is `free.shape[1]`: a constant makes the loop faster."""
-    best, best_apart = -1, -1.0
-    for server in range(len(free)):
-        if spread:
-            if fits_spread(free, server, demand):
-                return server * nodes
-            continue
-        chosen, chosen_share, lowest, highest = -1, -1.0, 1.0, 0.0
-        for node in range(nodes):
-            share = _free_share(free, capacity, server, node, len(demand))
-            lowest, highest = min(lowest, share), max(highest, share)
-            if share > chosen_share and fits_node(free, server, node, demand):
-                chosen, chosen_share = node, share
-        apart = highest - lowest
-        if chosen >= 0 and apart > best_apart:
-            best, best_apart = server * nodes + chosen, apart
-    return best
-
-
-@inlined
-def _free_share(free: Ints, capacity: Ints, server: int, node: int, resources: int) -> float:
-    """Least of free / capacity over the resources that the node has."""
+def free_share(free: Ints, capacity: Ints, server: int, node: int, resources: int) -> float:
+    """Returns the least of free / capacity over the resources that the node has."""
     share = 1.0
     for r in range(resources):
         if capacity[server, node, r] > 0:
