@@ -14,6 +14,9 @@ from binwright.packages import check
 
 if TYPE_CHECKING:
     from agents.solver.backends.devices import devices
+    from agents.rules.cheapest import cheapest_place
+    from agents.rules.cheapest import cheapest_server
+    from agents.rules.scan import ScanAgent
     from analysis.compare import Comparison
     from analysis.results import Results
     from binwright.api import load, run, scenario, solve, train
@@ -30,10 +33,13 @@ _HOME = {
     "Refusal": "simcore.vocabulary",
     "Request": "simcore.vocabulary",
     "Results": "analysis.results",
+    "ScanAgent": "agents.rules.scan",
     "Simulation": "simcore.engine",
     "UserError": "simcore.errors",
     "View": "simcore.vocabulary",
     "Workload": "simcore.vocabulary",
+    "cheapest_place": "agents.rules.cheapest",
+    "cheapest_server": "agents.rules.cheapest",
     "devices": "agents.solver.backends.devices",
     "load": "binwright.api",
     "play": "simcore.engine",
@@ -52,10 +58,13 @@ __all__ = [  # found on first use, so that importing binwright costs nothing
     "Refusal",
     "Request",
     "Results",
+    "ScanAgent",
     "Simulation",
     "UserError",
     "View",
     "Workload",
+    "cheapest_place",
+    "cheapest_server",
     "devices",
     "load",
     "play",

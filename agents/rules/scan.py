@@ -1,4 +1,4 @@
-"""What the heuristics share: one compiled scan over the servers, answered as one number."""
+"""Asks one compiled kernel, a scan over the servers, for every decision."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ from simcore.jit import is_kernel, prepared
 from simcore.vocabulary import Agent, Amounts, Compiled, Ints, Placement, Request, View
 
 Scan: TypeAlias = Callable[[Ints, Ints, Amounts, bool], int]
-"""(free, capacity, demand, spread) -> server * nodes + node, the node being 0 for a spread request; -1 when nothing
-fits. `free` and `capacity` int64 [servers, nodes, resources], unchanged. One shape for all, so that a compiled loop
-can call any of them. Options would be slow as keyword arguments: a rule with two forms is two kernels.
+"""(free, capacity, demand, spread) -> server * nodes + node, or -1 when the request fits nowhere.
+
+The node is 0 for a spread request. `free` and `capacity` are int64 [servers, nodes, resources], unchanged. All rules
+have this one shape, so that a compiled run can call any of them. Keyword arguments would be slow: a rule with two forms
+is two kernels.
 """
 
 
 class ScanAgent(Agent):
-    """An agent whose rule is one kernel over what is free."""
+    """Decides by one kernel, `scan`, over what is free. So its runs can be compiled as a whole."""
 
     scan: Scan
     _prepared: Scan | None = None
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Have the kernel compiled or loaded, so that no decision takes the time for it."""
+        """Compiles the kernel, or loads it, so that no decision takes the time for it."""
         self._prepared = prepared(self.scan, view.free, view.capacity, (1,) * len(view.resources), False)
 
     def decide(self, view: View, request: Request) -> Placement | None:
-        """Where the kernel says."""
+        """Places the request where the kernel says."""
         free, demand, spread = view.free, request.demand, request.spread
         code = (self._prepared or self.scan)(free, view.capacity, demand, spread)
         if code < 0:
@@ -41,6 +43,6 @@ class ScanAgent(Agent):
 
     @property
     def compiled(self) -> Compiled | None:
-        """The kernel, unless a subclass decides otherwise."""
+        """The kernel; `None` if a subclass decides in another way."""
         simple = type(self).decide is ScanAgent.decide and is_kernel(getattr(self, "scan", None))
         return Compiled(self.scan) if simple else None

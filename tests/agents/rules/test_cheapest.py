@@ -1,0 +1,118 @@
+"""Rules made of what a place costs: those in a file of one's own run compiled, and an edit of them is seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from agents.rules.cheapest import cheapest_place, cheapest_server
+from agents.rules.scan import ScanAgent
+from scenarios.batch import Batch
+from scenarios.load import load_scenario
+from simcore.vocabulary import Amounts, Ints
+from tests.reference.agents import Where, feasible
+from tests.support.batches import numbers
+from tests.support.properties import scaled
+from tests.support.views import ask, view_of
+
+MINE = """
+from binwright import ScanAgent, cheapest_server
+from simcore.jit import kernel
+
+SIGN = 1
+
+
+@kernel
+def worth(amount):
+    return SIGN * amount
+
+
+class Tight(ScanAgent):
+    \"\"\"Best-Fit once more.\"\"\"
+
+    reference = "mine"
+
+    @staticmethod
+    @cheapest_server
+    def scan(free, capacity, demand, spread, server, node):
+        return worth(free[server, :, 0].sum()), worth(free[server, node, 0])
+"""
+
+
+def runs(folder: Path, agents: list[Any], engine: Any, out: str) -> Any:
+    """Run a small scenario with these agents, and return the numbers of its runs but for who made them."""
+    scenario = load_scenario("quickstart", ["workload.requests=500", "replications=1", "agents=[first-fit]"])
+    scenario = scenario.model_validate({**scenario.model_dump(mode="json", exclude_unset=True), "agents": agents})
+    results = Batch(scenario, folder / out).run(engine=engine)
+    assert results.runs["status"].unique().to_list() == ["done"]
+    return numbers(results).drop("run", "agent", "options", "engine", strict=False)
+
+
+def test_a_rule_in_a_file_of_ones_own_runs_compiled_and_its_edits_are_seen(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(MINE)
+    mine = f"{file}:Tight"
+    best, worst = runs(tmp_path, ["best-fit"], "compiled", "best"), runs(tmp_path, ["worst-fit"], "compiled", "worst")
+    assert not best.equals(worst)
+    for engine in ("simpy", "compiled"):
+        file.write_text(MINE)
+        assert_frame_equal(runs(tmp_path, [mine], engine, f"{engine}-1"), best)
+        file.write_text(MINE.replace("SIGN = 1", "SIGN = -1"))  # a constant that only a function it calls names
+        assert_frame_equal(runs(tmp_path, [mine], engine, f"{engine}-2"), worst)
+
+
+@cheapest_place
+def picky(free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int) -> float:
+    """Few costs, so that ties are common; some places are not to be taken."""
+    cost = (7 * server + 3 * node + free[server, node, 0]) % 4
+    return np.inf if cost == 3 else float(cost)
+
+
+@cheapest_server
+def choosy(free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int) -> tuple[float, float]:
+    """The same for servers and nodes."""
+    here = (5 * server + 2 * node + free[server, node, 0]) % 3
+    return (np.inf if server % 5 == 4 else server % 2), (np.inf if here == 2 else float(here))
+
+
+def expected(scan: Any, free: Any, demand: Any, spread: bool) -> Where | None:
+    """Say the rule again in plain Python: the first of the cheapest places."""
+    costs: dict[Where, Any] = {}
+    for server, node in feasible(free, demand, spread):
+        amount = free[server][node][0]
+        if scan is picky:
+            cost = (7 * server + 3 * node + amount) % 4
+            allowed, key = cost != 3, (cost, 0, 0)
+        else:
+            here = (5 * server + 2 * node + amount) % 3
+            allowed = server % 5 != 4 and (spread or here != 2)
+            key = server % 2, server, 0 if spread else here
+        if allowed:
+            costs[server, node] = key
+    return min(costs, key=lambda where: costs[where], default=None)
+
+
+@pytest.mark.parametrize("scan", [picky, choosy], ids=["place", "server"])
+@given(st.data())
+@scaled(2)
+def test_the_cheapest_place_is_the_first_of_the_cheapest(scan: Any, data: st.DataObject) -> None:
+    servers, nodes = data.draw(st.integers(1, 12)), data.draw(st.integers(1, 3))
+    free = data.draw(
+        st.lists(
+            st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=nodes, max_size=nodes),
+            min_size=servers,
+            max_size=servers,
+        )
+    )
+    room = [[list(node) for node in server] for server in free]
+    demand, spread = data.draw(st.tuples(st.integers(0, 6), st.integers(0, 6))), data.draw(st.booleans())
+    agent = ScanAgent()
+    agent.scan = scan
+    view = view_of(room, [[[5, 5]] * nodes] * servers)
+    assert ask(agent, view, demand, spread) == expected(scan, room, demand, spread)
