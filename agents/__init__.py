@@ -1,4 +1,4 @@
-"""Whatever decides: a name maps to a class; third parties add theirs by the entry point group `binwright.agents`."""
+"""Lists the agents: a name maps to a class. Others add theirs by the entry point group `binwright.agents`."""
 
 from simcore.registry import Registry
 

@@ -1,4 +1,4 @@
-"""Agents that ask another one, which an option of theirs names."""
+"""Makes the agent that another agent asks, and that an option of the other one names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from simcore.vocabulary import Agent
 
 
 def inner(name: str, options: Mapping[str, Any] | None, keys: tuple[str, str] = ("agent", "options")) -> Agent:
-    """The agent of that name, with these options; `keys` are those that mistakes in the two are told of."""
+    """Makes the agent of that name, with these options.
+
+    A mistake in one of the two is reported under its key in `keys`.
+    """
     try:
         kind = AGENTS.load(name)
     except UnknownName as error:

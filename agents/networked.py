@@ -1,4 +1,4 @@
-"""What agents for networks begin with."""
+"""Gives agents for networks the view that they need."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from simcore.vocabulary import Agent, View
 
 
 def network_of(agent: Agent, view: View) -> NetworkView:
-    """The view as that of a network, or a `UserError`."""
+    """Returns the view as one of a network; raises a `UserError` where the cluster has none."""
     if not isinstance(view, NetworkView):
         raise UserError(
             f"{type(agent).__name__} takes servers from a network, and this cluster has none",

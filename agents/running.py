@@ -1,4 +1,4 @@
-"""What an agent has started and what of it still runs, for agents that count on when jobs end."""
+"""Remembers what an agent has started and what of it still runs, for agents that count on when jobs end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simcore.vocabulary import Amounts, Ints, Request, View
 
 
 class Job(NamedTuple):
-    """When it ends, its server, and what it holds there."""
+    """Holds when a job ends, its server, and what it holds there."""
 
     end: float
     server: int
@@ -18,7 +18,9 @@ class Job(NamedTuple):
 
 
 class Running:
-    """Jobs that were started and run, as far as the view tells; to be looked at in every decision, before more start.
+    """Remembers the jobs that an agent started, and finds those that still run, as far as the view tells.
+
+    It must look at the view in every decision, before more jobs start.
 
     Nobody tells an agent of a failure. It shows where a server holds less than these jobs do, or, beside them, more
     than before: then all of its jobs were interrupted. (A full server that fails looks the same until it is repaired.)
@@ -29,11 +31,11 @@ class Running:
         self._others: Ints = np.zeros((0, 0), np.int64)  # [servers, kinds]: what is held beside these jobs
 
     def start(self, request: Request, server: int, now: float) -> None:
-        """One more."""
+        """Adds a job that starts now."""
         self._jobs.append(Job(now + request.duration, server, request.demand))
 
     def look(self, view: View) -> list[Job]:
-        """Those that run now."""
+        """Returns the jobs that run now."""
         taken = (view.capacity - view.free).sum(axis=1)
         held, before = np.zeros_like(taken), np.zeros_like(taken)
         if len(self._others):  # the cluster may have grown

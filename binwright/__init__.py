@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 from binwright.packages import check
 
 if TYPE_CHECKING:
-    from agents.solver.backends.devices import devices
-    from agents.rules.cheapest import cheapest_place
-    from agents.rules.cheapest import cheapest_server
+    from agents.rules.cheapest import cheapest_place, cheapest_server
     from agents.rules.scan import ScanAgent
+    from agents.solver.backends.devices import devices
     from analysis.compare import Comparison
     from analysis.results import Results
     from binwright.api import load, run, scenario, solve, train

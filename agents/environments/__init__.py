@@ -1,1 +1,1 @@
-"""Scenarios as Gymnasium environments, and what a learner sees of a network."""
+"""Shows scenarios as Gymnasium environments, and a network as a learner sees it."""

@@ -1,4 +1,4 @@
-"""The Gymnasium face of compiled episodes: one step is the choice of one server."""
+"""Shows a network as a Gymnasium environment: one step is the choice of one server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REWARDS: Rewards = {"placed": 10.0, "rejected": -10.0, "choice": 0.0}
 
 
 class _Face(Face):
-    """A network's servers are the actions."""
+    """Shows episodes in a network. The servers are the actions."""
 
     episodes: NetworkEpisodes
 
@@ -40,7 +40,7 @@ class _Face(Face):
         self._rewards = {**REWARDS, **rewards}
 
     def space(self) -> Any:
-        """Of one environment's observations."""
+        """Returns the space of one environment's observations."""
         seen = self.look.seen
 
         def box(shape: tuple[int, ...], dtype: Any = np.float32, high: float = 1) -> spaces.Box:
@@ -59,7 +59,7 @@ class _Face(Face):
         )
 
     def seen(self) -> Seen:
-        """Copies, with the simulation as the first axis."""
+        """Returns copies of what is seen, with the simulation as the first axis."""
         seen = self.look()
         return {
             "nodes": seen.nodes.copy(),
@@ -71,7 +71,7 @@ class _Face(Face):
         }
 
     def act(self, actions: Ints) -> Floats:
-        """A server each."""
+        """Chooses a server in every simulation; returns the rewards."""
         self.episodes.step(actions)
         placed, rejected = self.episodes.state.result.T
         rewards = self._rewards
@@ -79,7 +79,7 @@ class _Face(Face):
         return earned
 
     def told(self, seen: Seen) -> Seen:
-        """How many requests were placed and rejected."""
+        """Returns how many requests were placed and rejected in the last step."""
         placed, rejected = self.episodes.state.result.T.copy()
         return {"placed": placed, "rejected": rejected}
 

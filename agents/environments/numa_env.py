@@ -1,4 +1,4 @@
-"""The Gymnasium face of compiled episodes on NUMA servers: one step is the answer to one request."""
+"""Shows NUMA servers as a Gymnasium environment: one step is the answer to one request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOUR = 3600.0
 
 
 class _Face(Face):
-    """The places of servers are the actions. `prices` are per hour of a unit, by resource."""
+    """Shows episodes on servers. Their places are the actions; `prices` are per hour of a unit, by resource."""
 
     episodes: NumaEpisodes
 
@@ -42,7 +42,7 @@ class _Face(Face):
         self._prices = np.array([prices.get(name, 0.0) for name in ledger.view.resources]) / QUANTUM / HOUR
 
     def space(self) -> Any:
-        """Of one environment's observations."""
+        """Returns the space of one environment's observations."""
         _, nodes, resources = self.episodes.cluster.capacity.shape
         return spaces.Dict(
             {
@@ -53,7 +53,7 @@ class _Face(Face):
         )
 
     def seen(self) -> Seen:
-        """Copies, with the simulation as the first axis."""
+        """Returns copies of what is seen, with the simulation as the first axis."""
         episodes, many = self.episodes, self.episodes.many
         every = np.arange(episodes.count)
         there = np.maximum(many.capacity, 1)
@@ -67,12 +67,12 @@ class _Face(Face):
         }
 
     def begin(self, simulation: int, rng: np.random.Generator, seed: int | None) -> None:
-        """Nothing is placed yet."""
+        """Begins an episode, in which nothing is placed yet."""
         super().begin(simulation, rng, seed)
         self._placed[simulation] = False
 
     def act(self, actions: Ints) -> Floats:
-        """A place each."""
+        """Chooses a place in every simulation; returns the rewards."""
         episodes, many = self.episodes, self.episodes.many
         at = np.arange(episodes.count), episodes.row.copy()
         self._placed = episodes.step(actions)
@@ -85,7 +85,7 @@ class _Face(Face):
         return np.where(self._placed, worth, 0.0)
 
     def told(self, seen: Seen) -> Seen:
-        """What may be answered, and whether the last request was placed."""
+        """Returns what may be answered next, and whether the last request was placed."""
         return {"action_mask": seen["mask"], "placed": self._placed.copy()}
 
 

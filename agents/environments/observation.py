@@ -1,4 +1,4 @@
-"""What a learner sees of a network: a graph with the features of arXiv:2106.02412, as arrays of all simulations."""
+"""Writes what a learner sees of a network: a graph with the features of arXiv:2106.02412, for all simulations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ USUAL = 32.0
 
 
 class Observation(NamedTuple):
-    """The first axis of every array is the simulation. All numbers are from 0 to 1.
+    """Holds what is seen. The first axis of every array is the simulation, and all numbers are from 0 to 1.
 
     `nodes` float32 [s, vertices, resources + 1]: enough(free, needed) of each resource, and whether it was chosen;
     the switches, which come first, have zeros. `edges` float32 [s, edges]: enough(free, bandwidth), in the order of
@@ -33,14 +33,14 @@ class Observation(NamedTuple):
 
 
 def edge_index(topology: Topology) -> Indices:
-    """The two vertices of every edge, int32 [edges, 2]: of the links, then of servers that are their own rack."""
+    """Returns the vertices of every edge, int32 [edges, 2]: of links, then of servers that are their own rack."""
     alone = np.flatnonzero(topology.server_link < 0)
     own = np.stack([topology.rack_of[alone], topology.switches + alone], axis=1)
     return np.concatenate([topology.link_ends, own]).astype(np.int32)
 
 
 def observation(topology: Topology, resources: int, count: int) -> Observation:
-    """Room for that many simulations. What is constant is there already."""
+    """Makes the arrays for that many simulations, and writes what is constant."""
     return Observation(
         np.zeros((count, topology.switches + topology.servers, resources + 1), np.float32),
         np.ones((count, len(edge_index(topology))), np.float32),
@@ -61,7 +61,7 @@ class Observer:
         )
 
     def __call__(self) -> Observation:
-        """The same arrays every time, overwritten. When an episode is over they show its last request, or nothing."""
+        """Returns the same arrays every time, written anew. After an episode they show its last request, or nothing."""
         episodes = self.episodes
         self._observe(episodes.rules, episodes.state, episodes.filling, self.switches, *self.seen)
         return self.seen
@@ -77,7 +77,7 @@ def observe_all(
     edges: Reals,
     cluster: Reals,
 ) -> None:
-    """Write the `Observation` of all simulations."""
+    """Writes the `Observation` of all simulations."""
     for i in range(len(nodes)):
         row = min(state.at[i, 0], state.at[i, 1] - 1)
         if row >= 0:
@@ -106,7 +106,7 @@ def observe(
     edges: Reals,
     cluster: Reals,
 ) -> None:
-    """Write one simulation's: `total` int64 [resources], `free` as before the request; `nodes` of servers only."""
+    """Writes one simulation's: `total` int64 [resources], `free` as before the request, `nodes` of servers only."""
     resources, stamp = len(total), room.counts[3]
     for r in range(resources):
         there = 0

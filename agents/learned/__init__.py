@@ -1,4 +1,4 @@
-"""Learned agents, and who trains them: a name maps to a class; others add theirs by `binwright.trainers`."""
+"""Lists the trainers of learned agents: a name maps to a class. Others add theirs by `binwright.trainers`."""
 
 from simcore.registry import Registry
 

@@ -1,1 +1,1 @@
-"""What agents on servers are made of whose rule is one kernel."""
+"""Builds agents for servers whose rule is one kernel."""

@@ -1,4 +1,4 @@
-"""Agents whose rule is one kernel with numbers of its own: weights, options, the state of a random stream."""
+"""Builds agents whose rule is one kernel with numbers of its own: weights, options, the state of a random stream."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simcore.vocabulary import Agent, Compiled, Floats, Placement, Request, View
 
 
 class Ruled(Agent):
-    """An agent on servers that is one kernel, `rule`: (free, capacity, demand, spread, *numbers) -> as a `Scan`.
+    """Decides by one kernel, `rule`: (free, capacity, demand, spread, *numbers) -> what a `Scan` answers.
 
     Subclasses have `numbers` from the constructor on, each float64 [any], and may give them other values in `start`,
     where they call `get_ready` last.
@@ -22,24 +22,24 @@ class Ruled(Agent):
     numbers: tuple[Floats, ...]
 
     def get_ready(self, view: View) -> None:
-        """Have the kernel compiled or loaded, so that no decision takes the time for it."""
+        """Compiles the kernel, or loads it, so that no decision takes the time for it."""
         demand = (1,) * len(view.resources)
         self._prepared = prepared(self.rule, view.free, view.capacity, demand, False, *self.numbers)
 
     def decide(self, view: View, request: Request) -> Placement | None:
-        """Where the kernel says."""
+        """Places the request where the kernel says."""
         code = self._prepared(view.free, view.capacity, request.demand, request.spread, *self.numbers)
         return None if code < 0 else placement_of(code, request, view.free.shape[1])
 
     @property
     def compiled(self) -> Compiled:
-        """The same for compiled simulations."""
+        """The kernel and its numbers, for compiled runs."""
         return Compiled(self.rule, self.numbers)
 
 
 @kernel
 def drawn(stream: Floats) -> float:
-    """The next number of a stream, in [0, 1), by SplitMix64. `stream` float64 [2], a seed and a count, changes.
+    """Returns the next number of a stream, in [0, 1), by SplitMix64; changes `stream` float64 [2], a seed and a count.
 
     Whole numbers below 2**53, so that floats hold them exactly.
     """

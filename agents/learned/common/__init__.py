@@ -1,1 +1,1 @@
-"""What every method of learning may use: training, checkpoints, optimisers."""
+"""Trains agents of every method: the course, checkpoints, optimisers."""

@@ -1,4 +1,4 @@
-"""Proximal policy optimisation as RLlib had it in 2021 (Schulman et al. 2017, arXiv:1707.06347).
+"""Improves a policy by proximal policy optimisation, as RLlib had it in 2021 (Schulman et al. 2017, arXiv:1707.06347).
 
 Both the clipped ratio and a KL penalty whose coefficient adapts to a target; the value's change is clipped, too.
 """
@@ -20,7 +20,7 @@ FORBIDDEN = -1e9
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """RLlib's defaults of that time, but for `minibatch` and `rate`, which are the publication's."""
+    """Holds RLlib's defaults of that time, but for `minibatch` and `rate`, which are the publication's."""
 
     minibatch: int = 256
     epochs: int = 30
@@ -33,7 +33,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Decisions, all [n]: `old_logits` [n, actions] masked, `values` as they were then, `returns` as they came."""
+    """Holds n decisions: `old_logits` [n, actions] masked, `values` as they were then, `returns` as they came."""
 
     actions: Tensor
     mask: Tensor
@@ -44,7 +44,7 @@ class Batch:
 
 
 def returns_of(rewards: Floats, discount: float) -> Floats:
-    """Of every decision of an episode, float64 [n]: the discounted sum of its reward and those after it."""
+    """Returns for every decision of an episode, float64 [n], the discounted sum of its reward and those after it."""
     found = np.zeros(len(rewards))
     following = 0.0
     for t in range(len(rewards) - 1, -1, -1):
@@ -54,19 +54,19 @@ def returns_of(rewards: Floats, discount: float) -> Floats:
 
 
 def standardised(advantages: Tensor) -> Tensor:
-    """With mean 0 and deviation 1 over the batch."""
+    """Shifts and scales advantages to mean 0 and deviation 1 over the batch."""
     return (advantages - advantages.mean()) / advantages.std(correction=0).clamp(min=1e-4)
 
 
 def masked(logits: Tensor, mask: Tensor) -> Tensor:
-    """`logits` [n, actions] where the mask [n, actions] allows."""
+    """Masks `logits` [n, actions] where the mask [n, actions] forbids."""
     return torch.where(mask, logits, FORBIDDEN)
 
 
 def loss_of(
     logits: Tensor, values: Tensor, batch: Batch, rows: Tensor, kl_weight: float, settings: Settings
 ) -> tuple[Tensor, Tensor]:
-    """The loss of some rows of a batch, and its parts: [policy, value, kl, entropy], detached."""
+    """Returns the loss of some rows of a batch, and its parts: [policy, value, kl, entropy], detached."""
     actions, mask = batch.actions[rows, None], batch.mask[rows]
     log = torch.log_softmax(masked(logits, mask), 1)
     old = torch.log_softmax(batch.old_logits[rows], 1)
@@ -83,7 +83,7 @@ def loss_of(
 
 
 def next_kl_weight(weight: float, kl: float, target: float) -> float:
-    """Half as much again when the policy moved over twice as far as it should, half when less than half."""
+    """Returns the next KL weight: half as much again when the policy moved over twice too far, half when under half."""
     return weight * (1.5 if kl > 2 * target else 0.5 if kl < 0.5 * target else 1.0)
 
 
@@ -95,7 +95,7 @@ def update(
     settings: Settings,
     rng: np.random.Generator,
 ) -> dict[str, float]:
-    """Some epochs over a batch; `evaluate(rows)` gives the logits and values of these rows now.
+    """Trains for some epochs on a batch; `evaluate(rows)` returns the logits and values of these rows now.
 
     Returns the means over the last epoch. Stops at a loss that is no number: the caller sees it in what is returned.
     """

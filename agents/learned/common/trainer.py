@@ -1,4 +1,4 @@
-"""What `binwright train` asks of whoever trains an agent."""
+"""Defines what `binwright train` asks of a trainer."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ class Trainer(ABC):
 
     @abstractmethod
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
-        """Make what is trained."""
+        """Makes what is trained."""
 
     @abstractmethod
     def iterate(self, iteration: int) -> dict[str, float]:
-        """Train on; returns metrics. Iterations count from 1."""
+        """Trains for one iteration and returns metrics. Iterations count from 1."""
 
     @abstractmethod
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:
-        """Metrics of the agent, as it would be used, on the validation requests of these seeds."""
+        """Returns metrics of the agent, as it would be used, on the validation requests of these seeds."""
 
     @abstractmethod
     def save(self) -> tuple[Tensors, dict[str, Any]]:
-        """Everything that training goes on from: arrays, and notes that JSON holds."""
+        """Returns everything that training goes on from: arrays, and notes that JSON can hold."""
 
     @abstractmethod
     def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
-        """Go on from there."""
+        """Goes on from what `save` returned."""
 
     @abstractmethod
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        """What the agent needs in use: arrays, and notes that say what for."""
+        """Returns what the agent needs in use: arrays, and notes that say what they are for."""
 
 
 def device_for(asked: Literal["auto", "cpu", "cuda"]) -> str:
-    """The device to train on: CUDA if there is any, unless something else was asked for."""
+    """Returns the device to train on: CUDA if there is any, unless something else was asked for."""
     there = extra("torch").cuda.is_available()
     if asked == "cuda" and not there:
         raise UserError(

@@ -1,4 +1,4 @@
-"""Training one agent with one seed: logs, checkpoints, validation, the best so far; goes on where it was interrupted.
+"""Trains one agent with one seed, with logs, checkpoints and validation, and goes on where it was interrupted.
 
 A folder holds `state` (what training goes on from) and `best` (the weights with the best validation), both as
 .safetensors with a .json beside, and `log.parquet`, a row per iteration and per validation.
@@ -26,7 +26,7 @@ PATIENCE = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What is learned: everything that the outcome depends on but for the seed.
+    """Holds everything that the outcome of a training depends on but for the seed.
 
     `terms` says the same in plain data, so that no checkpoint is continued on other terms. Every `every` iterations the
     agent is validated with the requests of the seeds `held_out`.
@@ -44,7 +44,7 @@ class Course:
 
 
 class Training:
-    """One seed of a course, in a folder of its own."""
+    """Trains one seed of a course, in a folder of its own."""
 
     def __init__(self, course: Course, folder: Path, seed: int) -> None:
         self.course, self.folder, self.seed = course, folder, seed
@@ -83,7 +83,7 @@ class Training:
         self.rows = [{key: value for key, value in row.items() if value is not None} for row in log.to_dicts()]
 
     def run(self, watch: Callable[[Row], None] = lambda row: None) -> None:
-        """Train to the end, showing every row of the log to `watch`."""
+        """Trains to the end, showing every row of the log to `watch`."""
         if self.step >= self.course.iterations:
             return
         extra("torch").set_num_threads(self.course.threads)
@@ -137,7 +137,7 @@ class Training:
             write(self.folder / "best.safetensors", tensors, {**notes, "trained": row, "terms": self.course.terms})
 
     def _snapshot(self) -> Callable[[], None]:
-        """Keep all of this moment in memory; calling what is returned writes it."""
+        """Keeps all of this moment in memory and returns a function that writes it."""
         tensors, trainer = self.trainer.save()
         rows = list(self.rows)
         notes = {
@@ -157,14 +157,14 @@ class Training:
 
 
 def _flat(terms: Any, at: str = "") -> Row:
-    """Plain data with dotted keys; lists are values."""
+    """Flattens plain data to dotted keys; lists are values."""
     if not isinstance(terms, dict):
         return {at: terms}
     return {key: value for name in terms for key, value in _flat(terms[name], f"{at}.{name}" if at else name).items()}
 
 
 def write_log(file: Path, rows: Sequence[Row]) -> None:
-    """Rows as Parquet, whole or not at all; a row has null for what it does not say."""
+    """Writes rows as Parquet, whole or not at all; a row has null for what it does not say."""
     import polars as pl
 
     write_table(file, pl.DataFrame(rows, infer_schema_length=None))

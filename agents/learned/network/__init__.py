@@ -1,1 +1,1 @@
-"""What learners in networks share."""
+"""Shares what learners in networks have in common."""

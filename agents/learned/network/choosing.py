@@ -1,4 +1,4 @@
-"""What learned agents for networks share: servers are scored, the best one allowed is taken, and scored again."""
+"""Takes servers from a network one by one by learned scores, scoring again after every choice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from simcore.vocabulary import Agent, Refusal, Request, View
 
 
 class Choosing(Agent):
-    """An agent that takes servers from a network one by one, by the largest score; equals go to the first.
+    """Takes servers from a network one by one, each time the one with the largest score; equals go to the first.
 
     `mask` is "any" to choose from all servers that have anything free and are not chosen, or "feasible" for those that
     also have a working route to all chosen. Subclasses make themselves ready in `prepare`, and score in `scores`.
@@ -28,14 +28,14 @@ class Choosing(Agent):
 
     @abstractmethod
     def prepare(self, view: NetworkView, rng: np.random.Generator) -> None:
-        """As `start`, for a network."""
+        """Makes the agent ready, as `start` does, for a network."""
 
     @abstractmethod
     def scores(self, view: NetworkView, request: Request) -> npt.NDArray[Any]:
-        """Of every server, given `self.room`: what is chosen so far and still needed."""
+        """Returns a score for every server, given `self.room`: what is chosen so far and still needed."""
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Make room to work in."""
+        """Makes the arrays to work in."""
         view = network_of(self, view)
         servers, nodes, resources = view.capacity.shape
         topology, routes = view.topology, view.routing.routes
@@ -51,7 +51,7 @@ class Choosing(Agent):
         self.prepare(view, rng)
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
-        """Take servers until the request is complete, or one has no route."""
+        """Takes servers until the request is complete, or one has no route."""
         assert isinstance(view, NetworkView)
         self._begin(self.room, request.demand)
         self._reach[:] = True
@@ -82,7 +82,7 @@ class Choosing(Agent):
 
 
 def provisioned(room: Filling) -> Provisioned:
-    """The placement that was filled into `room`."""
+    """Returns the placement that was filled into `room`."""
     servers, shares, links, _ = room.counts.tolist()
     chosen = room.servers[:servers].tolist()
     places, amounts = room.places[:shares].tolist(), room.amounts[:shares].tolist()

@@ -17,8 +17,7 @@ from agents.learned.numa.value import SIZE, TERMS, worth
 from fabric.compiled.numa_replay import Offer, Replay
 from fabric.compiled.numa_run import CompiledSimulation
 from fabric.ledger import Ledger
-from scenarios.learn.training import course_of
-from scenarios.learn.training import train
+from scenarios.learn.training import course_of, train
 from scenarios.schema.load import scenario_from
 from simcore.engine import Simulation
 from simcore.errors import UserError
