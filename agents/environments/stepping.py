@@ -45,7 +45,7 @@ class Face(ABC):
 
     @abstractmethod
     def told(self, seen: Seen) -> Seen:
-        """Returns what `info` says of the last step besides what is `seen`: copies, the simulation as the first axis."""
+        """Returns what `info` says of the last step besides what is `seen`: copies, the simulation as first axis."""
 
     def begin(self, simulation: int, rng: np.random.Generator, seed: int | None) -> None:
         """Begins the scenario's own episode of a seed; without a seed, one that no small seed has."""

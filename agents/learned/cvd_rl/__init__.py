@@ -1,1 +1,1 @@
-"""CVD-RL: the cluster's value as the sum of its servers' values, chosen from a few candidates."""
+"""Learns the cluster's value as the sum of its servers' values, and chooses from a few candidates: CVD-RL."""

@@ -1,4 +1,4 @@
-"""cvd-rl in use."""
+"""Places with the weights that cvd-rl learned."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class CvdRL(Ruled):
         self.numbers = np.zeros(size_of(sizes(lookahead))), how
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Load the weights, have the kernel compiled or loaded."""
+        """Loads the weights, and compiles the kernel or loads it."""
         check_servers(view, "cvd-rl")
         weights = self.numbers[0]
         if self._file is None:
@@ -56,7 +56,7 @@ class CvdRL(Ruled):
 
 
 def described(view: View, lookahead: bool, decomposition: bool) -> dict[str, Any]:
-    """What the notes of weights say."""
+    """Returns what the notes beside the weights say they were trained for."""
     return {
         "agent": "cvd-rl",
         "resources": list(view.resources),

@@ -1,4 +1,4 @@
-"""CVD-RL's network in torch: the value of the cluster after each of some choices."""
+"""Computes CVD-RL's network in torch: the value of the cluster after each of some choices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agents.learned.cvd_rl.rule import sizes
 
 
 class Values(nn.Module):
-    """The value of every server by one network. With `decomposition` a choice is worth the sum over all servers."""
+    """Values every server by one network. With `decomposition` a choice is worth the sum over all servers."""
 
     def __init__(self, lookahead: bool, decomposition: bool) -> None:
         super().__init__()
@@ -20,7 +20,7 @@ class Values(nn.Module):
         self._decomposition = decomposition
 
     def forward(self, seen: torch.Tensor, servers: torch.Tensor) -> torch.Tensor:
-        """Values of choices float32 [batch, choices], whose servers are `servers` int64 of the same shape.
+        """Returns values of choices, float32 [batch, choices]; `servers` int64 of the same shape are theirs.
 
         `seen` float32 [batch, any, inputs] is what `rule.look_all` saw.
         """

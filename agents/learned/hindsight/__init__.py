@@ -1,1 +1,1 @@
-"""A policy that imitates plans made in hindsight (arXiv:2207.06272)."""
+"""Learns to imitate plans made in hindsight (arXiv:2207.06272)."""

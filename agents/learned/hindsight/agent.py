@@ -1,4 +1,4 @@
-"""hindsight in use: the rule of `value-es`, with weights that were learned by imitation."""
+"""Places by the rule of value-es, with weights that were learned by imitation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a decision teaches in hindsight: the places it could choose, and how far each would have led."""
+"""Finds what a decision teaches in hindsight: the places it could choose, and how far each would have led."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from simcore.vocabulary import Compiled, Floats, Ints
 
 
 class Lesson(NamedTuple):
-    """Places [c] that lead to different clusters: free shares of the server `before` and `after` float64 [c, INPUTS],
-    as `inputs_of` has them; `reached` float64 [c], how many requests the plan that begins there places.
+    """Holds c places that lead to different clusters, and how far each leads.
+
+    `before` and `after` float64 [c, INPUTS] are the free shares of the server, as `inputs_of` has them; `reached`
+    float64 [c] is how many requests the plan that begins there places.
     """
 
     before: Floats
@@ -22,8 +24,9 @@ class Lesson(NamedTuple):
 
 
 def inputs_of(free: Ints, capacity: Ints) -> Floats:
-    """Free shares of servers [..., 2 nodes, 2 resources] as [..., INPUTS]: cpu and mem of the node with less of them,
-    then of the other.
+    """Returns the free shares of servers [..., 2 nodes, 2 resources] as [..., INPUTS].
+
+    First cpu and mem of the node that has less free, then those of the other.
     """
     shares = free / capacity
     first, second = shares[..., 0, :], shares[..., 1, :]
@@ -33,7 +36,7 @@ def inputs_of(free: Ints, capacity: Ints) -> Floats:
 
 
 def terms_of(inputs: Floats) -> Floats:
-    """The terms of `agents.learned.numa.value.worth`, float64 [..., TERMS], of inputs [..., INPUTS]."""
+    """Computes the terms of `agents.learned.numa.value.worth`, float64 [..., TERMS], of inputs [..., INPUTS]."""
     cpu, mem, other_cpu, other_mem = np.moveaxis(inputs, -1, 0)
     least = np.minimum(mem, other_mem)
     terms = np.empty((*inputs.shape[:-1], TERMS))
@@ -46,7 +49,7 @@ def terms_of(inputs: Floats) -> Floats:
 
 
 def places_of(offer: Offer, capacity: Ints) -> tuple[list[int], Floats, Floats]:
-    """The places that fit: codes [c], and the server's inputs before and after, [c, INPUTS] each.
+    """Returns the places that fit: codes [c], and the server's inputs before and after, [c, INPUTS] each.
 
     Of places that leave the same shares on a server that had the same before, the first stands for all.
     """
@@ -61,8 +64,10 @@ def places_of(offer: Offer, capacity: Ints) -> tuple[list[int], Floats, Floats]:
 
 
 def lesson_of(replay: Replay, student: Compiled, answers: int, plans: list[Compiled]) -> Lesson | None:
-    """At the state that a student comes to after so many answers: of every place, what the best plan reaches that goes
-    on from there, knowing what comes. `None` where there is nothing to choose.
+    """Makes a lesson of the state that a student comes to after so many answers.
+
+    Of every place it says what the best plan reaches that goes on from there, knowing what comes. `None` where there is
+    nothing to choose.
     """
     offer = replay.follow(student, answers)
     if offer is None:

@@ -1,4 +1,4 @@
-"""Training hindsight: plans that know the whole episode say which choices were good, a policy learns to make them."""
+"""Trains hindsight: plans that know the whole episode show which choices were good, and a policy learns them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class HindsightTrainer(NumaTrainer):
     memory: Share = 0.95
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
-        """Begin with the known terms, and a network that counts for nothing yet; make the plans."""
+        """Begins with the known terms and a network that counts for nothing yet; makes the plans."""
         super().begin(training, validation, seed, device)
         self._torch = torch = extra("torch")
         weights, self._scale = beginning(stream(seed, "train", "weights"))
@@ -61,7 +61,7 @@ class HindsightTrainer(NumaTrainer):
         return Compiled(value_es, (weights * self._scale,))
 
     def iterate(self, iteration: int) -> dict[str, float]:
-        """Some decisions in hindsight, and a step towards the better ones."""
+        """Looks at some decisions in hindsight, and takes a step towards the better ones."""
         rng = stream(self._seed, "train", iteration)
         student = self._rule(self._weights.detach().numpy())
         lessons, lengths, planned = [], [], []
@@ -95,7 +95,7 @@ class HindsightTrainer(NumaTrainer):
         return metrics
 
     def _loss(self, lessons: Sequence[Lesson]) -> Any:
-        """Less what the policy's choices reach, in percent of the best place of each lesson."""
+        """Returns how much less the policy's choices reach, in percent of the best place of each lesson."""
         torch = self._torch
         most = max(len(lesson.reached) for lesson in lessons)
         before, after = np.zeros((2, len(lessons), most, INPUTS))
@@ -111,7 +111,7 @@ class HindsightTrainer(NumaTrainer):
         return (torch.softmax(gain, 1) * torch.from_numpy(short)).sum(1).mean()
 
     def _worth(self, inputs: Floats) -> Any:
-        """Of servers [..., INPUTS], as `agents.learned.numa.value.worth` says it."""
+        """Computes the worth of servers [..., INPUTS], as `agents.learned.numa.value.worth` does."""
         torch = self._torch
         weights = self._weights * torch.from_numpy(self._scale)
         network = weights[TERMS:].reshape(INPUTS + 2, HIDDEN)
@@ -119,21 +119,21 @@ class HindsightTrainer(NumaTrainer):
         return torch.from_numpy(terms_of(inputs)) @ weights[:TERMS] + hidden @ network[INPUTS + 1]
 
     def used(self) -> Compiled:
-        """The mean over time."""
+        """Returns the rule with the mean of the weights over time."""
         return self._rule(self._average)
 
     def save(self) -> tuple[Tensors, dict[str, Any]]:
-        """The weights, their mean over time, and Adam's moments."""
+        """Returns the weights, their mean over time, and Adam's moments."""
         tensors = {"weights": self._weights.detach().numpy().copy(), "average": self._average.copy()}
         return tensors | averages(self._optimiser), {}
 
     def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
-        """What `save` gave."""
+        """Puts back what `save` returned."""
         with self._torch.no_grad():
             self._weights[:] = self._torch.from_numpy(tensors["weights"])
         self._average = tensors["average"]
         put_averages(self._optimiser, tensors)
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        """Of the terms and the network."""
+        """Returns the weights of the terms and the network."""
         return {"weights": self._average * self._scale}, described(self.view, self.agent)

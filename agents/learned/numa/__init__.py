@@ -1,1 +1,1 @@
-"""What learners on servers with two NUMA nodes share."""
+"""Shares what learners on servers with NUMA nodes have in common."""

@@ -1,4 +1,4 @@
-"""Double DQN (van Hasselt, Guez, Silver 2016, arXiv:1509.06461) on compiled episodes, for agents on NUMA servers."""
+"""Trains agents on NUMA servers by double DQN (van Hasselt, Guez, Silver 2016, arXiv:1509.06461)."""
 
 from __future__ import annotations
 
@@ -59,30 +59,30 @@ class DQN(NumaTrainer):
 
     @abstractmethod
     def make(self, rng: np.random.Generator) -> tuple[Callable[[], Any], Floats]:
-        """Something that makes the network, and the numbers it begins with."""
+        """Returns a function that makes the network, and the numbers that it begins with."""
 
     @abstractmethod
     def inputs(self, decisions: Decisions, codes: Ints) -> tuple[npt.NDArray[Any], ...]:
-        """What the network is called with, to say what choices `codes` int64 [n, any] are worth, of the same shape."""
+        """Returns the inputs with which the network says what choices `codes` int64 [n, any] are worth."""
 
     @abstractmethod
     def put(self, network: Any, numbers: Floats) -> None:
-        """Numbers into a network."""
+        """Puts numbers into a network."""
 
     @abstractmethod
     def taken(self, network: Any) -> Floats:
-        """Out of it."""
+        """Returns a network's numbers."""
 
     @abstractmethod
     def rule(self, network: Any, recorded: Floats | None) -> Compiled:
-        """The agent with the network as it is, which explores and writes it down if it gets a tape."""
+        """Returns the agent's rule with the network as it is; with a tape, one that explores and writes that down."""
 
     @abstractmethod
     def slots(self) -> int:
-        """How many candidates there are at most."""
+        """Returns how many candidates there are at most."""
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
-        """Make the networks, the optimiser and an empty memory."""
+        """Makes the networks, the optimiser and an empty memory."""
         super().begin(training, validation, seed, device)
         self._torch, self._device = extra("torch"), device
         make, numbers = self.make(stream(seed, "train", "weights"))
@@ -103,7 +103,7 @@ class DQN(NumaTrainer):
         return self._tape
 
     def iterate(self, iteration: int) -> dict[str, float]:
-        """Play some episodes, learn from what is remembered."""
+        """Plays some episodes, and learns from what is remembered."""
         rng = stream(self._seed, "train", iteration)
         epsilon = max(self.explore, 1 - (1 - self.explore) * iteration / self.annealed)
         placed, played, start = 0, [self._remembered], perf_counter()
@@ -128,7 +128,7 @@ class DQN(NumaTrainer):
         }
 
     def _learn(self, rng: np.random.Generator) -> tuple[float, float]:
-        """Several updates; returns the mean loss and the mean value of what was chosen."""
+        """Updates the network several times; returns the mean loss and the mean value of what was chosen."""
         torch = self._torch
         known = np.flatnonzero(self._remembered.fate != tape.CUT)
         if not len(known):
@@ -155,7 +155,7 @@ class DQN(NumaTrainer):
         return float(np.mean(losses)), float(np.mean(values))
 
     def _wanted(self, rows: Ints) -> Tensor:
-        """What choices should be worth: the reward, and the target's value of what the network would choose next."""
+        """Returns what choices should be worth: the reward, and the target's value of the network's next choice."""
         torch, memory = self._torch, self._remembered
         goes_on = memory.fate[rows] == tape.GOES_ON
         after = np.where(goes_on, rows + 1, rows)
@@ -177,18 +177,18 @@ class DQN(NumaTrainer):
         return [self._torch.from_numpy(array).to(self._device) for array in self.inputs(decisions, codes)]
 
     def used(self) -> Compiled:
-        """The greedy choice."""
+        """Returns the rule that always takes the best choice."""
         return self.rule(self._network, None)
 
     def save(self) -> tuple[Tensors, dict[str, Any]]:
-        """Both networks, the optimiser's averages, and the memory."""
+        """Returns both networks, the optimiser's averages, and the memory."""
         tensors = {"network": self.taken(self._network), "target": self.taken(self._copy)}
         tensors |= averages(self._optimiser)
         tensors |= {f"memory.{name}": array for name, array in self._remembered._asdict().items()}
         return tensors, {"learned": self._learned}
 
     def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
-        """What `save` gave."""
+        """Puts back what `save` returned."""
         self.put(self._network, tensors["network"])
         self.put(self._copy, tensors["target"])
         put_averages(self._optimiser, tensors)

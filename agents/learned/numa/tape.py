@@ -1,4 +1,4 @@
-"""What an agent saw and did while it learned, written down by its kernel: rows of numbers, a decision each."""
+"""Writes down what an agent saw and did while it learned, in its kernel: one row of numbers for each decision."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GOES_ON, ENDS, CUT = range(3)
 
 
 class Decisions(NamedTuple):
-    """What is learned from, of n decisions in order.
+    """Holds n decisions in order, to be learned from.
 
     `fate` int8 [n], `code` int16 [n], `spread` bool [n], `demand` float32 [n, resources] quanta, `candidates` int16
     [n, slots], `free` float32 [n, servers, nodes, resources] quanta.
@@ -36,17 +36,17 @@ class Decisions(NamedTuple):
 
 
 def blank(rows: int, slots: int, capacity: Ints) -> Floats:
-    """A tape for so many decisions."""
+    """Makes a tape for so many decisions."""
     return np.zeros(HEAD + rows * (3 + capacity.shape[2] + slots + capacity.size))
 
 
 def wind(tape: Floats, epsilon: float, slots: int, stops: bool, seed: int) -> None:
-    """Back to its beginning: the head changes."""
+    """Winds a tape back to its beginning; changes its head."""
     tape[:HEAD] = 0, epsilon, slots, stops, seed, 0
 
 
 def read(tape: Floats, capacity: Ints) -> Decisions:
-    """What is on it, copied."""
+    """Returns copies of the decisions on a tape."""
     rows, slots, resources = int(tape[ROWS]), int(tape[SLOTS]), capacity.shape[2]
     width = 3 + resources + slots + capacity.size
     table = tape[HEAD : HEAD + rows * width].reshape(rows, width)
@@ -63,7 +63,7 @@ def read(tape: Floats, capacity: Ints) -> Decisions:
 
 @kernel
 def exploring(codes: Ints, tape: Floats) -> int:
-    """Any candidate, now and then, and -1 else or where there is none: the tape's stream changes."""
+    """Returns any candidate now and then, and -1 otherwise or where there is none; changes the tape's stream."""
     if not len(codes) or drawn(tape[SEED:HEAD]) >= tape[EPSILON]:
         return -1
     return int(codes[int(drawn(tape[SEED:HEAD]) * len(codes))])
@@ -71,7 +71,7 @@ def exploring(codes: Ints, tape: Floats) -> int:
 
 @kernel
 def write(free: Ints, demand: Amounts, spread: bool, codes: Ints, code: int, tape: Floats) -> None:
-    """Add a decision, or without candidates an end, unless the tape is full: `tape` changes."""
+    """Adds a decision, or without candidates an end, unless the tape is full; changes `tape`."""
     slots, resources = int(tape[SLOTS]), len(demand)
     width = 3 + resources + slots + free.size
     at = HEAD + int(tape[ROWS]) * width

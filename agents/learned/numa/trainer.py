@@ -1,4 +1,4 @@
-"""What trainers of agents on servers with NUMA nodes share: warm starts, and validation paired with another agent."""
+"""Trains agents on servers with NUMA nodes: from warm starts, validated against another agent."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class NumaTrainer(Trainer):
 
     @abstractmethod
     def used(self) -> Compiled:
-        """The agent as it would be used."""
+        """Returns the rule of the agent as it would be used."""
 
     def check(self, view: View) -> None:
-        """Refuse servers that the agent is not for."""
+        """Refuses servers that the agent is not for."""
         check_servers(view, self.agent)
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
-        """Look at the worlds, draw the seeds."""
+        """Checks the worlds and draws the seeds."""
         self._training, self._seed = training, seed
         self.view = training.ledger().view
         check_worlds(self.agent, training, validation)
@@ -55,5 +55,5 @@ class NumaTrainer(Trainer):
         self._seeds = TRAINING + stream(seed, "train", "episodes").integers(2**40, size=self.pool)
 
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:
-        """How much more is placed than by `against`."""
+        """Returns how much more is placed than by `against`."""
         return self._held_out.gains(self.used(), seeds)

@@ -1,4 +1,4 @@
-"""What a server of two NUMA nodes is worth, from what is free on it; requests go where they leave most worth."""
+"""Computes what a server of two NUMA nodes is worth by what is free on it; takes places that leave most worth."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ LARGE, MIDDLE, SMALL = (0.8, 0.71), (0.4, 0.355), (0.2, 0.177)
 
 
 def beginning(rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Where training begins: weights of 1 for the known terms and a network that counts for nothing yet; and their
-    scale, both float64 [SIZE]. What `value_es` takes is the product.
+    """Returns where training begins, and its scale, both float64 [SIZE]; what `value_es` takes is the product.
+
+    The known terms begin with weights of 1, the network with weights that count for nothing yet.
     """
     weights, scale = np.ones((2, SIZE))
     scale[:TERMS] = KNOWN
@@ -32,7 +33,7 @@ def beginning(rng: np.random.Generator) -> tuple[Floats, Floats]:
 
 @kernel
 def worth(cpu: float, mem: float, other_cpu: float, other_mem: float, weights: Floats) -> float:
-    """Of a server with these shares free on its nodes; which node is which makes no difference.
+    """Computes the worth of a server with these shares free on its nodes; which node is which makes no difference.
 
     The terms: the square of the free share of the server's cpu; the least share of all; the squares of the nodes'
     shares of cpu; and 1 for each of three sizes while both nodes have room for it.
@@ -55,7 +56,10 @@ def worth(cpu: float, mem: float, other_cpu: float, other_mem: float, weights: F
 
 @kernel
 def value_es(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats) -> int:
-    """A `Scan`, for two nodes and two resources: the place that costs its server least worth, the first of equals."""
+    """Takes, as a `Scan` for two nodes and two resources, the place that costs its server least worth.
+
+    Equals go to the first.
+    """
     best, best_gain = -1, -np.inf
     for server in range(len(free)):
         cpu, mem = free[server, 0, 0], free[server, 0, 1]

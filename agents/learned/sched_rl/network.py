@@ -1,4 +1,4 @@
-"""SchedRL's network in torch: dueling streams (Wang et al. 2016, arXiv:1511.06581) over the whole cluster."""
+"""Computes SchedRL's network in torch: dueling streams (Wang et al. 2016, arXiv:1511.06581) over the whole cluster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import nn
 
 
 class Dueling(nn.Module):
-    """Values of all places: the state's value and the places' advantages, less their mean."""
+    """Values all places: the state's value and the places' advantages, less their mean."""
 
     def __init__(self, trunk: Sequence[int], places: int) -> None:
         super().__init__()
@@ -19,7 +19,7 @@ class Dueling(nn.Module):
         self.value = nn.Linear(trunk[-1], 1)
 
     def forward(self, seen: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
-        """Of choices `codes` int64 [batch, any]: float32 of the same shape. `seen` float32 [batch, inputs]."""
+        """Returns the values of choices `codes` int64 [batch, any], of that shape; `seen` is float32 [batch, inputs]."""
         state = seen
         for layer in self.trunk:
             state = torch.relu(layer(state))

@@ -1,1 +1,1 @@
-"""Our learned placement on NUMA servers: a value of every server, found by an evolution strategy."""
+"""Learns a value of every server by an evolution strategy."""
