@@ -1,4 +1,4 @@
-"""Feasible: another agent, kept from choosing servers that it can't connect."""
+"""Keeps another agent from choosing servers that it can't connect: Feasible."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Feasible(Agent):
         self.agent: Agent = made
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Start the agent."""
+        """Starts the agent."""
         self.agent.start(view, rng)
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
-        """What the agent says."""
+        """Asks the agent."""
         return self.agent.decide(view, request)

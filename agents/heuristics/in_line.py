@@ -1,4 +1,4 @@
-"""In-line: another agent, asked for the requests that wait in a certain order."""
+"""Asks another agent for the requests that wait, in a certain order: In-line."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ class InLine(Agent):
         self.order, self.passing = order, passing
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Start the agent, with a stream of its own."""
+        """Starts the agent, with a random stream of its own."""
         self._rng, of_agent = rng.spawn(2)
         self.agent.start(view, of_agent)
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
-        """What the agent says."""
+        """Asks the agent."""
         return self.agent.decide(view, request)
 
     def decide_line(
         self, view: View, requests: Sequence[Request]
     ) -> Iterator[tuple[Request, Placement | Refusal | None]]:
-        """What the agent says, one after another."""
+        """Asks the agent for one request after another."""
         line = list(requests)
         if self.order == "longest":
             line.sort(key=lambda request: -request.duration)

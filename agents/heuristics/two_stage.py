@@ -1,4 +1,4 @@
-"""Two-Stage: first when jobs start, by what all servers together have, then where they run."""
+"""Decides first when jobs start, by what all servers together have, and then where they run: Two-Stage."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class TwoStage(Agent):
         self._place, self._running = BestFit(), Running()
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Nothing runs yet."""
+        """Begins a run, in which nothing runs yet."""
         self._place.start(view, rng)
         self._running = Running()
 
     def decide(self, view: View, request: Request) -> Placement | None:
-        """Where it runs, if it may start now."""
+        """Places the request, if it may start now."""
         return next((placement for _, placement in self.decide_line(view, [request])), None)
 
     def decide_line(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement]]:
-        """Those that start now."""
+        """Places the requests that start now."""
         now = view.now
         turns = Turns(now, view.free.sum(axis=(0, 1)))
         for job in self._running.look(view):
@@ -54,19 +54,19 @@ class TwoStage(Agent):
 
 
 class Turns:
-    """How much all servers have free together, from now on: `free` int64 [kinds], and how that changes."""
+    """Keeps how much all servers have free together, from now on: `free` int64 [kinds], and how that changes."""
 
     def __init__(self, now: float, free: Ints) -> None:
         self._times = [now]
         self._changes = [free.tolist()]
 
     def change(self, time: float, demand: Amounts, sign: int) -> None:
-        """So much more is free from then on, or less."""
+        """Notes that so much more is free from then on, or less."""
         self._times.append(time)
         self._changes.append([sign * amount for amount in demand])
 
     def earliest(self, duration: float, demand: Amounts) -> float:
-        """When that much is free for so long; never is inf."""
+        """Returns when that much is free for so long; infinity for never."""
         times = np.array(self._times)
         order = np.argsort(times, kind="stable")
         times = times[order]

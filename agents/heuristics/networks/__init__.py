@@ -1,1 +1,1 @@
-"""Simple rules for networks: a request takes what it needs from several servers that links connect."""
+"""Decides by simple rules for networks, where a request takes what it needs from several connected servers."""

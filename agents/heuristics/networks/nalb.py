@@ -1,4 +1,4 @@
-"""NALB: network-aware locality-based."""
+"""Takes servers along the links with most free, depth first: NALB, network-aware locality-based."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST = np.iinfo(np.int64).max
 def nalb(
     searching: Searching, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, masked: bool
 ) -> int:
-    """A `Rule`: from the server with the highest score on along the links with most free, then back, and so on.
+    """Goes, as a `Rule`, from the server with the highest score along the links with most free, then back, and so on.
 
     The neighbours of a vertex go on the stack by the free bandwidth of the links to them, the most last, equals in the
     order of the adjacency. What comes off it counts as seen only then.
@@ -54,7 +54,7 @@ def nalb(
 
 @kernel
 def _push(searching: Searching, link_free: Ints, vertex: int, height: int, stamp: int) -> int:
-    """Put what was not seen yet of a vertex's neighbours on the stack; how high it is then."""
+    """Puts what was not seen yet of a vertex's neighbours on the stack; returns how high it is then."""
     first, via = searching.scoring.first, searching.scoring.via
     begin, end = first[vertex], first[vertex + 1]
     if end - begin == 1:
@@ -81,5 +81,5 @@ class NALB(NetworkAgent):
     rule = nalb
 
     def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Searching:
-        """Scores for the first server, and room to search."""
+        """Returns scores for the first server, and room to search."""
         return searching(view, shared)

@@ -1,4 +1,4 @@
-"""NULB: network-unaware locality-based."""
+"""Takes servers breadth first from the best one: NULB, network-unaware locality-based."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from simcore.vocabulary import Amounts, Ints
 
 
 class Searching(NamedTuple):
-    """What it takes to search the network: `first`, `neighbour` and `via` are the topology's, the rest is scratch.
+    """Holds what searching the network takes: `first`, `neighbour` and `via` are the topology's, the rest is scratch.
 
     `seen` int64 [vertices] holds the stamp of the last request that came by; `ahead` int32 [2 links + servers + 1].
     """
@@ -29,7 +29,7 @@ class Searching(NamedTuple):
 
 
 def searching(view: NetworkView, network: Network) -> Searching:
-    """For one agent."""
+    """Makes what one agent needs."""
     topology = view.topology
     return Searching(
         scoring=scoring(view, network),
@@ -44,7 +44,7 @@ def searching(view: NetworkView, network: Network) -> Searching:
 def nulb(
     searching: Searching, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, masked: bool
 ) -> int:
-    """A `Rule`: from the server with the highest score breadth-first, taking what has anything free."""
+    """Goes, as a `Rule`, breadth-first from the server with the highest score, taking what has anything free."""
     scoring, network, switches = searching.scoring, searching.scoring.network, searching.switches
     begin(network.room, demand)
     score(scoring, free, link_free, demand, bandwidth)
@@ -82,5 +82,5 @@ class NULB(NetworkAgent):
     rule = nulb
 
     def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Searching:
-        """Scores for the first server, and room to search."""
+        """Returns scores for the first server, and room to search."""
         return searching(view, shared)

@@ -1,4 +1,4 @@
-"""Servers of a network at random."""
+"""Takes servers of a network at random."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DRAWS = 4096
 
 
 class Drawing(NamedTuple):
-    """`draws` float64 [any] in [0, 1), of which `used` int64 [1] are used up; `candidates` int32 [servers]."""
+    """Holds `draws` float64 [any] in [0, 1), of which `used` int64 [1] are used up; `candidates` int32 [servers]."""
 
     network: Network
     draws: Floats
@@ -31,7 +31,7 @@ class Drawing(NamedTuple):
 def random_servers(
     drawing: Drawing, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, masked: bool
 ) -> int:
-    """A `Rule`: any server that has anything free and isn't chosen yet, all equally likely, again and again."""
+    """Takes, as a `Rule`, any server that has something free and isn't chosen, all equally likely, again and again."""
     network, candidates = drawing.network, drawing.candidates
     begin(network.room, demand)
     count = 0
@@ -67,14 +67,14 @@ class RandomServers(NetworkAgent):
     rule = random_servers
 
     def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Drawing:
-        """Random numbers from the run's stream."""
+        """Draws numbers from the run's random stream."""
         servers = len(view.free)
         draws = rng.random(DRAWS + servers)
         self._draws, self._used, self._rng, self._enough = draws, np.zeros(1, np.int64), rng, len(draws) - servers
         return Drawing(shared, draws, self._used, np.zeros(servers, np.int32))
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
-        """What the rule says, with as many new numbers as it has used, when it could run out of them."""
+        """Asks the rule, with as many new numbers as it has used, when it could run out of them."""
         if self._used[0] > self._enough:
             self._rng.random(out=self._draws)
             self._used[0] = 0

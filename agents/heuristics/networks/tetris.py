@@ -1,4 +1,4 @@
-"""Tetris, in a network."""
+"""Takes the servers whose free capacity points most the way that the request does: Tetris, in a network."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXACT = 2**53
 
 
 class Scoring(NamedTuple):
-    """What it takes to score servers; `weights` and `scores` are scratch.
+    """Holds what scoring servers takes; `weights` and `scores` are scratch.
 
     `scores` float64 [servers] is -1 for a server that may not be chosen; `scale` float64 [resources + 1] is the weight
     of a unit of demand, `weights` float64 [resources + 1] those of a request, the last being that of bandwidth.
@@ -41,7 +41,7 @@ class Scoring(NamedTuple):
 
 
 def scoring(view: NetworkView, network: Network, penalty: float = 1.0) -> Scoring:
-    """For one agent."""
+    """Makes what one agent needs."""
     far = round(penalty * FINEST)
     shared = gcd(far, FINEST)
     scale = scales(largest(view))
@@ -58,7 +58,7 @@ def scoring(view: NetworkView, network: Network, penalty: float = 1.0) -> Scorin
 
 
 def scales(most: list[int]) -> list[float]:
-    """What free x demand of each resource, and of bandwidth, is multiplied with.
+    """Returns what free x demand of each resource, and of bandwidth, is multiplied with.
 
     That makes it the product of both as shares of the largest server, times something common to all: whole numbers, so
     that sums are exact and ties are ties, unless servers are of very odd sizes.
@@ -73,7 +73,7 @@ def scales(most: list[int]) -> list[float]:
 
 @kernel
 def score(scoring: Scoring, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> None:
-    """Write the score of every server that has anything free: how much is free the way the request points."""
+    """Writes the score of every server that has anything free: how much is free the way the request points."""
     weights, scores, resources = scoring.weights, scoring.scores, len(demand)
     servers, first, via = scoring.network.routes.servers, scoring.first, scoring.via
     for r in range(resources):
@@ -94,7 +94,7 @@ def score(scoring: Scoring, free: Ints, link_free: Ints, demand: Amounts, bandwi
 
 @kernel
 def best_scored(scoring: Scoring, link_free: Ints, bandwidth: int, rack: int, weighted: bool, masked: bool) -> int:
-    """The server with the highest score, the first of equals, or -1; scores outside this rack count less."""
+    """Returns the server with the highest score, the first of equals, or -1; scores outside this rack count less."""
     scores, servers, near, far = scoring.scores, scoring.network.routes.servers, scoring.near, scoring.far
     best, most = -1, -1.0
     for server in range(len(scores)):
@@ -110,7 +110,7 @@ def best_scored(scoring: Scoring, link_free: Ints, bandwidth: int, rack: int, we
 def tetris(
     scoring: Scoring, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, masked: bool
 ) -> int:
-    """A `Rule`: the server with the highest score, again and again."""
+    """Takes, as a `Rule`, the server with the highest score, again and again."""
     network = scoring.network
     begin(network.room, demand)
     score(scoring, free, link_free, demand, bandwidth)
@@ -140,5 +140,5 @@ class Tetris(NetworkAgent):
             raise UserError(error.problem, key="penalty", value=penalty, remedy="Write 0.9, or 90 %.") from None
 
     def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Scoring:
-        """Scores, and the penalty as whole numbers."""
+        """Returns scores, and the penalty as whole numbers."""
         return scoring(view, shared, self.penalty)

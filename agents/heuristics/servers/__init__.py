@@ -1,1 +1,1 @@
-"""Simple rules for servers with NUMA nodes: one request, one place."""
+"""Decides by simple rules for servers with NUMA nodes: every request goes to one place."""

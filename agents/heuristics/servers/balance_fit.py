@@ -1,4 +1,4 @@
-"""Balance-Fit."""
+"""Evens out the nodes of servers: Balance-Fit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simcore.vocabulary import Amounts, Ints
 def balance_fit(
     free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int
 ) -> tuple[float, float]:
-    """The server whose nodes differ most in free share, then its emptiest node; any server for a spread request.
+    """Prefers the server whose nodes differ most in free share, then its emptiest node; for spread requests any server.
 
     Differences are compared as the floats that they are: so the published numbers come out to the last digit.
     """

@@ -1,4 +1,4 @@
-"""Best-Fit."""
+"""Fills the fullest server that has room: Best-Fit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simcore.vocabulary import Amounts, Ints
 
 @cheapest_server
 def best_fit(free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int) -> tuple[float, float]:
-    """What remains of the first resource on the server, then on the node."""
+    """Costs what remains of the first resource on the server, then on the node."""
     return left_on(free, server, 0), free[server, node, 0]
 
 
@@ -20,7 +20,7 @@ def best_fit(free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: 
 def best_fit_loose(
     free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int
 ) -> tuple[float, float]:
-    """What remains of the first resource on the server; then the node on which most remains."""
+    """Costs what remains of the first resource on the server; prefers the node on which most remains."""
     return left_on(free, server, 0), -free[server, node, 0]
 
 

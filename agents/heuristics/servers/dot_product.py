@@ -1,4 +1,4 @@
-"""Dot product, a vector bin packing heuristic."""
+"""Compares what is asked for with what is free as vectors: dot product, a heuristic for vector bin packing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simcore.vocabulary import Amounts, Ints
 
 @cheapest_place
 def dot_product(free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int) -> float:
-    """The place where the demand points most the way that free capacity does, both as shares of capacity.
+    """Prefers the place where the demand points most the way that free capacity does, both as shares of capacity.
 
     A spread request scores the sum over the server's nodes, with the part that each one gives. Scores are compared in
     billionths, so that the last bits of a float decide no tie.

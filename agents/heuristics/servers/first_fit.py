@@ -1,4 +1,4 @@
-"""First-Fit."""
+"""Takes the first place that has room: First-Fit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simcore.vocabulary import Amounts, Ints
 
 @kernel
 def first_fit(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
-    """A `Scan`: the first server, and its first node, that fits."""
+    """Takes, as a `Scan`, the first server, and its first node, on which the request fits."""
     nodes: int = free.shape[1]
     for server in range(len(free)):
         if spread:

@@ -1,4 +1,4 @@
-"""A random choice among what simple rules like best: what a choice behind the same filter has to beat."""
+"""Chooses at random among what simple rules like best: what a choice behind the same filter has to beat."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simcore.vocabulary import Amounts, Floats, Ints, View
 
 @kernel
 def random_top(free: Ints, capacity: Ints, demand: Amounts, spread: bool, how: Floats, stream: Floats) -> int:
-    """A `Scan` with numbers: one of the candidates, all equally likely. `how` has the two counts; `stream` changes."""
+    """Takes, as a `Scan` with numbers, any of the candidates. `how` has the two counts; `stream` changes."""
     codes = candidates(free, capacity, demand, spread, int(how[0]), int(how[1]))
     if not len(codes):
         return -1
@@ -29,6 +29,6 @@ class RandomTop(Ruled):
         self.numbers = np.array(counts(filter, k), np.float64), np.zeros(2)
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Draw from the run's stream, once for every request that fits somewhere."""
+        """Takes the run's random stream: one number for every request that fits somewhere."""
         self.numbers[1][:] = int(rng.integers(2**53)), 0
         self.get_ready(view)

@@ -1,4 +1,4 @@
-"""Worst-Fit."""
+"""Takes the emptiest server: Worst-Fit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from simcore.vocabulary import Amounts, Ints
 
 @cheapest_server
 def worst_fit(free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int) -> tuple[float, float]:
-    """The server on which most of the first resource remains, then the node."""
+    """Prefers the server on which most of the first resource remains, then the node."""
     return -left_on(free, server, 0), -free[server, node, 0]
 
 

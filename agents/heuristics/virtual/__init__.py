@@ -1,1 +1,1 @@
-"""Simple rules for tenants' virtual networks."""
+"""Decides by simple rules for tenants' virtual networks."""

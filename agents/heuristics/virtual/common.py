@@ -1,4 +1,4 @@
-"""What agents that place virtual networks share, and the two that look at no bandwidth when they choose servers."""
+"""Makes the answers of agents that place virtual networks, machine by machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NO_ROOM, NO_PATHS = Refusal("no servers have the room"), Refusal("no paths have 
 
 
 def warm(view: NetworkView, form: Form) -> None:
-    """Compile what `connected` and its like need, so that no decision waits for it."""
+    """Compiles what `connected` and its like need, so that no decision waits for it."""
     two = np.zeros(2, np.int64)
     if form == "hose":
         hosed(view.topology, VirtualNetwork(np.zeros((2, view.free.shape[2]), np.int64), hose=1), two, 1)
@@ -23,7 +23,7 @@ def warm(view: NetworkView, form: Form) -> None:
 
 
 def connected(view: NetworkView, network: VirtualNetwork, hosts: Ints) -> Embedding | Refusal:
-    """The answer with machines on these nodes, along the first paths with the bandwidth, pair by pair."""
+    """Returns the answer with machines on these nodes, along the first paths with the bandwidth, pair by pair."""
     nodes = view.free.shape[1]
     if network.form == "hose":
         answer = hosed(view.topology, network, hosts, nodes)
@@ -40,7 +40,7 @@ def connected(view: NetworkView, network: VirtualNetwork, hosts: Ints) -> Embedd
 
 @kernel
 def first_with_room(free: Ints, machine: Ints, start: int) -> int:
-    """The first node from `start` on that this machine fits, `free` int64 [nodes, resources]; -1 for none."""
+    """Returns the first node from `start` on that this machine fits, `free` int64 [nodes, resources]; -1 for none."""
     for node in range(start, len(free)):
         if has_room(free, machine, node):
             return node
@@ -49,7 +49,7 @@ def first_with_room(free: Ints, machine: Ints, start: int) -> int:
 
 @kernel
 def has_room(free: Ints, machine: Ints, node: int) -> bool:
-    """Does this machine fit on this node?"""
+    """Tells whether this machine fits on this node."""
     fits = True
     for r in range(len(machine)):
         fits = fits and free[node, r] >= machine[r]

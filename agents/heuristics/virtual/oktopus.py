@@ -1,4 +1,4 @@
-"""Oktopus: a virtual cluster goes into the lowest subtree that has room for it."""
+"""Places a virtual cluster in the lowest subtree that has room for it: Oktopus."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_SUBTREE = Refusal("no subtree has the slots and the bandwidth")
 
 
 class VirtualCluster(NamedTuple):
-    """A virtual cluster: its machines take `size` int64 [resources] each, whichever of them needs the most.
+    """Holds a virtual cluster, whose machines take `size` int64 [resources] each, whichever needs the most.
 
     `sizes` int64 [groups] machines in each group, `hose` and `trunk` as in `needed`.
     """
@@ -31,7 +31,7 @@ class VirtualCluster(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Room to place one in, scratch.
+    """Holds scratch for placing one virtual cluster.
 
     `slots` int64 [vertices] is how many machines fit below each vertex, as far as links further down let them;
     `below` int64 [vertices, groups] how many of each group are placed there, all 0 between requests; `log` int64
@@ -46,7 +46,7 @@ class Room(NamedTuple):
 
 @kernel
 def fitting(free: Ints, server: int, size: Ints, limit: int) -> int:
-    """How many machines of this size fit on a server, limit at most. `free` int64 [servers, nodes, resources]."""
+    """Counts machines of this size that fit on a server, up to `limit`; `free` int64 [servers, nodes, resources]."""
     total = 0
     for node in range(free.shape[1]):
         total += fitting_node(free, server, node, size, limit)
@@ -55,7 +55,7 @@ def fitting(free: Ints, server: int, size: Ints, limit: int) -> int:
 
 @kernel
 def fitting_node(free: Ints, server: int, node: int, size: Ints, limit: int) -> int:
-    """The same of one node."""
+    """Counts the machines of this size that fit on one node, up to `limit`."""
     count = limit
     for r in range(len(size)):
         if size[r] > 0:
@@ -65,7 +65,7 @@ def fitting_node(free: Ints, server: int, node: int, size: Ints, limit: int) -> 
 
 @kernel
 def least_needed(tenant: VirtualCluster) -> Ints:
-    """The least that a link needs which cuts off any m of the machines, int64 [machines + 1].
+    """Returns the least that a link needs which cuts off any m of the machines, int64 [machines + 1].
 
     As in `needed`, for either side of the tenant's root; the groups then add up, whatever each has on which side.
     """
@@ -92,7 +92,10 @@ def least_needed(tenant: VirtualCluster) -> Ints:
 def through(
     tree: Tree, tenant: VirtualCluster, room: Room, link_free: Ints, vertex: int, group: int, wanted: int
 ) -> int:
-    """How many more of this group the link above a vertex lets be below, `wanted` at most: what it lets has holes."""
+    """Returns how many more of this group the link above a vertex allows below it, `wanted` at most.
+
+    It may allow more machines and not fewer, so all numbers are tried, from the largest on.
+    """
     below, free = room.below[vertex, : len(tenant.sizes)], max(0, link_free[tree.uplink[vertex]])
     before, most = below[group], 0
     for more in range(wanted, 0, -1):
@@ -106,7 +109,7 @@ def through(
 
 @kernel
 def take_back(tree: Tree, room: Room, top: int, rows: int) -> None:
-    """Undo what was logged after the first `rows`, all of it below `top`."""
+    """Undoes what was logged after the first `rows`, all of it below `top`."""
     for row in range(rows, room.rows[0]):
         group, placed = room.log[row, 1], room.log[row, 2]
         vertex = tree.switches + int(room.log[row, 0])
@@ -121,7 +124,7 @@ def take_back(tree: Tree, room: Room, top: int, rows: int) -> None:
 def fill(
     tree: Tree, tenant: VirtualCluster, room: Room, link_free: Ints, top: int, vertex: int, group: int, wanted: int
 ) -> int:
-    """Place up to `wanted` machines of a group below a vertex, child after child as many as it takes; how many it took.
+    """Places up to `wanted` machines of a group below a vertex, child by child; returns how many found a place.
 
     What is above `top` is not asked for bandwidth: nothing goes there.
     """
@@ -158,7 +161,7 @@ def fill(
 def below_children(
     tree: Tree, tenant: VirtualCluster, least: Ints, room: Room, free: Ints, link_free: Ints, vertex: int
 ) -> int:
-    """How many machines fit on the children of a switch, each as many as the link above it lets be there."""
+    """Returns how many machines fit on the children of a switch, each as many as its link allows."""
     machines, total = len(least) - 1, 0
     for edge in range(tree.first[vertex], tree.first[vertex + 1]):
         child = int(tree.child[edge])
@@ -175,7 +178,7 @@ def below_children(
 def oktopus(
     tree: Tree, tenant: VirtualCluster, groups: Ints, room: Room, free: Ints, link_free: Ints, hosts: Ints, alone: bool
 ) -> bool:
-    """Write a node for every machine to `hosts` int64 [machines], whose groups are `groups`; false if there is none.
+    """Writes a node for every machine to `hosts` int64 [machines], whose groups are `groups`; false if there is none.
 
     Subtrees are tried from the lowest on, those that seem to have room for all; single servers only if `alone`.
     """
@@ -202,7 +205,7 @@ def oktopus(
 
 @kernel
 def write_hosts(tenant: VirtualCluster, groups: Ints, room: Room, free: Ints, hosts: Ints) -> None:
-    """Turn the log into a node for every machine: of each group the first ones first, on the first nodes."""
+    """Turns the log into a node for every machine: of each group the first ones first, on the first nodes."""
     nodes = free.shape[1]
     order, following = ascending(groups), np.cumsum(tenant.sizes) - tenant.sizes
     used = {0: 0}  # machines on a node
@@ -224,7 +227,7 @@ class Oktopus(Agent):
     embeds: ClassVar[tuple[Form, ...]] = ("hose",)
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Hang the network up as a tree."""
+        """Makes a tree of the network."""
         self._view = network_of(self, view)
         self._tree = tree(self._view.topology)
         self._largest = view.capacity.sum(axis=1).max(axis=0)
@@ -237,7 +240,7 @@ class Oktopus(Agent):
         self._run = prepared(oktopus, self._tree, tenant, none, room, free, link_free, none, True)
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
-        """Where its machines go, and what the links then need."""
+        """Finds where the machines go, and what the links then need."""
         network, view = request.network, self._view
         assert network is not None
         groups, sizes = grouped(network)

@@ -1,1 +1,1 @@
-"""Our learned placement in networks: a small network that scores servers and whole placements, found by evolution."""
+"""Learns by evolution a small network that scores servers and whole placements in a network."""

@@ -1,4 +1,4 @@
-"""The network of fabric-rl: what a server looks like to it, how it scores it, and when it would rather reject.
+"""Computes the network of fabric-rl: what a server looks like to it, how it scores it, and when it rather rejects.
 
 All features are shares or squashed ratios: nothing depends on the size of the cluster, nor on which resource is which.
 """
@@ -32,7 +32,7 @@ COLUMNS = HIDDEN + STYLES + 1
 
 
 class Weights(NamedTuple):
-    """What is learned, all float64. The columns of `server` are the hidden units, the styles, and the cost.
+    """Holds what is learned, all float64. The columns of `server` are the hidden units, the styles, and the cost.
 
     `server` [features, COLUMNS], `bias` [HIDDEN], `out` [HIDDEN, STYLES + 1]; `links` [2] is what a server's own link
     costs, and any other. `decline` [3] is the rule to reject by: what the cost counts beside the size, and the
@@ -64,7 +64,7 @@ SIZE = sum(int(np.prod(shape)) for shape in SHAPES.values())
 
 
 def weights_of(flat: Floats) -> Weights:
-    """The parts of one vector, float64 [SIZE], which they share."""
+    """Returns the parts of one vector, float64 [SIZE], which they share."""
     parts, place = [], 0
     for shape in SHAPES.values():
         length = int(np.prod(shape))
@@ -88,7 +88,7 @@ what a server holds and the request will outlast."""
 
 
 def beginning(rng: np.random.Generator) -> Floats:
-    """Weights that place and decline much as the tuned best-home does, but for the ends of what is there."""
+    """Returns weights with which it places and declines much as the tuned best-home does."""
     flat = np.zeros(SIZE)
     made = weights_of(flat)
     made.server[:, :HIDDEN] = rng.normal(size=(len(FEATURES), HIDDEN)) * len(FEATURES) ** -0.5
@@ -102,7 +102,7 @@ def beginning(rng: np.random.Generator) -> Floats:
 
 @kernel
 def squashed(value: float) -> float:
-    """0 for nothing, towards 1 for much."""
+    """Returns 0 for nothing, and nears 1 for much."""
     return value / (1.0 + value) if value < np.inf else 1.0
 
 
@@ -142,7 +142,7 @@ def score(
 
 @kernel
 def rejects(weights: Weights, terms: Floats) -> bool:
-    """Is a placement with these `TERMS` not worth what it takes from those to come?
+    """Tells whether a placement with these `TERMS` is not worth what it takes from requests to come.
 
     By rule when its volume is above the bound; a network of one hidden layer moves it.
     """
@@ -173,7 +173,7 @@ def describe(
     stays: float,
     duration: float,
 ) -> tuple[bool, float]:
-    """Write the `OWN` features of a server to `x[n]`; says whether it completes the request, and how much it gives.
+    """Writes the `OWN` features of a server to `x[n]`; returns whether it completes the request, and how much it gives.
 
     `need` int64 [resources] is still missing, `most` int64 [resources + 1] the largest server and link,
     `parts[place]` float64 [resources] what is free, as a share of that; `wire` and `bandwidth` are shares of the link.

@@ -1,4 +1,4 @@
-"""What fabric-rl sees of a network: the servers that may be chosen, rack by rack, and what is known of the run."""
+"""Looks at a network as fabric-rl does: the servers that may be chosen, rack by rack, and what is known of the run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from simcore.vocabulary import Amounts, Floats, Ints
 
 
 class Sight(NamedTuple):
-    """A network of servers, and room to look at it; make it with `sight`.
+    """Holds a network of servers, and room to look at it; made by `sight`.
 
     `first`, `neighbour`, `via` and `switches` are the topology's; `pod_of` int32 [racks] counts all racks without a pod
     as one more. `most` int64 [resources + 1] is the largest server, and the widest link of a server; `total` int64
@@ -84,7 +84,7 @@ class Sight(NamedTuple):
 
 
 def sight(view: NetworkView) -> Sight:
-    """Room for one agent, or one simulation at a time."""
+    """Makes room for one agent, or for one simulation at a time."""
     topology = view.topology
     servers, nodes, resources = view.capacity.shape
     wires = topology.link_capacity[topology.server_link[topology.server_link >= 0]]
@@ -133,7 +133,7 @@ def sight(view: NetworkView) -> Sight:
 
 @kernel
 def look(sight: Sight, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> float:
-    """Write all that is the same for the whole request; returns the share of the cluster that is free."""
+    """Writes all that is the same for the whole request; returns the share of the cluster that is free."""
     resources, most, count = len(demand), sight.most, 0
     sight.pod_gives[:] = 0.0
     rest = 0.0

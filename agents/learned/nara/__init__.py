@@ -1,1 +1,1 @@
-"""Nara: a graph neural network that chooses servers (arXiv:2106.02412)."""
+"""Learns a graph neural network that chooses servers: Nara (arXiv:2106.02412)."""

@@ -1,4 +1,4 @@
-"""Nara's networks in use, as one kernel: the logits of one observation, without torch.
+"""Computes Nara's networks in use, as one kernel: the logits of one observation, without torch.
 
 The same sums as in `network`, which says what they are. Torch takes many times as long, nearly all of it between its
 operations.
@@ -20,7 +20,7 @@ STAGES, WIDTH, CLUSTER = 3, 16, 8
 
 
 class Wiring(NamedTuple):
-    """The edges of a topology, all int64 [any] but `share`: `own` is every server's, to its rack `rack_of`; `inner`
+    """Holds the edges of a topology, int64 [any] but `share`: `own` are those of servers, to racks `rack_of`; `inner`
     those between switches, `sender` to `receiver`, both ways. `share` float32 [switches] is one over the number of
     messages that a switch gets.
     """
@@ -34,7 +34,7 @@ class Wiring(NamedTuple):
 
 
 def wiring(topology: Topology) -> Wiring:
-    """Of this topology."""
+    """Returns the edges of this topology."""
     edges, switches = edge_index(topology).astype(np.int64), topology.switches
     to_server = (edges >= switches).any(axis=1)
     own, inner = np.flatnonzero(to_server), np.flatnonzero(~to_server)
@@ -50,7 +50,7 @@ def wiring(topology: Topology) -> Wiring:
 
 
 class Layers(NamedTuple):
-    """The weights, float32, inputs first: `stage` [STAGES, WIDTH, WIDTH] (of the first only the rows of the features),
+    """Holds the weights, float32, inputs first: `stage` [STAGES, WIDTH, WIDTH] (of the first only feature rows),
     `stage_bias` and `link` [STAGES, WIDTH]; `cluster` [2, CLUSTER, CLUSTER] likewise, `cluster_bias` [2, CLUSTER];
     `server` [WIDTH, WIDTH], `server_bias` [WIDTH], `context` [WIDTH + CLUSTER, WIDTH], `logit` [WIDTH + 1].
     """
@@ -67,7 +67,7 @@ class Layers(NamedTuple):
 
 
 def shapes(resources: int) -> dict[str, tuple[int, ...]]:
-    """Of the tensors that `layers` takes, those of the value left out."""
+    """Returns the shapes of the tensors that `layers` takes, without those of the value."""
     found: dict[str, tuple[int, ...]] = {}
     for stage in range(STAGES):
         found[f"stages.{stage}.state.weight"] = WIDTH, resources + 1 if stage == 0 else WIDTH
@@ -79,7 +79,7 @@ def shapes(resources: int) -> dict[str, tuple[int, ...]]:
 
 
 def layers(tensors: Mapping[str, Reals]) -> Layers:
-    """From tensors by the names that torch gives them."""
+    """Makes the layers from tensors with the names that torch gives them."""
     stage = np.zeros((STAGES, WIDTH, WIDTH), np.float32)
     cluster = np.zeros((2, CLUSTER, CLUSTER), np.float32)
     for number in range(STAGES):
@@ -103,7 +103,7 @@ def layers(tensors: Mapping[str, Reals]) -> Layers:
 
 @kernel
 def product(states: Reals, inputs: int, weight: Reals, bias: Reals, out: Reals) -> None:
-    """Write `states` float32 [n, any], the first `inputs` of them, times `weight`, plus `bias`, to `out`."""
+    """Writes `states` float32 [n, any], the first `inputs` of them, times `weight`, plus `bias`, to `out`."""
     for n in range(len(states)):
         for unit in range(WIDTH):
             out[n, unit] = bias[unit]

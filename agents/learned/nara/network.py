@@ -1,4 +1,4 @@
-"""The networks of Nara (Shabka, Zervas 2021, arXiv:2106.02412) in torch.
+"""Computes the networks of Nara (Shabka, Zervas 2021, arXiv:2106.02412) in torch.
 
 Three stages of message passing embed every vertex: the next state of a vertex is the mean, over its neighbours and
 itself, of relu(W [state of the sender, feature of the link]); a message to itself has a zero for the link. Every
@@ -22,7 +22,7 @@ from fabric.topology import Topology
 
 
 class Graph:
-    """A topology as the network wants it."""
+    """Holds a topology as the network wants it."""
 
     def __init__(self, topology: Topology, device: torch.device) -> None:
         self.servers, self.switches, self.racks = topology.servers, topology.switches, topology.racks
@@ -37,7 +37,7 @@ class Graph:
 
 
 class Stage(nn.Module):
-    """One stage of message passing."""
+    """Passes messages for one stage."""
 
     def __init__(self, inputs: int) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class Stage(nn.Module):
         nn.init.uniform_(self.link, -((inputs + 1) ** -0.5), (inputs + 1) ** -0.5)
 
     def forward(self, graph: Graph, servers: Tensor, switches: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
-        """The next states: `servers` [servers, b, f], `switches` [switches, b, f], `edges` [edges, b, 1]."""
+        """Returns the next states: `servers` [servers, b, f], `switches` [switches, b, f], `edges` [edges, b, 1]."""
         from_server, from_switch = self.state(servers), self.state(switches)
         up = edges.index_select(0, graph.own) * self.link  # [servers, b, WIDTH]
         racks = from_switch[: graph.racks]
@@ -59,7 +59,7 @@ class Stage(nn.Module):
 
 
 class Policy(nn.Module):
-    """Logits for all servers, and the value of the state for training."""
+    """Computes logits for all servers, and the value of the state for training."""
 
     def __init__(self, resources: int = 2) -> None:
         super().__init__()
@@ -75,17 +75,17 @@ class Policy(nn.Module):
         self.value = nn.Sequential(nn.Linear(WIDTH + context, 2 * WIDTH), nn.ReLU(), nn.Linear(2 * WIDTH, 1))
 
     def forward(self, graph: Graph, nodes: Tensor, edges: Tensor, cluster: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits [b, servers] and values [b] of `nodes` [b, vertices, f], `edges` [b, edges], `cluster` [b, f]."""
+        """Returns logits [b, servers] and values [b] for `nodes` [b, vertices, f], `edges` [b, e], `cluster` [b, f]."""
         servers, context = self._embedded(graph, nodes, edges, cluster)
         seen = torch.cat([servers.mean(0), context], 1).detach()
         return self._scored(servers, context), self.value(seen).squeeze(1)
 
     def logits(self, graph: Graph, nodes: Tensor, edges: Tensor, cluster: Tensor) -> Tensor:
-        """The logits alone."""
+        """Returns the logits alone."""
         return self._scored(*self._embedded(graph, nodes, edges, cluster))
 
     def _embedded(self, graph: Graph, nodes: Tensor, edges: Tensor, cluster: Tensor) -> tuple[Tensor, Tensor]:
-        """The servers [servers, b, WIDTH], and what all choices have in common [b, WIDTH + CLUSTER]."""
+        """Returns the servers [servers, b, WIDTH], and what all choices have in common [b, WIDTH + CLUSTER]."""
         wires = edges.t().unsqueeze(2)
         states = nodes.transpose(0, 1)
         servers, switches = states[graph.switches :], states[: graph.switches]

@@ -1,1 +1,1 @@
-"""Placement by a policy that is told what an LSTM expects of the next requests."""
+"""Learns a policy that is told what an LSTM expects of the next requests."""
