@@ -1,4 +1,4 @@
-"""What a cluster consists of, before anything is placed on it."""
+"""Describes a cluster, before anything is placed on it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NEVER = int(np.iinfo(np.int64).max)
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Servers and their rules.
+    """Holds servers and their rules.
 
     `capacity` int64 [servers, nodes, resources] quanta; a request with more than `spread_above[r]` of any resource
     takes an even part of every node of one server; `growth` int64 [nodes, resources] is what an added server has.
@@ -26,14 +26,14 @@ class Cluster:
     growth: Ints
 
     def spreads(self, demand: Ints) -> npt.NDArray[np.bool_]:
-        """Which demands [n, resources] are spread over all nodes of a server, bool [n]."""
+        """Tells which demands [n, resources] are spread over all nodes of a server, bool [n]."""
         if self.capacity.shape[1] == 1:
             return np.zeros(len(demand), np.bool_)
         above: npt.NDArray[np.bool_] = np.any(demand > np.array(self.spread_above), axis=1)
         return above
 
     def possible(self, demand: Ints) -> npt.NDArray[np.bool_]:
-        """Which demands [n, resources] some empty server could hold, added ones included, bool [n]."""
+        """Tells which demands [n, resources] some empty server could hold, added ones included, bool [n]."""
         nodes = self.capacity.shape[1]
         odd = np.arange(nodes)[:, None, None] < demand % nodes
         parts = demand // nodes + odd

@@ -1,4 +1,4 @@
-"""Provisioning one request in a network, a server at a time: what every agent's kernel shares.
+"""Provisions one request in a network, a server at a time: all agents' kernels share these functions.
 
 A chosen server gives min(free, still needed) of every resource, node by node. It must have a route to every server
 chosen before, with the request's bandwidth free as of before the request; the links of these routes are reserved once.
@@ -20,7 +20,7 @@ GOES_ON, COMPLETE = 0, 1
 
 
 class Filling(NamedTuple):
-    """Room to provision in, one for each agent; every array is scratch and written by the kernels.
+    """Holds room to provision in, one for each agent; every array is scratch and written by the kernels.
 
     `need` int64 [resources] is what is still missing. `counts` int64 [4]: servers chosen, shares, links, and the
     stamp of this request. `servers` int32 [n] in order of choice; `places` int32 [shares, 2] server and node with
@@ -40,7 +40,7 @@ class Filling(NamedTuple):
 
 
 def filling(routing: Routing, nodes: int, resources: int) -> Filling:
-    """Scratch for a network's agents."""
+    """Makes scratch for a network's agents."""
     servers, links = routing.topology.servers, routing.topology.links
     return Filling(
         need=np.zeros(resources, np.int64),
@@ -57,7 +57,7 @@ def filling(routing: Routing, nodes: int, resources: int) -> Filling:
 
 @kernel
 def begin(room: Filling, demand: Amounts) -> None:
-    """Start on a request."""
+    """Starts on a request."""
     for r in range(len(demand)):
         room.need[r] = demand[r]
     room.counts[:3] = 0
@@ -66,7 +66,7 @@ def begin(room: Filling, demand: Amounts) -> None:
 
 @kernel
 def has_any(free: Ints, server: int) -> bool:
-    """Has this server anything free at all? `free` int64 [servers, nodes, resources]."""
+    """Tells whether this server has anything free at all; `free` int64 [servers, nodes, resources]."""
     for node in range(free.shape[1]):
         for r in range(free.shape[2]):
             if free[server, node, r] > 0:
@@ -78,7 +78,7 @@ def has_any(free: Ints, server: int) -> bool:
 def blocked_tier(
     routes: Routes, link_free: Ints, link_tier: Small, room: Filling, s: int, t: int, bandwidth: int, weighted: bool
 ) -> int:
-    """The tier for want of which no route leads from server s to t: of its first path's first link too full."""
+    """Returns the tier for want of which no route leads from server s to t: of its first path's first link too full."""
     count = route_links(routes, link_free, s, t, 0, weighted, room.route)
     if count < 0:  # there is none around the links that have failed
         count = route_links(routes, link_free, s, t, 0, False, room.route)
@@ -103,7 +103,7 @@ def choose(
     bandwidth: int,
     weighted: bool,
 ) -> int:
-    """Take the next server: `GOES_ON`, `COMPLETE`, or -1 - tier when it can't be reached. Changes `room` only."""
+    """Takes the next server: `GOES_ON`, `COMPLETE`, or -1 - tier when it can't be reached. Changes `room` only."""
     for j in range(room.counts[0]):
         other = room.servers[j]
         k = find_route(routes, link_free, other, server, bandwidth, weighted)
