@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
-from scenarios.load import load_scenario
 
 from agents.rules.cheapest import cheapest_place, cheapest_server
 from agents.rules.scan import ScanAgent
-from scenarios.batch import Batch
+from scenarios.batch.batch import Batch
+from scenarios.schema.load import load_scenario
 from simcore.vocabulary import Amounts, Ints
 from tests.reference.agents import Where, feasible
 from tests.support.batches import numbers
