@@ -15,7 +15,7 @@ import polars as pl
 
 from agents.heuristics.servers.first_fit import FirstFit
 from agents.heuristics.servers.worst_fit import WorstFit
-from analysis.stats import differences, mean_interval
+from analysis.compare.statistics import differences, mean_interval
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
 from simcore.engine import Simulation, play

@@ -26,8 +26,8 @@ import numpy as np
 import polars as pl
 
 from agents.learned.hindsight.lessons import places_of
-from analysis.bounds import scheduled_bound
-from analysis.stats import mean_interval
+from analysis.compare.statistics import mean_interval
+from analysis.measure.bounds import scheduled_bound
 from fabric.compiled.numa_replay import Replay
 from fabric.compiled.numa_run import CompiledSimulation
 from scenarios.batch.batch import Batch

@@ -15,7 +15,7 @@ from agents.learned.common.tensors import find, read
 from agents.learned.padrl.agent import joined
 from agents.learned.padrl.forecast import AHEAD, sequence
 from agents.learned.padrl.network import CELLS, MEMORY, remember
-from analysis.stats import mean_interval
+from analysis.compare.statistics import mean_interval
 from scenarios.build.world import build_world
 from scenarios.learn.training import course_of
 from scenarios.schema.load import load_scenario

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.learned.nara.agent import Nara
-from analysis.stats import mean_interval
+from analysis.compare.statistics import mean_interval
 from benchmarks.fabric_rl import simulation_of
 from fabric.network import NetworkView
 from simcore.engine import play

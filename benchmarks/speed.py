@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from agents import AGENTS
-from analysis.samples import Sampler
+from analysis.measure.samples import Sampler
 from benchmarks import compiled
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from agents.rules.cheapest import cheapest_place, cheapest_server
     from agents.rules.scan import ScanAgent
     from agents.solver.backends.devices import devices
-    from analysis.compare import Comparison
-    from analysis.results import Results
+    from analysis.compare.comparison import Comparison
+    from analysis.results.folder import Results
     from binwright.api import load, run, scenario, solve, train
     from scenarios.learn.tune import tune
     from simcore.engine import Simulation, play
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 _HOME = {
     "Agent": "simcore.vocabulary",
     "BinwrightError": "simcore.errors",
-    "Comparison": "analysis.compare",
+    "Comparison": "analysis.compare.comparison",
     "Placement": "simcore.vocabulary",
     "Refusal": "simcore.vocabulary",
     "Request": "simcore.vocabulary",
-    "Results": "analysis.results",
+    "Results": "analysis.results.folder",
     "ScanAgent": "agents.rules.scan",
     "Simulation": "simcore.engine",
     "UserError": "simcore.errors",

@@ -127,7 +127,7 @@ def test_imports_point_down() -> None:
         ("agents.heuristics.mine", "from agents import learned"),
         ("agents.heuristics.mine", "from ..learned import policy"),
         ("agents.learned.common.ppo", "from agents.heuristics.servers.best_fit import BestFit"),
-        ("analysis.table", "import scenarios.build.plan as plan"),
+        ("analysis.compare.table", "import scenarios.build.plan as plan"),
         ("scenarios.batch.batch", "if TYPE_CHECKING:\n    from binwright import api"),
         ("scenarios.batch.batch", "importlib.import_module('binwright.cli')"),
         ("agents.heuristics.mine", "import torch.nn as nn"),

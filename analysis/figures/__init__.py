@@ -18,7 +18,7 @@ from analysis.figures.chosen import Chosen, Options, Together
 from analysis.figures.style import COLOURS as COLOURS
 from analysis.figures.style import save as save
 from analysis.figures.style import style, write
-from analysis.results import Results
+from analysis.results.folder import Results
 from simcore.errors import ResultsError, suggest
 
 FORMATS = ("png", "svg", "pdf")
@@ -37,7 +37,7 @@ class Kind:
 
     def draw(self, given: Any, **options: Any) -> Figure:
         """The figure of results (or of training folders); `options` are those of `chosen.Options`."""
-        function = import_module(f"analysis.figures.{self.module}").draw
+        function = import_module(f"analysis.figures.kinds.{self.module}").draw
         asked = Options(**options)
         with style():
             figure: Figure = function(given, asked) if self.source == "training" else function(Chosen(given, asked))
@@ -46,7 +46,7 @@ class Kind:
 
 KINDS = {
     "summary": Kind(
-        "overview", "paired differences to the first agent, then the table, a panel per metric", "what differs"
+        "summary", "paired differences to the first agent, then the table, a panel per metric", "what differs"
     ),
     "bars": Kind("bars", "acceptance and utilisation, a bar per agent", "any results"),
     "timeline": Kind("timeline", "utilisation over time, with expansion and failures", "record: [samples]"),

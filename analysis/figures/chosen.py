@@ -10,12 +10,12 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis import columns
-from analysis.columns import Metric
+from analysis.compare.statistics import mean_interval
 from analysis.figures.style import Look, Width, looks
-from analysis.results import Results
-from analysis.several import joined
-from analysis.stats import mean_interval
+from analysis.measure import metric as columns
+from analysis.measure.metric import Metric
+from analysis.results.folder import Results
+from analysis.results.several import joined
 from simcore.errors import ResultsError, UnknownName, UserError, suggest
 from simcore.units import BANDWIDTH, COUNT, CPU, DATA, SHARE, TIME
 

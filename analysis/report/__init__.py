@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from analysis.report.page import compose
-from analysis.results import Results, check_target
+from analysis.results.folder import Results, check_target
 from simcore.files import write_text
 
 

@@ -12,12 +12,12 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from analysis.overlap import overlap_of
+from analysis.measure.overlap import overlap_of
 from analysis.report.pictures import figures
 from analysis.report.replay import embedded, replay
 from analysis.report.tables import comparison_tables, legend, main_table
 from analysis.report.words import answer
-from analysis.results import Results
+from analysis.results.folder import Results
 from simcore.errors import ResultsError
 
 PACKAGES = ("numpy", "numba", "polars", "scipy", "simpy", "matplotlib")

@@ -9,7 +9,7 @@ from io import BytesIO
 from matplotlib.figure import Figure
 
 from analysis.figures import KINDS, draw, svg
-from analysis.results import Results
+from analysis.results.folder import Results
 from simcore.errors import UserError
 
 LARGE = 300_000

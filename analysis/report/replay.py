@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from analysis.network import network_of
+from analysis.measure.samples import KEPT
+from analysis.measure.states import moments
 from analysis.report.layout import layout
-from analysis.results import Results
-from analysis.samples import KEPT
-from analysis.states import moments
+from analysis.results.folder import Results
+from analysis.results.network import network_of
 from simcore.errors import ResultsError
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from analysis.compare import Comparison
-from analysis.results import Results
-from analysis.table import BEST, Table
-from analysis.write_comparison import blocks, headings, title
+from analysis.compare.comparison import Comparison
+from analysis.compare.table import BEST, Table
+from analysis.compare.words import blocks, headings, title
+from analysis.results.folder import Results
 
 FILTERED, TALL = 12, 16
 """Tables of more rows than that get a box to filter them, and a height that they scroll in."""

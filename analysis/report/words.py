@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from analysis.columns import Metric
-from analysis.compare import BETTER, WORSE, Comparison
-from analysis.results import Results
-from analysis.stats import FEWEST, differences
-from analysis.table import BEST, EXACT, TIED, Row, Table
+from analysis.compare.comparison import BETTER, WORSE, Comparison
+from analysis.compare.statistics import FEWEST, differences
+from analysis.compare.table import BEST, EXACT, TIED, Row, Table
+from analysis.measure.metric import Metric
+from analysis.results.folder import Results
 from simcore.errors import ResultsError
 
 MAIN = 3

@@ -80,7 +80,7 @@ def _draw_demands(asked: Namespace) -> int:
         )
         for label, text in zip(labels, asked.demands, strict=True)
     }
-    from analysis.draw_demands import draw
+    from analysis.figures.densities import draw
 
     draw({text: build_world(scenario).draw(0) for text, scenario in scenarios.items()}, target)
     out.print(f"Drawing: {asked.draw}", markup=False, highlight=False, soft_wrap=True)
@@ -119,7 +119,7 @@ def topology(asked: Namespace) -> int:
         for number in range(network.switches):
             out.print(f"switch {number}: {network.names[number]}", markup=False, highlight=False)
     if asked.draw:
-        from analysis.draw_topology import draw
+        from analysis.figures.network_map import draw
 
         draw(network, target)
         out.print(f"Drawing: {asked.draw}", markup=False, highlight=False, soft_wrap=True)

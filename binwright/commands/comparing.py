@@ -12,8 +12,8 @@ from simcore.files import write_text
 
 def compare(asked: Namespace) -> int:
     """`binwright compare RESULTS...`."""
-    from analysis.compare import Comparison
-    from analysis.results import check_target, load_many
+    from analysis.compare.comparison import Comparison
+    from analysis.results.folder import check_target, load_many
 
     form = asked.format or _form(asked.out)
     if asked.out:

@@ -38,8 +38,8 @@ def figures(asked: Namespace) -> int:
 def _draw(asked: Namespace, kinds: list[str], *, anything: bool) -> dict[str, Any]:
     """Draw the figures by kind; with `anything`, say which cannot be drawn, and why."""
     from analysis.figures import KINDS, draw
-    from analysis.figures.learning import LOG
-    from analysis.results import load_many
+    from analysis.figures.kinds.learning import LOG
+    from analysis.results.folder import load_many
 
     trainings = [folder for folder in asked.results if (Path(folder) / LOG).is_file()]
     others = [folder for folder in asked.results if folder not in trainings]

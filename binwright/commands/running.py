@@ -18,7 +18,7 @@ from binwright.commands.progress import Live, duration
 from simcore.errors import UserError
 
 if TYPE_CHECKING:
-    from analysis.results import Results
+    from analysis.results.folder import Results
     from scenarios.batch.batch import Batch
     from scenarios.build.engines import Engine
 
@@ -158,7 +158,7 @@ def _warn_of(overlap: object) -> None:
 
 
 def _warn(results: Results) -> None:
-    from analysis.overlap import overlap_of
+    from analysis.measure.overlap import overlap_of
 
     _warn_of(overlap_of(results.runs, results.swept))
     done = results.done

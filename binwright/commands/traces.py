@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich import box
 from rich.table import Table
 
-from analysis.columns import duration
+from analysis.measure.metric import duration
 from binwright.commands.console import entry, out
 from simcore.errors import UserError
 

@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 import yaml
 
-from analysis.columns import chosen
-from analysis.compare import Comparison
-from analysis.results import Results
+from analysis.compare.comparison import Comparison
+from analysis.measure.metric import chosen
+from analysis.results.folder import Results
 from scenarios.batch.batch import Batch
 from scenarios.build.world import build_world
 from scenarios.learn.cma import Cma

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from agents.world import World
-from analysis.overlap import Overlap, overlap, worst
+from analysis.measure.overlap import Overlap, overlap, worst
 from scenarios.build.plan import Run, plan, points
 from scenarios.build.world import build_agent, build_world
 from scenarios.run.guard import STARTING, limited, printing

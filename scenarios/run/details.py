@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.spans import reserved_after, spread_columns
+from analysis.measure.spans import reserved_after, spread_columns
 from simcore.engine import Simulation
 from simcore.files import write_table
 from simcore.record import INTERRUPTED, OUTCOMES, PLACED
@@ -17,7 +17,7 @@ from simcore.vocabulary import QUANTUM
 if TYPE_CHECKING:
     import polars as pl
 
-    from analysis.states import StateSampler
+    from analysis.measure.states import StateSampler
 
 LASTING = False
 """Whether details are on disk before their run is in the journal.

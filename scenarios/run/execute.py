@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from agents.world import WarmStart, World
-from analysis.bounds import scheduled_bound
-from analysis.metrics import measure
-from analysis.overlap import written
-from analysis.samples import Sampler
+from analysis.measure.bounds import scheduled_bound
+from analysis.measure.metrics import measure
+from analysis.measure.overlap import written
+from analysis.measure.samples import Sampler
 from fabric.ledger import Ledger
 from scenarios.build.engines import Engine, agents_of, is_compiled
 from scenarios.build.plan import Run
@@ -27,7 +27,7 @@ from simcore.rules import Overflow
 from simcore.vocabulary import Agent
 
 if TYPE_CHECKING:
-    from analysis.states import StateSampler
+    from analysis.measure.states import StateSampler
 
 
 Player: TypeAlias = Callable[[Any, Agent, Callable[[], int]], int]
@@ -49,7 +49,7 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
     watch: Callable[[], int] = sampler
     states: StateSampler | None = None
     if "states" in scenario.record:
-        from analysis.states import StateSampler
+        from analysis.measure.states import StateSampler
 
         watch = states = StateSampler(sampler, simulation, first)
     if world.timed:
@@ -62,7 +62,7 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
     if is_bounded(world):
         metrics["scheduled_bound"] = scheduled_bound(simulation, first)
     if world.networked:
-        from analysis.spans import measure_spans
+        from analysis.measure.spans import measure_spans
         from fabric.network import NetworkLedger
 
         assert isinstance(ledger, NetworkLedger)

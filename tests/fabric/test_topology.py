@@ -10,7 +10,7 @@ import networkx as nx  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 
-from analysis.draw_topology import draw
+from analysis.figures.network_map import draw
 from fabric.graphs import read
 from fabric.presets import TOPOLOGIES, topology
 from fabric.shapes import alpha, fabric, fat_tree, tree

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from agents import AGENTS
-from analysis.results import Results
+from analysis.results.folder import Results
 from scenarios.batch.batch import Batch
 from scenarios.build import code
 from simcore import opened
@@ -63,7 +63,7 @@ def names() -> set[str]:
         "agents/solver/backends/search.cl",
         "agents/learned/weights/*",
         "simcore/engine.py",
-        "analysis/metrics.py",
+        "analysis/measure/metrics.py",
     ],
 )
 def test_an_edit_of_ours_is_other_runs(copied: Path, edited: str) -> None:

@@ -14,8 +14,8 @@ from typing import TypeVar
 import polars as pl
 
 from agents.solver import examples, problem
-from analysis.compare import Comparison
-from analysis.results import Results
+from analysis.compare.comparison import Comparison
+from analysis.results.folder import Results
 from scenarios.batch.batch import Batch
 from scenarios.batch.journal import line_of
 from scenarios.schema.load import load_scenario, shipped

@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from hypothesis import strategies as st
 
-from analysis.metrics import measure
-from analysis.samples import Sampler
-from analysis.states import StateSampler
+from analysis.measure.metrics import measure
+from analysis.measure.samples import Sampler
+from analysis.measure.states import StateSampler
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
 from simcore.engine import Simulation, play

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from matplotlib.patches import StepPatch
 from scipy.stats import chisquare, kstest
 
-from analysis.draw_demands import draw
+from analysis.figures.densities import draw
 from binwright.cli import main
 from simcore.errors import UnknownName, WorkloadError
 from simcore.vocabulary import QUANTUM, Workload

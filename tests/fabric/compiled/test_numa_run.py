@@ -16,7 +16,7 @@ from agents import AGENTS
 from agents.heuristics.servers.best_fit import best_fit
 from agents.heuristics.servers.first_fit import first_fit
 from agents.rules.scan import ScanAgent
-from analysis.samples import Sampler
+from analysis.measure.samples import Sampler
 from fabric.cluster import NEVER, Cluster
 from fabric.compiled import numa_loop, numa_run
 from fabric.compiled.numa_loop import placement_of

@@ -1,0 +1,1 @@
+"""Agents beside one another: statistics, tables, comparisons."""

@@ -1,0 +1,101 @@
+"""Which agents differ: all comparisons of a metric are one family, and whoever asks gets the same answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.compare.statistics import ALPHA, FEWEST, by_count, differences, holm, paired_t, signed_rank
+from analysis.results.groups import Cells
+from simcore.vocabulary import Floats, Ints
+
+Bools = npt.NDArray[np.bool_]
+
+AT_ONCE = 4_000_000
+"""Differences that are in memory together."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """What a family says of each cell beside another one of its point, all [cells]; `p` and `alone` float64, the others
+    bool.
+
+    `p` is Holm's, `alone` the same uncorrected, both of the signed-rank test where `ranks` and of the t-test elsewhere,
+    NaN where nothing was tested; `exact` where neither cell has any chance in it; `told` whether they differ.
+    """
+
+    p: Floats
+    alone: Floats
+    ranks: Bools
+    exact: Bools
+    told: Bools
+
+
+class Family:
+    """The comparisons of every two agents at every point, by one metric; `size` counts those that are tested.
+
+    Pairs of cells with FEWEST seeds in common or more are tested; cells without chance are not: what differs there
+    differs. The signed-rank test decides where its smallest possible p, 2^(1 - n) of n pairs, survives the correction,
+    and the t-test elsewhere: so the test goes by numbers of agents and seeds, and not by what they found.
+    """
+
+    def __init__(self, cells: Cells, metric: str) -> None:
+        values, self._exact = cells.matrix(metric), cells.exact(metric)
+        one, other = _pairs(cells.point)
+        every = _portions(np.arange(len(one)), values)
+        found = [_seen(differences(values[one[some]], values[other[some]])) for some in every]
+        count, largest, p_t = (np.concatenate(column) for column in zip(*found, strict=True))
+        exact = self._exact[one] & self._exact[other]
+        tested = (count >= FEWEST) & ~exact
+        self.size = int(tested.sum())
+        ranks = tested & (self.size * 2.0 ** (1 - count) <= ALPHA)
+        alone = np.where(tested, p_t, np.nan)
+        for some in _portions(np.flatnonzero(ranks), values):
+            difference = differences(values[one[some]], values[other[some]])
+            (alone[some],) = by_count(difference, lambda rows: (signed_rank(rows),), 1)
+        p = holm(alone)
+        told = np.where(exact, largest > 0, p <= ALPHA)
+        width = int(np.bincount(cells.point).max(initial=1))
+        first = np.unique(cells.point, return_index=True)[1]
+        self._place: Ints = np.arange(len(cells.point)) - first[cells.point]
+        self._columns = [
+            self._both(one, other, column, np.full((len(values), width), empty))
+            for column, empty in ((p, np.nan), (alone, np.nan), (ranks, False), (exact, False), (told, False))
+        ]
+
+    def _both(self, one: Ints, other: Ints, column: Any, table: Any) -> Any:
+        """A column of pairs as [cells, place of the other within its point], which does not matter who is first."""
+        table[one, self._place[other]] = table[other, self._place[one]] = column
+        return table
+
+    def beside(self, other: Ints) -> Answers:
+        """Each cell beside the one of its point that `other` [cells] names; nothing is said beside itself or -1."""
+        there = (other >= 0) & (other != np.arange(len(other)))
+        rows, places = np.arange(len(other)), np.where(there, self._place[other], 0)
+        p, alone, ranks, exact, told = (table[rows, places] for table in self._columns)
+        blank = np.where(there, 0, np.nan)
+        return Answers(p + blank, alone + blank, ranks & there, exact & there, told & there)
+
+
+def _pairs(point: Ints) -> tuple[Ints, Ints]:
+    """Every two cells of a point, which are neighbours: the first of each pair and the second, int64 [pairs]."""
+    ones, others = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for step in range(1, int(np.bincount(point).max(initial=0))):
+        one = np.flatnonzero(point[step:] == point[:-step])
+        ones.append(one)
+        others.append(one + step)
+    return np.concatenate(ones), np.concatenate(others)
+
+
+def _portions(rows: Ints, values: Floats) -> list[Ints]:
+    """Rows in portions: of as many values each as may be in memory together."""
+    return np.array_split(rows, len(rows) * values.shape[1] // AT_ONCE + 1)
+
+
+def _seen(difference: Floats) -> tuple[Ints, Floats, Floats]:
+    """Of differences [pairs, seeds], NaN where a seed is not common: their number, the largest, the t-test's p."""
+    count = (~np.isnan(difference)).sum(axis=1)
+    return count, *by_count(difference, lambda some: (abs(some).max(axis=1), paired_t(some)), 2)

@@ -1,0 +1,209 @@
+"""The table at the end of a run: which agent did better, and whether the seeds can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite, isnan
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from analysis.compare.family import Bools, Family
+from analysis.compare.statistics import by_count, differences, mean_interval
+from analysis.compare.terminal import fitted
+from analysis.measure.metric import Metric, worth_showing
+from analysis.results.groups import MEASURED, Cells
+from simcore.vocabulary import Floats
+
+if TYPE_CHECKING:
+    import polars as pl
+    import rich.table
+
+    from analysis.results.folder import Results
+
+BEST, TIED = "*", "="
+EXACT = "Nothing was drawn here: values are exact for these requests"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Mean and half width over the seeds; `mark` is `*` for the best, `=` for what the seeds can't tell from it.
+
+    Where there is no chance in a value, it is `exact`.
+    """
+
+    mean: float
+    half: float
+    mark: str = ""
+    exact: bool = False
+
+    @property
+    def alone(self) -> bool:
+        """Is nothing known about how far chance might carry it?"""
+        return not (self.exact or isfinite(self.half))
+
+    def show(self, metric: Metric) -> str:
+        """The value for people."""
+        return metric.exactly(self.mean) if self.exact else metric.write(self.mean, self.half)
+
+    def write(self, metric: Metric) -> str:
+        """The cell for people."""
+        return self.show(metric) + (self.mark and f" {self.mark}")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One agent at one point of the sweep."""
+
+    point: tuple[Any, ...]
+    agent: str
+    runs: int
+    failed: int
+    cells: tuple[Cell | None, ...]
+
+
+class Table:
+    """Agents as rows and metrics as columns, for every point of the sweep. `str()` gives Markdown.
+
+    The metrics are by default those that say something about these runs.
+    """
+
+    def __init__(self, results: Results, metrics: Sequence[Metric] = ()) -> None:
+        self.swept = results.swept
+        done, cells = results.done, Cells(results.runs, self.swept)
+        self.metrics = list(metrics) or worth_showing(done, results.resources, results.tiers)
+        families = [Family(cells, metric.name) for metric in self.metrics]
+        self._tested = max((family.size for family in families), default=0)
+        columns = [_column(metric, cells, family) for metric, family in zip(self.metrics, families, strict=True)]
+        self.rows = [
+            Row(tuple(point), agent, runs, failed, tuple(column[number] for column in columns))
+            for number, (*point, agent, runs, failed) in enumerate(
+                zip(
+                    *cells.heads.to_dict(as_series=False).values(),
+                    cells.runs.tolist(),
+                    cells.failed.tolist(),
+                    strict=True,
+                )
+            )
+        ]
+        self._several_seeds = any(row.runs - row.failed > 1 for row in self.rows)
+        self._seeds_matter = _vary(done, [*self.swept, "agent"], self.metrics)
+
+    @property
+    def headings(self) -> list[str]:
+        """The columns' headings."""
+        return [*self.swept, "agent", "runs", *(metric.heading for metric in self.metrics)]
+
+    def texts(self) -> list[list[str]]:
+        """The cells as they are shown, row by row."""
+        return [
+            [
+                *map(str, row.point),
+                row.agent,
+                f"{row.runs - row.failed}/{row.runs}" if row.failed else str(row.runs),
+                *("-" if cell is None else cell.write(m) for cell, m in zip(row.cells, self.metrics, strict=True)),
+            ]
+            for row in self.rows
+        ]
+
+    @property
+    def legend(self) -> str:
+        """What the marks mean."""
+        cells = [cell for row in self.rows for cell in row.cells if cell]
+        exact = [cell for cell in cells if cell.exact]
+        chance = [
+            cell
+            for row in self.rows
+            for metric, cell in zip(self.metrics, row.cells, strict=True)
+            if cell and not cell.exact and metric.name not in MEASURED
+        ]
+        notes = []
+        if exact and chance and not self._several_seeds:
+            notes.append(
+                "Some agents drew nothing: their values are exact, and other seeds give the same. What another seed "
+                "would give the others, this one does not tell."
+            )
+        elif exact:
+            which = "Values without ± are exact: nothing in them was drawn" if chance else EXACT
+            notes.append(f"{which}, and other seeds give the same.")
+        if self._several_seeds:
+            if chance or not exact:
+                notes.append("Mean ± half of the 95 % interval over the seeds.")
+            if chance and not exact and not self._seeds_matter:
+                notes.append("All of these seeds gave the same.")
+        elif not exact:
+            notes.append("One seed: no intervals, and nothing is told apart.")
+        marks = {cell.mark for cell in cells}
+        if BEST in marks:
+            notes.append(f"{BEST} best{'.' if TIED not in marks else ';'}")
+        if TIED in marks:
+            why = f" by these seeds: {corrected(self._tested)}" if self._tested else ": not tested"
+            notes.append(f"{TIED} not told from the best{why}.")
+        return " ".join(notes)
+
+    def rich(self, width: int) -> rich.table.Table:
+        """For a terminal: as many metrics as fit its width, the others are named below."""
+        texts = self.texts()
+        return fitted(
+            self.headings,
+            texts,
+            width,
+            first=len(self.swept) + 2,
+            groups=[row.point for row in self.rows],
+            styles=[["bold green" if text.endswith(BEST) else "" for text in line] for line in texts],
+            caption=self.legend,
+        )
+
+    def __str__(self) -> str:
+        lines = [self.headings, ["---"] * len(self.headings), *self.texts()]
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines) + f"\n\n{self.legend}\n"
+
+    def _repr_markdown_(self) -> str:
+        return str(self)
+
+
+def corrected(size: int) -> str:
+    """What p-values are corrected for, in words; `size` is that of the largest family."""
+    return f"p > .05, corrected by Holm for all comparisons of two agents by the metric, up to {size:,}"
+
+
+def _column(metric: Metric, cells: Cells, family: Family) -> list[Cell | None]:
+    """A metric's cell for every cell of runs; None where no finished run has a value."""
+    values, exact = cells.matrix(metric.name), cells.exact(metric.name)
+    mean, half = by_count(values, mean_interval, 2)
+    half[exact] = 0.0
+    best, tied = _standing(metric, cells, mean, family)
+    marks = np.where(best, BEST, np.where(tied, TIED, ""))
+    return [
+        None if isnan(one) else Cell(one, interval, mark, sure)
+        for one, interval, mark, sure in zip(mean.tolist(), half.tolist(), marks.tolist(), exact.tolist(), strict=True)
+    ]
+
+
+def _standing(metric: Metric, cells: Cells, mean: Floats, family: Family) -> tuple[Bools, Bools]:
+    """Which cells are the best of their point, and which the seeds can't tell from it, bool [cells] each.
+
+    None where nothing is told apart, nor where neither more nor less is better. Agents with the same best mean are all
+    the best.
+    """
+    there = ~np.isnan(mean)
+    nobody = np.zeros(len(mean), bool)
+    if metric.better == "neither" or not there.any():
+        return nobody, nobody
+    order = np.lexsort((-mean if metric.better == "more" else mean, cells.point))  # NaN last, the first of equals first
+    first = np.unique(cells.point[order], return_index=True)[1]
+    best = order[first][cells.point]
+    told = family.beside(best).told
+    marked = there & (np.bincount(cells.point, there & told) > 0)[cells.point]
+    first = ~told & (differences(mean[:, None], mean[best][:, None])[:, 0] == 0)
+    return marked & first, marked & ~told & ~first
+
+
+def _vary(done: pl.DataFrame, groups: list[str], metrics: list[Metric]) -> bool:
+    """Does any metric that is no time depend on the seed?"""
+    import polars as pl
+
+    names = [metric.name for metric in metrics if metric.name != "decision_us"]
+    counts = done.group_by(groups).agg(pl.col(names).n_unique()).select(names)
+    return any((counts[name] > 1).any() for name in names)

@@ -1,0 +1,232 @@
+"""A comparison as text: for terminals, Markdown and LaTeX. The numbers and what they mean are compare.py's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from analysis.compare.statistics import FEWEST
+from analysis.compare.table import EXACT
+from analysis.compare.terminal import fitted
+from analysis.measure.metric import Metric
+from analysis.results.groups import MEASURED
+
+if TYPE_CHECKING:
+    import rich.console
+
+    from analysis.compare.comparison import Comparison
+
+Line = list[str]
+STYLES = {"better": "bold green", "worse": "red"}
+SAME, UNKNOWN = "=", "?"
+MOST = 100
+"""More rows of a metric than that a terminal does not get."""
+MANY = 1_000_000
+"""More seeds than that nobody runs."""
+BETTER = {"more": ", more is better", "less": ", less is better", "neither": ""}
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "|": r"\textbar{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "[": "{[}",  # after the end of a row it would begin an option
+    "µ": r"\textmu{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+
+
+def terminal(comparison: Comparison, width: int) -> rich.console.Group:
+    """A rich table per metric, and what they mean below."""
+    from rich.console import Group
+    from rich.text import Text
+
+    first = len(comparison.keys) + 2
+    tables = [
+        fitted(
+            headings(comparison),
+            [line for _, line in lines[:MOST]],
+            width,
+            first=first,
+            groups=[tuple(row[key] for key in comparison.keys) for row, _ in lines[:MOST]],
+            styles=[_styles(row, line) for row, line in lines[:MOST]],
+            foremost=[headings(comparison).index(name, len(comparison.keys)) for name in ("verdict", "difference")],
+            title=title(metric),
+            caption=f"{len(lines) - MOST:,} more rows: --format csv has all." if len(lines) > MOST else "",
+            otherwise="give --format markdown",
+        )
+        for metric, lines in blocks(comparison)
+    ]
+    return Group(*tables, Text(legend(comparison), style="italic"))
+
+
+def markdown(comparison: Comparison) -> str:
+    """A table per metric, and what they mean below."""
+    parts = []
+    for metric, lines in blocks(comparison):
+        table = [headings(comparison), ["---"] * len(headings(comparison)), *(line for _, line in lines)]
+        rows = (" | ".join(cell.replace("|", r"\|") for cell in line) for line in table)
+        parts.append(f"**{title(metric)}**\n\n" + "\n".join(f"| {row} |" for row in rows))
+    return "\n\n".join([*parts, legend(comparison)]) + "\n"
+
+
+def latex(comparison: Comparison) -> str:
+    """One `tabular` with a block per metric; needs booktabs and textcomp, which LaTeX has since 2020."""
+    heads = headings(comparison)
+    first = len(comparison.keys) + 1
+    lines = [
+        r"% \usepackage{booktabs}",
+        *(f"% {note}" for note in legend(comparison).splitlines()),
+        rf"\begin{{tabular}}{{{'l' * first}{'r' * (len(heads) - first)}}}",
+        r"\toprule",
+        _latex_row([_escaped(heading) for heading in heads]),
+    ]
+    for metric, block in blocks(comparison):
+        lines += [r"\midrule", rf"\multicolumn{{{len(heads)}}}{{l}}{{\textit{{{_escaped(title(metric))}}}}} \\"]
+        lines += [_latex_row([*map(_escaped, line[:first]), *map(_number, line[first:])]) for _, line in block]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def legend(comparison: Comparison) -> str:
+    """What the columns say, and what was left out."""
+    frame = comparison.frame
+    if not len(frame):
+        return "No run finished: there is nothing to compare."
+    exact = frame["interval"].eq_missing("exact")
+    chance = frame.filter(~exact, ~frame["metric"].is_in(MEASURED), frame["n"] > 0)
+    notes = [str(comparison.overlap)] if comparison.overlap else []
+    if exact.any():
+        which = "Values without an interval are exact: nothing in them was drawn" if len(chance) else EXACT
+        notes.append(f"{which}, other seeds give the same, and differences between them are exact too.")
+    if frame["interval"].is_in(["t", "bootstrap"]).any():
+        notes.append("Mean with its 95 % interval over the seeds: ± from Student's t.")
+        if (frame["interval"] == "bootstrap").any():
+            notes[-1] = notes[-1][:-1] + ", [low, high] by bootstrap where a metric is skewed."
+    elif len(chance) or not exact.any():
+        notes.append("One seed: no intervals, and nothing is told apart.")
+    if not frame["pairs"].sum():
+        notes.append("Nothing is there to compare with.")
+    elif len(paired := frame.filter(frame["pairs"] > 0, frame["test"].ne_missing("exact"))):
+        base = comparison.baseline
+        notes.append(f"Differences to {base} are paired by seed; each 95 % t interval is for its difference alone.")
+        if family := max(comparison.families.values()):
+            notes.append(
+                "Verdicts go by p-values, corrected by Holm for all comparisons of two agents by the metric "
+                f"({family:,}), and so are the same for any baseline: an interval may miss 0 and the verdict still be "
+                f"{SAME}, not told apart by these seeds."
+            )
+        if (paired["pairs"] < FEWEST).any():
+            notes.append(f"Fewer than {FEWEST} paired seeds are not tested ({UNKNOWN}).")
+    failed = frame.filter(frame["metric"] == frame["metric"][0])["failed"].sum()
+    if failed:
+        notes.append(f"{_count(int(failed), 'failed run')} left out.")
+    alone = frame.filter(frame["verdict"].is_null() & (frame["n"] > 0)).select(*comparison.keys, "agent").n_unique()
+    if alone:
+        notes.append(f"{_count(alone, 'row')} without a seed in common with the baseline.")
+    if len(comparison.versions) > 1:
+        notes.append(f"Different versions of Binwright wrote these runs: {', '.join(comparison.versions)}.")
+    return " ".join(notes)
+
+
+def blocks(comparison: Comparison) -> Iterator[tuple[Metric, list[tuple[dict[str, Any], Line]]]]:
+    """Every metric with its rows, and their cells as text."""
+    by_metric = comparison.frame.partition_by("metric", as_dict=True)
+    for metric in comparison.metrics:
+        yield metric, [(row, _line(comparison, metric, row)) for row in by_metric[metric.name,].iter_rows(named=True)]
+
+
+def headings(comparison: Comparison) -> Line:
+    """Of the cells in a line of `blocks`."""
+    return [
+        *comparison.keys,
+        "agent",
+        "mean",
+        "difference",
+        "verdict",
+        "%",
+        "p",
+        "runs",
+        "seeds for 1 %",
+    ]
+
+
+def title(metric: Metric) -> str:
+    """The metric, and which way is better."""
+    return metric.heading + BETTER[metric.better]
+
+
+def _line(comparison: Comparison, metric: Metric, row: dict[str, Any]) -> Line:
+    runs = f"{row['n']}/{row['n'] + row['failed']}" if row["failed"] else str(row["n"])
+    if row["verdict"] != "baseline" and row["pairs"] != row["n"]:
+        runs += f" ({_count(row['pairs'], 'pair')})"
+    own = row["verdict"] == "baseline"
+    return [
+        *(str(row[key]) for key in comparison.keys),
+        row["agent"],
+        "-" if row["mean"] is None else _mean(metric, row),
+        "baseline" if own else _difference(metric, row),
+        {"not told apart": SAME, "not tested": UNKNOWN, "baseline": "", None: "-"}.get(row["verdict"], row["verdict"]),
+        "" if own else "-" if row["relative"] is None else _relative(row["relative"]),
+        "" if own else "exact" if row["test"] == "exact" else _p(row["p"]),
+        runs,
+        "" if own else _seeds(row["seeds_for_1pct"]),
+    ]
+
+
+def _mean(metric: Metric, row: dict[str, Any]) -> str:
+    if row["interval"] == "exact":
+        return metric.exactly(row["mean"])
+    if row["interval"] == "bootstrap":
+        return metric.between(row["mean"], row["low"], row["high"])
+    return metric.write(row["mean"], float("inf") if row["half"] is None else row["half"])
+
+
+def _difference(metric: Metric, row: dict[str, Any]) -> str:
+    if row["diff"] is None:
+        return "-"
+    if row["test"] == "exact":
+        return metric.between(row["diff"], None, None, sign="+")
+    return metric.between(row["diff"], row["diff_low"], row["diff_high"], sign="+")
+
+
+def _relative(percent: float) -> str:
+    decimals = 2 if abs(percent) < 10 else 1 if abs(percent) < 100 else 0
+    return f"{percent:+,.{decimals}f}"
+
+
+def _p(p: float | None) -> str:
+    if p is None or isnan(p):
+        return "-"
+    return "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+
+
+def _seeds(seeds: int | None) -> str:
+    return "-" if seeds is None else f"{seeds:,}" if seeds <= MANY else f">{MANY:,}"
+
+
+def _styles(row: dict[str, Any], line: Line) -> Line:
+    return [STYLES.get(row["verdict"], "")] * len(line)
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def _escaped(text: str) -> str:
+    return "".join(LATEX.get(sign, sign) for sign in text)
+
+
+def _number(text: str) -> str:
+    """A cell of numbers in mathematics, so that minus signs are; words as they are."""
+    if not any(sign.isdigit() for sign in text):
+        return {"-": "--", SAME: "$=$"}.get(text, text)
+    text = re.sub(r"(?<=\d),(?=\d)", "{,}", text)
+    text = re.sub(r" (\(.*\)|min|s|h|d)$", r"\\mbox{ \1}", text).replace(" ±", r" \pm ")
+    return f"${text}$"
+
+
+def _latex_row(cells: Line) -> str:
+    return f"{' & '.join(cells)} \\\\"

@@ -1,0 +1,1 @@
+"""The figures, one in a file."""

@@ -1,0 +1,132 @@
+"""Learning curves from the logs of trainings: the mean over the seeds with its 95 % band.
+
+A training's folder has a `log.parquet` with a row per report: `step` (int), `seconds` (float), `split` (`train` or
+`validation`), `seed` (int), and a float column per metric, null where the report did not have it. Folders of the same
+name (without a number at the end) are seeds of one training, as are the seeds of one log. `results/NAME/training` and
+its `seed-0` are called NAME.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+from analysis.compare.statistics import mean_interval
+from analysis.figures.chosen import MOST, Options
+from analysis.figures.style import grid, heading, legend, looks, new, tidy
+from simcore.errors import ResultsError, suggest
+
+LOG = "log.parquet"
+COLUMNS = ("step", "seconds", "split", "seed")
+SPLITS = {"train": "--", "validation": "-"}
+STEPS = 200
+"""The steps at which seeds are averaged."""
+
+
+def draw(folders: str | Path | Iterable[str | Path], options: Options) -> Figure:
+    """A panel per metric; dashes are training, lines validation. Lines end where the first seed's log does."""
+    logs = _logs([folders] if isinstance(folders, str | Path) else list(folders))
+    known = list(dict.fromkeys(name for log in logs.values() for name in log.columns if name not in COLUMNS))
+    for name in options.metrics:
+        if name not in known:
+            raise ResultsError("is in no log", key=f"--metric {name}", remedy=suggest(name, known))
+    judged = _judged(logs)
+    metrics = (
+        list(options.metrics)
+        or sorted((name for name in known if not name.endswith("seconds")), key=lambda name: name not in judged)[:MOST]
+    )
+    width = options.width or ("column" if len(metrics) == 1 else "page")
+    rows, columns = grid(len(metrics), 1 if width == "column" else 3)
+    figure = new(width, 0.9 + 1.7 * rows)
+    axes = figure.subplots(rows, columns, squeeze=False)
+    look = looks(logs)
+    for ax in axes.flat[len(metrics) :]:
+        ax.set_axis_off()
+    for ax, metric in zip(axes.flat, metrics, strict=False):
+        tidy(ax)
+        for name, log in logs.items():
+            for split, dashes in SPLITS.items():
+                if metric in log.columns:
+                    _curve(ax, log.filter(pl.col("split") == split), metric, look[name][0], dashes)
+        ax.set_xlabel("step")
+        ax.xaxis.set_major_formatter(EngFormatter(sep=""))
+        ax.set_ylabel(metric.replace("_", " "))
+    if len(logs) > 1:
+        legend(figure, logs, {name: (colour, "") for name, (colour, _) in look.items()})
+    counts = sorted({log["seed"].n_unique() for log in logs.values()})
+    seeds = "one seed" if counts == [1] else f"mean and 95 % interval over {' to '.join(map(str, counts))} seeds"
+    splits = {split for log in logs.values() for split in log["split"].unique()}
+    subject = f"Learning: {next(iter(logs))}" if len(logs) == 1 else "Learning"
+    heading(figure, subject, seeds + ("; dashes: training, lines: validation" if len(splits) > 1 else ""))
+    return figure
+
+
+def _judged(logs: Mapping[str, pl.DataFrame]) -> set[str]:
+    """What validations report: that is what a training is for, and shown first."""
+    rows = [log.filter(pl.col("split") == "validation") for log in logs.values()]
+    return {name for log in rows for name in log.columns if log[name].count() and not name.endswith("seconds")}
+
+
+def _logs(folders: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
+    """The logs by name of the training; the seeds of folders that share one are told apart by the folder."""
+    found: dict[str, list[pl.DataFrame]] = {}
+    for folder in dict.fromkeys(map(Path, folders)):
+        path = folder / LOG
+        if not path.is_file():
+            raise ResultsError("there is no training log here", file=path, remedy="Name the folder of a training.")
+        try:
+            log = pl.read_parquet(path, glob=False)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise ResultsError(
+                f"this is no readable Parquet file: {error}", file=path, remedy="Train again."
+            ) from error
+        missing = [name for name in COLUMNS if name not in log.columns]
+        if missing:
+            raise ResultsError(
+                f"this is no training log: it has no {', '.join(missing)}",
+                file=path,
+                remedy=f"A log has the columns {', '.join(COLUMNS)} and a float column per metric.",
+            )
+        if not len(log):
+            raise ResultsError("this log has no rows", file=path, remedy="Train for longer.")
+        mine = pl.col("seed").cast(pl.String) + f" of {folder}"
+        found.setdefault(_name(folder), []).append(log.with_columns(mine))
+    return {name: pl.concat(logs, how="diagonal_relaxed") for name, logs in found.items()}
+
+
+def _name(folder: Path) -> str:
+    """What the training in a folder is called."""
+    folder = folder.resolve()
+    name = re.sub(r"[-_.]?(seed)?[-_.]?\d+$", "", folder.name)
+    if name and name != "training":
+        return name
+    above = [part for part in folder.parts[1:-1] if part != "training"]
+    return above[-1] if above else folder.name
+
+
+def _curve(ax: Axes, log: pl.DataFrame, metric: str, colour: str, dashes: str) -> None:
+    """Between reports, seeds are taken to change evenly. One report is a marker."""
+    seeds = [
+        (group["step"].to_numpy(), group[metric].to_numpy())
+        for _, group in log.drop_nulls(metric).sort("step").group_by("seed", maintain_order=True)
+    ]
+    if not seeds:
+        return
+    start, end = max(step[0] for step, _ in seeds), min(step[-1] for step, _ in seeds)
+    reported = np.unique(np.concatenate([step for step, _ in seeds]))
+    reported = reported[(reported >= start) & (reported <= end)]
+    steps = reported if len(reported) <= STEPS else np.linspace(start, end, STEPS)
+    mean, half = mean_interval(np.stack([np.interp(steps, *seed) for seed in seeds], axis=1))
+    if len(steps) == 1:
+        ax.errorbar(steps, mean, half if len(seeds) > 1 else None, fmt="o", color=colour, markersize=4, linewidth=1.0)
+        return
+    ax.plot(steps, mean, dashes, color=colour, linewidth=1.0)
+    if len(seeds) > 1:
+        ax.fill_between(steps, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)

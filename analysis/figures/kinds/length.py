@@ -1,0 +1,20 @@
+"""Scheduled length over the number of servers: how many requests got a place before the first that did not."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from analysis.figures.chosen import Chosen
+from analysis.figures.kinds.sweep import over_key
+from simcore.errors import ResultsError
+
+
+def draw(chosen: Chosen) -> Figure:
+    """Needs a sweep over `cluster.servers`, and runs that end at the first request that fits nowhere."""
+    if chosen.success != "scheduled":
+        raise ResultsError(
+            "no run was stopped by a request that fits nowhere",
+            file=chosen.results.folder,
+            remedy="Write `overflow: stop` into the scenario, or draw --kind sweep.",
+        )
+    return over_key(chosen, "cluster.servers", ["scheduled"])

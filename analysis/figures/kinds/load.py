@@ -1,0 +1,34 @@
+"""Acceptance over the load: what the requests would hold if all of them were placed, of what is installed."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from analysis.figures.chosen import Chosen
+from analysis.figures.kinds.sweep import panels
+from simcore.errors import ResultsError
+
+
+def draw(chosen: Chosen) -> Figure:
+    """Over the load of the first resource, measured in every run; needs a sweep that changes it."""
+    resource = chosen.results.resources[0]
+    loads = {key: 100 * cell.mean for key, cell in chosen.cells(f"load_{resource}").items()}
+    if len({round(load, 4) for load in loads.values()}) < 2 or not chosen.swept:
+        raise ResultsError(
+            "the load is the same everywhere",
+            file=chosen.results.folder,
+            remedy="This figure needs a sweep that changes it: over the pace of arrivals, say, or the servers.",
+        )
+    return panels(
+        chosen,
+        chosen.metrics(["acceptance"]),
+        loads,
+        _what_loads(chosen),
+        f"load: {resource} asked for, % of what is installed",
+    )
+
+
+def _what_loads(chosen: Chosen) -> list[str]:
+    """The swept keys that make the workload or the size; lines run over them."""
+    keys = [key for key in chosen.swept if key.startswith(("workload.", "cluster."))]
+    return keys or list(chosen.swept)

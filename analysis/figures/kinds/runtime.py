@@ -1,0 +1,29 @@
+"""How long an agent takes for one decision, over the size of the cluster; both axes logarithmic."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from analysis.figures.chosen import Chosen
+from analysis.figures.kinds.sweep import panels
+from simcore.errors import ResultsError
+
+
+def draw(chosen: Chosen) -> Figure:
+    """Needs points of different size; those of other keys than `cluster.` have panels of their own."""
+    sizes = {key: cell.mean for key, cell in chosen.cells("servers").items()}
+    if len(set(sizes.values())) < 2:
+        raise ResultsError(
+            "the cluster is as large everywhere",
+            file=chosen.results.folder,
+            remedy="This figure needs a sweep over cluster.servers or cluster.network.topology.",
+        )
+    keys = [key for key in chosen.swept if key.startswith("cluster.")] or chosen.swept
+    return panels(
+        chosen,
+        chosen.metrics(["decision_us"]),
+        sizes,
+        keys,
+        "servers",
+        logarithmic=True,
+    )

@@ -1,0 +1,108 @@
+"""Utilisation over time: the mean over the seeds with its band, expansion and failures marked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from analysis.compare.statistics import mean_interval
+from analysis.figures.chosen import Chosen, Point
+from analysis.figures.style import GREY, heading, legend, new, tidy
+from analysis.measure.metric import Metric
+from simcore.errors import ResultsError, suggest
+from simcore.vocabulary import Floats
+
+MOMENTS = 200
+"""The moments at which seeds are averaged."""
+MOST_POINTS = 3
+CLOCK = Metric("time", "time", "seconds", "neither", "")
+Samples = dict[tuple[Point, str], list[pl.DataFrame]]
+
+
+def draw(chosen: Chosen) -> Figure:
+    """A column per point; a panel per resource and link tier, and one for the servers where their number changes.
+
+    Lines end when the first seed of the agent does: a mean over those that are left would be one of other runs.
+    """
+    points = chosen.few_points(MOST_POINTS)
+    samples: Samples = {
+        (point, agent): [chosen.results.samples(run) for run in runs] for point, agent, runs in chosen.groups()
+    }
+    frames = [frame for found in samples.values() for frame in found]
+    names = _names(chosen, frames)
+    grows = any(frame["servers"].n_unique() > 1 for frame in frames)
+    rows = [*names, *(["servers"] if grows else [])]
+    width = chosen.options.width or ("column" if len(points) == 1 else "page")
+    figure = new(width, 0.9 + 1.15 * len(rows))
+    axes = figure.subplots(len(rows), len(points), squeeze=False, sharex="col", sharey="row")
+    for number, point in enumerate(points):
+        mine = {agent: samples[point, agent] for agent in chosen.agents if (point, agent) in samples}
+        scale, unit = CLOCK.scale(max(run["time"][-1] for runs in mine.values() for run in runs))
+        for ax, name in zip(axes[:, number], rows, strict=True):
+            tidy(ax)
+            for agent, runs in mine.items():
+                if name == "servers" or all(f"used_{name}" in run.columns for run in runs):
+                    _line(ax, runs, name, scale, chosen.look[agent][0])
+            _mark_failures(ax, mine, scale)
+            if not ax.lines:
+                ax.text(0.5, 0.5, "none", transform=ax.transAxes, ha="center", color=GREY)
+        axes[0, number].set_title(chosen.name(point))
+        axes[-1, number].set_xlabel(f"time,{unit}")
+    for ax, name in zip(axes[:, 0], rows, strict=True):
+        ax.set_ylabel("servers" if name == "servers" else f"{name} %")
+    look = {agent: (colour, "") for agent, (colour, _) in chosen.look.items()}
+    legend(figure, chosen.agents, look)
+    failed = any(frame["failures"][-1] for frame in frames)
+    marks = ["dots: servers are added"] * grows + ["dashes: failures"] * failed
+    heading(figure, chosen.title, "; ".join([chosen.caption, *marks]))
+    return figure
+
+
+def _names(chosen: Chosen, frames: Sequence[pl.DataFrame]) -> list[str]:
+    """The resources and link tiers to draw."""
+    columns = dict.fromkeys(name for frame in frames for name in frame.columns)
+    known = [name.removeprefix("capacity_") for name in columns if name.startswith("capacity_")]
+    if not known:
+        raise ResultsError(
+            "the samples do not say what was installed: another version of Binwright recorded them",
+            file=chosen.results.folder,
+            remedy="Run the scenario again with this one.",
+        )
+    for name in chosen.options.metrics:
+        if name not in known:
+            raise ResultsError("is no resource or link tier", key=f"--metric {name}", remedy=suggest(name, known))
+    return list(chosen.options.metrics) or known
+
+
+def _line(ax: Axes, runs: Sequence[pl.DataFrame], name: str, scale: float, colour: str) -> None:
+    """Mean and 95 % band over the seeds; dots where the first seed's cluster grows."""
+    start, end = max(float(run["time"][0]) for run in runs), min(float(run["time"][-1]) for run in runs)
+    times = np.unique(np.concatenate([np.linspace(start, end, MOMENTS), runs[0]["time"].to_numpy().clip(start, end)]))
+    values = np.stack([_at(run, name, times) for run in runs])
+    mean, half = np.array([mean_interval(column) for column in values.T]).T
+    ax.plot(scale * times, mean, color=colour, linewidth=1.0, drawstyle="steps-post")
+    if len(runs) > 1:
+        ax.fill_between(scale * times, mean - half, mean + half, color=colour, alpha=0.2, step="post", linewidth=0)
+    grown = runs[0].filter(pl.col("servers").diff() > 0)["time"].to_numpy()
+    grown = grown[grown <= end]
+    ax.plot(scale * grown, np.interp(grown, times, mean), "o", color=colour, markersize=2.2)
+
+
+def _at(run: pl.DataFrame, name: str, times: Floats) -> Floats:
+    """What the last sample before each time says: servers, or percent of what is installed, float64 [times]."""
+    value = run["servers"] if name == "servers" else 100 * run[f"used_{name}"] / run[f"capacity_{name}"]
+    last = np.searchsorted(run["time"].to_numpy(), times, side="right") - 1
+    found: Floats = value.to_numpy()[last].astype(np.float64)
+    return found
+
+
+def _mark_failures(ax: Axes, mine: dict[str, list[pl.DataFrame]], scale: float) -> None:
+    """A dashed line at the samples of the first seed between which something failed; the seed's agents share them."""
+    run = next(iter(mine.values()))[0]
+    failed = run.filter(pl.col("failures").diff() > 0)["time"].to_numpy()
+    for time in failed:
+        ax.axvline(scale * time, color=GREY, linestyle="--", linewidth=0.5, alpha=0.6, zorder=0)

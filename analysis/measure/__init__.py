@@ -1,0 +1,1 @@
+"""What a run measures, while it goes on and when it is over."""

@@ -1,0 +1,183 @@
+"""How full every server and every link is, at moments of a run: what a replay shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import ceil, floor, frexp, ldexp
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.measure.samples import KEPT, Sampler
+from fabric.network import NetworkLedger
+from simcore.engine import Simulation
+from simcore.record import IMPOSSIBLE, INTERRUPTED, PLACED
+from simcore.vocabulary import Floats, Ints
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Shares = npt.NDArray[np.float32]
+Part = tuple[int, int, tuple[int, ...]]
+"""Of a placement: its row, the server or link, and the quanta of each resource (one number for a link)."""
+
+
+class StateSampler:
+    """A `Sampler` that follows where placements lie. Meant as the `watch` of `play`, made where the run begins.
+
+    Requests before `first` are the warm start's and not counted. Servers alone need no watching, the record says all.
+    """
+
+    def __init__(self, sampler: Sampler, simulation: Simulation, first: int) -> None:
+        self._sampler = sampler
+        self._simulation = simulation
+        self._first = first
+        self._begin = simulation.now
+        self._network = simulation.ledger if isinstance(simulation.ledger, NetworkLedger) else None
+        self._servers: list[Part] = []
+        self._links: list[Part] = []
+        self._seen = self._left = 0
+
+    def __call__(self) -> int:
+        """Note what was placed, and let the sampler look when it is its turn; says after how many decisions again."""
+        if self._network is None:
+            return self._sampler()
+        placed = 0
+        for row in self._simulation.record.sequence[self._seen :]:
+            if place := self._network.place(row):
+                shares, links = place
+                self._servers += [(row, server, amounts) for server, _, amounts in shares]
+                self._links += [(row, link, (amount,)) for link, amount in links]
+                placed += 1
+        self._seen = len(self._simulation.record.sequence)
+        self._left -= max(1, placed)  # as `play` counts
+        if self._left <= 0:
+            self._left = self._sampler()
+        return 1
+
+    def frame(self) -> pl.DataFrame:
+        """A row per moment, as docs/report.md has them: the state after all that happened at or before it.
+
+        `time` in seconds; requests `offered` and `accepted` so far, and `waiting`; `allocation_<resource>`, the share
+        of what is installed; as lists of float32 a share of each server's capacity in `used_<resource>`, and in
+        networks of each link's in `links`. Null is out of service.
+        """
+        import polars as pl
+
+        simulation, record, asked = self._simulation, self._simulation.record, self._simulation.asked()
+        times = moments(self._begin, simulation.now)
+        outcome, decided = record.outcome[: record.rows], record.decided[: record.rows]
+        got_place = np.isin(outcome, (PLACED, INTERRUPTED))
+        ours, n = slice(self._first, simulation.offered), len(simulation.workload)
+        line = np.concatenate([np.arange(simulation.offered), np.arange(n, record.rows)])
+        line = line[outcome[line] != IMPOSSIBLE]
+        # In the order of the requests: the clock of paced runs does not say when the impossible ones came.
+        came = np.maximum.accumulate(asked.arrival[ours]).clip(max=simulation.now)
+        columns: dict[str, Any] = {
+            "time": times,
+            "offered": _until(times, came),
+            "accepted": _until(times, decided[ours][got_place[ours]]),
+            "waiting": _until(times, asked.arrival[line]) - _until(times, decided[line]),
+        }
+        end = np.fmin(decided + asked.duration, record.interruption[: record.rows])
+        held = np.flatnonzero(got_place)
+        capacity = simulation.view.capacity.sum(axis=1)
+        servers, down = self._installed(times)
+        if self._network is None:
+            parts = held, record.server[held].astype(np.int64), asked.demand[held]
+        else:
+            parts = _columns(self._servers, capacity.shape[1])
+        allocated, used = [], []
+        for moment, amounts in enumerate(_held(times, decided, end, *parts, len(capacity))):
+            there = servers[moment]
+            allocated.append(_shares(capacity[:there].sum(axis=0), amounts.sum(axis=0)))
+            used.append(_shares(capacity[:there], amounts[:there]))
+            used[-1][list(down["server"][moment])] = np.nan
+        resources = simulation.view.resources
+        columns |= {f"allocation_{name}": np.array(allocated)[:, r] for r, name in enumerate(resources)}
+        columns |= {f"used_{name}": _lists([shares[:, r] for shares in used]) for r, name in enumerate(resources)}
+        if self._network is not None:
+            topology, links = self._network.topology, []
+            parts = _columns(self._links, 1)
+            for moment, amounts in enumerate(_held(times, decided, end, *parts, topology.links)):
+                links.append(_shares(topology.link_capacity, amounts[:, 0]))
+                links[-1][list(down["link"][moment])] = np.nan
+                links[-1][np.isin(topology.link_ends, list(down["switch"][moment])).any(axis=1)] = np.nan
+            columns["links"] = _lists(links)
+        return pl.DataFrame(columns)
+
+    def _installed(self, times: Floats) -> tuple[list[int], dict[str, list[set[int]]]]:
+        """At every moment how many servers there are, and which parts of each kind are out of service."""
+        changes = iter(self._simulation.changes)
+        change = next(changes, None)
+        grown = sum(each.subject for each in self._simulation.changes if each.what == "expansion")
+        there = len(self._simulation.view.capacity) - grown
+        out: dict[str, set[int]] = {"server": set(), "link": set(), "switch": set()}
+        servers: list[int] = []
+        down: dict[str, list[set[int]]] = {kind: [] for kind in out}
+        for time in times.tolist():
+            while change and change.time <= time:
+                if change.what == "expansion":
+                    there += change.subject
+                elif change.what == "failure":
+                    out[change.kind].add(change.subject)
+                else:
+                    out[change.kind].remove(change.subject)
+                change = next(changes, None)
+            servers.append(there)
+            for kind, parts in out.items():
+                down[kind].append(set(parts))
+        return servers, down
+
+
+def moments(begin: float, end: float, most: int = KEPT) -> Floats:
+    """The moments of a run at which its state is kept: both ends, and between them every multiple of a power of two.
+
+    The power is the smallest with at most `most` multiples, so that of two runs, or of two values of `most`, the one
+    with fewer moments has none between its ends that the other one has not.
+    """
+    if end <= begin:
+        return np.array([begin])
+    part, power = frexp((end - begin) / most)
+    step = ldexp(1.0, power - (part == 0.5))
+    between = step * np.arange(floor(begin / step) + 1, ceil(end / step))
+    return np.unique(np.concatenate([[begin], between, [end]]))
+
+
+def _until(times: Floats, events: Floats) -> Ints:
+    """How many events had happened at each time, that instant included; those at NaN never do."""
+    found: Ints = np.searchsorted(np.sort(events), times, side="right")
+    return found
+
+
+def _held(
+    times: Floats, start: Floats, end: Floats, rows: Ints, where: Ints, amounts: Ints, size: int
+) -> Iterator[Ints]:
+    """At each time what is held in each of `size` places, int64 [size, k]; always the same array.
+
+    `rows` [h] of placements, from `start` [rows] until `end` [rows], hold `amounts` [h, k] at `where` [h].
+    """
+    opened, closed = np.searchsorted(times, start[rows]), np.searchsorted(times, end[rows])
+    now = np.zeros((size, amounts.shape[1]), np.int64)
+    for moment in range(len(times)):
+        np.add.at(now, where[opened == moment], amounts[opened == moment])
+        np.subtract.at(now, where[closed == moment], amounts[closed == moment])
+        yield now
+
+
+def _columns(parts: Sequence[Part], width: int) -> tuple[Ints, Ints, Ints]:
+    """Parts as columns: int64 [h], [h] and [h, width]."""
+    rows, where, amounts = zip(*parts, strict=True) if parts else ((), (), ())
+    return np.array(rows, np.int64), np.array(where, np.int64), np.array(amounts, np.int64).reshape(-1, width)
+
+
+def _shares(capacity: Ints, used: Ints) -> Shares:
+    """What is used, as a share of what is there, float32 of the same shape; 0 of nothing."""
+    return (used / np.maximum(capacity, 1)).astype(np.float32)
+
+
+def _lists(rows: list[Shares]) -> pl.Series:
+    import polars as pl
+
+    return pl.Series([pl.Series(row, nan_to_null=True) for row in rows], dtype=pl.List(pl.Float32))

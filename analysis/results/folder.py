@@ -1,0 +1,229 @@
+"""Results on disk, read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+from simcore.errors import ResultsError
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+    from analysis.compare.comparison import Comparison
+    from analysis.compare.table import Table
+
+NEEDED = ("run", "agent", "seed", "version", "status")
+"""Columns that runs.parquet has whatever was measured; those of the sweep stand between `seed` and `version`."""
+
+
+class Results:
+    """One results folder: `runs` has a row per run; details are read when asked for."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.runs = _read_runs(self.folder)
+
+    @property
+    def scenario_file(self) -> Path:
+        """The scenario as resolved, with every default written out."""
+        return self.folder / "scenario.yaml"
+
+    @property
+    def name(self) -> str:
+        """The scenario's name; the folder's where that is not to be read."""
+        import yaml
+
+        try:
+            # Only its line: all of a long scenario would take longer than everything else.
+            lines = self.scenario_file.read_text("utf-8").splitlines()
+            found = yaml.safe_load("\n".join(line for line in lines if line.startswith("name:")))
+        except (OSError, UnicodeDecodeError, yaml.YAMLError):
+            found = None
+        return str(found["name"]) if isinstance(found, dict) and found.get("name") else self.folder.resolve().name
+
+    @property
+    def done(self) -> pl.DataFrame:
+        """The runs that finished."""
+        import polars as pl
+
+        return self.runs.filter(pl.col("status") == "done")
+
+    @property
+    def failed(self) -> pl.DataFrame:
+        """The runs that did not, each with its error."""
+        import polars as pl
+
+        return self.runs.filter(pl.col("status") != "done")
+
+    @property
+    def resources(self) -> list[str]:
+        """The cluster's resources."""
+        return resources_of(self.runs)
+
+    @property
+    def tiers(self) -> list[str]:
+        """The tiers of the network's links, if there is one."""
+        return tiers_of(self.runs)
+
+    @property
+    def swept(self) -> list[str]:
+        """The keys that the sweep varies."""
+        names = self.runs.columns
+        return names[names.index("seed") + 1 : names.index("version")]
+
+    def requests(self, run: str) -> pl.DataFrame:
+        """A row per request of a run, when the scenario recorded them."""
+        return self._detail(run, "requests")
+
+    def samples(self, run: str) -> pl.DataFrame:
+        """The cluster over time, when the scenario recorded it."""
+        return self._detail(run, "samples")
+
+    def states(self, run: str) -> pl.DataFrame:
+        """Every server and link over time, when the scenario recorded it."""
+        return self._detail(run, "states")
+
+    def times(self, run: str) -> pl.DataFrame:
+        """How long every decision of a run took, when the scenario recorded it."""
+        return self._detail(run, "times")
+
+    def _detail(self, run: str, kind: str) -> pl.DataFrame:
+        path = self.folder / "details" / f"{run}.{kind}.parquet"
+        if not path.is_file():
+            remedy = f"Write `record: [{kind}]` into the scenario and run it again."
+            if kind == "times":
+                remedy += " Where requests that wait are offered together, their decisions are not timed one by one."
+            raise ResultsError(f"the {kind} of run {run} were not recorded", file=path, remedy=remedy)
+        return _read(path, lambda: "Delete it and run the scenario again: a run without its details is run again.")
+
+    def table(self) -> Table:
+        """Agents as rows, metrics as columns, means with intervals over the seeds."""
+        from analysis.compare.table import Table
+
+        return Table(self)
+
+    def compare(self, baseline: str | None = None, metrics: Sequence[str] | str | None = None) -> Comparison:
+        """Every agent's difference to the baseline (default: the first agent), paired by seed."""
+        from analysis.compare.comparison import Comparison
+
+        return Comparison(self, baseline, metrics)
+
+    def figure(self, kind: str, **options: Any) -> Figure:
+        """A figure of these results; the kinds are `analysis.figures.KINDS`, the options `analysis.figures.Options`."""
+        from analysis.figures import draw
+
+        return draw(self, kind, **options)
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write one HTML file with all of it (default: report.html in the folder); returns its path."""
+        from analysis.report import write
+
+        return write(self, path)
+
+    def __repr__(self) -> str:
+        return f"Results({str(self.folder)!r}: {len(self.runs)} runs, {len(self.failed)} failed)"
+
+
+def check_target(file: str | Path) -> None:
+    """Refuse to write to a file that results consist of."""
+    path = Path(file).resolve()
+    own = path.name in ("scenario.yaml", "journal.jsonl", "runs.parquet") and path.with_name("journal.jsonl").is_file()
+    if own or (path.parent.name == "details" and path.parent.with_name("journal.jsonl").is_file()):
+        remedy = "Name another file with --out."
+        raise ResultsError("is a part of results, and would be overwritten", file=file, remedy=remedy)
+
+
+def load_many(folders: Iterable[str | Path]) -> list[Results]:
+    """The results in several folders, in this order; a folder named twice is read once."""
+    return [Results(folder) for folder in dict.fromkeys(map(Path, folders))]
+
+
+def resources_of(runs: pl.DataFrame) -> list[str]:
+    """The cluster's resources, as the columns of runs name them."""
+    return [name.removeprefix("fragmentation_") for name in runs.columns if name.startswith("fragmentation_")]
+
+
+def tiers_of(runs: pl.DataFrame) -> list[str]:
+    """The tiers of the network's links, as the columns of runs name them."""
+    names = (name.removeprefix("blocked_") for name in runs.columns if name.startswith("blocked_"))
+    return [name for name in names if f"allocation_{name}" in runs.columns]
+
+
+def _read_runs(folder: Path) -> pl.DataFrame:
+    path = folder / "runs.parquet"
+    if not path.is_file():
+        finished = _finished(folder)
+        if path.is_dir():
+            remedy = f"Move it away. {_again(folder)}"
+            raise ResultsError("is a folder, and a file belongs here", file=path, remedy=remedy)
+        if folder.is_file():
+            raise ResultsError("this is a file, and results are a folder", file=folder, remedy="Name the folder.")
+        if finished is None:
+            raise ResultsError("there are no results here", file=folder, remedy="Run a scenario with --out first.")
+        raise ResultsError(
+            f"this batch is unfinished: {_runs(finished)} in journal.jsonl, and no runs.parquet yet",
+            file=folder,
+            remedy=f"Run the scenario again, it goes on from there{_command(folder)}.",
+        )
+    runs = _read(path, lambda: _again(folder))
+    wrong = [name for name in NEEDED if name not in runs.columns]
+    wrong = wrong or [name for name in NEEDED if runs.schema[name].is_integer() is not (name == "seed")]
+    if wrong:
+        raise ResultsError(
+            f"another version or another program wrote this: column {', '.join(wrong)} is missing, or of another kind",
+            file=path,
+            remedy=_again(folder),
+        )
+    if not len(runs):
+        raise ResultsError("there are no runs in it", file=path, remedy=_again(folder))
+    return runs
+
+
+def _read(path: Path, remedy: Callable[[], str]) -> pl.DataFrame:
+    import polars as pl
+
+    try:
+        return pl.read_parquet(path, glob=False)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        first = (str(error).splitlines() or [""])[0]
+        raise ResultsError(f"this is no readable Parquet file: {first}", file=path, remedy=remedy()) from error
+
+
+def _again(folder: Path) -> str:
+    """What to do about a spoilt runs.parquet: nothing is lost where the journal is whole."""
+    finished = _finished(folder)
+    if finished:
+        taken = f"it takes {_runs(finished)} from journal.jsonl and writes this file anew"
+        return f"Run the scenario again, {taken}{_command(folder)}."
+    return f"Run the scenario again with this version of Binwright{_command(folder)}."
+
+
+def _command(folder: Path) -> str:
+    """How to run the folder's own scenario again, if it is there."""
+    scenario = folder / "scenario.yaml"
+    return f": binwright run {quote(str(scenario))} --out {quote(str(folder))}" if scenario.is_file() else ""
+
+
+def _finished(folder: Path) -> int | None:
+    """How many finished runs the folder's journal has whole lines of; None without a journal."""
+    journal = folder / "journal.jsonl"
+    if not journal.is_file():
+        return None
+    found = set()
+    for line in journal.read_text("utf-8", "replace").splitlines():
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if isinstance(row, dict) and row.get("status") == "done":
+            found.add(row.get("run"))
+    return len(found)
+
+
+def _runs(count: int) -> str:
+    return "1 finished run" if count == 1 else f"{count} finished runs"

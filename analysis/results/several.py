@@ -1,0 +1,69 @@
+"""The runs of several results folders in one frame."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from simcore.errors import ResultsError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from analysis.results.folder import Results
+
+
+def pooled(several: Sequence[Results]) -> tuple[pl.DataFrame, list[str]]:
+    """All runs, and the keys that tell their points apart: `scenario` where there are several, and what is swept.
+
+    `agent` is the agent's label, with its folder before it where two folders ran it on the same point and seed with
+    different settings; `_agent` is always the label alone. The same run in two folders counts once.
+    """
+    import polars as pl
+
+    if not several:
+        raise ResultsError("there are no results to compare", remedy="Name a results folder.")
+    short = Counter(one.folder.resolve().name for one in several)
+    parts = []
+    for one in several:
+        own = one.folder.resolve().name
+        parts.append(
+            one.runs.with_columns(
+                pl.lit(one.name).alias("scenario"),
+                pl.lit(own if short[own] == 1 else str(one.folder)).alias("_folder"),
+                pl.col("agent").alias("_agent"),
+            )
+        )
+    swept = list(dict.fromkeys(key for one in several for key in one.swept))
+    runs = joined(several, parts)
+    if len(parts) > 1:
+        one_run = ["scenario", *swept, "_agent", "seed"]
+        runs = runs.unique([*one_run, "run"], keep="first", maintain_order=True)
+        twice = runs.filter(pl.struct(one_run).is_duplicated()).select("scenario", "_agent").unique()
+        runs = runs.join(
+            twice.with_columns(pl.lit(True).alias("_twice")),
+            on=["scenario", "_agent"],
+            how="left",
+            maintain_order="left",
+        ).with_columns(
+            pl.when("_twice").then(pl.format("{}/{}", "_folder", "_agent")).otherwise("_agent").alias("agent")
+        )
+    keys = ["scenario", *swept] if runs["scenario"].n_unique() > 1 else swept
+    return runs, keys
+
+
+def joined(several: Sequence[Results], parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """A frame from each of the results, one below the other; null where one has not the other's columns."""
+    import polars as pl
+
+    if len(parts) == 1:
+        return parts[0]
+    try:
+        return pl.concat(parts, how="diagonal_relaxed")
+    except pl.exceptions.PolarsError as error:
+        raise ResultsError(
+            f"these results do not go together: {str(error).splitlines()[0]}",
+            file=several[-1].folder,
+            remedy="Name folders that the same version of Binwright wrote.",
+        ) from error

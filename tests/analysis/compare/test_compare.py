@@ -1,0 +1,647 @@
+"""`Comparison` and `binwright compare`: pairs, corrections and verdicts, several folders, what is written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+from rich.console import Console
+from scipy import stats as reference
+
+import binwright as bw
+from analysis.compare.comparison import Comparison
+from analysis.results.folder import Results, load_many
+from binwright.cli import main
+from simcore.errors import UserError
+from tests.reference.stats import holm_slowly, slow_verdicts, values_of
+from tests.support.properties import scaled
+from tests.support.results import failed, row
+
+RNG = np.random.default_rng(11)
+
+
+def results(folder: Path, rows: list[dict[str, Any]], name: str | None = None) -> Results:
+    folder.mkdir(parents=True, exist_ok=True)
+    if name is not None:
+        (folder / "scenario.yaml").write_text(f"name: {name}\ncluster: {{}}\n")
+    pl.DataFrame(rows, infer_schema_length=None, strict=False).write_parquet(folder / "runs.parquet")
+    return Results(folder)
+
+
+def runs(numbers: dict[str, list[float]], metric: str = "acceptance") -> list[dict[str, Any]]:
+    """A run for every agent and seed from 0 on."""
+    return [row(agent, seed) | {metric: x} for agent, found in numbers.items() for seed, x in enumerate(found)]
+
+
+def only(comparison: Comparison, agent: str, metric: str = "acceptance", **where: Any) -> dict[str, Any]:
+    """The one row of an agent."""
+    found = comparison.frame.filter(pl.col("agent") == agent, pl.col("metric") == metric)
+    for key, value in where.items():
+        found = found.filter(pl.col(key) == value)
+    assert len(found) == 1
+    one: dict[str, Any] = found.row(0, named=True)
+    return one
+
+
+# -- the numbers -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [5, 6, 10])
+def test_every_number_is_what_scipy_says(tmp_path: Path, n: int) -> None:
+    base = RNG.normal(0.5, 0.1, n)
+    numbers = {"base": base, "up": base + RNG.normal(0.1, 0.05, n), "noise": RNG.normal(0.5, 0.1, n)}
+    found = Comparison(results(tmp_path, runs({agent: list(some) for agent, some in numbers.items()})))
+    assert (found.baseline, found.agents, found.points, found.keys) == ("base", list(numbers), [()], [])
+    for agent in ("up", "noise"):
+        one, values = only(found, agent), numbers[agent]
+        low, high = reference.t.interval(0.95, n - 1, values.mean(), reference.sem(values))
+        assert (one["n"], one["pairs"], one["interval"]) == (n, n, "t")
+        assert (one["mean"], one["low"], one["high"]) == pytest.approx((values.mean(), low, high))
+        t = reference.ttest_rel(values, base)
+        interval = t.confidence_interval()
+        wanted = ((values - base).mean(), interval.low, interval.high)
+        assert (one["diff"], one["diff_low"], one["diff_high"]) == pytest.approx(wanted, rel=1e-6)
+        assert one["relative"] == pytest.approx(100 * (values - base).mean() / base.mean())
+    tests = {"t": reference.ttest_rel, "wilcoxon": reference.wilcoxon}
+    test = "wilcoxon" if n == 10 else "t"  # three comparisons: 3 x 2^-5 is above .05, 3 x 2^-9 is not
+    every = (("up", "base"), ("noise", "base"), ("up", "noise"))
+    p = [float(tests[test](numbers[agent], numbers[other]).pvalue) for agent, other in every]
+    rows = [only(found, agent) for agent in ("up", "noise")]
+    assert {one["test"] for one in rows} == {test}
+    assert [one["p_alone"] for one in rows] == pytest.approx(p[:2], rel=1e-6)
+    assert [one["p"] for one in rows] == pytest.approx(holm_slowly(p)[:2], rel=1e-6)
+
+
+def test_the_baselines_own_row_has_no_difference(tmp_path: Path) -> None:
+    one = only(Comparison(results(tmp_path, runs({"a": [0.5, 0.6], "b": [0.7, 0.7]})), "b"), "b")
+    assert (one["verdict"], one["pairs"], one["n"]) == ("baseline", 0, 2)
+    assert [name for name in ("diff", "relative", "p", "p_alone", "test", "seeds_for_1pct") if one[name]] == []
+
+
+@pytest.mark.parametrize(
+    ("metric", "verdicts"),
+    [
+        ("acceptance", ("better", "worse")),
+        ("decision_us", ("worse", "better")),
+        ("hours", ("more", "less")),  # neither way is better
+    ],
+)
+def test_verdicts_know_which_way_is_better(tmp_path: Path, metric: str, verdicts: tuple[str, str]) -> None:
+    base = list(RNG.normal(1, 0.1, 8))
+    numbers = {
+        "base": base,
+        "up": [x + 0.1 + RNG.normal(0, 0.01) for x in base],
+        "down": [x - 0.1 + RNG.normal(0, 0.01) for x in base],
+        "same": base,
+    }
+    found = Comparison(results(tmp_path, runs(numbers, metric)), metrics=[metric])
+    told = tuple(only(found, agent, metric)["verdict"] for agent in ("up", "down", "same"))
+    assert told == (*verdicts, "not told apart")
+
+
+def test_nothing_differs_and_a_difference_that_never_varies(tmp_path: Path) -> None:
+    base = [0.1, 0.5, 0.3, 0.2, 0.7, 0.6, 0.4]
+    numbers = {"base": base, "same": base, "shifted": [x + 0.1 for x in base]}
+    found = Comparison(results(tmp_path, runs(numbers)))
+    same, shifted = only(found, "same"), only(found, "shifted")
+    assert (same["diff"], same["p_alone"], same["p"], same["verdict"]) == (0, 1, 1, "not told apart")
+    assert (same["diff_low"], same["diff_high"], same["seeds_for_1pct"]) == (0, 0, 2)
+    assert (shifted["p_alone"], shifted["p"]) == (2**-6, 3 * 2**-6)
+    assert (shifted["verdict"], shifted["test"]) == ("better", "wilcoxon")
+    assert shifted["diff"] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("pairs", [2, 3, 4])
+def test_few_seeds_are_not_tested(tmp_path: Path, pairs: int) -> None:
+    """However narrow the interval of their differences: two that are equal give one without any width."""
+    base = [0.1, 0.5, 0.3, 0.2][:pairs]
+    numbers = {"base": base, "shifted": [x + 0.1 for x in base], "nearly": [x + 0.1 + x / 1000 for x in base]}
+    found = Comparison(results(tmp_path, runs(numbers)))
+    for agent in ("shifted", "nearly"):
+        one = only(found, agent)
+        assert one["diff_low"] > 0.09
+        assert (one["verdict"], one["test"], one["p_alone"], one["p"]) == ("not tested", None, None, None)
+    assert "Fewer than 5 paired seeds are not tested" in found.legend
+    assert "Holm" not in found.legend
+
+
+def test_the_legend_says_why_an_interval_may_miss_zero_without_a_verdict(tmp_path: Path) -> None:
+    """Intervals are for one difference each, verdicts are corrected for all of them."""
+    base = [0.1, 0.5, 0.3, 0.2, 0.7, 0.6]
+    some = [0.02, -0.001, 0.03, 0.01, 0.02, 0.01]
+    numbers = {"base": base, **{f"agent {n}": [x + d for x, d in zip(base, some, strict=True)] for n in range(9)}}
+    found = Comparison(results(tmp_path, runs(numbers)))
+    one = only(found, "agent 0")
+    assert one["diff_low"] > 0
+    assert one["verdict"] == "not told apart"
+    assert "two agents by the metric (45), and so are the same for any baseline: an interval may miss 0" in found.legend
+
+
+def test_ranks_decide_where_they_can_and_t_elsewhere(tmp_path: Path) -> None:
+    """With m comparisons and n pairs the smallest corrected p of ranks is m 2^(1-n)."""
+    for n, others, test in ((5, 1, "t"), (6, 1, "wilcoxon"), (6, 2, "t"), (7, 2, "wilcoxon"), (7, 3, "t")):
+        numbers = {f"agent-{number}": list(RNG.normal(number, 0.01, n)) for number in range(others + 1)}
+        found = Comparison(results(tmp_path, runs(numbers)))
+        assert set(found.frame.filter(metric="acceptance")["test"].drop_nulls()) == {test}
+        assert only(found, "agent-1")["verdict"] == "better"
+
+
+def test_the_family_is_all_comparisons_of_a_metric_over_agents_and_points(tmp_path: Path) -> None:
+    rows = [
+        row(agent, seed, point={"key": point}, acceptance=RNG.normal(), income=RNG.normal())
+        for point in range(3)
+        for agent in "abc"
+        for seed in range(5)
+    ]
+    found = Comparison(results(tmp_path, rows), metrics=["acceptance", "income"])
+    assert found.points == [(0,), (1,), (2,)]
+    for metric in ("acceptance", "income"):
+        wanted = slow_verdicts(values_of(rows, metric, ["key"]))
+        assert found.families[metric] == len(wanted) / 2 == 9
+        one = found.frame.filter(pl.col("metric") == metric, pl.col("verdict") != "baseline")
+        assert one["p"].to_list() == pytest.approx(
+            [wanted[(key,), agent, "a"][0] for key, agent in one.select("key", "agent").rows()]
+        )
+
+
+def test_seeds_for_one_percent_of_the_baselines_mean(tmp_path: Path) -> None:
+    """A deviation of the differences of 2 % of the mean: the textbooks' 34 pairs for half a deviation."""
+    signs = np.array([1, -1, 1, -1, 1, -1]) * 2 * np.sqrt(5 / 6)
+    numbers = {"base": [100.0] * 6, "other": [103 + x for x in signs]}
+    assert only(Comparison(results(tmp_path, runs(numbers))), "other")["seeds_for_1pct"] == 34
+
+
+def test_a_baseline_of_zero_has_no_percent(tmp_path: Path) -> None:
+    found = Comparison(results(tmp_path, runs({"base": [0.0, 0.0], "other": [1.0, 2.0]}, "lost")))
+    one = only(found, "other", "lost")
+    assert (one["relative"], one["seeds_for_1pct"], one["diff"]) == (None, None, 1.5)
+
+
+def test_skewed_metrics_show_the_bootstrap_and_others_t(tmp_path: Path) -> None:
+    rows = [
+        row(agent, seed, acceptance=RNG.normal(), decision_us=RNG.lognormal(0, 1))
+        for agent in "ab"
+        for seed in range(40)
+    ]
+    found = Comparison(results(tmp_path, rows), metrics=["acceptance", "decision_us"])
+    plain, skewed = only(found, "a"), only(found, "a", "decision_us")
+    assert (plain["interval"], plain["boot_low"]) == ("t", None)
+    assert plain["high"] - plain["mean"] == pytest.approx(plain["half"])
+    assert skewed["interval"] == "bootstrap"
+    assert (skewed["low"], skewed["high"]) == (skewed["boot_low"], skewed["boot_high"])
+    assert skewed["high"] - skewed["mean"] > skewed["mean"] - skewed["low"]
+    few = Comparison(results(tmp_path, [one for one in rows if one["seed"] < 19]), metrics=["decision_us"])
+    assert set(few.frame["interval"]) == {"t"}
+
+
+drawn = st.lists(
+    st.tuples(st.sampled_from([1, 2]), st.sampled_from("abc"), st.integers(1, 9), st.none() | st.integers(0, 6)),
+    max_size=30,
+    unique_by=lambda one: one[:3],
+)
+
+
+@given(drawn, st.randoms(use_true_random=False))
+@scaled(0.4)
+def test_rows_in_any_order_and_either_agent_as_the_baseline(found: list[tuple[Any, ...]], luck: Any) -> None:
+    found = [*((1, agent, 0, 3) for agent in "abc"), *found]
+    rows = [row(agent, seed, point={"key": key}, acceptance=x) for key, agent, seed, x in found]
+    with TemporaryDirectory() as folder:
+        one = Comparison(results(Path(folder), rows), "a", ["acceptance"])
+        luck.shuffle(rows)
+        shuffled = results(Path(folder), rows)
+    turned = [Comparison(shuffled, agent, ["acceptance"]) for agent in "bc"]
+    other = Comparison(shuffled, "a", ["acceptance"])
+    assert_frame_equal(one.frame, other.frame, check_row_order=False)
+    for back in turned:
+        both = one.frame.filter(agent=back.baseline).join(back.frame.filter(agent="a"), on="key", suffix="_back")
+        assert both["pairs"].to_list() == both["pairs_back"].to_list()
+        for name in ("p", "p_alone"):
+            assert both[name].to_list() == pytest.approx(both[f"{name}_back"].to_list())
+        assert both["diff"].to_list() == pytest.approx((-both["diff_back"]).to_list())
+
+
+# -- what is missing ---------------------------------------------------------------------------------------------------
+
+
+def test_one_seed_has_a_difference_and_nothing_is_told(tmp_path: Path) -> None:
+    found = Comparison(results(tmp_path, runs({"a": [0.5], "b": [0.75]})))
+    one = only(found, "b")
+    assert (one["n"], one["pairs"], one["mean"], one["diff"], one["relative"]) == (1, 1, 0.75, 0.25, 50)
+    nulls = ("half", "low", "high", "interval", "diff_low", "p", "p_alone", "test", "seeds_for_1pct")
+    assert [one[name] for name in nulls] == [None] * len(nulls)
+    assert one["verdict"] == "not tested"
+    assert found.legend.startswith("One seed")
+
+
+def test_pairs_are_the_seeds_that_both_finished(tmp_path: Path) -> None:
+    rows = runs({"a": [0.1, 0.2, 0.3, 0.4]}) + [row("b", seed, acceptance=0.5) for seed in (2, 3, 8)]
+    rows += [failed("b", 0), failed("b", 1)]
+    found = Comparison(results(tmp_path, rows))
+    one = only(found, "b")
+    assert (one["n"], one["failed"], one["pairs"]) == (3, 2, 2)
+    assert one["diff"] == pytest.approx(0.15)
+    assert "2 failed runs left out" in found.legend
+    assert "3/5 (2 pairs)" in found.markdown()
+
+
+def test_values_that_are_none_are_not_counted(tmp_path: Path) -> None:
+    numbers = {"a": [0.1, 0.2, float("nan"), 0.4], "b": [0.2, None, 0.1, float("inf")]}
+    one = only(Comparison(results(tmp_path, runs(numbers))), "b")  # type: ignore[arg-type]
+    assert (one["n"], one["pairs"], one["diff"]) == (2, 1, pytest.approx(0.1))
+
+
+def test_an_agent_may_be_missing_at_some_points(tmp_path: Path) -> None:
+    rows = [row(agent, seed, point={"key": 1}) for agent in "ab" for seed in range(3)]
+    rows += [row("b", seed, point={"key": 2}) for seed in range(3)]
+    found = Comparison(results(tmp_path, rows))
+    assert len(found.frame.filter(metric="acceptance")) == 3
+    one = only(found, "b", key=2)
+    assert (one["n"], one["pairs"], one["verdict"], one["p"]) == (3, 0, None, None)
+    assert "1 row without a seed in common with the baseline" in found.legend
+
+
+def test_an_agent_alone_has_its_means(tmp_path: Path) -> None:
+    found = Comparison(results(tmp_path, runs({"a": [0.5, 0.6]})))
+    assert only(found, "a")["verdict"] == "baseline"
+    assert "Nothing is there to compare with" in found.legend
+
+
+def test_when_every_run_failed_there_is_nothing_to_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = Comparison(results(tmp_path, [failed("a", 0), failed("b", 0)]))
+    assert found.markdown() == "No run finished: there is nothing to compare.\n"
+    assert len(found.frame) == 0
+    rendered(found, 80)
+    assert r"\bottomrule" in found.latex()
+    assert main(["compare", str(tmp_path)]) == 2
+    assert "every run failed" in capsys.readouterr().err
+
+
+def test_one_metric_may_be_named_without_a_list(tmp_path: Path) -> None:
+    found = Comparison(results(tmp_path, runs({"a": [0.5], "b": [0.6]})), metrics="acceptance")
+    assert found.frame["metric"].unique().to_list() == ["acceptance"]
+
+
+MISTAKES: list[tuple[list[dict[str, Any]], dict[str, Any], str]] = [
+    (runs({"a": [0.5], "best-fit": [0.5]}), {"baseline": "bestfit"}, r"was not run \(got 'bestfit'\)\n.*'best-fit'"),
+    (runs({"a": [0.5]}), {"metrics": ["aceptance"]}, r"no such metric \(got 'aceptance'\)\n.*'acceptance'"),
+    (runs({"a": [0.5]}), {"metrics": ["status"]}, "no such metric"),
+    ([*runs({"a": [0.5]}), row("b", 7)], {}, "unpaired seeds.*'a' shares no point and seed"),
+    ([failed("a", 0), row("b", 0)], {}, "every run of the baseline 'a' failed"),
+]
+
+
+@pytest.mark.parametrize(("rows", "arguments", "message"), MISTAKES)
+def test_mistakes_are_named(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    rows: list[dict[str, Any]],
+    arguments: dict[str, Any],
+    message: str,
+) -> None:
+    found = results(tmp_path, rows)
+    with pytest.raises(UserError, match=f"(?s){message}"):
+        Comparison(found, **arguments)
+    options = ["--baseline", arguments["baseline"]] if "baseline" in arguments else []
+    options += [word for name in arguments.get("metrics", []) for word in ("--metric", name)]
+    assert main(["compare", str(tmp_path), *options]) == 2
+    assert re.search(message, capsys.readouterr().err, re.DOTALL)
+
+
+# -- several folders ---------------------------------------------------------------------------------------------------
+
+
+def named(rows: list[dict[str, Any]], mark: str) -> list[dict[str, Any]]:
+    """The same rows as other runs: what another setting gives."""
+    return [one | {"run": f"{one['run']}{mark}"} for one in rows]
+
+
+def test_folders_of_one_scenario_are_compared_on_its_seeds(tmp_path: Path) -> None:
+    results(tmp_path / "one", runs({"a": [0.1, 0.2], "b": [0.3, 0.5]}), "s")
+    results(tmp_path / "two", runs({"c": [0.2, 0.4]}), "s")
+    found = Comparison(load_many([tmp_path / "one", tmp_path / "two"]))
+    assert (found.agents, found.keys) == (["a", "b", "c"], [])
+    assert (only(found, "c")["pairs"], only(found, "c")["diff"]) == (2, pytest.approx(0.15))
+
+
+def test_the_same_runs_in_two_folders_count_once(tmp_path: Path) -> None:
+    rows = runs({"a": [0.1, 0.2], "b": [0.3, 0.5]})
+    results(tmp_path / "one", rows, "s")
+    results(tmp_path / "two", rows[::-1], "s")
+    alone, both = Comparison(Results(tmp_path / "one")), Comparison(load_many([tmp_path / "one", tmp_path / "two"]))
+    assert both.frame.equals(alone.frame)
+
+
+def test_agents_are_told_apart_by_folder_where_they_must_be(tmp_path: Path) -> None:
+    results(tmp_path / "old", runs({"a": [0.1, 0.2], "b": [0.3, 0.5]}), "s")
+    results(tmp_path / "new", named(runs({"a": [0.2, 0.3], "c": [0.3, 0.3]}), "new"), "s")
+    several = load_many([tmp_path / "old", tmp_path / "new"])
+    found = Comparison(several, "a")
+    assert found.agents == ["old/a", "b", "new/a", "c"]
+    assert only(found, "old/a")["verdict"] == "baseline"
+    assert only(found, "new/a")["diff"] == pytest.approx(0.1)
+    assert Comparison(several, "new/a").frame.filter(verdict="baseline")["agent"].unique().to_list() == ["new/a"]
+
+
+def test_folders_of_one_name_are_told_apart_by_their_path(tmp_path: Path) -> None:
+    for where, mark in (("x/same", ""), ("y/same", "y")):
+        results(tmp_path / where, named(runs({"a": [0.1, 0.2]}), mark), "s")
+    found = Comparison(load_many([tmp_path / "x/same", tmp_path / "y/same"]))
+    assert found.agents == [f"{tmp_path}/x/same/a", f"{tmp_path}/y/same/a"]
+
+
+def test_scenarios_are_points(tmp_path: Path) -> None:
+    rows = runs({"a": [0.1, 0.2], "b": [0.3, 0.5]})
+    results(tmp_path / "one", rows, "s")
+    results(tmp_path / "two", [one | {"key": 3} for one in rows], None)
+    found = Comparison(load_many([tmp_path / "one", tmp_path / "two"]))
+    assert (found.keys, found.points) == (["scenario"], [("s",), ("two",)])
+    assert only(found, "b", scenario="two")["pairs"] == 2
+    assert found.frame.columns[:3] == ["scenario", "agent", "metric"]
+
+
+def test_a_key_that_one_folder_sweeps_is_null_in_the_other(tmp_path: Path) -> None:
+    results(tmp_path / "one", runs({"a": [0.1, 0.2], "b": [0.3, 0.5]}), "s")
+    swept = [row(agent, seed, point={"key": key}) for key in ("x", "y") for agent in "ab" for seed in range(2)]
+    results(tmp_path / "two", swept, "s")
+    assert Comparison(load_many([tmp_path / "one", tmp_path / "two"])).points == [(None,), ("x",), ("y",)]
+
+
+def test_metrics_of_one_folder_only_are_missing_in_the_other(tmp_path: Path) -> None:
+    """Another version, or other resources."""
+    old = [{key: value for key, value in one.items() if key != "servers_used"} for one in runs({"a": [0.1, 0.2]})]
+    results(tmp_path / "old", [one | {"version": "0.0"} for one in old], "s")
+    results(tmp_path / "new", runs({"b": [0.1, 0.2]}), "s")
+    found = Comparison(load_many([tmp_path / "old", tmp_path / "new"]))
+    one = only(found, "b", "servers_used")
+    assert (one["n"], one["pairs"], one["verdict"]) == (2, 0, None)
+    assert "Different versions of Binwright wrote these runs: 0, 0.0." in found.legend
+
+
+def test_no_results_are_no_comparison() -> None:
+    with pytest.raises(UserError, match="no results"):
+        Comparison([])
+
+
+# -- what is written ---------------------------------------------------------------------------------------------------
+
+
+def rendered(found: Comparison, width: int) -> str:
+    console = Console(width=width, color_system=None)
+    with console.capture() as capture:
+        console.print(found.rich(width))
+    return capture.get()
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Comparison:
+    rows = [
+        row(
+            agent,
+            seed,
+            point={"a.b": "[1, 2] 50 %"},
+            acceptance=0.5 + seed / 100 + more / 10,
+            wait_mean=60 * more + seed,
+        )
+        for agent, more in (("base_1", 0), ("a|b & c", 1), ("<x>", -2))
+        for seed in range(7)
+    ]
+    return Comparison(results(tmp_path, rows), metrics=["acceptance", "wait_mean"])
+
+
+def test_markdown(small: Comparison) -> None:
+    lines = small.markdown().splitlines()
+    assert lines[0] == "**accepted %, more is better**"
+    assert lines[2] == "| a.b | agent | mean | difference | verdict | % | p | runs | seeds for 1 % |"
+    assert lines[4].startswith("| [1, 2] 50 % | base_1 | 53.0 ±2.0 | baseline |  |  |")
+    assert lines[5].startswith(
+        r"| [1, 2] 50 % | a\|b & c | 63.0 ±2.0 | +10.0 [+10.0, +10.0] | better | +18.9 | 0.047 | 7 |"
+    )
+    table = [line for line in lines if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in table} == {10}
+    assert lines[-1] == small.legend
+    assert small._repr_markdown_() == str(small) == small.markdown()
+    assert "+1.00 min" not in lines
+    assert any("+60.0 [+60.0, +60.0] s" in line for line in lines)
+
+
+def test_csv_is_the_frame(small: Comparison) -> None:
+    found = list(csv.DictReader(io.StringIO(small.csv())))
+    assert list(found[0]) == small.frame.columns
+    assert len(found) == len(small.frame) == 6
+    assert pl.read_csv(small.csv().encode())["mean"].to_list() == pytest.approx(small.frame["mean"].to_list())
+
+
+def test_latex_is_a_whole_table(small: Comparison) -> None:
+    """Without LaTeX at hand: braces match, rows have all columns, formulas parse, and nothing special is left bare."""
+    from matplotlib.mathtext import MathTextParser
+
+    text = small.latex()
+    body = [line for line in text.splitlines() if not line.startswith("%")]
+    assert body[0] == r"\begin{tabular}{llrrrrrrr}"
+    assert body[-2:] == [r"\bottomrule", r"\end{tabular}"]
+    rows = [line for line in body if line.endswith(r"\\") and not line.startswith(r"\multicolumn")]
+    assert len(rows) == 7
+    for line in rows:
+        assert len(re.findall(r"(?<!\\)&", line)) == 8
+    bare = "\n".join(body).replace(r"\%", "").replace(r"\_", "").replace(r"\&", "")
+    assert bare.count("{") == bare.count("}")
+    assert not set("%_#µ±~^|<") & set(re.sub(r"\$[^$]*\$", "", bare))
+    assert not re.search(r"\\\\\s*\[", bare), "a bracket after the end of a row is an option"
+    formulas = re.findall(r"\$[^$]*\$", bare)
+    assert len(formulas) > 20
+    for formula in formulas:
+        MathTextParser("path").parse(formula.replace(r"\mbox", r"\mathrm"))
+    assert r"a\textbar{}b \& c" in text
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 120, 300])
+def test_a_terminal_shows_what_fits_and_names_the_rest(small: Comparison, width: int) -> None:
+    text = " ".join(rendered(small, width).split())
+    assert "accepted %, more is better" in text
+    hidden = re.search(r"Wider terminals show: ([^.]*)\.", text)
+    assert (hidden is None) == (width >= 120)
+    assert ("To see all, set COLUMNS=200, or give --format markdown." in text) == bool(hidden)
+    assert "verdict" in text.partition("─")[0], "which is the answer, and stays whatever goes"
+    assert not hidden or "verdict" not in hidden[1]
+    if width >= 80:
+        assert all(len(line) <= width for line in rendered(small, width).splitlines())
+
+
+def test_eighty_columns_show_the_differences_of_a_sweep(tmp_path: Path) -> None:
+    point = {"cluster.servers": 100, "overflow": "drop"}
+    rows = [
+        row(agent, seed, point=point) | {"acceptance": 0.91 + 0.001 * (seed + ord(agent[0]))}
+        for agent in ("best-fit", "first-fit(node=loose)")
+        for seed in range(9)
+    ]
+    text = rendered(Comparison(results(tmp_path, rows), metrics=["acceptance"]), 80)
+    heads = text.partition("─")[0]
+    assert "difference" in heads
+    assert "verdict" in heads
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_a_terminal_is_spared_thousands_of_rows(tmp_path: Path) -> None:
+    rows = [row(agent, seed, point={"key": key}) for key in range(80) for agent in "ab" for seed in range(2)]
+    found = Comparison(results(tmp_path, rows), metrics=["acceptance"])
+    assert "60 more rows: --format csv has all." in rendered(found, 120)
+    assert found.markdown().count("\n| ") == 2 + 160
+
+
+words = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs")), min_size=1, max_size=12)
+
+
+@given(words)
+def test_latex_escapes_whatever_agents_are_called(label: str) -> None:
+    from analysis.compare.words import LATEX, _escaped
+
+    text = _escaped(label)
+    for code in (r"\textbackslash{}", r"\textasciitilde{}", r"\textasciicircum{}", "{[}", *LATEX.values()):
+        text = text.replace(code, "")
+    assert not set(text) & set("\\&%$#_{}~^<>|[")
+
+
+# -- the command -------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_prints_and_writes_every_form(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = results(tmp_path / "r", runs({"a": [0.5, 0.6], "b": [0.7, 0.75]}))
+    command = ["compare", str(tmp_path / "r"), "--baseline", "b", "--metric", "acceptance"]
+    wanted = found.compare("b", ["acceptance"])
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    assert "accepted %" in printed
+    assert "baseline" in printed
+    for form, text in (("markdown", wanted.markdown()), ("csv", wanted.csv()), ("latex", wanted.latex())):
+        assert main([*command, "--format", form]) == 0
+        assert capsys.readouterr().out == text
+        file = tmp_path / "new" / f"table.{form}"
+        assert main([*command, "--format", form, "--out", str(file)]) == 0
+        assert file.read_text("utf-8") == text
+    assert main([*command, "--out", str(tmp_path / "table.md")]) == 0
+    assert (tmp_path / "table.md").read_text("utf-8") == wanted.markdown()
+    assert {one.name for one in tmp_path.iterdir()} == {"r", "new", "table.md"}
+    capsys.readouterr()
+    (tmp_path / "folder.csv").mkdir()
+    assert main([*command, "--out", str(tmp_path / "folder.csv")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+    assert main([*command, "--out", str(tmp_path / "table.tex")]) == 0
+    assert (tmp_path / "table.tex").read_text("utf-8") == wanted.latex()
+    assert main([*command, "--out", str(tmp_path / "table.xyz")]) == 2
+    assert "End it with .md, .csv or .tex" in capsys.readouterr().err
+
+
+def test_three_lines_of_python(tmp_path: Path) -> None:
+    results(tmp_path, runs({"a": [0.5, 0.6], "b": [0.7, 0.75]}))
+    found = bw.load(tmp_path).compare(baseline="b")
+    assert isinstance(found, bw.Comparison)
+    assert isinstance(found.frame, pl.DataFrame)
+    assert repr(found) == f"Comparison({len(found.frame)} rows, baseline 'b')"
+
+
+# -- results that something happened to --------------------------------------------------------------------------------
+
+
+JOURNAL = '{"run": "a0", "status": "done"}\n{"run": "a1", "status": "failed"}\n{"run": "a0", "status": "done"}\n{"ru'
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({}, "there are no results here\n  Run a scenario"),
+        ({"journal.jsonl": JOURNAL}, "unfinished: 1 finished run in journal.jsonl.*\n  .*again, it goes on"),
+        ({"runs.parquet": ""}, "no readable Parquet.*with this version"),
+        (
+            {"runs.parquet": "PAR1", "journal.jsonl": JOURNAL},
+            "no readable.*it takes 1 finished run from journal.jsonl and writes this file anew.",
+        ),
+        (
+            {"journal.jsonl": JOURNAL, "scenario.yaml": "name: x"},
+            "goes on from there: binwright run (/.*)/scenario.yaml --out \\1.\n",
+        ),
+    ],
+)
+def test_spoilt_folders_say_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], files: dict[str, str], message: str
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert main(["compare", str(tmp_path)]) == 2
+    assert re.search(message, capsys.readouterr().err, re.DOTALL)
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    results(tmp_path, runs({"a": [0.5]}))
+    with pytest.raises(UserError, match="Name the folder"):
+        Results(tmp_path / "runs.parquet")
+
+
+def test_a_half_written_file_is_named(tmp_path: Path) -> None:
+    results(tmp_path, runs({"a": [0.5]}))
+    whole = (tmp_path / "runs.parquet").read_bytes()
+    for size in (0, 3, 8, len(whole) // 2, len(whole) - 1):
+        (tmp_path / "runs.parquet").write_bytes(whole[:size])
+        with pytest.raises(UserError, match="no readable Parquet file"):
+            Results(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "column"),
+    [
+        ({"status": None}, "status"),
+        ({"agent": None, "seed": None}, "agent, seed"),
+        ({"seed": "1"}, "seed"),
+        ({"agent": 1}, "agent"),
+    ],
+)
+def test_columns_of_another_program_are_named(tmp_path: Path, change: dict[str, Any], column: str) -> None:
+    rows = [{key: value for key, value in (row("a", 0) | change).items() if value is not None}]
+    with pytest.raises(
+        UserError, match=f"another version or another program wrote this: column {column} is missing, or"
+    ):
+        results(tmp_path, rows)
+
+
+def test_no_rows_are_no_results(tmp_path: Path) -> None:
+    pl.DataFrame([row("a", 0)]).clear().write_parquet(tmp_path / "runs.parquet")
+    with pytest.raises(UserError, match="no runs in it"):
+        Results(tmp_path)
+
+
+def test_metrics_that_another_version_did_not_know_are_not_missed(tmp_path: Path) -> None:
+    """Whatever column is missing, the others are shown."""
+    rows = runs({"a": [0.5, 0.6], "b": [0.7, 0.75]})
+    for name in set(rows[0]) - {"run", "agent", "seed", "version", "status"}:
+        found = results(tmp_path, [{key: value for key, value in one.items() if key != name} for one in rows])
+        assert name not in {one.name for one in found.table().metrics}
+        assert found.compare().metrics == found.table().metrics
+    bare = results(tmp_path, [{key: one[key] for key in ("run", "agent", "seed", "version", "status")} for one in rows])
+    assert "| a | 2 |" in str(bare.table())
+    assert len(bare.compare().frame) == 0
+
+
+def test_ten_thousand_runs_are_compared_at_once(tmp_path: Path) -> None:
+    """Nothing is done per cell: a thousand points cost what ten do, nearly. benchmarks/compare.py has the times."""
+    from time import process_time
+
+    from benchmarks.compare import runs as many
+
+    many(1000, 2, 5).write_parquet(tmp_path / "runs.parquet")
+    began = process_time()
+    found = Results(tmp_path)
+    found.compare()
+    found.table()
+    assert process_time() - began < 3

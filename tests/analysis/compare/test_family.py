@@ -1,0 +1,174 @@
+"""One family, one test, one verdict, in tables, comparisons and words; and what is exact, where nothing was drawn."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.compare import family
+from analysis.compare.comparison import Comparison
+from analysis.compare.table import BEST, TIED
+from analysis.report.words import answer
+from analysis.results.folder import Results
+from tests.reference.stats import slow_verdicts, values_of
+from tests.support.properties import scaled
+from tests.support.results import row
+
+EXACT = {"acceptance": [0.5, 0.75, 0.5, 0.75]}
+
+
+def results(folder: Path, rows: list[dict[str, Any]]) -> Results:
+    pl.DataFrame(rows, infer_schema_length=None, strict=False).write_parquet(folder / "runs.parquet")
+    (folder / "scenario.yaml").write_text("name: made\n")
+    return Results(folder)
+
+
+def fixed(numbers: dict[str, float], seeds: int = 6, **more: Any) -> list[dict[str, Any]]:
+    """Runs of agents that draw nothing, on requests that are not drawn."""
+    return [
+        row(agent, seed, acceptance=x, decision_us=3.0 + seed * x, random=False, **more)
+        for agent, x in numbers.items()
+        for seed in range(seeds)
+    ]
+
+
+def said(found: Results) -> str:
+    return re.sub("<[^>]*>", "", answer(found, found.table())[0]).replace("&nbsp;", " ")
+
+
+# -- the same everywhere -----------------------------------------------------------------------------------------------
+
+eighths = st.integers(0, 8).map(lambda number: number / 8)
+drawn = st.lists(st.tuples(*[eighths] * 4), min_size=4, max_size=10)
+
+
+@given(drawn)
+@scaled(0.2)
+def test_the_same_p_and_verdict_wherever_a_pair_is_shown(found: list[tuple[float, ...]]) -> None:
+    rows = [row(f"agent-{n}", seed, acceptance=x) for seed, some in enumerate(found) for n, x in enumerate(some)]
+    wanted = slow_verdicts(values_of(rows, "acceptance", []))
+    with TemporaryDirectory() as folder:
+        runs = results(Path(folder), rows)
+        agents = [f"agent-{n}" for n in range(4)]
+        for base in agents:
+            frame = Comparison(runs, base, "acceptance").frame.filter(pl.col("agent") != base)
+            for agent, p, verdict in frame.select("agent", "p", "verdict").iter_rows():
+                slow_p, told = wanted[(), agent, base]
+                assert p == (slow_p if slow_p is None else pytest.approx(slow_p))
+                assert told == (verdict in ("better", "worse"))
+        table, words = runs.table(), said(runs)
+    number = [metric.name for metric in table.metrics].index("acceptance")
+    marks = {line.agent: cell.mark for line in table.rows if (cell := line.cells[number])}
+    if BEST in marks.values():
+        best = next(agent for agent, mark in marks.items() if mark == BEST)
+        for agent, mark in marks.items():
+            if mark in ("", TIED) and agent != best:
+                assert wanted[(), agent, best][1] == (mark == "")
+    if match := re.search(r"than (agent-\d) \(p ([<=]) ([\d.]+)\)", words):
+        shown = next(agent for agent in agents if words.startswith(agent))
+        p = wanted[(), shown, match[1]][0]
+        assert p is not None
+        assert p < 0.001 if match[2] == "<" else f"{p:.3f}" == match[3]
+        assert "cannot tell it from any" not in words
+
+
+def test_many_pairs_are_compared_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    rows = [
+        row(f"a{n}", seed, point={"key": key}, acceptance=rng.normal(n / 4))
+        for key in range(3)
+        for n in range(6)
+        for seed in range(12)
+    ]
+    whole = Comparison(results(tmp_path, rows))
+    monkeypatch.setattr(family, "AT_ONCE", 40)
+    assert Comparison(results(tmp_path, rows)).frame.equals(whole.frame)
+    assert whole.families["acceptance"] == 45
+
+
+# -- without chance ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seeds", [1, 2, 6])
+def test_without_chance_differences_are_exact(tmp_path: Path, seeds: int) -> None:
+    found = results(tmp_path, fixed({"low": 0.8712, "high": 0.8713, "same": 0.8712}, seeds))
+    comparison = Comparison(found, "low", ["acceptance"])
+    rows = {one["agent"]: one for one in comparison.frame.iter_rows(named=True)}
+    for agent, verdict in (("high", "better"), ("same", "equal")):
+        one = rows[agent]
+        assert (one["verdict"], one["test"], one["interval"]) == (verdict, "exact", "exact")
+        assert (one["p"], one["p_alone"], one["seeds_for_1pct"]) == (None, None, None)
+        assert one["diff_low"] == one["diff"] == one["diff_high"]
+        assert one["low"] == one["mean"] == one["high"]
+    text = comparison.markdown()
+    assert "±" not in text.split("\n\n")[1]
+    assert "[" not in text
+    assert "replications" not in text
+    assert "exact" in comparison.legend
+    assert "paired" not in comparison.legend
+    assert comparison.families == {"acceptance": 0}
+    table = found.table()
+    assert [line[2] for line in table.texts()] == ["87.12", "87.13 *", "87.12"]
+    assert "exact" in table.legend
+    words = said(found)
+    assert words.startswith("high has the highest accepted %: 87.13. That is 0.010 points more than low (exactly).")
+    assert "high 87.13, low = same 87.12" in words
+    assert "cannot" not in words
+    assert "replications" not in words
+
+
+def test_two_with_the_same_best_value_are_both_named(tmp_path: Path) -> None:
+    found = results(tmp_path, fixed({"one": 0.9, "other": 0.9, "third": 0.8}, 1))
+    assert said(found).startswith("one and other have the same highest accepted %: 90.00. That is 10.0 points more")
+    assert [line[2] for line in found.table().texts()] == ["90.00 *", "90.00 *", "80.00"]
+    chance = [0.5, 0.6, 0.75, 0.5, 0.6, 0.8]
+    rows = [row(agent, seed, acceptance=x) for agent in ("one", "other") for seed, x in enumerate(chance)]
+    rows += [row("third", seed, acceptance=x - 0.25 - seed / 100) for seed, x in enumerate(chance)]
+    found = results(tmp_path, rows)
+    assert said(found).startswith("one and other have the same highest accepted %: 62 ±13. That is")
+
+
+def test_over_points_both_win(tmp_path: Path) -> None:
+    rows = [
+        one | {"run": f"{one['run']}{key}", "key": key}
+        for key in (1, 2)
+        for one in fixed({"one": 0.9, "other": 0.9, "third": 0.8}, 1)
+    ]
+    order = ["run", "agent", "seed", "key", *(name for name in rows[0] if name not in ("run", "agent", "seed", "key"))]
+    found = results(tmp_path, [{name: one[name] for name in order} for one in rows])
+    assert "one has the highest accepted % at 2 of 2 points, other at 2" in said(found)
+
+
+def test_times_have_chance_always(tmp_path: Path) -> None:
+    found = Comparison(results(tmp_path, fixed({"a": 0.5, "b": 0.25})), "a", ["decision_us", "acceptance"])
+    tests = dict(found.frame.filter(agent="b").select("metric", "test").rows())
+    assert tests["acceptance"] == "exact"
+    assert tests["decision_us"] != "exact"
+
+
+def test_an_agent_with_chance_beside_one_without_is_tested(tmp_path: Path) -> None:
+    rows = fixed({"a": 0.5, "b": 0.25}) + [
+        row("dice", seed, acceptance=0.3 + seed / 50, random=True) for seed in range(6)
+    ]
+    found = Comparison(results(tmp_path, rows), "a", ["acceptance"])
+    by_agent = {one["agent"]: one for one in found.frame.iter_rows(named=True)}
+    assert (by_agent["b"]["test"], by_agent["b"]["verdict"]) == ("exact", "worse")
+    assert (by_agent["dice"]["test"], by_agent["dice"]["interval"], by_agent["dice"]["verdict"]) == ("t", "t", "worse")
+    assert found.families == {"acceptance": 2}
+    assert "Values without an interval are exact" in found.legend
+    assert "corrected by Holm" in found.legend
+
+
+def test_runs_that_drew_nothing_but_differ_are_not_exact(tmp_path: Path) -> None:
+    """An agent with dice of its own, which nobody gave it."""
+    rows = fixed({"a": 0.5}) + [row("own", seed, acceptance=0.3 + seed / 50, random=False) for seed in range(6)]
+    found = Comparison(results(tmp_path, rows), "a", ["acceptance"])
+    assert found.frame.filter(agent="own")["test"].item() == "wilcoxon"

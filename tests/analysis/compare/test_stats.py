@@ -1,0 +1,220 @@
+"""The statistics, beside scipy's and slow ones, and by simulation: do they keep what they promise?"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as reference
+
+from analysis.compare.statistics import (
+    bootstrap,
+    by_count,
+    differences,
+    holm,
+    mean_interval,
+    paired_t,
+    seeds_needed,
+    signed_rank,
+    skewness,
+)
+from tests.reference.stats import holm_slowly
+
+RNG = np.random.default_rng(7)
+tenths = st.integers(-20, 20).map(lambda number: number / 10)
+samples = st.integers(1, 9).flatmap(
+    lambda n: st.lists(st.lists(tenths, min_size=n, max_size=n), min_size=1, max_size=5).map(np.array)
+)
+
+
+# -- many samples at once ----------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.lists(tenths | st.just(np.nan), min_size=4, max_size=4), min_size=1, max_size=6).map(np.array))
+def test_rows_of_any_length_are_as_if_alone(matrix: Any) -> None:
+    mean, half = by_count(matrix, mean_interval, 2)
+    for row, numbers in enumerate(matrix):
+        alone = mean_interval(numbers[~np.isnan(numbers)])
+        np.testing.assert_array_equal([mean[row], half[row]], alone)
+
+
+@given(samples)
+def test_the_mean_and_its_interval_are_those_of_one_row_after_another(values: Any) -> None:
+    mean, half = mean_interval(values)
+    for row, numbers in enumerate(values):
+        assert mean[row] == np.mean(numbers)
+        if len(numbers) == 1:
+            assert half[row] == np.inf
+        elif len(set(numbers)) > 1:
+            low, high = reference.t.interval(0.95, len(numbers) - 1, np.mean(numbers), reference.sem(numbers))
+            assert (mean[row] - half[row], mean[row] + half[row]) == pytest.approx((low, high))
+
+
+def test_nothing_has_no_mean() -> None:
+    assert np.isnan(mean_interval(np.empty((3, 0)))).all()
+
+
+# -- paired differences ------------------------------------------------------------------------------------------------
+
+
+def test_equal_differences_are_equal_whatever_floats_say() -> None:
+    assert 0.3 - 0.2 != 0.2 - 0.1
+    found = differences(np.array([0.3, 0.2, 0.1 + 0.2]), np.array([0.2, 0.1, 0.3]))
+    assert found[0] == found[1] == pytest.approx(0.1, rel=1e-11)
+    assert found[2] == 0
+    assert differences(np.array([1e-320, np.nan]), np.array([0.0, 1.0]))[0] == 0
+
+
+@given(samples)
+def test_rounding_changes_a_difference_by_next_to_nothing(values: Any) -> None:
+    others = values[:, ::-1] / 3
+    np.testing.assert_allclose(differences(values, others), values - others, atol=1e-11)
+
+
+def test_a_difference_that_never_varies_is_told_and_none_is_not() -> None:
+    values = np.array([0.25, 0.5, 0.125, 0.3, 0.7, 0.8])
+    assert paired_t(differences(values + 0.1, values)) == 2**-5
+    assert paired_t(differences(values, values)) == 1
+    for n in range(2, 7):  # as improbable as that all signs agree
+        assert paired_t(differences(values + 0.1, values)[:n]) == 2.0 ** (1 - n) == signed_rank(np.full((1, n), 0.1))
+    assert paired_t(np.zeros(3)) == 1
+    assert np.isnan(paired_t(np.array([1.0])))
+
+
+@pytest.mark.parametrize("n", [2, 3, 8, 30, 300])
+def test_paired_t_is_scipys(n: int) -> None:
+    ours, theirs = RNG.normal(0.2, 1, (20, n)), RNG.normal(0, 1, (20, n))
+    found = paired_t(differences(ours, theirs))
+    np.testing.assert_allclose(found, reference.ttest_rel(ours, theirs, axis=1).pvalue, rtol=1e-8)
+
+
+# -- Wilcoxon's signed-rank test ---------------------------------------------------------------------------------------
+
+
+def by_enumeration(difference: list[float]) -> float:
+    """The exact p: of all ways to give the ranks signs, how many are as far from the middle?"""
+    sizes = [abs(one) for one in difference if one]
+    ranks = [sum(one < size for one in sizes) + (sum(one == size for one in sizes) + 1) / 2 for size in sizes]
+    signs = [one > 0 for one in difference if one]
+    middle = sum(ranks) / 2
+    off = abs(sum(rank for rank, up in zip(ranks, signs, strict=True) if up) - middle)
+    ways = [
+        abs(sum(rank for rank, up in zip(ranks, some, strict=True) if up) - middle) >= off
+        for some in product((False, True), repeat=len(ranks))
+    ]
+    return sum(ways) / len(ways)
+
+
+@given(samples)
+def test_the_signed_rank_test_is_exact_with_ties_and_zeros(difference: Any) -> None:
+    found = signed_rank(difference)
+    np.testing.assert_allclose(found, [by_enumeration(row) for row in difference.tolist()])
+
+
+@pytest.mark.parametrize("n", [6, 20, 50, 51, 200])
+def test_the_signed_rank_test_is_scipys(n: int) -> None:
+    difference = RNG.normal(0.2, 1, (10, n))
+    np.testing.assert_allclose(signed_rank(difference), reference.wilcoxon(difference, axis=1).pvalue, rtol=1e-8)
+
+
+def test_many_pairs_with_ties_and_zeros_are_scipys_too() -> None:
+    difference = RNG.integers(-3, 5, (10, 120)).astype(float)
+    found = reference.wilcoxon(difference, axis=1, method="asymptotic").pvalue
+    np.testing.assert_allclose(signed_rank(difference), found, rtol=1e-8)
+    assert signed_rank(np.zeros((1, 60))) == signed_rank(np.zeros((1, 6))) == 1
+
+
+# -- Holm --------------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.sampled_from([0.0, 0.001, 0.01, 0.02, 0.04, 0.3, 1.0, float("nan")]), max_size=8))
+def test_holm_is_what_holm_wrote(p: list[float]) -> None:
+    np.testing.assert_allclose(holm(np.array(p, float)), holm_slowly(p))
+
+
+def test_one_comparison_needs_no_correction() -> None:
+    assert holm(np.array([0.03])) == 0.03
+    assert len(holm(np.array([]))) == 0
+
+
+# -- skewness and the bootstrap ----------------------------------------------------------------------------------------
+
+
+def test_skewness_is_scipys() -> None:
+    values = RNG.exponential(size=(10, 12))
+    np.testing.assert_allclose(skewness(values), reference.skew(values, axis=1, bias=False))
+    assert np.isnan(skewness(np.ones((1, 5)))).all()
+    assert np.isnan(skewness(np.ones((1, 2)))).all()
+
+
+@pytest.mark.parametrize("n", [20, 60])
+def test_the_bootstrap_is_scipys_as_far_as_chance_allows(n: int) -> None:
+    """Both are BCa; the ends differ by the noise of 2,000 resamples."""
+    values = RNG.exponential(size=(6, n))
+    low, high = bootstrap(values)
+    theirs = reference.bootstrap((values,), np.mean, axis=1, n_resamples=20_000, rng=np.random.default_rng(1))
+    width = theirs.confidence_interval.high - theirs.confidence_interval.low
+    assert (abs(low - theirs.confidence_interval.low) < 0.06 * width).all()
+    assert (abs(high - theirs.confidence_interval.high) < 0.06 * width).all()
+
+
+def test_the_bootstrap_gives_the_same_twice_and_stays_within_the_values() -> None:
+    values = np.concatenate([np.ones((1, 20)), np.eye(20)[:1], RNG.lognormal(size=(3, 20))])
+    low, high = bootstrap(values)
+    np.testing.assert_array_equal((low, high), bootstrap(values))
+    assert low[0] == high[0] == 1
+    assert (values.min(axis=1) <= low).all()
+    assert (high <= values.max(axis=1)).all()
+    np.testing.assert_allclose(bootstrap(values[2:3]), (low[2:3], high[2:3]))
+
+
+# -- do they keep what they promise? -----------------------------------------------------------------------------------
+
+
+def covered(values: Any, low: Any, high: Any, truth: float) -> float:
+    return float(((low <= truth) & (truth <= high)).mean())
+
+
+def test_95_of_100_intervals_cover_the_mean() -> None:
+    values = np.random.default_rng(1).normal(size=(5000, 8))
+    mean, half = mean_interval(values)
+    assert covered(values, mean - half, mean + half, 0) == pytest.approx(0.95, abs=0.01)
+
+
+def test_of_skewed_values_the_bootstrap_covers_as_many_and_misses_on_both_sides() -> None:
+    """docs/results.md quotes these."""
+    values = np.random.default_rng(1).exponential(size=(3000, 20))
+    mean, half = mean_interval(values)
+    low, high = bootstrap(values)
+    assert covered(values, mean - half, mean + half, 1) == pytest.approx(0.92, abs=0.015)
+    assert covered(values, low, high, 1) == pytest.approx(0.91, abs=0.015)
+    assert (mean - half > 1).mean() < 0.01 < 0.02 < (low > 1).mean()
+
+
+@pytest.mark.parametrize("test", [paired_t, signed_rank])
+def test_five_in_a_hundred_families_without_any_difference_are_told(test: Any) -> None:
+    difference = np.random.default_rng(2).normal(size=(3000, 10))
+    told = [(holm(p) <= 0.05).any() for p in test(difference).reshape(-1, 6)]
+    assert np.mean(told) < 0.08
+
+
+@pytest.mark.parametrize(("deviation", "effect"), [(1.0, 2.0), (1.0, 0.7), (3.0, 0.7)])
+def test_so_many_seeds_see_the_effect_four_times_of_five(deviation: float, effect: float) -> None:
+    n = int(seeds_needed(np.array([deviation]), np.array([effect]))[0])
+    rng = np.random.default_rng(3)
+
+    def power(seeds: int) -> float:
+        return float((paired_t(rng.normal(effect, deviation, (4000, seeds))) <= 0.05).mean())
+
+    assert power(n) > 0.78
+    assert power(max(2, n - 3)) < 0.8
+
+
+def test_seeds_needed_by_the_tables() -> None:
+    found = seeds_needed(np.array([1.0, 0.0, 1.0, np.nan]), np.array([0.5, 0.5, 0.0, 1.0]))
+    assert found[:2].tolist() == [34, 2]  # 34: the textbooks' paired t-test for half a deviation
+    assert np.isnan(found[2:]).all()

@@ -1,0 +1,453 @@
+"""The table at the end of a run: what it shows, and when it says that one agent is better."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from scipy.stats import t as student
+
+from analysis.compare.statistics import mean_interval
+from analysis.compare.table import BEST, TIED, Cell, Table
+from analysis.measure.metric import Metric, metrics
+from analysis.results.folder import Results
+from scenarios.schema.load import scenario_from
+from simcore.errors import ResultsError
+from tests.reference.stats import Verdicts, slow_verdicts, values_of
+from tests.support.results import failed, row
+
+
+def table(folder: Path, rows: list[dict[str, Any]]) -> Table:
+    pl.DataFrame(rows, infer_schema_length=None, strict=False).write_parquet(folder / "runs.parquet")
+    return Results(folder).table()
+
+
+def accepted(folder: Path, numbers: dict[str, list[float]]) -> Table:
+    """A table of agents with an acceptance for every seed from 0 on."""
+    return table(
+        folder, [row(agent, seed, acceptance=x) for agent, found in numbers.items() for seed, x in enumerate(found)]
+    )
+
+
+def marks(found: Table, metric: str) -> list[str]:
+    return [cell.mark if cell else "-" for cell in cells(found, metric)]
+
+
+def cells(found: Table, metric: str) -> list[Cell | None]:
+    number = [one.name for one in found.metrics].index(metric)
+    return [one.cells[number] for one in found.rows]
+
+
+# -- marks -------------------------------------------------------------------------------------------------------------
+
+
+def test_one_seed_tells_nothing_apart(tmp_path: Path) -> None:
+    found = accepted(tmp_path, {"a": [0.1], "b": [0.9]})
+    assert marks(found, "acceptance") == ["", ""]
+    assert BEST not in found.legend
+    assert "±" not in found.texts()[0][2]
+
+
+def test_the_best_is_marked_and_so_is_what_the_seeds_cannot_tell_from_it(tmp_path: Path) -> None:
+    found = accepted(
+        tmp_path,
+        {
+            "worse": [0.10, 0.21, 0.29, 0.40, 0.5],  # always less than the best
+            "best": [0.50, 0.60, 0.70, 0.80, 0.9],
+            "tied": [0.51, 0.58, 0.71, 0.78, 0.89],  # now more, now less
+            "close": [0.49, 0.59, 0.69, 0.79, 0.88],  # a little less, every time: the pairs tell, means alone could not
+        },
+    )
+    assert marks(found, "acceptance") == ["", BEST, TIED, ""]
+    assert BEST in found.legend
+    assert found.texts()[1][2].endswith(" *")
+    assert found.texts()[2][2].endswith(" =")
+
+
+def test_when_nothing_can_be_told_apart_nothing_is_marked(tmp_path: Path) -> None:
+    found = accepted(tmp_path, {"a": [0.1, 0.9, 0.5], "b": [0.9, 0.1, 0.6]})
+    assert marks(found, "acceptance") == ["", ""]
+    assert marks(accepted(tmp_path, {"a": [0.5, 0.5], "b": [0.5, 0.5]}), "acceptance") == ["", ""]
+    assert marks(accepted(tmp_path, {"alone": [0.5, 0.6]}), "acceptance") == [""]
+
+
+def test_a_difference_without_noise_is_told(tmp_path: Path) -> None:
+    """By its signs: of five seeds all five are the same way once in 16 times, of six once in 32."""
+    for seeds, wanted in ((2, ["", ""]), (5, ["", ""]), (6, [BEST, ""])):
+        found = accepted(tmp_path, {"a": [0.5] * seeds, "b": [0.25] * seeds})
+        assert marks(found, "acceptance") == wanted
+
+
+def test_few_seeds_tell_nothing(tmp_path: Path) -> None:
+    """However small their deviation: of four differences nobody knows how they are distributed."""
+    numbers = {"a": [0.5, 0.6, 0.7, 0.8, 0.9], "b": [0.4, 0.51, 0.61, 0.7, 0.8]}
+    assert marks(accepted(tmp_path, numbers), "acceptance") == [BEST, ""]
+    assert marks(accepted(tmp_path, {name: some[:4] for name, some in numbers.items()}), "acceptance") == ["", ""]
+
+
+def test_less_is_better_where_it_is(tmp_path: Path) -> None:
+    rows = [
+        row(agent, seed, wait_mean=wait + seed, fragmentation_cpu=share, decision_us=us + seed / 8, servers_used=used)
+        for agent, wait, share, us, used in (("a", 10.0, 0.5, 1.0, 9.0), ("b", 20.0, 0.25, 3.0, 8.0))
+        for seed in range(6)
+    ]
+    found = table(tmp_path, rows)
+    assert marks(found, "wait_mean") == [BEST, ""]
+    assert marks(found, "fragmentation_cpu") == ["", BEST]
+    assert marks(found, "decision_us") == [BEST, ""]
+    assert marks(found, "servers_used") == ["", BEST]
+
+
+def test_pairs_are_seeds_that_both_have(tmp_path: Path) -> None:
+    """Seeds in common: 2 to 7, which tell; the others would drown it."""
+    common = {seed: seed / 16 for seed in range(2, 8)}
+    rows = [row("a", seed, acceptance=x + 0.125) for seed, x in {0: 0.9, 1: 0.0, **common}.items()]
+    rows += [row("b", seed, acceptance=x) for seed, x in {8: 0.25, 9: 0.6, **common}.items()]
+    assert marks(table(tmp_path, rows), "acceptance") == [BEST, ""]
+
+
+def test_one_seed_in_common_tells_nothing(tmp_path: Path) -> None:
+    rows = [row("a", seed, acceptance=0.9) for seed in (0, 1)] + [row("b", seed, acceptance=0.1) for seed in (1, 2)]
+    assert marks(table(tmp_path, rows), "acceptance") == ["", ""]
+
+
+def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
+    rows = [row("a", seed, acceptance=0.5 + seed / 16) for seed in range(6)]
+    rows += [row("b", seed, acceptance=0.45 + seed / 16) for seed in reversed(range(6))]
+    assert marks(table(tmp_path, rows), "acceptance") == [BEST, ""]
+
+
+# -- statistics --------------------------------------------------------------------------------------------------------
+
+
+def test_intervals_are_those_of_students_t() -> None:
+    # t quantiles at 0.975 from the printed tables.
+    for numbers, t in (([1.0, 3.0], 12.706), ([1.0, 2.0, 3.0], 4.303), ([float(i) for i in range(10)], 2.262)):
+        n = len(numbers)
+        mean = sum(numbers) / n
+        deviation = (sum((x - mean) ** 2 for x in numbers) / (n - 1)) ** 0.5
+        found, half = mean_interval(pl.Series(numbers).to_numpy())
+        assert found == pytest.approx(mean)
+        assert half == pytest.approx(t * deviation / n**0.5, rel=1e-3)
+    mean, half = mean_interval(pl.Series([7.0]).to_numpy())
+    assert (mean, half) == (7.0, float("inf"))
+
+
+# -- beside a slow one -------------------------------------------------------------------------------------------------
+
+
+def slow_rows(found: Table, runs: list[dict[str, Any]], swept: list[str]) -> list[list[Any]]:
+    """What the table must say, one cell after another: point, agent, runs, failed, then (mean, half, mark) or None."""
+    rows = []
+    told = {one.name: slow_verdicts(values_of(runs, one.name, swept)) for one in found.metrics}
+    points = list(dict.fromkeys(tuple(run[key] for key in swept) for run in runs))
+    for point in points:
+        here = [run for run in runs if tuple(run[key] for key in swept) == point]
+        by_agent = {
+            agent: [run for run in here if run["agent"] == agent] for agent in {run["agent"]: 0 for run in here}
+        }
+        columns = [slow_column(one, by_agent, told[one.name]) for one in found.metrics]
+        for agent, own in by_agent.items():
+            failures = sum(run["status"] != "done" for run in own)
+            rows.append([point, agent, len(own), failures, *(column.get(agent) for column in columns)])
+    return rows
+
+
+def slow_column(
+    metric: Metric, by_agent: dict[str, list[dict[str, Any]]], verdicts: Verdicts
+) -> dict[str, tuple[float, float, str]]:
+    values = {
+        agent: {run["seed"]: run[metric.name] for run in sorted(runs, key=lambda run: run["seed"])}
+        for agent, runs in by_agent.items()
+    }
+    values = {
+        agent: {seed: float(x) for seed, x in numbers.items() if x is not None} for agent, numbers in values.items()
+    }
+    intervals = {agent: slow_interval(list(numbers.values())) for agent, numbers in values.items() if numbers}
+    marks = dict.fromkeys(intervals, "")
+    if metric.better != "neither" and intervals:
+        sign = 1 if metric.better == "more" else -1
+        best = max(intervals, key=lambda agent: sign * intervals[agent][0])
+        point = tuple(by_agent[best][0][key] for key in ("key",))
+        told = {agent for agent in intervals if verdicts.get((point, agent, best), (None, False))[1]}
+        equal = {agent for agent in intervals if intervals[agent][0] == pytest.approx(intervals[best][0], abs=1e-12)}
+        if told:
+            marks = {agent: "" if agent in told else BEST if agent in equal else TIED for agent in intervals}
+    return {agent: (*interval, marks[agent]) for agent, interval in intervals.items()}
+
+
+def slow_interval(numbers: list[float]) -> tuple[float, float]:
+    n, mean = len(numbers), sum(numbers) / len(numbers)
+    if n == 1:
+        return mean, float("inf")
+    deviation = (sum((x - mean) ** 2 for x in numbers) / (n - 1)) ** 0.5
+    return mean, float(student.ppf(0.975, n - 1)) * deviation / n**0.5
+
+
+eighths = st.integers(0, 16).map(lambda number: number / 8)
+"""Whose sums and differences no float rounds."""
+some_runs = st.lists(
+    st.tuples(
+        st.sampled_from([None, 1]),
+        st.sampled_from("abc"),
+        st.integers(0, 6),
+        st.none() | eighths,
+        eighths,
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=42,
+    unique_by=lambda one: one[:3],
+)
+
+
+@given(some_runs)
+def test_the_table_says_what_one_cell_after_another_would(drawn: list[tuple[Any, ...]]) -> None:
+    runs = [
+        row(agent, seed, point={"key": point}, acceptance=share, servers_used=used, wait_mean=used)
+        if done
+        else failed(agent, seed, point={"key": point})
+        for point, agent, seed, share, used, done in drawn
+    ]
+    with TemporaryDirectory() as folder:
+        found = table(Path(folder), runs)
+    wanted = slow_rows(found, runs, ["key"])
+    got: list[list[Any]] = [
+        [
+            one.point,
+            one.agent,
+            one.runs,
+            one.failed,
+            *(cell and (cell.mean, cell.half, cell.mark) for cell in one.cells),
+        ]
+        for one in found.rows
+    ]
+    assert [line[:4] for line in got] == [line[:4] for line in wanted]
+    for line, slow in zip(got, wanted, strict=True):
+        for cell, other in zip(line[4:], slow[4:], strict=True):
+            assert (cell is None) == (other is None)
+            if cell is not None:
+                assert cell[:2] == pytest.approx(other[:2], rel=1e-9, abs=1e-12)
+                assert cell[2] == other[2]
+
+
+# -- what is written ---------------------------------------------------------------------------------------------------
+
+
+def metric(form: str) -> Metric:
+    return Metric("x", "x", form, "more", "")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("form", "mean", "half", "text"),
+    [
+        ("share", 0.5, float("inf"), "50.0"),
+        ("share", 0.51234, 0.0123, "51.2 ±1.2"),
+        ("share", 0.51234, 0.00123, "51.23 ±0.12"),
+        ("share", 0.51234, 0.123, "51 ±12"),
+        ("share", 0.9, 0.0, "90.0 ±0.0"),
+        ("share", 1.0, 0.0, "100 ±0"),
+        ("share", 0.0, 0.0, "0.0 ±0.0"),
+        ("number", 1234567.8, 0.5, "1,234,567.80 ±0.50"),
+        ("number", 1234567.8, 4000.0, "1,234,568 ±4,000"),
+        ("number", 3.14159, float("inf"), "3.14"),
+        ("number", 0.00001, float("inf"), "0.000"),
+        ("number", 2.0, 0.0000001, "2.000 ±0.000"),
+        ("seconds", 12.0, 1.5, "12.0 ±1.5 s"),
+        ("seconds", 119.0, 10.0, "119 ±10 s"),
+        ("seconds", 120.0, 60.0, "2.0 ±1.0 min"),
+        ("seconds", 7200.0, 360.0, "2.00 ±0.10 h"),
+        ("seconds", 172800.0, 86400.0, "2.0 ±1.0 d"),
+        ("seconds", 0.0, 0.0, "0.0 ±0.0 s"),
+    ],
+)
+def test_numbers_have_the_decimals_that_their_interval_allows(form: str, mean: float, half: float, text: str) -> None:
+    assert metric(form).write(mean, half) == text
+
+
+def test_markdown(tmp_path: Path) -> None:
+    rows = [row(agent, seed, acceptance=x) for agent, x in (("a", 0.5), ("b", 0.25)) for seed in range(6)]
+    text = str(table(tmp_path, rows))
+    lines = text.splitlines()
+    assert lines[0] == "| agent | runs | accepted % | cpu % | fragmentation % | servers used | µs/decision |"
+    assert lines[1] == "| --- | --- | --- | --- | --- | --- | --- |"
+    assert lines[2] == "| a | 6 | 50.0 ±0.0 * | 50.0 ±0.0 | 10.0 ±0.0 | 2.00 ±0.00 | 3.00 ±0.00 |"
+    assert lines[3].startswith("| b | 6 | 25.0 ±0.0 | ")
+    assert lines[4] == ""
+    assert "95 %" in lines[5]
+    assert len(lines) == 6
+
+
+def rendered(found: Table, width: int) -> str:
+    console = Console(width=width, color_system=None)
+    with console.capture() as capture:
+        console.print(found.rich(width))
+    return capture.get()
+
+
+@pytest.mark.parametrize("width", [30, 50, 70, 80, 100, 140, 300])
+def test_what_the_width_hides_is_named(tmp_path: Path, width: int) -> None:
+    rows = [row(agent, seed, acceptance=x) for agent, x in (("first-fit", 0.5), ("b", 0.25)) for seed in range(2)]
+    rows = [one | {"wait_mean": 60.0 * one["seed"], "income": 1000.0, "interrupted": one["seed"]} for one in rows]
+    found = table(tmp_path, rows)
+    headings = found.headings[2:]
+    assert len(headings) == 8
+    text = " ".join(rendered(found, width).split())
+    shown, _, hidden = text.partition("Wider terminals show: ")
+    if width >= 140:
+        assert not hidden
+    if hidden:
+        named = hidden.split(".")[0].split(", ")
+        assert named == headings[len(headings) - len(named) :]
+        assert named != headings, "one metric is always shown"
+    else:
+        named = []
+    head = shown.partition("─")[0]
+    for heading in headings:
+        assert (heading in head) == (heading not in named), heading
+    if width >= 50:
+        assert all(len(line) <= width for line in rendered(found, width).splitlines())
+
+
+def test_hidden_marks_need_no_legend_and_shown_ones_do(tmp_path: Path) -> None:
+    found = accepted(tmp_path, {"a": [0.5] * 6, "b": [0.25] * 6})
+    assert "* best" in " ".join(rendered(found, 200).split())
+
+
+def test_metrics_that_say_nothing_are_left_out(tmp_path: Path) -> None:
+    def names(rows: list[dict[str, Any]]) -> set[str]:
+        return {one.name for one in table(tmp_path, rows).metrics}
+
+    plain = names([row("a", 0), row("b", 0)])
+    assert not plain & {"scheduled", "wait_mean", "wait_p95", "interrupted", "lost", "servers", "income"}
+    assert {"acceptance", "allocation_cpu", "fragmentation_cpu", "servers_used", "decision_us"} <= plain
+    # With runs of different length, the share says nothing and the length everything.
+    stopped = names([row("a", 0, stopped=1), row("b", 0, stopped=1, offered=12, scheduled=11)])
+    assert "scheduled" in stopped
+    assert "acceptance" not in stopped
+    assert "acceptance" in names([row("a", 0), row("a", 1, offered=12)])  # lengths differ between seeds only
+    assert {"wait_mean", "wait_p95"} <= names([row("a", 0), row("b", 0, wait_mean=1.0, wait_p95=2.0)])
+    assert {"interrupted", "lost"} <= names([row("a", 0), row("b", 0, interrupted=2, lost=1)])
+    assert "income" in names([row("a", 0, income=1.0), row("b", 0, income=2.0)])
+    assert "servers" in names([row("a", 0), row("b", 0, servers=4)])
+
+
+def test_every_metric_has_a_heading_of_its_own() -> None:
+    found = metrics(["cpu", "mem", "gpu"], ["up"])
+    assert len({one.heading for one in found}) == len({one.name for one in found}) == len(found)
+    assert all(one.meaning for one in found)
+
+
+# -- failed runs -------------------------------------------------------------------------------------------------------
+
+
+def test_failed_runs_are_counted_and_not_averaged(tmp_path: Path) -> None:
+    rows = [row("a", 0, acceptance=0.5), failed("a", 1), row("a", 2, acceptance=0.7), failed("b", 0), failed("b", 1)]
+    found = table(tmp_path, [*rows, row("c", 0)])
+    assert [(one.agent, one.runs, one.failed) for one in found.rows] == [("a", 3, 1), ("b", 2, 2), ("c", 1, 0)]
+    assert [line[1] for line in found.texts()] == ["2/3", "0/2", "1"]
+    a, b, _ = cells(found, "acceptance")
+    assert a is not None
+    assert a.mean == pytest.approx(0.6)
+    assert b is None
+    assert set(found.texts()[1][2:]) == {"-"}
+    rendered(found, 80)
+
+
+def test_with_every_run_failed_there_is_still_a_table(tmp_path: Path) -> None:
+    found = table(tmp_path, [failed("a", 0), failed("b", 0)])
+    assert found.texts() == [["a", "0/1"], ["b", "0/1"]]
+    rendered(found, 80)
+    assert "a" in str(found)
+
+
+# -- sweeps ------------------------------------------------------------------------------------------------------------
+
+
+def test_every_point_of_a_sweep_is_a_comparison_of_its_own(tmp_path: Path) -> None:
+    rows = []
+    for servers, better in ((10, "a"), (50, "b")):
+        for agent in ("a", "b"):
+            point = {"cluster.servers": servers, "workload.start": "3 d"}
+            rows += [row(agent, seed, point=point, acceptance=0.5 + (agent == better) / 4) for seed in range(7)]
+    found = table(tmp_path, rows)
+    assert found.headings[:4] == ["cluster.servers", "workload.start", "agent", "runs"]
+    assert [(*one.point, one.agent, one.runs) for one in found.rows] == [
+        (10, "3 d", "a", 7), (10, "3 d", "b", 7), (50, "3 d", "a", 7), (50, "3 d", "b", 7),
+    ]  # fmt: skip
+    assert marks(found, "acceptance") == [BEST, "", "", BEST]
+    assert found.texts()[0][:4] == ["10", "3 d", "a", "7"]
+    rendered(found, 80)
+
+
+def test_a_swept_key_needs_no_dot(tmp_path: Path) -> None:
+    """`sweep: {product: {overflow: [drop, wait]}}` is the schema's own example."""
+    rows = [
+        row(agent, seed, point={"overflow": mode}, acceptance=0.5 + (mode == "wait") / 4)
+        for mode in ("drop", "wait")
+        for agent in ("a", "b")
+        for seed in range(2)
+    ]
+    found = table(tmp_path, rows)
+    assert found.swept == ["overflow"]
+    assert [(*one.point, one.agent, one.runs) for one in found.rows] == [
+        ("drop", "a", 2), ("drop", "b", 2), ("wait", "a", 2), ("wait", "b", 2),
+    ]  # fmt: skip
+
+
+def test_a_metric_that_some_points_do_not_have_is_a_dash_there(tmp_path: Path) -> None:
+    """Prices or resources can be swept, too."""
+    rows = [row("a", seed, point={"prices.cpu_hour": None}) | {"income": None} for seed in range(2)]
+    rows += [row("a", seed, point={"prices.cpu_hour": 0.5}, income=3.0) for seed in range(2)]
+    found = table(tmp_path, rows)
+    assert [cell is None for cell in cells(found, "income")] == [True, False]
+    assert "nan" not in str(found)
+
+
+# -- reading results ---------------------------------------------------------------------------------------------------
+
+
+def test_results_name_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match="there are no results here"):
+        Results(tmp_path / "nowhere")
+    (tmp_path / "runs.parquet").write_bytes(b"PAR1 and then something else")
+    with pytest.raises(ResultsError, match=r"runs\.parquet: this is no readable Parquet file"):
+        Results(tmp_path)
+    table(tmp_path, [row("a", 0), failed("b", 0)])
+    found = Results(tmp_path)
+    assert repr(found).endswith("2 runs, 1 failed)")
+    assert found.resources == ["cpu"]
+    assert (found.done["agent"].to_list(), found.failed["agent"].to_list()) == (["a"], ["b"])
+    for read in (found.requests, found.samples):
+        with pytest.raises(ResultsError, match=r"were not recorded\n  Write `record: \[(requests|samples)\]`"):
+            read("a0")
+
+
+def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
+    folder = tmp_path / "load [50 %] *"
+    folder.mkdir()
+    assert table(folder, [row("a", 0)]).texts()[0][:2] == ["a", "1"]
+
+
+def test_the_example_sweep_of_the_schema_is_valid() -> None:
+    """So that `test_a_swept_key_needs_no_dot` is about something that users can write."""
+    from scenarios.build.plan import plan
+
+    data = {
+        "cluster": {"servers": 2, "node": {"cpu": 4}},
+        "workload": {
+            "arrivals": {"fixed": {"every": 1}},
+            "flavours": [{"cpu": 1}],
+            "lifetimes": {"fixed": 5},
+            "requests": 3,
+        },
+        "agents": ["first-fit"],
+        "sweep": {"product": {"overflow": ["drop", "wait"]}},
+    }
+    assert [run.point for run in plan(scenario_from(data))] == [{"overflow": "drop"}, {"overflow": "wait"}]

@@ -1,0 +1,544 @@
+"""Every kind of figure from real runs: what is drawn is what the runs say, in the colours of its agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from math import isnan, nan
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import matplotlib.colors as colors
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.container import BarContainer, ErrorbarContainer
+from matplotlib.figure import Figure
+
+import binwright as bw
+from analysis.compare.statistics import mean_interval
+from analysis.figures import KINDS, draw, save, summary, svg
+from analysis.figures.chosen import Together
+from analysis.figures.style import SHIPPED, WIDTHS
+from analysis.results.folder import Results
+from simcore.errors import ResultsError
+from tests.support.figures import GENERATED, NETWORK, SERVERS, log
+from tests.support.properties import first
+
+SWEPT = {
+    "name": "swept",
+    "cluster": {"servers": 2, "nodes": 2, "node": {"cpu": 20, "mem": "45 GB"}},
+    "workload": GENERATED,
+    "warm_start": {"until": "30 %", "with": "best-fit"},
+    "overflow": "stop",
+    "agents": ["worst-fit", "best-fit", "first-fit"],
+    "replications": 2,
+    "sweep": {"product": {"warm_start.until": ["20 %", 0.4], "cluster.servers": [2, 3]}},
+}
+LOADED = SWEPT | {
+    "name": "loaded",
+    "warm_start": None,
+    "overflow": "drop",
+    "sweep": {"product": {"workload.arrivals.poisson.every": ["40 s", "20 s", "10 s"]}},
+}
+DRAWN_FROM = {
+    "summary": "servers",
+    "bars": "servers",
+    "timeline": "servers",
+    "sweep": "loaded",
+    "warm-start": "swept",
+    "length": "swept",
+    "load": "loaded",
+    "runtime": "swept",
+    "demands": "network",
+    "spread": "network",
+    "scatter": "network",
+    "bubbles": "network",
+    "topology": "network",
+    "decisions": "network",
+    "critical-difference": "network",
+}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Results]:
+    """Small results by the scenario's name."""
+    folder = tmp_path_factory.mktemp("results")
+    scenarios: list[dict[str, Any]] = [SERVERS, SWEPT, LOADED, NETWORK]
+    results = {said["name"]: bw.run(bw.scenario(said), out=folder / said["name"], jobs=1) for said in scenarios}
+    assert not sum(len(each.failed) for each in results.values())
+    return results
+
+
+def bars(figure: Figure) -> list[list[tuple[float, str]]]:
+    """Of every panel the bars' widths and the colours of their edges."""
+    return [
+        [
+            (bar.get_width(), colors.to_hex(bar.get_edgecolor()).upper())
+            for group in ax.containers
+            if isinstance(group, BarContainer)
+            for bar in group
+        ]
+        for ax in figure.axes
+    ]
+
+
+def curves(figure: Figure) -> Iterator[tuple[str, np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+    """Colour, x and y of the lines with error bars in every panel."""
+    for ax in figure.axes:
+        for group in ax.containers:
+            line = group[0]
+            yield colors.to_hex(line.get_color()).upper(), *np.asarray(line.get_data(), np.float64)
+
+
+# -- all kinds -----------------------------------------------------------------------------------------------------
+
+
+def test_every_kind_is_drawn_here() -> None:
+    assert {*DRAWN_FROM, "learning"} == set(KINDS)
+
+
+AVERAGES = {"bars", "summary", "timeline", "sweep", "load", "spread", "bubbles", "warm-start"}
+
+
+@pytest.mark.parametrize("kind", DRAWN_FROM)
+def test_every_kind_has_its_text_as_text_and_says_over_how_many_seeds(
+    kind: str, found: dict[str, Results], tmp_path: Path
+) -> None:
+    results = found[DRAWN_FROM[kind]]
+    figure = draw(results, kind)
+    text = svg(figure)
+    assert "<text" in text
+    assert "<dc:date>" not in text
+    assert f">{results.name}" in text
+    if kind in AVERAGES:
+        assert f"95 % interval over {results.runs['seed'].n_unique()} seeds" in title(figure)
+
+
+@pytest.mark.parametrize("kind", first(1, DRAWN_FROM))
+def test_every_kind_is_the_same_bytes(kind: str, found: dict[str, Results], tmp_path: Path) -> None:
+    results = found[DRAWN_FROM[kind]]
+    text = save(draw(results, kind), tmp_path / "one.svg").read_text()
+    again = svg(draw(results, kind))
+    assert again.startswith("<svg")
+    assert text.endswith(again)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", DRAWN_FROM)
+def test_every_kind_fits_a_column(kind: str, found: dict[str, Results]) -> None:
+    figure = draw(found[DRAWN_FROM[kind]], kind, width="column")
+    assert figure.get_figwidth() == WIDTHS["column"]
+    figure.draw_without_rendering()
+    legends = [text for legend in figure.legends for text in legend.get_texts()]
+    labels = [text for ax in figure.axes for text in (ax.xaxis.label, ax.yaxis.label, ax.title, *ax.texts)]
+    for text in (*figure.texts, *legends, *labels):
+        box = text.get_window_extent()
+        assert not text.get_text() or -1 <= box.x0 <= box.x1 <= figure.bbox.width + 1, (text.get_text(), box)
+
+
+def title(figure: Figure) -> str:
+    """What stands on top, as one line."""
+    return figure.get_suptitle().replace("\n", " ")
+
+
+@pytest.mark.parametrize("ending", ["png", pytest.param("pdf", marks=pytest.mark.long)])
+def test_other_formats_are_the_same_bytes(ending: str, found: dict[str, Results], tmp_path: Path) -> None:
+    written = [
+        save(draw(found["servers"], "bars"), tmp_path / f"{number}.{ending}").read_bytes() for number in range(2)
+    ]
+    assert written[0] == written[1]
+
+
+def test_an_agent_has_one_colour_in_every_kind(found: dict[str, Results]) -> None:
+    expected = [SHIPPED[name][0] for name in ("first-fit", "best-fit", "worst-fit")]
+    panels = bars(draw(found["servers"], "bars"))
+    shown = [[colour for _, colour in panel] for panel in panels]
+    assert [shown[0][number] for number in (0, 1, 3)] == expected
+    loose = shown[0][2]
+    assert loose not in expected
+    timeline = draw(found["servers"], "timeline")
+    assert {*expected, loose} <= {colors.to_hex(line.get_color()).upper() for line in timeline.axes[0].lines}
+    assert {colour for colour, _, _ in curves(draw(found["swept"], "length"))} == set(expected)
+    # Those left out do not change how the others look.
+    only = draw(found["servers"], "bars", agents=["best-fit(node=loose)"])
+    assert {colour for panel in bars(only) for _, colour in panel} == {loose}
+
+
+# -- what is drawn -------------------------------------------------------------------------------------------------
+
+
+def test_bars_are_the_means_and_their_intervals(found: dict[str, Results]) -> None:
+    results = found["servers"]
+    agents = results.runs["agent"].unique(maintain_order=True).to_list()
+    panels = bars(draw(results, "bars"))
+    metrics = {"scheduled": 1, "allocation_cpu": 100, "allocation_mem": 100}
+    assert [len(panel) for panel in panels] == [len(agents)] * len(metrics)
+    for (metric, scale), panel in zip(metrics.items(), panels, strict=True):
+        means = [results.done.filter(pl.col("agent") == agent)[metric].mean() for agent in agents]
+        assert [width for width, _ in panel] == pytest.approx([scale * mean for mean in means])  # type: ignore[operator]
+    figure = results.figure("bars", metrics=["allocation_cpu"], agents=["worst-fit"])
+    _, half = mean_interval(results.done.filter(pl.col("agent") == "worst-fit")["allocation_cpu"].to_numpy())
+    (whisker,) = (group for group in figure.axes[0].collections if isinstance(group, LineCollection))
+    (segment,) = whisker.get_segments()
+    assert segment[1, 0] - segment[0, 0] == pytest.approx(200 * half)
+
+
+def test_a_sweep_has_a_point_for_every_value(found: dict[str, Results]) -> None:
+    results = found["loaded"]
+    lines = list(curves(draw(results, "sweep", metrics=["allocation_cpu"])))
+    assert len(lines) == 3
+    for (_, x, y), agent in zip(lines, ("worst-fit", "best-fit", "first-fit"), strict=True):
+        mine = results.done.filter(pl.col("agent") == agent)
+        means = mine.group_by("workload.arrivals.poisson.every", maintain_order=True).agg(
+            pl.col("allocation_cpu").mean()
+        )
+        assert x.tolist() == [10, 20, 40]
+        assert y == pytest.approx(100 * means["allocation_cpu"].to_numpy()[::-1])
+
+
+def test_points_of_other_keys_have_panels_of_their_own(found: dict[str, Results]) -> None:
+    figure = draw(found["swept"], "warm-start")
+    assert [ax.get_title() for ax in figure.axes] == ["servers 2", "servers 3"] * 2
+    assert figure.axes[0].get_xlabel() == "warm_start.until %"
+    for _, x, _ in curves(figure):
+        assert x.tolist() in ([0.4, 20], [20, 40])
+    length = draw(found["swept"], "length", where=[("warm_start.until", "0.4")])
+    assert [ax.get_title() for ax in length.axes] == [""]
+    for _, x, _ in curves(length):
+        assert x.tolist() == [2, 3]
+
+
+def test_the_timeline_ends_where_the_samples_do(found: dict[str, Results]) -> None:
+    results = found["servers"]
+    figure = draw(results, "timeline", agents=["worst-fit"])
+    assert [ax.get_ylabel() for ax in figure.axes] == ["cpu %", "mem %", "servers"]
+    runs = results.done.filter(pl.col("agent") == "worst-fit")["run"]
+    samples = [results.samples(run) for run in runs]
+    end = min(sample["time"][-1] for sample in samples)
+    last = [sample.filter(pl.col("time") <= end).tail(1).to_dicts()[0] for sample in samples]
+    for ax, name in zip(figure.axes, ("cpu", "mem"), strict=False):
+        expected = np.mean([100 * row[f"used_{name}"] / row[f"capacity_{name}"] for row in last])
+        assert ax.lines[0].get_ydata()[-1] == pytest.approx(expected)  # type: ignore[index]
+    assert figure.axes[2].lines[0].get_ydata()[-1] == np.mean([row["servers"] for row in last])  # type: ignore[index]
+    assert "dashes: failures" in title(figure)
+    assert "dots: servers are added" in title(figure)
+    dashed = [line for line in figure.axes[0].lines if line.get_linestyle() == "--"]
+    assert len(dashed) == 1
+
+
+def test_link_tiers_have_a_timeline_too(found: dict[str, Results]) -> None:
+    figure = draw(found["network"], "timeline")
+    assert [ax.get_ylabel() for ax in figure.axes] == [
+        "cpu %",
+        "mem %",
+        "server-rack %",
+        "rack-fabric %",
+        "fabric-spine %",
+    ]
+
+
+def test_the_parts_of_a_spread_are_its_shares(found: dict[str, Results]) -> None:
+    results = found["network"]
+    (panel,) = bars(draw(results, "spread"))
+    agents = results.runs["agent"].unique(maintain_order=True)
+    expected = [
+        100 * results.done.filter(pl.col("agent") == agent)[f"span_{span}"].mean()  # type: ignore[operator]
+        for agent in agents
+        for span in range(4)
+    ]
+    assert [width for width, _ in panel] == pytest.approx(expected)
+
+
+def test_bubbles_have_the_area_of_their_share(found: dict[str, Results]) -> None:
+    results = found["network"]
+    figure = draw(results, "bubbles", agents=["tetris"])
+    (bubbles,) = figure.axes[0].collections[:1]
+    runs = results.done.filter(pl.col("agent") == "tetris")["run"]
+    share: dict[tuple[float, float], float] = {}
+    for run in runs:
+        placed = results.requests(run).filter(pl.col("servers") > 0)
+        for row in placed.iter_rows(named=True):
+            key = row["servers"], row["span"]
+            share[key] = share.get(key, 0) + 1 / len(placed) / len(runs)
+    at = [tuple(place) for place in bubbles.get_offsets().tolist()]  # type: ignore[union-attr]
+    assert set(at) == set(share)
+    sizes = bubbles.get_sizes()  # type: ignore[attr-defined]
+    assert sizes / sizes.sum() == pytest.approx(np.array([share[key] for key in at]))
+
+
+def test_a_scatter_has_a_dot_for_every_placed_request(found: dict[str, Results]) -> None:
+    results = found["network"]
+    figure = draw(results, "scatter")
+    runs = results.done.filter(pl.col("agent") == "tetris")["run"]
+    placed = sum(len(results.requests(run).filter(pl.col("servers") > 0)) for run in runs)
+    assert [len(ax.collections[0].get_offsets()) for ax in figure.axes[3:6]] == [placed] * 3  # type: ignore[arg-type]
+
+
+def test_demands_are_those_that_the_runs_met(found: dict[str, Results]) -> None:
+    results = found["network"]
+    figure = draw(results, "demands")
+    assert [ax.get_xlabel() for ax in figure.axes] == ["cpu", "mem", "bandwidth", "holding time (s)"]
+    run = results.runs["run"]
+    met = pl.concat([results.requests(name).select("cpu") for name in run[::3]])
+    assert f"mean {met['cpu'].to_numpy().mean():.3g}" in [text.get_text() for text in figure.axes[0].texts]
+
+
+def test_the_load_is_on_its_axis(found: dict[str, Results]) -> None:
+    results = found["loaded"]
+    loads = results.done.group_by("workload.arrivals.poisson.every", "agent").agg(pl.col("load_cpu").mean())
+    for _, x, _ in curves(draw(results, "load")):
+        assert set(np.round(x, 6)) <= set(np.round(100 * loads["load_cpu"].to_numpy(), 6))
+        assert len(x) == 3
+        assert (np.diff(x) > 0).all()
+
+
+def test_a_topology_shows_the_moment_asked_for(found: dict[str, Results]) -> None:
+    results = found["network"]
+    run = results.runs.filter(pl.col("agent") == "tetris")["run"][0]
+    states = results.states(run)
+    at = float(states["time"][20])
+    figure = draw(results, "topology", agents=["tetris"], at=at)
+    lines = figure.axes[0].collections[0].get_array()
+    assert lines is not None
+    assert lines.tolist() == pytest.approx(states["links"][20].to_list())
+    assert "tetris, seed 0" in figure.axes[0].get_title()
+    busiest = draw(results, "topology", agents=["tetris"]).axes[0].collections[0].get_array()
+    assert busiest is not None
+    assert busiest.sum() == pytest.approx(max(sum(links) for links in states["links"].to_list()))
+
+
+def test_runtime_has_two_logarithmic_axes(found: dict[str, Results]) -> None:
+    for ax in draw(found["swept"], "runtime").axes:
+        assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+
+
+def test_the_summary_is_written_beside_the_results(found: dict[str, Results]) -> None:
+    axes = draw(found["servers"], "summary").axes
+    assert "interrupted\n(less is better)" in [ax.get_xlabel() for ax in axes], "else neighbours overlap"
+    path = summary(found["servers"])
+    assert path == found["servers"].folder / "figures" / "summary.png"
+    assert path.stat().st_size > 1000
+
+
+def dots(figure: Figure) -> list[list[tuple[float, float, float, bool]]]:
+    """Of every panel the marks from the top down: place, both ends of the interval (NaN without one), filled."""
+    found = []
+    for ax in figure.axes:
+        marks = []
+        for line, _, bars_ in (group for group in ax.containers if isinstance(group, ErrorbarContainer)):
+            [(low, _), (high, _)] = bars_[0].get_segments()[0] if bars_ else [(nan, 0), (nan, 0)]
+            marks.append((float(line.get_xdata()[0]), low, high, line.get_markerfacecolor() != "white"))
+        found.append(marks)
+    return found
+
+
+def test_the_summary_begins_with_what_the_seeds_can_tell(found: dict[str, Results]) -> None:
+    """Paired differences to the first agent, as `compare` has them; shares near 100 % differ by little else."""
+    results = found["network"]
+    figure = draw(results, "summary")
+    ax = figure.axes[0]
+    assert ax.get_xlabel() == "accepted %\ndifference to random\n(filled: told from it)"
+    assert "differences paired by seed" in title(figure)
+    rows = results.compare(metrics=["acceptance"]).frame.filter(pairs=5).to_dicts()
+    assert len(rows) == 2
+    for mark, row in zip(dots(figure)[0], rows, strict=True):
+        assert mark[:3] == pytest.approx([100 * row[name] for name in ("diff", "diff_low", "diff_high")])
+        assert mark[3] == (row["verdict"] in ("better", "worse"))
+    assert [0, 0] in [np.asarray(line.get_xdata()).tolist() for line in ax.lines]
+    assert len({each.get_xlabel() for each in figure.axes}) == len(figure.axes) == 6
+
+
+def test_the_summary_over_a_swept_number_begins_with_differences(found: dict[str, Results]) -> None:
+    results = found["swept"]
+    figure = draw(results, "summary", where=[("warm_start.until", "0.4")], metrics=["scheduled"])
+    assert [ax.get_xlabel().splitlines()[0] for ax in figure.axes] == ["scheduled"] * 2
+    figure = draw(found["loaded"], "summary", metrics=["acceptance"])
+    assert [len(panel) for panel in dots(figure)] == [6, 9]
+
+
+def test_the_summary_draws_the_metrics_that_were_asked_for(found: dict[str, Results]) -> None:
+    results = found["servers"]
+    labels = [ax.get_xlabel() for ax in draw(results, "summary", metrics=["acceptance"]).axes]
+    assert len(labels) == 2
+    assert all(label.startswith("accepted %") for label in labels)
+    figure = draw(results, "summary", metrics=["load_cpu", "acceptance"])  # the first is no column of the table
+    assert [ax.get_xlabel().splitlines()[0] for ax in figure.axes if ax.axison] == ["load_cpu"] * 2 + ["accepted %"]
+    means = results.done.group_by("agent", maintain_order=True).agg(pl.mean("load_cpu"))["load_cpu"].to_list()
+    assert [mark[0] for mark in dots(figure)[1]] == pytest.approx(means)
+
+
+def test_the_summary_of_one_agent_has_no_differences(found: dict[str, Results]) -> None:
+    [ax] = draw(found["servers"], "summary", agents=["best-fit"], metrics=["acceptance"]).axes
+    assert ax.get_xlabel() == "accepted %"
+    with pytest.raises(ResultsError, match="says nothing"):
+        draw(found["servers"], "summary", agents=["best-fit"])
+
+
+def test_the_summary_of_one_seed_has_differences_without_intervals(found: dict[str, Results]) -> None:
+    figure = draw(found["servers"], "summary", where=[("seed", "1")], metrics=["acceptance"])
+    assert "one seed" in title(figure)
+    runs = found["servers"].done.filter(seed=1)["acceptance"].to_list()
+    marks = dots(figure)[0]
+    assert [mark[0] for mark in marks] == pytest.approx([100 * (value - runs[0]) for value in runs[1:]])
+    assert all(isnan(low) and isnan(high) and not filled for _, low, high, filled in marks)
+
+
+def test_the_summary_of_what_was_not_drawn_is_exact(tmp_path: Path) -> None:
+    (tmp_path / "fixed.csv").write_text("id,arrival,lifetime,cpu\n0,0,90,2\n1,1,90,2\n2,2,90,8\n")
+    said: dict[str, Any] = {
+        "cluster": {"servers": 2, "node": {"cpu": 8}},
+        "workload": {"trace": "table", "path": str(tmp_path / "fixed.csv")},
+        "agents": ["first-fit", "worst-fit"],
+    }
+    figure = draw(bw.run(bw.scenario(said), out=tmp_path / "fixed"), "summary", metrics=["acceptance"])
+    assert title(figure).endswith("exact: nothing was drawn, and other seeds give the same; filled: best")
+    assert [mark[3] for mark in dots(figure)[0]] == [True]
+
+
+def test_several_summaries_are_drawn_as_one(found: dict[str, Results]) -> None:
+    figure = draw([found["servers"], found["loaded"]], "summary", metrics=["acceptance"])
+    assert [len(panel) for panel in dots(figure)] == [3 + 3 * 2, 4 + 3 * 3]
+
+
+def test_several_results_are_drawn_as_one(found: dict[str, Results]) -> None:
+    both = Together([found["servers"], found["network"]])
+    assert both.swept == ["scenario"]
+    panels = bars(draw([found["servers"], found["network"]], "bars", metrics=["acceptance"]))
+    assert len(panels[0]) == 4 + 3
+    run = found["network"].runs["run"][0]
+    assert both.requests(run).equals(found["network"].requests(run))
+    figure = draw([found["servers"], found["network"]], "timeline", metrics=["cpu"])
+    assert [ax.get_title() for ax in figure.axes[:2]] == ["scenario servers", "scenario network"]
+
+
+# -- what cannot be drawn ------------------------------------------------------------------------------------------
+
+REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
+    ("swept", "timeline", {}, "it shows 3 points at most, not 4"),
+    ("swept", "timeline", {"where": [("cluster.servers", "2")]}, r"record: \[samples\]"),
+    ("swept", "bubbles", {"where": [("cluster.servers", "2"), ("warm_start.until", "0.4")]}, r"record: \[requests\]"),
+    ("swept", "topology", {"where": [("cluster.servers", "2"), ("warm_start.until", "0.4")]}, r"record: \[states\]"),
+    ("swept", "sweep", {}, "--x"),
+    ("swept", "sweep", {"x": "cluster.server"}, "Did you mean 'cluster.servers'"),
+    ("swept", "bars", {"where": [("cluster.servers", "9")]}, "no run has this value"),
+    ("swept", "bars", {"where": [("cluster.server", "2")]}, "Did you mean 'cluster.servers'"),
+    ("servers", "bars", {"agents": ["best-fot"]}, "Did you mean 'best-fit'"),
+    ("servers", "bars", {"metrics": ["aceptance"]}, "Did you mean 'acceptance'"),
+    ("servers", "timeline", {"metrics": ["gpu"]}, "is no resource or link tier"),
+    ("servers", "sweep", {}, "no number was swept"),
+    ("servers", "warm-start", {}, "warm_start.until was not swept"),
+    ("loaded", "length", {}, "overflow: stop"),
+    ("servers", "load", {}, "the load is the same everywhere"),
+    ("loaded", "runtime", {}, "the cluster is as large everywhere"),
+    ("servers", "spread", {}, "the cluster is no network"),
+    ("servers", "scatter", {}, "the requests have no bandwidth and span"),
+    ("network", "topology", {"at": 1e6}, "is outside of the run"),
+    ("network", "critical-difference", {"agents": ["random", "nalb"]}, "ranks need 3 agents"),
+    ("network", "critical-difference", {"metrics": ["hours"]}, "neither more nor less"),
+    ("network", "bar", {}, "Did you mean 'bars'"),
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "options", "says"), REFUSED)
+def test_what_is_missing_is_named(
+    name: str, kind: str, options: dict[str, Any], says: str, found: dict[str, Results]
+) -> None:
+    with pytest.raises(ResultsError, match=says):
+        draw(found[name], kind, **options)
+
+
+def test_points_of_different_sweeps_are_ranked_together(found: dict[str, Results]) -> None:
+    figure = draw([found["swept"], found["loaded"]], "critical-difference", metrics=["acceptance"])
+    assert "7 points" in title(figure)
+
+
+def test_results_that_do_not_go_together(found: dict[str, Results]) -> None:
+    other = copy(found["loaded"])
+    other.runs = other.runs.with_columns(pl.Series("acceptance", [[1]] * len(other.runs)))
+    with pytest.raises(ResultsError, match="do not go together"):
+        draw([found["swept"], other], "bars")
+
+
+@pytest.mark.long
+def test_a_network_that_is_not_known_any_more(found: dict[str, Results], tmp_path: Path) -> None:
+    for number, text in enumerate(("", "a: [", None)):
+        folder = tmp_path / str(number)
+        copytree(found["network"].folder, folder)
+        scenario = folder / "scenario.yaml"
+        scenario.unlink()
+        if text is not None:
+            scenario.write_text(text)
+        with pytest.raises(ResultsError, match="which network"):
+            draw(Results(folder), "topology")
+    assert "Replay" in Results(folder).report().read_text("utf-8")
+
+
+def test_more_bars_than_one_can_read_are_refused(found: dict[str, Results]) -> None:
+    results = found["servers"]
+    many = Together([results])
+    many.runs = pl.concat([results.runs.with_columns(pl.lit(number).alias("scenario")) for number in range(20)]).select(
+        many.runs.columns
+    )
+    for kind in ("bars", "timeline"):
+        with pytest.raises(ResultsError, match=r"at most|more than"):
+            draw(many, kind)
+
+
+# -- learning ------------------------------------------------------------------------------------------------------
+
+
+def test_learning_curves_are_means_over_folders_and_seeds(tmp_path: Path) -> None:
+    folders = [log(tmp_path / f"small-{seed}", seed) for seed in range(3)]
+    figure = KINDS["learning"].draw(folders)
+    assert [ax.get_ylabel() for ax in figure.axes] == ["acceptance", "loss"]
+    logs = [pl.read_parquet(folder / "log.parquet") for folder in folders]
+    for line, split in zip(figure.axes[0].lines, ("train", "validation"), strict=True):
+        values = np.stack([each.filter(pl.col("split") == split)["acceptance"].to_numpy() for each in logs])
+        assert line.get_ydata() == pytest.approx(values.mean(axis=0))
+    assert "over 3 seeds" in title(figure)
+    assert title(figure).startswith("Learning: small mean")
+    assert not figure.legends
+    assert "one seed" in title(KINDS["learning"].draw(folders[0]))
+    one = KINDS["learning"].draw([*folders, log(tmp_path / "large", 7, ("loss",))], metrics=["loss"])
+    assert [text.get_text() for text in one.legends[0].get_texts()] == ["small", "large"]
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_one_report_is_a_marker_and_time_is_no_metric(tmp_path: Path, seeds: int) -> None:
+    folders = [log(tmp_path / "huawei-10" / "training" / f"seed-{seed}", seed, steps=1) for seed in range(seeds)]
+    for folder in folders:
+        read = pl.read_parquet(folder / "log.parquet")
+        read.with_columns(cpu_seconds=2.0, acceptance=0.5).write_parquet(folder / "log.parquet")
+    figure = KINDS["learning"].draw(folders)
+    assert title(figure).startswith("Learning: huawei-10 ")
+    assert [ax.get_ylabel() for ax in figure.axes if ax.axison] == ["acceptance", "loss"]
+    for ax in figure.axes:
+        assert [line.get_marker() for line in ax.lines] == ["o"] * len(ax.lines) != []
+        assert len(ax.collections) == (0 if seeds == 1 else 2), "an interval of each split"
+    assert len(KINDS["learning"].draw(folders, metrics=["cpu_seconds"]).axes) == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        (None, "there is no training log here"),
+        ({}, "no readable Parquet"),
+        ({"step": [1], "seed": [0]}, "it has no seconds, split"),
+        ({"step": [], "seconds": [], "split": [], "seed": [], "loss": []}, "no rows"),
+    ],
+)
+def test_what_is_no_training_log(columns: dict[str, list[int]] | None, says: str, tmp_path: Path) -> None:
+    if columns == {}:
+        (tmp_path / "log.parquet").write_text("nothing")
+    elif columns is not None:
+        pl.DataFrame(columns).write_parquet(tmp_path / "log.parquet")
+    with pytest.raises(ResultsError, match=says):
+        KINDS["learning"].draw(tmp_path)
+
+
+def test_a_metric_that_is_in_no_log(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match="Did you mean 'loss'"):
+        KINDS["learning"].draw(log(tmp_path / "one", 1), metrics=["los"])

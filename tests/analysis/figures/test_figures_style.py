@@ -1,0 +1,279 @@
+"""Colours, ranks, what figures need recorded, and the command."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import factorial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import friedmanchisquare
+
+import binwright as bw
+from agents import AGENTS
+from analysis.figures.chosen import number
+from analysis.figures.kinds.critical_difference import Ranks, rank
+from analysis.figures.style import COLOURS, SHADES, SHIPPED, looks
+from analysis.results.folder import Results
+from binwright.cli import main
+from fabric.presets import topology
+from simcore.errors import UserError
+from tests.support.figures import NETWORK, SERVERS, log
+
+Floats = npt.NDArray[np.float64]
+
+# -- colours -------------------------------------------------------------------------------------------------------
+
+SEEN_BY = {
+    "all cones": np.eye(3),
+    "deuteranopes": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
+    "protanopes": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+}
+"""What is left of linear RGB: G. M. Machado, M. M. Oliveira and L. A. F. Fernandes, A physiologically-based model for
+simulation of color vision deficiency, IEEE TVCG 15 (2009), severity 1.
+"""
+TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+
+
+def lab(colour: str, seen: Floats) -> Floats:
+    """CIE L*a*b* of a colour as someone sees it, float64 [3]."""
+    srgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
+    xyz = TO_XYZ @ np.clip(seen @ linear, 0, 1) / np.array([0.9505, 1, 1.089])
+    f = np.where(xyz > (6 / 29) ** 3, np.cbrt(xyz), xyz / (3 * (6 / 29) ** 2) + 4 / 29)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("who", SEEN_BY)
+@pytest.mark.parametrize("colours", [COLOURS, SHADES])
+def test_colours_are_told_apart_by_everyone(who: str, colours: tuple[str, ...]) -> None:
+    seen = [lab(colour, SEEN_BY[who]) for colour in (*colours, "#ffffff")]
+    assert min(float(np.linalg.norm(one - other)) for one, other in combinations(seen, 2)) > 15
+
+
+def test_every_shipped_agent_has_a_colour_and_those_compared_differ() -> None:
+    servers = ["random", "first-fit", "best-fit", "worst-fit", "balance-fit", "dot-product", "internal", "solver"]
+    network = ["random", "tetris", "nulb", "nalb", "feasible", "best-home", "nara", "solver"]
+    virtual = ["vm-random", "vm-first-fit", "secondnet", "oktopus", "solver"]
+    line = ["in-line", "two-stage", "first-fit", "best-fit", "solver"]
+    learned = ["best-fit", "internal", "value-es", "cvd-rl", "sched-rl", "padrl", "hindsight", "random-top"]
+    for group in (virtual, line, learned):
+        assert len({SHIPPED[name][0] for name in group}) == len(group)
+    for group in (servers, network):
+        assert len({SHIPPED[name][0] for name in group}) == len(group) == len(COLOURS)
+    ninth = {"fabric-rl"}  # more than there are colours: told apart by its marker
+    assert {*servers, *network, *virtual, *line, *learned, *ninth} == set(AGENTS)
+    assert len(set(SHIPPED.values())) == len(SHIPPED) - 1, "one label of feasible is the other's"
+
+
+names = st.lists(st.text("abcdef-()=", min_size=1, max_size=8), unique=True)
+
+
+@given(names, st.randoms())
+def test_looks_depend_on_names_not_on_their_order(agents: list[str], random: Any) -> None:
+    found = looks(agents)
+    random.shuffle(agents)
+    assert looks(agents) == found
+    assert set(found) == set(agents)
+
+
+@given(st.lists(st.text("abcdef-()=", min_size=1, max_size=8), unique=True, max_size=60))
+def test_looks_differ_and_colours_as_long_as_there_are_some(agents: list[str]) -> None:
+    found = looks([*agents, "best-fit", "first-fit"])
+    assert found["best-fit"] == SHIPPED["best-fit"]
+    colours = [colour for colour, _ in found.values()]
+    assert len(set(colours)) == min(len(COLOURS), len(found))
+    assert len(set(found.values())) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(3, (3, "")), ("30 %", (30, "%")), ("10 min", (600, "s")), ("2 GB", (2, "GB")), ("100 Mbps", (0.1, "Gbps"))],
+)
+def test_swept_values_are_numbers(value: object, expected: tuple[float, str]) -> None:
+    assert number(value) == expected
+
+
+def test_other_values_are_not() -> None:
+    with pytest.raises(UserError):
+        number("alpha")
+
+
+# -- ranks ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_critical_difference_is_demsars() -> None:
+    """Four classifiers on 14 data sets: 1.25 at 5 % (Demsar 2006, page 17)."""
+    assert rank(np.random.default_rng(0).random((14, 4))).critical == pytest.approx(1.25, abs=0.005)
+
+
+scores = st.integers(2, 6).flatmap(
+    lambda agents: st.lists(
+        st.lists(st.integers(0, 5), min_size=agents, max_size=agents, unique=True), min_size=2, max_size=8
+    )
+)
+
+
+@given(scores.filter(lambda rows: len(rows[0]) > 2))
+def test_ranks_are_those_of_the_friedman_test(rows: list[list[int]]) -> None:
+    values = np.array(rows, np.float64)
+    blocks, agents = values.shape
+    found = rank(values)
+    assert found.average == pytest.approx(np.argsort(np.argsort(values, axis=1), axis=1).mean(axis=0) + 1)
+    chi = friedmanchisquare(*values.T).statistic
+    if blocks * (agents - 1) - chi > 1e-6:
+        from scipy.stats import f
+
+        statistic = (blocks - 1) * chi / (blocks * (agents - 1) - chi)
+        assert found.p == pytest.approx(f.sf(statistic, agents - 1, (agents - 1) * (blocks - 1)))
+    else:
+        assert found.p == pytest.approx(factorial(agents) ** (1.0 - blocks))  # of all orders of all blocks
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=8), st.integers(0, 8))
+def test_cliques_are_the_largest_groups_within_the_difference(ranks: list[int], critical: int) -> None:
+    order = sorted(ranks)
+    groups = [
+        (first, last) for first, last in combinations(range(len(order)), 2) if order[last] - order[first] <= critical
+    ]
+    largest = [
+        group
+        for group in groups
+        if not any(other != group and other[0] <= group[0] and group[1] <= other[1] for other in groups)
+    ]
+    assert Ranks(np.array(ranks, np.float64), float(critical), 1.0).cliques() == largest
+
+
+# -- what is recorded ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Runs in a network whose links fail."""
+    cluster = NETWORK["cluster"] | {  # type: ignore[operator]
+        "failures": {"links": {"scheduled": [{"at": "20 s", "part": 3, "repair_after": "5 s"}]}}
+    }
+    scenario = bw.scenario(NETWORK | {"name": "failing", "cluster": cluster, "replications": 2})
+    return bw.run(scenario, out=tmp_path_factory.mktemp("network") / "failing")
+
+
+def test_requests_of_a_network_say_how_they_are_spread(network: Results) -> None:
+    for row in network.done.iter_rows(named=True):
+        requests = network.requests(row["run"])
+        placed = requests.filter(pl.col("outcome").cast(pl.String).is_in(["placed", "interrupted"]))
+        assert requests.filter(pl.col("outcome") == "rejected").select("servers", "span").to_numpy().max() == -1
+        assert placed["servers"].mean() == pytest.approx(row["servers_per_request"])
+        for span in range(4):
+            assert (placed["span"] == span).mean() == pytest.approx(row[f"span_{span}"])
+        assert ((placed["servers"] == 1) == (placed["span"] == 0)).all()
+        assert requests["bandwidth"].is_between(0.1, 1.0).all()
+
+
+def test_samples_say_what_is_used_and_installed_and_failed(network: Results) -> None:
+    shape = topology("alpha")
+    for run in network.runs["run"]:
+        samples, states = network.samples(run), network.states(run)
+        assert set(samples["time"]) <= set(states["time"])
+        states = samples.select("time").join(states, on="time", maintain_order="left")[1:]
+        links = np.array(states["links"].list.eval(pl.element().fill_null(0)).to_list()) * shape.link_capacity / 1e6
+        for tier, name in enumerate(shape.tiers):
+            expected = links[:, shape.link_tier == tier].sum(axis=1)
+            assert samples[f"used_{name}"][1:].to_numpy() == pytest.approx(expected, abs=1e-4)
+            assert set(samples[f"capacity_{name}"]) == {shape.link_capacity[shape.link_tier == tier].sum() / 1e6}
+        assert set(samples["capacity_cpu"]) == {400.0}
+        assert samples["failures"].to_list() == (samples["time"] >= 20).cast(pl.Int64).to_list()
+        assert samples["decisions"].to_list() == sorted(samples["decisions"])
+
+
+def test_the_load_is_what_requests_would_hold(network: Results, tmp_path: Path) -> None:
+    servers = bw.run(bw.scenario(SERVERS | {"replications": 1, "overflow": "drop"}), out=tmp_path / "servers")
+    for results, capacity in ((network, 400.0), (servers, 80.0)):
+        for row in results.done.iter_rows(named=True):
+            requests = results.requests(row["run"])
+            first, last = requests["arrival"].min(), requests["decided"].max()
+            held = sum(
+                each["cpu"] * max(0.0, min(each["arrival"] + each["duration"], last) - each["arrival"])
+                for each in requests.iter_rows(named=True)
+                if each["outcome"] != "impossible" and each["origin"] < 0
+            )
+            assert row["load_cpu"] == pytest.approx(held / (last - first) / capacity)  # type: ignore[operator]
+
+
+# -- the command ---------------------------------------------------------------------------------------------------
+
+
+def test_kinds_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["figures", "--list"]) == 0
+    text = capsys.readouterr().out
+    assert "timeline" in text
+    assert "record: [samples]" in text
+
+
+@pytest.mark.long
+def test_everything_that_can_be_drawn_is(network: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    training = log(tmp_path / "training", 3)
+    asked = [str(network.folder), str(training), "--kind", "all", "--out", str(tmp_path / "figs"), "--format", "svg"]
+    assert main(["figures", *asked]) == 0
+    written = {path.stem for path in (tmp_path / "figs").iterdir()}
+    assert {path.suffix for path in (tmp_path / "figs").iterdir()} == {".svg"}
+    assert written == {
+        *("summary", "bars", "timeline", "demands", "spread", "scatter", "bubbles", "topology", "learning"),
+        "decisions",
+    }
+    text = capsys.readouterr().out
+    for name in ("sweep", "warm-start", "length", "load", "runtime", "critical-difference"):
+        assert f"{name} left out: " in text
+
+
+def test_one_figure_goes_into_a_file(network: Results, tmp_path: Path) -> None:
+    target = tmp_path / "new" / "net.pdf"
+    asked = ["--kind", "topology", "--at", "10 s", "--agents", "tetris", "--width", "column", "--out", str(target)]
+    assert main(["figures", str(network.folder), *asked]) == 0
+    assert target.read_bytes().startswith(b"%PDF")
+    assert [path.name for path in target.parent.iterdir()] == ["net.pdf"]
+
+
+def test_figures_lie_beside_the_results_by_default(network: Results) -> None:
+    assert main(["figures", str(network.folder), "--kind", "bars", "--kind", "spread", "--metric", "acceptance"]) == 0
+    assert (network.folder / "figures" / "bars.png").is_file()
+    assert (network.folder / "figures" / "spread.png").is_file()
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ([], "Name their folders"),
+        (["RESULTS", "--kind", "bar"], "Did you mean 'bars'"),
+        (["RESULTS", "--kind", "sweep", "--kind", "bars"], "no number was swept"),
+        (["RESULTS", "--kind", "bars", "--out", "OUT/x.jpg"], "is no format for figures"),
+        (["RESULTS", "--kind", "bars", "--format", "svg", "--out", "OUT/x.png"], "does not end in .svg"),
+        (["RESULTS", "--out", "OUT/x.png"], "is one file for several figures"),
+        (["RESULTS", "--kind", "bars", "--where", "agent"], "Write --where KEY=VALUE"),
+        (["RESULTS", "--kind", "bars", "--where", "agent=x"], "was not swept"),
+        (["RESULTS", "--kind", "topology", "--at", "soon"], "is no time"),
+        (["RESULTS", "--kind", "topology", "--at", "3 h"], "is outside of the run"),
+        (["RESULTS", "--kind", "learning"], "there is no training log here"),
+        (["RESULTS", "--kind", "learning", "--kind", "bars"], "needs folders with a log.parquet"),
+        (["OUT/nothing", "--kind", "bars"], "there are no results here"),
+        (["RESULTS", "--kind", "bars", "--out", "FILE/x"], "cannot be written"),
+    ],
+)
+def test_what_is_wrong_is_named_and_nothing_is_written(
+    asked: list[str], says: str, network: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    places = {"RESULTS": str(network.folder), "OUT": str(tmp_path), "FILE": str(tmp_path / "file")}
+    words = ["/".join(places.get(part, part) for part in word.split("/")) for word in asked]
+    assert main(["figures", *words]) == 2
+    assert says in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

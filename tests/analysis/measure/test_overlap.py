@@ -1,0 +1,112 @@
+"""How much the seeds' windows of a trace overlap, and where it is said."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import binwright as bw
+from analysis.compare.comparison import Comparison
+from analysis.measure.overlap import overlap, overlap_of, worst
+from analysis.report.page import compose
+from analysis.results.folder import Results
+from binwright.cli import main
+from tests.support.results import row
+
+Seeds = list[list[tuple[int, int]]]
+spans = st.tuples(st.integers(0, 30), st.integers(1, 12)).map(lambda some: (some[0], some[0] + some[1]))
+
+
+def test_what_overlaps() -> None:
+    assert overlap([[(0, 10)], [(10, 20)]]) == (2, 0.0, 2.0)
+    assert overlap([[(0, 10)], [(5, 15)]]) == (2, 0.5, 1.5)
+    assert overlap([[(0, 10)]] * 4) == (4, 1.0, 1.0)
+    assert overlap([[(0, 10), (5, 15)]]) == (1, 0.0, 1.0), "a seed's own windows may"
+    assert overlap([]) == (0, 0.0, 0.0)
+    assert worst([]) is None
+    assert worst([overlap([[(0, 100)], [(99, 199)]])]) is None
+
+
+@given(st.lists(st.lists(spans, min_size=1, max_size=3), min_size=1, max_size=6))
+def test_it_is_what_counting_rows_gives(seeds: Seeds) -> None:
+    met = [set().union(*(range(first, end) for first, end in rows)) for rows in seeds]
+    times = Counter(one for some in met for one in some)
+    total = sum(map(len, met))
+    share = sum(times[one] > 1 for some in met for one in some) / total
+    assert list(overlap(seeds)) == pytest.approx([len(seeds), share, len(times) * len(seeds) / total])
+
+
+def test_runs_say_their_windows_and_the_worst_point_counts() -> None:
+    rows = [
+        row(agent, seed, point={"key": key}, windows=f"{start}-{start + 9}")
+        for key, starts in ((1, (0, 10)), (2, (0, 4)))
+        for seed, start in enumerate(starts)
+        for agent in "ab"
+    ]
+    rows += [
+        row("stops early", seed, point={"key": 2}, windows=f"{start}-{start}") for seed, start in enumerate((0, 4))
+    ]
+    assert list(overlap_of(pl.DataFrame(rows), ["key"]) or ()) == pytest.approx([2, 0.6, 1.4])
+    assert overlap_of(pl.DataFrame([row("a", 0)]), []) is None
+
+
+TRACE = "id,arrival,lifetime,cpu\n" + "".join(f"{n},{7 * n},{50 + 31 * n % 97},{1 + n % 3}\n" for n in range(200))
+SCENARIO = """\
+cluster: {servers: 3, node: {cpu: 4}}
+workload: {trace: table, path: t.csv, start: {random: [0, 20]}, requests: 50}
+agents: [first-fit, best-fit]
+replications: 5
+"""
+APART = ["workload.start={apart: [0, 150]}", "workload.requests=30"]
+
+
+def test_every_command_warns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text(TRACE)
+    Path("s.yaml").write_text(SCENARIO)
+    for command in (["validate", "s.yaml"], ["run", "s.yaml", "--out", "drawn"], ["compare", "drawn"]):
+        assert main(command) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert "The windows of these 5 seeds overlap: " in said, command
+        assert "% of a seed's requests are met by another one too" in said
+    monkeypatch.setattr("analysis.report.page.figures", lambda results: ({}, {}))
+    assert "The windows of these 5 seeds overlap" in compose(Results("drawn"))
+    apart = [word for change in APART for word in ("--set", change)]
+    for command in (["validate", "s.yaml", *apart[:2]], ["validate", "s.yaml", *apart]):
+        assert main(command) == (0 if command[-1] == apart[-1] else 2)
+        said = " ".join(capsys.readouterr().out.split())
+        assert "overlap" not in said
+    assert Comparison(bw.run("s.yaml", *APART, out="apart", jobs=1)).overlap is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("changes", "warned"), [([], True), (APART, False)])
+def test_runs_warn_before_and_after(
+    changes: list[str],
+    warned: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text(TRACE)
+    Path("s.yaml").write_text(SCENARIO)
+    for more in (["--dry-run"], []):
+        assert main(["run", "s.yaml", *(f"--set={change}" for change in changes), *more]) == 0
+        assert ("overlap" in capsys.readouterr().out) == warned
+
+
+def test_windows_to_the_end_of_the_trace_are_measured_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text(TRACE)
+    Path("s.yaml").write_text(SCENARIO)
+    runs = bw.run("s.yaml", "workload.requests=null", out="drawn", jobs=1).runs
+    assert all(text.endswith("-199") for text in runs["windows"])
+    assert runs["windows"].n_unique() > 1

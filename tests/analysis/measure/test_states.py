@@ -1,0 +1,224 @@
+"""What `record: [states]` keeps: held to the requests that the same run placed, and to the ledger."""
+
+from __future__ import annotations
+
+from math import inf, isnan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import example, given
+from hypothesis.strategies import floats, integers
+
+import binwright as bw
+from agents import AGENTS
+from analysis.measure.samples import KEPT, Sampler
+from analysis.measure.states import StateSampler, moments
+from fabric.cluster import NEVER, Cluster
+from fabric.network import NetworkLedger
+from fabric.presets import topology
+from fabric.routing import Routing
+from simcore.engine import Simulation, play
+from simcore.faults import Faults
+from simcore.record import INTERRUPTED, OUTCOMES, PLACED
+from simcore.rng import stream
+from simcore.rules import Overflow, Pacing
+from simcore.vocabulary import QUANTUM
+from tests.support.runs import RESOURCES, Case, cases, run
+from workloads.demands import Uniform
+from workloads.multiserver import MultiServerRequests
+
+BASE: dict[str, Any] = {
+    "cluster": {"servers": 4, "nodes": 2, "node": {"cpu": 8, "mem": "16 GB"}, "spread_above": {"mem": "6 GB"}},
+    "workload": {
+        "requests": 400,
+        "arrivals": {"poisson": {"every": "10 s"}},
+        "flavours": [{"cpu": 1, "mem": "2 GB"}, {"cpu": 4, "mem": "8 GB"}],
+        "lifetimes": {"exponential": {"mean": "5 min"}},
+    },
+    "agents": ["best-fit"],
+    "record": ["requests", "states"],
+}
+
+
+def states_of(tmp_path: Path, **changes: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The requests and states of the only run of the scenario with these changes."""
+    results = bw.run(bw.scenario(BASE | changes), out=tmp_path / "results" / "x")
+    run = results.done["run"].item()
+    return results.requests(run), results.states(run)
+
+
+def test_servers_hold_what_requests_were_placed_on_them(tmp_path: Path) -> None:
+    requests, states = states_of(tmp_path)
+    assert KEPT / 2 < len(states) <= KEPT + 2
+    assert states["time"].is_sorted()
+    installed = {"cpu": 16.0, "mem": 32.0}
+    assert states["time"][0] == 0
+    for row in states.iter_rows(named=True):
+        held = requests.filter(pl.col("decided") <= row["time"], pl.col("end") > row["time"])
+        for name, capacity in installed.items():
+            used = [held.filter(pl.col("server") == server)[name].to_numpy().sum() / capacity for server in range(4)]
+            np.testing.assert_allclose(row[f"used_{name}"], used, atol=1e-6)
+        seen = requests.filter(pl.col("arrival") <= row["time"])
+        assert row["offered"] == len(seen)
+        assert row["accepted"] == len(seen.filter(pl.col("outcome") == "placed"))
+    assert "links" not in states.columns
+
+
+def test_servers_out_of_service_are_null_and_new_ones_are_added(tmp_path: Path) -> None:
+    failures = {"scheduled": [{"server": 1, "at": "1000 s", "repair_after": "1000 s"}]}
+    expansion = [{"at": "3000 s", "by": 2}]
+    _, states = states_of(tmp_path, cluster=BASE["cluster"] | {"failures": failures, "expansion": expansion})
+    for time, used in states.select("time", "used_cpu").rows():
+        assert len(used) == (4 if time < 3000 else 6)
+        assert [server for server, share in enumerate(used) if share is None] == ([1] if 1000 <= time < 2000 else [])
+
+
+def test_requests_of_the_warm_start_are_not_counted(tmp_path: Path) -> None:
+    warm = {"resource": "cpu", "until": "50 %", "with": "best-fit"}
+    requests, states = states_of(tmp_path, warm_start=warm)
+    assert states["offered"][0] == (requests["arrival"] <= states["time"][0]).sum() - requests["warm"].sum()
+    assert sum(states["used_cpu"][0]) / 4 >= 0.5
+    assert states["offered"][-1] == len(requests.filter(~pl.col("warm")))
+
+
+def test_a_resource_that_a_server_lacks_is_not_used(tmp_path: Path) -> None:
+    groups = [{"count": 1, "node": {"cpu": 8, "gpu": 2}}, {"count": 1, "node": {"cpu": 8, "gpu": 0}}]
+    workload = BASE["workload"] | {"flavours": [{"cpu": 1, "gpu": 1}]}
+    _, states = states_of(tmp_path, cluster={"groups": groups}, workload=workload)
+    assert {used[1] for used in states["used_gpu"].to_list()} == {0.0}
+    assert max(used[0] for used in states["used_gpu"].to_list()) == 1.0
+
+
+def down_at(simulation: Simulation, time: float, kind: str) -> set[int]:
+    """The parts of a kind that are out of service after what happened until then."""
+    down: set[int] = set()
+    for change in simulation.changes:
+        if change.time <= time and change.kind == kind:
+            if change.what == "failure":
+                down.add(change.subject)
+            elif change.what == "repair":
+                down.discard(change.subject)
+    return down
+
+
+@given(cases())
+def test_a_state_is_what_is_there_after_all_that_happened_until_then(case: Case) -> None:
+    """Whatever an instant brings, releases, failures, expansion, requests: the state at it comes after all of them."""
+    ran = run(case)
+    simulation, record, asked = ran.simulation, ran.simulation.record, ran.simulation.asked()
+    states = ran.states.frame()
+    capacity = simulation.view.capacity.sum(axis=1)
+    grown = [change for change in simulation.changes if change.what == "expansion"]
+    outcome = [OUTCOMES[code] for code in record.outcome[: record.rows]]
+    decided = [inf if isnan(time) else time for time in record.decided[: record.rows].tolist()]
+    cut = [inf if isnan(time) else time for time in record.interruption[: record.rows].tolist()]
+    known = [*range(simulation.offered), *range(len(simulation.workload), record.rows)]
+    assert states["time"][-1] == simulation.now
+    assert states["waiting"][-1] == simulation.waiting
+    for state in states.iter_rows(named=True):
+        time = state["time"]
+        # Those too large for any server that come after all others count at the end, as in the table.
+        arrived = [row for row in known if min(asked.arrival[row], simulation.now) <= time]
+        ours = [row for row in arrived if ran.first <= row < len(simulation.workload)]
+        placed = [row for row in known if outcome[row] in ("placed", "interrupted") and decided[row] <= time]
+        assert state["offered"] == len(ours)
+        assert state["accepted"] == len(set(ours) & set(placed))
+        assert state["waiting"] == len([r for r in arrived if outcome[r] != "impossible" and decided[r] > time])
+        down = down_at(simulation, time, "server")
+        there = len(capacity) - sum(change.subject for change in grown if change.time > time)
+        for r, name in enumerate(RESOURCES):
+            held = [0] * there
+            for row in placed:
+                if min(decided[row] + asked.duration[row], cut[row]) > time:
+                    held[record.server[row]] += int(asked.demand[row, r])
+            shares = [None if n in down else held[n] / capacity[n, r] for n in range(there)]
+            assert state[f"used_{name}"] == [
+                None if share is None else pytest.approx(share, abs=1e-6) for share in shares
+            ]
+            assert state[f"allocation_{name}"] == pytest.approx(sum(held) / capacity[:there, r].sum(), abs=1e-6)
+
+
+@given(floats(0, 1e6), floats(0, 1e6), integers(1, 200))
+@example(131072.0, 2.23e-10, 16)  # no more than floats tell apart
+@example(0.0, 5e-324, 2)
+@example(0.0, 128.0, 128)
+def test_moments_are_few_and_those_of_two_runs_meet(begin: float, length: float, most: int) -> None:
+    found = moments(begin, begin + length, most).tolist()
+    assert (found[0], found[-1]) == (begin, begin + length)
+    assert found == sorted(set(found))
+    assert len(found) <= most + 2
+    if length > 1e-6:
+        assert len(found) > most / 2
+    fewer = moments(begin, begin + length, max(1, most // 2)).tolist()
+    shorter = moments(begin, begin + length / 3, most).tolist()
+    assert set(fewer) <= set(found)
+    assert {time for time in found if time < shorter[-1]} <= set(shorter)
+
+
+def test_links_say_what_is_reserved_and_which_are_out_of_service() -> None:
+    routing = Routing(topology("alpha"))
+    capacity = np.full((40, 1, 2), 10 * QUANTUM, np.int64)
+    ledger = NetworkLedger(Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0]), routing)
+    switch = 4  # the first above the racks
+    faults = [
+        Faults(kind="server", scheduled=((30.0, 3, 20.0),), requeue=True),
+        Faults(kind="link", scheduled=((60.0, 7, inf),)),
+        Faults(kind="switch", scheduled=((60.0, switch, 40.0),)),
+    ]
+    simulation = Simulation(
+        MultiServerRequests(300, Uniform(), 31).draw(("cpu", "mem"), 0),
+        ledger,
+        Overflow("wait"),
+        faults=faults,
+        pacing=Pacing(1.0, await_room=True),
+    )
+    agent = AGENTS.load("tetris")()
+    agent.start(simulation.view, stream(0, "agent"))
+    answered: dict[int, Any] = {}
+    decide = agent.decide
+
+    def noted(view: Any, request: Any) -> Any:
+        answered[request.index] = request.bandwidth, decide(view, request)
+        return answered[request.index][1]
+
+    agent.decide = noted
+    states = StateSampler(Sampler(simulation, ledger), simulation, 0)
+    play(simulation, agent, states)
+    ends, record, asked = routing.topology.link_ends, simulation.record, simulation.asked()
+    frame = states.frame()
+    assert len(frame) > KEPT / 2
+    assert max(max(filter(None, links), default=0) for links in frame["links"].to_list()) > 0.1
+    for time, links, used in frame.select("time", "links", "used_cpu").rows():
+        reserved, taken = np.zeros(len(ends)), np.zeros(40)
+        for row, (bandwidth, placement) in answered.items():
+            until = np.fmin(record.decided[row] + asked.duration[row], record.interruption[row])
+            if record.outcome[row] in (PLACED, INTERRUPTED) and record.decided[row] <= time < until:
+                reserved[list(placement.links)] += bandwidth
+                for server, _, amounts in placement.shares:
+                    taken[server] += amounts[0]
+        cut = down_at(simulation, time, "link")
+        cut |= {link for link, pair in enumerate(ends.tolist()) if set(pair) & down_at(simulation, time, "switch")}
+        assert {link for link, share in enumerate(links) if share is None} == cut
+        assert {server for server, share in enumerate(used) if share is None} == down_at(simulation, time, "server")
+        reserved /= routing.topology.link_capacity
+        np.testing.assert_allclose([share or 0 for share in links], reserved, atol=1e-6)
+        np.testing.assert_allclose([share or 0 for share in used], taken / (10 * QUANTUM), atol=1e-6)
+
+
+def test_it_is_kept_only_when_asked_for(tmp_path: Path) -> None:
+    results = bw.run(bw.scenario(BASE | {"record": []}), out=tmp_path / "results" / "x")
+    with pytest.raises(bw.UserError, match=r"record: \[states\]"):
+        results.states(results.runs["run"][0])
+
+
+def test_it_changes_no_other_number(tmp_path: Path) -> None:
+    rows = [
+        bw.run(bw.scenario(BASE | {"record": record}), out=tmp_path / "results" / name).runs.drop(
+            "run", "seconds", "decision_us"
+        )
+        for name, record in (("with", ["samples", "states"]), ("without", []))
+    ]
+    assert rows[0].equals(rows[1])

@@ -1,0 +1,400 @@
+"""The report: all that is promised is in it, a user's text stays text, and it needs no network."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shlex
+import webbrowser
+import zlib
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import binwright as bw
+from analysis import report
+from analysis.report import replay as replays
+from analysis.report.layout import layout
+from analysis.report.page import compose
+from analysis.report.tables import comparison_tables, main_table
+from analysis.report.words import answer
+from analysis.results.folder import Results
+from analysis.results.network import network_of
+from binwright.cli import main
+from fabric.presets import topology
+
+HOSTILE = "</script><b>\"'&amp;"
+RAISES = """
+from binwright import Agent
+
+class Raises(Agent):
+    def __init__(self, after: int = 3) -> None:
+        self.left = after
+
+    def decide(self, view, request):
+        self.left -= 1
+        if not self.left:
+            raise ValueError("<img src=x onerror=alert(1)>")
+"""
+VOID = {"meta", "input", "img", "br", "link"}
+
+
+class Page(HTMLParser):
+    """The elements of a page as (name, attributes), its text, and whether everything is closed in order."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.feed(source)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    folder = tmp_path_factory.mktemp("a report's results")
+    (folder / "raises.py").write_text(RAISES)
+    scenario = {
+        "name": "small",
+        "description": f"For tests {HOSTILE}",
+        "cluster": {"servers": 4, "nodes": 2, "node": {"cpu": 8, "mem": "16 GB"}},
+        "workload": {
+            "requests": 200,
+            "arrivals": {"poisson": {"every": "10 s"}},
+            "flavours": [{"cpu": 1, "mem": "2 GB"}, {"cpu": 4, "mem": "8 GB"}],
+            "lifetimes": {"exponential": {"mean": "5 min"}},
+        },
+        "agents": [
+            "best-fit",
+            {"name": "worst-fit", "label": HOSTILE},
+            {"name": f"{folder / 'raises.py'}:Raises", "label": "raises"},
+        ],
+        "replications": 3,
+        "record": ["states"],
+    }
+    return bw.run(bw.scenario(scenario), out=folder / "results" / "small")
+
+
+@pytest.fixture(scope="module")
+def source(results: Results) -> str:
+    return results.report().read_text("utf-8")
+
+
+def test_everything_is_in_it(results: Results, source: str) -> None:
+    text = "".join(Page(source).text)
+    assert results.name in text
+    for agent in ("best-fit", HOSTILE, "raises"):
+        assert agent in text
+    for row in results.failed.iter_rows(named=True):
+        assert f"raises, seed {row['seed']}" in text
+        assert row["error"].strip() in text
+    assert len(results.failed) == 3
+    for heading in results.table().headings:
+        assert heading in text
+    assert results.scenario_file.read_text("utf-8") in text
+    assert bw.__doc__ is not None
+    for word in ("binwright 0", "numpy", "Python", "machine", "paired by seed", "not tested", "3 runs failed"):
+        assert word in text
+
+
+def test_it_is_html_that_says_what_it_shows(source: str) -> None:
+    parsed = Page(source)
+    names = [attributes["id"] for _, attributes in parsed.elements if "id" in attributes]
+    assert len(names) == len(set(names))
+    for attributes in (each for _, each in parsed.elements):
+        for key in ("for", "aria-labelledby", "data-copies"):
+            assert key not in attributes or attributes[key] in names
+    assert all(image["alt"] for image in parsed.named("img"))
+    assert parsed.named("img")
+    assert all("scope" in heading for heading in parsed.named("th"))
+    assert [attributes.get("lang") for attributes in parsed.named("html")] == ["en"]
+
+
+def test_it_fetches_nothing(source: str) -> None:
+    parsed = Page(source)
+    for _, attributes in parsed.elements:
+        for key in ("src", "href", "action", "data", "poster", "srcset"):
+            assert (attributes.get(key) or "#").startswith(("#", "data:image/"))
+    assert "//" not in re.sub(r"//[^\n]*|data:image/[^\"]*|/\*.*?\*/", "", source.replace("https://", "LINK"))
+    assert "LINK" not in source
+    assert not re.search(r"url\(|@import|fetch\(|XMLHttpRequest|https?://", source)
+
+
+def test_users_text_stays_text(source: str) -> None:
+    parsed = Page(source)
+    assert not parsed.named("b")
+    assert {image["src"][:11] for image in parsed.named("img") if image["src"]} == {"data:image/"}
+    assert len(parsed.named("script")) == 2
+    [data] = re.findall(r'<script type="application/json" id="replay-data">(.*?)</script>', source, re.DOTALL)
+    assert f"{HOSTILE}, seed 0" in [run["name"] for run in json.loads(data)["runs"]]
+
+
+def test_the_command_in_it_gives_the_same_numbers(
+    results: Results, source: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = Page(source).text
+    [command] = [text for text in texts if text.startswith("binwright run ")]
+    program, *arguments = shlex.split(command)
+    assert program == "binwright"
+    assert main(arguments) == 1  # the same runs fail again
+    again = Results(arguments[-1])
+    assert again.folder != results.folder
+    both = [found.runs.drop("seconds", "decision_us") for found in (results, again)]
+    assert both[0].equals(both[1])
+    capsys.readouterr()
+
+
+def test_the_states_in_it_are_those_that_were_recorded(results: Results) -> None:
+    data = replays.replay(results)
+    assert data is not None
+    assert [run["agent"] for run in data["runs"]] == ["best-fit", HOSTILE]
+    assert data["recorded"] == 6
+    for run, agent in zip(data["runs"], ("best-fit", HOSTILE), strict=True):
+        name = results.runs.filter(pl.col("agent") == agent, pl.col("seed") == 0)["run"].item()
+        states = results.states(name)
+        changes = np.frombuffer(zlib.decompress(base64.b64decode(run["data"])), np.uint8).reshape(len(states), -1)
+        bytes_ = np.cumsum(changes, axis=0, dtype=np.uint8)
+        expected = np.hstack([np.array(states[f"used_{name}"].to_list()) for name in results.resources])
+        assert abs(bytes_ / replays.STEPS - expected).max() <= 0.5 / replays.STEPS + 1e-6
+        assert run["accepted"] == states["accepted"].to_list()
+
+
+def test_levels_tell_empty_from_nearly_empty_out_of_service_and_not_there() -> None:
+    shares = pl.Series([[0.0, 0.0001], [1.0, None, 0.5]], dtype=pl.List(pl.Float32))
+    absent, down, full = replays.ABSENT, replays.DOWN, replays.STEPS
+    assert replays.levels(shares).tolist() == [[0, 1, absent], [full, down, full // 2]]
+
+
+def test_the_replay_takes_no_more_room_than_it_may(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    whole = replays.replay(results)
+    assert whole is not None
+    for room in (10**6, len(replays.embedded(whole["runs"])) // 2, 10):
+        monkeypatch.setattr(replays, "ROOM", room)
+        data = replays.replay(results)
+        assert data is not None
+        found.append([len(run["time"]) for run in data["runs"]])
+    moments = len(whole["runs"][0]["time"])
+    assert found[0] == [moments] * 2
+    assert len(found[1]) == 2
+    assert all(moments / 8 < thinned < moments for thinned in found[1])
+    assert len(found[2]) == 1
+    assert found[2][0] <= 3
+
+
+def test_nothing_half_written_is_left(results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "compose", lambda results: "whole")
+    target = tmp_path / "deep" / "report.html"
+    assert report.write(results, target) == target
+    assert target.read_text() == "whole"
+
+    def full(self: Path, *rest: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(report, "compose", lambda results: "half")
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", full)
+        with pytest.raises(bw.UserError, match="No space left"):
+            report.write(results, target)
+    assert target.read_text() == "whole"
+    assert [file.name for file in target.parent.iterdir()] == ["report.html"]
+    with pytest.raises(bw.UserError, match="cannot be written"):
+        report.write(results, tmp_path)
+
+
+def test_the_command_line(
+    results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(report, "compose", lambda results: "a page")
+
+    def first_time(url: str) -> bool:
+        opened.append(url)
+        return len(opened) == 1
+
+    monkeypatch.setattr(webbrowser, "open", first_time)
+    target = tmp_path / "it is.html"
+    assert main(["report", str(results.folder), "--out", str(target)]) == 0
+    assert str(target) in capsys.readouterr().out
+    assert not opened
+    for said in ("", "No browser"):
+        assert main(["report", str(results.folder), "--out", str(target), "--open"]) == 0
+        assert said in capsys.readouterr().out
+    assert opened == [target.as_uri()] * 2
+    assert main(["report", str(tmp_path)]) == 2
+    assert "there are no results here" in capsys.readouterr().err
+
+
+# -- results that were never run: what the words and tables make of numbers --------------------------------------------
+
+
+def made(folder: Path, values: dict[str, list[float]], swept: dict[str, list[Any]] | None = None) -> Results:
+    """Results with the acceptance of every agent, a value per seed; failed where it is NaN."""
+    folder.mkdir(exist_ok=True)
+    (folder / "scenario.yaml").write_text("name: made\n")
+    points = [dict(zip(swept, point, strict=True)) for point in zip(*swept.values(), strict=True)] if swept else [{}]
+    rows = [
+        {"run": f"{agent}{seed}{point}", "agent": agent, "seed": seed, **point, "version": "0.1.0"}
+        | {"status": "failed" if np.isnan(value) else "done", "error": "broke" if np.isnan(value) else ""}
+        | {"seconds": 1.0, "acceptance": None if np.isnan(value) else value + 0.1 * number}
+        | dict.fromkeys(("load_cpu", "allocation_cpu", "fragmentation_cpu"), None if np.isnan(value) else 0.5)
+        for number, point in enumerate(points)
+        for seed in range(len(next(iter(values.values()))))
+        for agent, value in ((agent, numbers[seed]) for agent, numbers in values.items())
+    ]
+    pl.DataFrame(rows, infer_schema_length=None).cast({"acceptance": float}).write_parquet(folder / "runs.parquet")
+    return Results(folder)
+
+
+NOISE = [0.01, 0.02, 0.03, 0.05, 0.04, 0.06]
+
+
+def said(results: Results) -> str:
+    return answer(results, results.table())[0]
+
+
+def test_words_when_the_seeds_can_tell(tmp_path: Path) -> None:
+    values = {"a<b": [0.3 + noise for noise in NOISE], "good": [0.5 + 1.5 * noise for noise in NOISE]}
+    text = said(made(tmp_path, values))
+    assert text.startswith("<strong>good</strong> has the highest accepted %: 55.2 ±2.9.")
+    assert "That is 21.75 ±0.98 points more than a&lt;b (p&nbsp;=&nbsp;0.031)." in text
+    assert "cannot" not in text
+
+
+def test_words_when_they_cannot(tmp_path: Path) -> None:
+    values = {"one": [0.3 + noise for noise in NOISE], "two": [0.3 + noise for noise in NOISE[::-1]]}
+    values["two"][0] += 0.003
+    assert "These seeds cannot tell it from any other agent." in said(made(tmp_path, values))
+
+
+def test_words_when_they_can_tell_some(tmp_path: Path) -> None:
+    values = {"one": [0.3 + noise for noise in NOISE], "two": [0.3 + noise for noise in NOISE[::-1]]}
+    values["two"][0] += 0.003
+    values |= {f"bad-{i}": [0.1 + i / 100 + noise for noise in NOISE] for i in range(6)}
+    text = said(made(tmp_path, values))
+    assert "<strong>two</strong>" in text
+    assert "than bad-5 (p&nbsp;" in text
+    assert "it is told from bad-4, bad-3, bad-2, bad-1 and 1 more too. These seeds cannot tell it from one." in text
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"one": [0.3], "two": [0.4]}, "One seed says nothing about chance"),
+        ({"one": [0.3, 0.4]}, "<strong>one</strong> alone was run"),
+        ({"one": [0.3, 0.4], "two": [0.3, 0.4]}, "All agents have the same accepted %"),
+        ({"one": [0.3, 0.4], "two": [np.nan, np.nan]}, "No other agent finished a run"),
+        ({"one": [np.nan], "two": [np.nan]}, "No run finished"),
+        (
+            {"one": [0.3, 0.2, np.nan, np.nan], "two": [np.nan, np.nan, 0.4, 0.3]},
+            "It cannot be compared: unpaired seeds",
+        ),
+    ],
+)
+def test_words_when_there_is_little_to_say(
+    tmp_path: Path, values: dict[str, list[float]], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = made(tmp_path, values)
+    assert words in said(results)
+    monkeypatch.setattr("analysis.report.page.figures", lambda results: ({}, {}))
+    Page(compose(results))
+
+
+def test_words_over_points(tmp_path: Path) -> None:
+    values = {"good": [0.5 + noise for noise in NOISE], "bad": [0.3 + 1.1 * noise for noise in NOISE]}
+    text = said(made(tmp_path, values, {"cluster.servers": [1, 2, 3]}))
+    assert text == (
+        "<strong>good</strong> has the highest accepted % at 3 of 3 points. The seeds tell the best of a point from "
+        "every other agent at 3 points."
+    )
+
+
+@pytest.mark.long
+def test_many_points_stay_small_and_get_a_filter(tmp_path: Path) -> None:
+    values = {f"agent-{i}": [0.3 + i / 100 + noise for noise in NOISE] for i in range(10)}
+    results = made(tmp_path, values, {"cluster.servers": [*range(50)], "overflow": ["drop"] * 50})
+    table = Page(main_table(results.table()))
+    assert len(table.named("tr")) == 501
+    assert [box["type"] for box in table.named("input")] == ["search"]
+    assert "tall" in str(table.named("div")[0]["class"])
+    Page(comparison_tables(results))
+    text = compose(results)
+    assert len(text.encode()) < 2_000_000
+    assert "record: [states]" in text
+
+
+def test_metrics_that_would_make_it_too_large_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = made(tmp_path, {"one": [0.3, 0.4], "two": [0.5, 0.4]})
+    monkeypatch.setattr("analysis.report.tables.MOST_ROWS", 2)
+    text = comparison_tables(results)
+    assert len(Page(text).named("table")) == 1
+    assert "shown by binwright compare: allocation_cpu, fragmentation_cpu" in text
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "network"),
+    [
+        ("cluster.network.topology", "beta", {"beta": {}}),
+        ("cluster.network.topology", '{"fat-tree": {"k": 4}}', {"fat-tree": {"k": 4}}),
+        ("cluster.network.topology.fat-tree.k", 6, {"fat-tree": {"k": 6}}),
+        ("cluster.network", '{"topology": {"alpha": {}}, "paths": 2}', {"alpha": {}}),
+        ("cluster.nodes", 2, {"fat-tree": {"k": 8}}),
+    ],
+)
+def test_every_point_has_its_network(tmp_path: Path, key: str, value: Any, network: dict[str, Any]) -> None:
+    results = made(tmp_path, {"one": [0.3]}, {key: [value]})
+    results.scenario_file.write_text("cluster: {network: {topology: {fat-tree: {k: 8}}, paths: 3}}\n")
+    assert network_of(results, results.runs.row(0, named=True)) == network
+
+
+def test_every_server_and_link_has_its_place() -> None:
+    for name in ("alpha", "beta"):
+        built, placed = topology(name), layout({name: {}})
+        assert sorted(cell for rack in placed["servers"] for cell in rack["cells"]) == [*range(built.servers)]
+        assert [tier["name"] for tier in placed["tiers"]] == list(built.tiers)
+        assert sorted(cell for tier in placed["tiers"] for cell in tier["cells"]) == [*range(built.links)]
+        assert [rack["pod"] for rack in placed["servers"]] == built.pod_of.tolist()
+    assert layout({}) == layout({"file": {"path": "/not/here/any.graphml"}}) == {"servers": [], "tiers": []}
+
+
+def test_colours_can_be_read() -> None:
+    css = Path(report.__file__).with_name("report.css").read_text()
+    light, dark = (
+        dict(re.findall(r"--(\w+): (#\w{6})", part)) for part in css.split("@media (prefers-color-scheme")[:2]
+    )
+    assert light.keys() == dark.keys()
+    for theme in (light, dark):
+        for back in ("page", "raised", "zebra"):
+            for front in ("text", "soft", "link", "best", "wrong"):
+                assert contrast(theme[front], theme[back]) >= 4.5, (front, back)
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast ratio of WCAG 2."""
+    levels = []
+    for colour in (one, other):
+        parts = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        levels.append(float(linear @ [0.2126, 0.7152, 0.0722]) + 0.05)
+    return max(levels) / min(levels)
