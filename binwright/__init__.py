@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agents.rules.scan import ScanAgent
     from agents.solver.backends.devices import devices
     from analysis.compare.comparison import Comparison
-    from analysis.results.folder import Results
+    from analysis.front import Results
     from binwright.api import load, run, scenario, solve, train
     from scenarios.learn.tune import tune
     from simcore.engine import Simulation, play
@@ -31,7 +31,7 @@ _HOME = {
     "Placement": "simcore.vocabulary",
     "Refusal": "simcore.vocabulary",
     "Request": "simcore.vocabulary",
-    "Results": "analysis.results.folder",
+    "Results": "analysis.front",
     "ScanAgent": "agents.rules.scan",
     "Simulation": "simcore.engine",
     "UserError": "simcore.errors",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.results.folder import Results
+from analysis.front import Results
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import folder_for, load_scenario, load_to_run, loaded, scenario_from
 from scenarios.schema.scenario import Scenario

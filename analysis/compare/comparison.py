@@ -1,231 +1,38 @@
-"""Every agent beside a baseline, on the same seeds: by how much, and can the seeds tell?"""
+"""A comparison as people use it: the differences, and how they are shown in a terminal, Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
-from analysis.compare.family import Family
-from analysis.compare.statistics import (
-    bootstrap,
-    by_count,
-    differences,
-    mean_interval,
-    seeds_needed,
-    skewness,
-)
-from analysis.measure.metric import Metric, chosen, worth_showing
-from analysis.measure.overlap import overlap_of
-from analysis.results.folder import Results, resources_of, tiers_of
-from analysis.results.groups import Cells
-from analysis.results.several import pooled
-from simcore.errors import ResultsError, UnknownName, suggest
-from simcore.vocabulary import Floats, Ints
+from analysis.compare import words
+from analysis.compare.differences import Differences
 
 if TYPE_CHECKING:
-    import polars as pl
     import rich.console
 
-SKEWED, ENOUGH = 1.0, 20
-"""A metric is skewed when the median |skewness| of its cells of at least so many seeds is larger than that."""
-EFFECT = 0.01
-"""The difference that `seeds_for_1pct` is about, as a share of the baseline's mean."""
-BASELINE, BETTER, WORSE, MORE, LESS = "baseline", "better", "worse", "more", "less"
-EQUAL, SAME, UNTESTED = "equal", "not told apart", "not tested"
 
-
-class Comparison:
-    """Agents beside a baseline, for every point and metric; `frame` is tidy, a row per (keys..., agent, metric).
-
-    `keys` are the swept keys, `scenario` first where there are several; `points` their values; `agents` the labels;
-    `metrics` what is compared; `families` how many comparisons of each are tested; `overlap` that of the seeds' windows
-    of a trace, if it is worth saying; `versions` those of Binwright that wrote the runs. docs/results.md says what each
-    column is, and how it is computed.
-    """
-
-    def __init__(
-        self,
-        results: Results | Sequence[Results],
-        baseline: str | None = None,
-        metrics: Sequence[str] | str | None = None,
-    ) -> None:
-        import polars as pl
-
-        if metrics is not None and not metrics:
-            raise ResultsError("names none", key="metrics", remedy="Name some, or leave it out for all worth showing.")
-        runs, self.keys = pooled([results] if isinstance(results, Results) else results)
-        done = runs.filter(pl.col("status") == "done")
-        self.agents: list[str] = runs["agent"].unique(maintain_order=True).to_list()
-        self.versions: list[str] = runs["version"].unique().drop_nulls().sort().to_list()
-        self.baseline = _known_baseline(baseline, runs)
-        resources, tiers = resources_of(runs), tiers_of(runs)
-        if metrics is None:
-            self.metrics = worth_showing(done, resources, tiers)
-        else:
-            self.metrics = [
-                chosen(name, done, resources, tiers)
-                for name in dict.fromkeys([metrics] if isinstance(metrics, str) else metrics)
-            ]
-        self.overlap = overlap_of(runs, self.keys)
-        self._cells = Cells(runs, self.keys)
-        named = (runs["agent"] == self.baseline) | (runs["_agent"] == self.baseline)
-        self._base = self._bases(runs.filter(named)["agent"].unique().to_list())
-        self._own: npt.NDArray[np.bool_] = np.equal(self._base, np.arange(len(self._base)))
-        self.points: list[tuple[Any, ...]] = (
-            self._cells.heads.select(self.keys).unique(maintain_order=True).rows() if self.keys else [()]
-        )
-        self._check_pairs()
-        self.families: dict[str, int] = {}
-        self.frame = self._frame()
-
-    def _bases(self, labels: list[str]) -> Ints:
-        """The baseline's cell in the same point as each cell, int64 [cells]; -1 where it was not run."""
-        cells = self._cells
-        bases = np.full(int(cells.point.max()) + 1, -1)
-        mine = np.flatnonzero(cells.heads["agent"].is_in(labels).to_numpy())[::-1]
-        bases[cells.point[mine]] = mine  # the first one, where folders have several
-        found: Ints = bases[cells.point]
-        return found
-
-    def _check_pairs(self) -> None:
-        seeds = self._cells.matrix("seed")
-        done, own = np.asarray(np.isfinite(seeds).any(axis=1)), self._own
-        if not done[~own].any():
-            return  # nobody to compare with
-        if not done[own].any():
-            raise ResultsError(
-                f"every run of the baseline {self.baseline!r} failed",
-                remedy="Name another one with --baseline, or mend the agent and run the scenario again.",
-            )
-        if np.isnan(self._against(seeds)).all():
-            raise ResultsError(
-                f"unpaired seeds: the baseline {self.baseline!r} shares no point and seed with any other agent",
-                remedy="Run all agents with the same `seed`, `replications` and sweep, or name another --baseline.",
-            )
-
-    def _against(self, values: Floats) -> Floats:
-        """The baseline's values in the place of each cell's, float64 [cells, seeds]; NaN in its own row."""
-        there = (self._base >= 0) & ~self._own
-        return np.where(there[:, None] & ~np.isnan(values), values[self._base], np.nan)
-
-    def _frame(self) -> pl.DataFrame:
-        import polars as pl
-
-        each = [self._statistics(metric) for metric in self.metrics]
-        rows = np.repeat(np.arange(len(self._cells.runs)), len(each))
-        heads = self._cells.heads[rows].with_columns(
-            pl.Series("metric", [metric.name for metric in self.metrics] * len(self._cells.runs), pl.String)
-        )
-        if not each:
-            return heads
-        columns = []
-        for name, first in each[0].items():
-            values = np.stack([one[name] for one in each], axis=1).reshape(-1)
-            if first.dtype.kind == "f":
-                columns.append(pl.Series(name, np.where(np.isfinite(values), values, np.nan), nan_to_null=True))
-            else:
-                columns.append(pl.Series(name, values.tolist() if first.dtype.kind == "O" else values))
-        frame = heads.with_columns(columns)
-        return frame.with_columns(pl.col("seeds_for_1pct").cast(pl.Int64, strict=False))
-
-    def _statistics(self, metric: Metric) -> dict[str, Any]:
-        """The columns of a metric, each [cells]."""
-        values = self._cells.matrix(metric.name)
-        n = (~np.isnan(values)).sum(axis=1)
-        mean, half = by_count(values, mean_interval, 2)
-        exact = self._cells.exact(metric.name)
-        half[exact] = 0.0
-        skewed, boot_low, boot_high = self._bootstrapped(values, n)
-        skewed &= ~exact
-        low, high = np.where(skewed, boot_low, mean - half), np.where(skewed, boot_high, mean + half)
-
-        against = self._against(values)
-        difference = differences(values, against)
-        pairs = (~np.isnan(difference)).sum(axis=1)
-        diff, diff_half, deviation = by_count(difference, _spread, 3)
-        (base,) = by_count(against, lambda some: (some.mean(axis=1),), 1)
-        family = Family(self._cells, metric.name)
-        self.families[metric.name] = family.size
-        answers = family.beside(self._base)
-        diff_half[answers.exact] = 0.0
-        deviation[answers.exact] = np.nan
-        up, down = {"more": (BETTER, WORSE), "less": (WORSE, BETTER), "neither": (MORE, LESS)}[metric.better]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            relative = 100 * diff / abs(base)
-        own = self._own
-        return {
-            "n": n,
-            "failed": self._cells.failed,
-            "mean": mean,
-            "low": low,
-            "high": high,
-            "interval": _words(n, (exact, "exact"), (skewed, "bootstrap"), (n > 1, "t")),
-            "half": half,
-            "boot_low": boot_low,
-            "boot_high": boot_high,
-            "pairs": np.where(own, 0, pairs),
-            "diff": diff,
-            "diff_low": diff - diff_half,
-            "diff_high": diff + diff_half,
-            "relative": relative,
-            "p": answers.p,
-            "p_alone": answers.alone,
-            "test": _words(
-                n, (answers.exact & (pairs > 0), "exact"), (answers.ranks, "wilcoxon"), (~np.isnan(answers.p), "t")
-            ),
-            "verdict": _words(
-                n,
-                (own, BASELINE),
-                (pairs == 0, None),
-                (answers.exact & ~answers.told, EQUAL),
-                (~answers.exact & np.isnan(answers.p), UNTESTED),
-                (~answers.told, SAME),
-                (diff > 0, up),
-                (diff < 0, down),
-            ),
-            "seeds_for_1pct": seeds_needed(deviation, EFFECT * abs(base)),
-        }
-
-    def _bootstrapped(self, values: Floats, n: Ints) -> tuple[Any, Floats, Floats]:
-        """Which cells [cells] show a bootstrap interval, and its ends; NaN elsewhere."""
-        large = np.where((n >= ENOUGH)[:, None], values, np.nan)
-        (skew,) = by_count(large, lambda some: (skewness(some),), 1)
-        some = ~np.isnan(skew)
-        if not some.any() or np.median(abs(skew[some])) <= SKEWED:
-            return np.zeros(len(n), bool), np.full(len(n), np.nan), np.full(len(n), np.nan)
-        low, high = by_count(large, bootstrap, 2)
-        return n >= ENOUGH, low, high
+class Comparison(Differences):
+    """Differences that can show themselves. docs/results.md says what each column is, and how it is computed."""
 
     @property
     def legend(self) -> str:
-        """What the columns are about, and what was left out."""
-        from analysis.compare.words import legend
-
-        return legend(self)
+        """Says what the columns are about, and what was left out."""
+        return words.legend(self)
 
     def rich(self, width: int) -> rich.console.Group:
-        """For a terminal: a table per metric."""
-        from analysis.compare.words import terminal
-
-        return terminal(self, width)
+        """Shows a table per metric in a terminal that is `width` characters wide."""
+        return words.terminal(self, width)
 
     def markdown(self) -> str:
-        """A Markdown table per metric."""
-        from analysis.compare.words import markdown
-
-        return markdown(self)
+        """Writes a Markdown table per metric."""
+        return words.markdown(self)
 
     def latex(self) -> str:
-        """One table for a paper: needs `\\usepackage{booktabs}`."""
-        from analysis.compare.words import latex
-
-        return latex(self)
+        """Writes one table for a paper: needs `\\usepackage{booktabs}`."""
+        return words.latex(self)
 
     def csv(self) -> str:
-        """The frame, all of it."""
+        """Writes the whole frame."""
         text: str = self.frame.write_csv()
         return text
 
@@ -234,31 +41,3 @@ class Comparison:
 
     def _repr_markdown_(self) -> str:
         return self.markdown()
-
-    def __repr__(self) -> str:
-        return f"Comparison({len(self.frame)} rows, baseline {self.baseline!r})"
-
-
-def _spread(values: Floats) -> tuple[Any, Any, Any]:
-    """Mean, half width of its t interval and standard deviation of [k, n] values; one value has none."""
-    mean, half = mean_interval(values)
-    deviation = values.std(axis=1, ddof=1) if values.shape[1] > 1 else np.full(len(values), np.nan)
-    return mean, half, deviation
-
-
-def _words(like: Ints, *choices: tuple[Any, str | None]) -> Any:
-    """The word of the first choice [cells] that holds, object [cells]; None where none does."""
-    found = np.full(len(like), None, object)
-    for where, word in reversed(choices):
-        found[where] = word
-    return found
-
-
-def _known_baseline(asked: str | None, runs: pl.DataFrame) -> str:
-    """The agent that was asked for, or the first of the runs."""
-    if asked is None:
-        return str(runs["_agent"][0])
-    known = dict.fromkeys([*runs["agent"], *runs["_agent"]])
-    if asked not in known:
-        raise UnknownName("this baseline was not run", key="baseline", value=asked, remedy=suggest(asked, known))
-    return asked

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
     import rich.table
 
-    from analysis.results.folder import Results
+    from analysis.results.folder import ResultsFolder
 
 BEST, TIED = "*", "="
 EXACT = "Nothing was drawn here: values are exact for these requests"
@@ -69,7 +69,7 @@ class Table:
     The metrics are by default those that say something about these runs.
     """
 
-    def __init__(self, results: Results, metrics: Sequence[Metric] = ()) -> None:
+    def __init__(self, results: ResultsFolder, metrics: Sequence[Metric] = ()) -> None:
         self.swept = results.swept
         done, cells = results.done, Cells(results.runs, self.swept)
         self.metrics = list(metrics) or worth_showing(done, results.resources, results.tiers)

@@ -1,4 +1,4 @@
-"""A comparison as text: for terminals, Markdown and LaTeX. The numbers and what they mean are compare.py's."""
+"""Writes a comparison as text: for terminals, Markdown and LaTeX. Its numbers are computed in differences.py."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from analysis.results.groups import MEASURED
 if TYPE_CHECKING:
     import rich.console
 
-    from analysis.compare.comparison import Comparison
+    from analysis.compare.differences import Differences
 
 Line = list[str]
 STYLES = {"better": "bold green", "worse": "red"}
@@ -39,7 +39,7 @@ LATEX = {
 }
 
 
-def terminal(comparison: Comparison, width: int) -> rich.console.Group:
+def terminal(comparison: Differences, width: int) -> rich.console.Group:
     """A rich table per metric, and what they mean below."""
     from rich.console import Group
     from rich.text import Text
@@ -63,7 +63,7 @@ def terminal(comparison: Comparison, width: int) -> rich.console.Group:
     return Group(*tables, Text(legend(comparison), style="italic"))
 
 
-def markdown(comparison: Comparison) -> str:
+def markdown(comparison: Differences) -> str:
     """A table per metric, and what they mean below."""
     parts = []
     for metric, lines in blocks(comparison):
@@ -73,7 +73,7 @@ def markdown(comparison: Comparison) -> str:
     return "\n\n".join([*parts, legend(comparison)]) + "\n"
 
 
-def latex(comparison: Comparison) -> str:
+def latex(comparison: Differences) -> str:
     """One `tabular` with a block per metric; needs booktabs and textcomp, which LaTeX has since 2020."""
     heads = headings(comparison)
     first = len(comparison.keys) + 1
@@ -90,7 +90,7 @@ def latex(comparison: Comparison) -> str:
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
-def legend(comparison: Comparison) -> str:
+def legend(comparison: Differences) -> str:
     """What the columns say, and what was left out."""
     frame = comparison.frame
     if not len(frame):
@@ -131,14 +131,14 @@ def legend(comparison: Comparison) -> str:
     return " ".join(notes)
 
 
-def blocks(comparison: Comparison) -> Iterator[tuple[Metric, list[tuple[dict[str, Any], Line]]]]:
+def blocks(comparison: Differences) -> Iterator[tuple[Metric, list[tuple[dict[str, Any], Line]]]]:
     """Every metric with its rows, and their cells as text."""
     by_metric = comparison.frame.partition_by("metric", as_dict=True)
     for metric in comparison.metrics:
         yield metric, [(row, _line(comparison, metric, row)) for row in by_metric[metric.name,].iter_rows(named=True)]
 
 
-def headings(comparison: Comparison) -> Line:
+def headings(comparison: Differences) -> Line:
     """Of the cells in a line of `blocks`."""
     return [
         *comparison.keys,
@@ -158,7 +158,7 @@ def title(metric: Metric) -> str:
     return metric.heading + BETTER[metric.better]
 
 
-def _line(comparison: Comparison, metric: Metric, row: dict[str, Any]) -> Line:
+def _line(comparison: Differences, metric: Metric, row: dict[str, Any]) -> Line:
     runs = f"{row['n']}/{row['n'] + row['failed']}" if row["failed"] else str(row["n"])
     if row["verdict"] != "baseline" and row["pairs"] != row["n"]:
         runs += f" ({_count(row['pairs'], 'pair')})"

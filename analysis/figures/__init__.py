@@ -18,7 +18,7 @@ from analysis.figures.chosen import Chosen, Options, Together
 from analysis.figures.style import COLOURS as COLOURS
 from analysis.figures.style import save as save
 from analysis.figures.style import style, write
-from analysis.results.folder import Results
+from analysis.results.folder import ResultsFolder
 from simcore.errors import ResultsError, suggest
 
 FORMATS = ("png", "svg", "pdf")
@@ -71,14 +71,14 @@ KINDS = {
 """Every kind of figure, by name."""
 
 
-def draw(results: Results | Sequence[Results], kind: str, **options: Any) -> Figure:
+def draw(results: ResultsFolder | Sequence[ResultsFolder], kind: str, **options: Any) -> Figure:
     """The figure of this kind. Several results are drawn as one, their scenarios as points.
 
     Options (`metrics`, `agents`, `where`, `x`, `at`, `width`) are those of `chosen.Options`.
     """
     if kind not in KINDS:
         raise ResultsError("unknown kind of figure", key=f"--kind {kind}", remedy=suggest(kind, KINDS))
-    parts = [results] if isinstance(results, Results) else list(results)
+    parts = [results] if isinstance(results, ResultsFolder) else list(results)
     return KINDS[kind].draw(parts[0] if len(parts) == 1 else Together(parts), **options)
 
 
@@ -90,7 +90,7 @@ def svg(figure: Figure) -> str:
     return text[text.index("<svg") :]
 
 
-def summary(results: Results) -> Path | None:
+def summary(results: ResultsFolder) -> Path | None:
     """Draw the table into the results' folder, and return the PNG's path; None where it says nothing, or too much."""
     try:
         figure = draw(results, "summary")

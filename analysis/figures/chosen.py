@@ -14,7 +14,7 @@ from analysis.compare.statistics import mean_interval
 from analysis.figures.style import Look, Width, looks
 from analysis.measure import metric as columns
 from analysis.measure.metric import Metric
-from analysis.results.folder import Results
+from analysis.results.folder import ResultsFolder
 from analysis.results.several import joined
 from simcore.errors import ResultsError, UnknownName, UserError, suggest
 from simcore.units import BANDWIDTH, COUNT, CPU, DATA, SHARE, TIME
@@ -63,7 +63,7 @@ class Chosen:
     `swept` are the keys that still vary, `points` their values in order of appearance.
     """
 
-    def __init__(self, results: Results, options: Options) -> None:
+    def __init__(self, results: ResultsFolder, options: Options) -> None:
         self.options = options
         self.look: dict[str, Look] = looks(results.runs["agent"])
         self.results = copy(results)
@@ -113,7 +113,7 @@ class Chosen:
         count = self.runs["seed"].n_unique()
         return "one seed" if count == 1 else f"{count} seeds"
 
-    def part(self, run: str) -> Results:
+    def part(self, run: str) -> ResultsFolder:
         """The results of the folder that a run belongs to."""
         return self.results.part(run) if isinstance(self.results, Together) else self.results
 
@@ -189,7 +189,7 @@ class Chosen:
             return None
 
 
-def _filtered(results: Results, options: Options) -> pl.DataFrame:
+def _filtered(results: ResultsFolder, options: Options) -> pl.DataFrame:
     """The runs of the points and agents asked for."""
     import polars as pl
 
@@ -211,10 +211,10 @@ def _filtered(results: Results, options: Options) -> pl.DataFrame:
     return runs.filter(pl.col("agent").is_in(list(options.agents))) if options.agents else runs
 
 
-class Together(Results):
+class Together(ResultsFolder):
     """Several results as one: a column `scenario` tells them apart, as if it had been swept."""
 
-    def __init__(self, parts: Sequence[Results]) -> None:
+    def __init__(self, parts: Sequence[ResultsFolder]) -> None:
         import polars as pl
 
         names = [part.name for part in parts]
@@ -238,7 +238,7 @@ class Together(Results):
         """The names of the parts."""
         return str(self.folder)
 
-    def part(self, run: str) -> Results:
+    def part(self, run: str) -> ResultsFolder:
         """The results that a run belongs to."""
         return self._part[run]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from analysis.report.page import compose
-from analysis.results.folder import Results, check_target
+from analysis.results.folder import ResultsFolder, check_target
 from simcore.files import write_text
 
 
-def write(results: Results, path: str | Path | None = None) -> Path:
+def write(results: ResultsFolder, path: str | Path | None = None) -> Path:
     """Write the report to `path` (default: report.html in the results' folder), whole or not at all; returns it."""
     target = Path(path) if path is not None else results.folder / "report.html"
     check_target(target)

@@ -12,12 +12,13 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+from analysis.compare.table import Table
 from analysis.measure.overlap import overlap_of
 from analysis.report.pictures import figures
 from analysis.report.replay import embedded, replay
 from analysis.report.tables import comparison_tables, legend, main_table
 from analysis.report.words import answer
-from analysis.results.folder import Results
+from analysis.results.folder import ResultsFolder
 from simcore.errors import ResultsError
 
 PACKAGES = ("numpy", "numba", "polars", "scipy", "simpy", "matplotlib")
@@ -30,9 +31,9 @@ HOW_TO_REPLAY = (
 )
 
 
-def compose(results: Results) -> str:
+def compose(results: ResultsFolder) -> str:
     """The whole page. Whatever comes from users' files is escaped, and nothing is fetched from anywhere."""
-    table = results.table()
+    table = Table(results)
     drawn, missing = figures(results)
     states = replay(results)
     summary = drawn.pop("summary", "") or drawn.pop("sweep", "")
@@ -73,7 +74,7 @@ def _file(name: str) -> str:
     return files("analysis.report").joinpath(name).read_text("utf-8")
 
 
-def _description(results: Results) -> str:
+def _description(results: ResultsFolder) -> str:
     import yaml
 
     try:
@@ -84,7 +85,7 @@ def _description(results: Results) -> str:
     return f"<p>{escape(str(text))}</p>" if text else ""
 
 
-def _counts(results: Results) -> str:
+def _counts(results: ResultsFolder) -> str:
     runs = results.runs
     points = f" at {_count(runs.select(results.swept).n_unique(), 'point')}" if results.swept else ""
     agents, seeds = _count(runs["agent"].n_unique(), "agent"), _count(runs["seed"].n_unique(), "seed")
@@ -93,12 +94,12 @@ def _counts(results: Results) -> str:
     return f'<p class="soft">{_count(len(runs), "run")}: {agents}, {seeds}{points}.{failures}</p>'
 
 
-def _overlap(results: Results) -> str:
+def _overlap(results: ResultsFolder) -> str:
     found = overlap_of(results.runs, results.swept)
     return f'<p class="wrong">{escape(str(found))}</p>\n' if found else ""
 
 
-def _differences(results: Results) -> str:
+def _differences(results: ResultsFolder) -> str:
     if results.runs["agent"].n_unique() == 1:
         return "<p>One agent: there is nothing to compare it with.</p>"
     try:
@@ -122,7 +123,7 @@ def _player(states: dict[str, Any]) -> str:
     return Template(_file("replay.html")).substitute(shown=which)
 
 
-def _failed(results: Results) -> Iterator[str]:
+def _failed(results: ResultsFolder) -> Iterator[str]:
     """Every failed run; runs that failed with the same words are together."""
     if not len(results.failed):
         yield "<p>None.</p>"
@@ -138,7 +139,7 @@ def _failed(results: Results) -> Iterator[str]:
             yield f"<p>{runs}: {escape(error.rpartition(chr(10))[2])}</p>"
 
 
-def _scenario(results: Results) -> str:
+def _scenario(results: ResultsFolder) -> str:
     try:
         text = results.scenario_file.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
@@ -154,7 +155,7 @@ def _copied(name: str, text: str) -> str:
     )
 
 
-def _versions(results: Results) -> str:
+def _versions(results: ResultsFolder) -> str:
     made = ", ".join(map(str, results.runs["version"].unique(maintain_order=True)))
     rows = {"the runs": f"binwright {made}", "this report": f"binwright {version('binwright')}"}
     rows["Python"] = f"{platform.python_implementation()} {platform.python_version()}"
@@ -165,7 +166,7 @@ def _versions(results: Results) -> str:
     return f'<dl>{listed}</dl>\n<p class="soft">Python, packages and machine are those that wrote this report.</p>'
 
 
-def _reproduce(results: Results) -> str:
+def _reproduce(results: ResultsFolder) -> str:
     folder = results.folder
     command = shlex.join(["binwright", "run", str(results.scenario_file), "--out", f"{folder}-again"])
     return (

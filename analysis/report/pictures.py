@@ -9,14 +9,14 @@ from io import BytesIO
 from matplotlib.figure import Figure
 
 from analysis.figures import KINDS, draw, svg
-from analysis.results.folder import Results
+from analysis.results.folder import ResultsFolder
 from simcore.errors import UserError
 
 LARGE = 300_000
 """Characters of an SVG; larger ones become PNG."""
 
 
-def figures(results: Results) -> tuple[dict[str, str], dict[str, str]]:
+def figures(results: ResultsFolder) -> tuple[dict[str, str], dict[str, str]]:
     """HTML of the figures by kind, and why the other kinds are not there."""
     drawn, missing = {}, {}
     for name, kind in KINDS.items():

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from analysis.measure.samples import KEPT
 from analysis.measure.states import moments
 from analysis.report.layout import layout
-from analysis.results.folder import Results
+from analysis.results.folder import ResultsFolder
 from analysis.results.network import network_of
 from simcore.errors import ResultsError
 
@@ -27,7 +27,7 @@ STEPS, DOWN, ABSENT = 200, 254, 255
 Bytes = npt.NDArray[np.uint8]
 
 
-def replay(results: Results) -> dict[str, Any] | None:
+def replay(results: ResultsFolder) -> dict[str, Any] | None:
     """What the page's script shows: the first seed of every agent, point by point, for as long as there is room.
 
     A run that would take more than half of it has the moments of half as many, or a quarter, and so on. None when no
@@ -72,7 +72,7 @@ def replay(results: Results) -> dict[str, Any] | None:
     }
 
 
-def _network(results: Results, row: dict[str, Any]) -> dict[str, Any]:
+def _network(results: ResultsFolder, row: dict[str, Any]) -> dict[str, Any]:
     """The run's topology; empty when scenario.yaml does not say it any more."""
     try:
         return network_of(results, row)
@@ -80,7 +80,7 @@ def _network(results: Results, row: dict[str, Any]) -> dict[str, Any]:
         return {}
 
 
-def _packed(row: dict[str, Any], results: Results, key: str, states: pl.DataFrame) -> dict[str, Any]:
+def _packed(row: dict[str, Any], results: ResultsFolder, key: str, states: pl.DataFrame) -> dict[str, Any]:
     """A run's states. Bytes are in order of moment, resource and server, then link; each moment less the one before."""
     parts = [states[f"used_{name}"] for name in results.resources]
     if "links" in states.columns:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from analysis.compare.comparison import Comparison
+from analysis.compare import words
+from analysis.compare.differences import Differences
 from analysis.compare.table import BEST, Table
-from analysis.compare.words import blocks, headings, title
-from analysis.results.folder import Results
+from analysis.results.folder import ResultsFolder
 
 FILTERED, TALL = 12, 16
 """Tables of more rows than that get a box to filter them, and a height that they scroll in."""
@@ -90,23 +90,23 @@ def legend(table: Table) -> str:
     return f'<p class="soft">{escape(table.legend)}</p>'
 
 
-def comparison_tables(results: Results) -> str:
+def comparison_tables(results: ResultsFolder) -> str:
     """A table per metric, the first one open: every agent beside the first, paired by seed."""
-    comparison = Comparison(results)
-    heads = [(text, MEANINGS.get(text, "")) for text in headings(comparison)]
+    comparison = Differences(results)
+    heads = [(text, MEANINGS.get(text, "")) for text in words.headings(comparison)]
     texts = len(comparison.keys) + 1
     parts: list[str] = []
     left, dropped = MOST_ROWS, []
-    for number, (metric, lines) in enumerate(blocks(comparison)):
+    for number, (metric, lines) in enumerate(words.blocks(comparison)):
         if parts and len(lines) > left:
             dropped.append(metric.name)
             continue
         left -= len(lines)
         rows = [_compared(texts, row, line) for row, line in lines]
-        name = title(metric)
+        name = words.title(metric)
         table = html(f"compare-{number}", f"{name}: differences to {comparison.baseline}", heads, texts, rows)
         parts.append(f"<details{' open' * (not parts)}><summary>{escape(name)}</summary>\n{table}\n</details>")
-    notes = [comparison.legend]
+    notes = [words.legend(comparison)]
     if dropped:
         notes.append(f"Left out here to keep this file small, and shown by binwright compare: {', '.join(dropped)}.")
     return "\n".join([*parts, *(f'<p class="soft">{escape(note)}</p>' for note in notes)])

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from analysis.compare.comparison import BETTER, WORSE, Comparison
+from analysis.compare.differences import BETTER, WORSE, Differences
 from analysis.compare.statistics import FEWEST, differences
 from analysis.compare.table import BEST, EXACT, TIED, Row, Table
 from analysis.measure.metric import Metric
-from analysis.results.folder import Results
+from analysis.results.folder import ResultsFolder
 from simcore.errors import ResultsError
 
 MAIN = 3
@@ -23,7 +23,7 @@ NAMED = 4
 """More agents than that are counted instead of named."""
 
 
-def answer(results: Results, table: Table) -> list[str]:
+def answer(results: ResultsFolder, table: Table) -> list[str]:
     """Paragraphs of HTML: one for every main metric."""
     if not len(results.done):
         return ["No run finished: there is nothing to compare."]
@@ -59,7 +59,7 @@ def _ranked(rows: list[Row], number: int, metric: Metric) -> list[Row]:
     return [row for _, row in sorted(found, key=lambda pair: pair[0])]
 
 
-def _compared(results: Results, table: Table, number: int, metric: Metric) -> str:
+def _compared(results: ResultsFolder, table: Table, number: int, metric: Metric) -> str:
     """The best by mean beside all others: differences paired by seed, p-values corrected for all of them."""
     ranked = _ranked(table.rows, number, metric)
     cell = ranked[0].cells[number]
@@ -78,7 +78,7 @@ def _compared(results: Results, table: Table, number: int, metric: Metric) -> st
     if cell.alone:
         return f"{first} One seed says nothing about chance: give it more <code>replications</code>."
     try:
-        frame = Comparison(results, best, [metric.name]).frame
+        frame = Differences(results, best, [metric.name]).frame
     except ResultsError as error:
         return f"{first} It cannot be compared: {escape(error.problem)}."
     found = {row["agent"]: row for row in frame.iter_rows(named=True)}

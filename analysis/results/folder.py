@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from simcore.errors import ResultsError
 
 if TYPE_CHECKING:
     import polars as pl
-    from matplotlib.figure import Figure
-
-    from analysis.compare.comparison import Comparison
-    from analysis.compare.table import Table
 
 NEEDED = ("run", "agent", "seed", "version", "status")
 """Columns that runs.parquet has whatever was measured; those of the sweep stand between `seed` and `version`."""
 
 
-class Results:
+class ResultsFolder:
     """One results folder: `runs` has a row per run; details are read when asked for."""
 
     def __init__(self, folder: str | Path) -> None:
@@ -101,32 +97,8 @@ class Results:
             raise ResultsError(f"the {kind} of run {run} were not recorded", file=path, remedy=remedy)
         return _read(path, lambda: "Delete it and run the scenario again: a run without its details is run again.")
 
-    def table(self) -> Table:
-        """Agents as rows, metrics as columns, means with intervals over the seeds."""
-        from analysis.compare.table import Table
-
-        return Table(self)
-
-    def compare(self, baseline: str | None = None, metrics: Sequence[str] | str | None = None) -> Comparison:
-        """Every agent's difference to the baseline (default: the first agent), paired by seed."""
-        from analysis.compare.comparison import Comparison
-
-        return Comparison(self, baseline, metrics)
-
-    def figure(self, kind: str, **options: Any) -> Figure:
-        """A figure of these results; the kinds are `analysis.figures.KINDS`, the options `analysis.figures.Options`."""
-        from analysis.figures import draw
-
-        return draw(self, kind, **options)
-
-    def report(self, path: str | Path | None = None) -> Path:
-        """Write one HTML file with all of it (default: report.html in the folder); returns its path."""
-        from analysis.report import write
-
-        return write(self, path)
-
     def __repr__(self) -> str:
-        return f"Results({str(self.folder)!r}: {len(self.runs)} runs, {len(self.failed)} failed)"
+        return f"{type(self).__name__}({str(self.folder)!r}: {len(self.runs)} runs, {len(self.failed)} failed)"
 
 
 def check_target(file: str | Path) -> None:
@@ -136,11 +108,6 @@ def check_target(file: str | Path) -> None:
     if own or (path.parent.name == "details" and path.parent.with_name("journal.jsonl").is_file()):
         remedy = "Name another file with --out."
         raise ResultsError("is a part of results, and would be overwritten", file=file, remedy=remedy)
-
-
-def load_many(folders: Iterable[str | Path]) -> list[Results]:
-    """The results in several folders, in this order; a folder named twice is read once."""
-    return [Results(folder) for folder in dict.fromkeys(map(Path, folders))]
 
 
 def resources_of(runs: pl.DataFrame) -> list[str]:

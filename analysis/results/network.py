@@ -8,13 +8,13 @@ from typing import Any
 
 import yaml
 
-from analysis.results.folder import Results
+from analysis.results.folder import ResultsFolder
 from simcore.errors import ResultsError
 
 AT = ("cluster", "network", "topology")
 
 
-def network_of(results: Results, row: Mapping[str, Any]) -> dict[str, Any]:
+def network_of(results: ResultsFolder, row: Mapping[str, Any]) -> dict[str, Any]:
     """Name and options of a run's topology, whose row of the runs says its point of the sweep; empty without one."""
     try:
         data: Any = yaml.safe_load(results.scenario_file.read_text("utf-8"))

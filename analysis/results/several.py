@@ -11,10 +11,10 @@ from simcore.errors import ResultsError
 if TYPE_CHECKING:
     import polars as pl
 
-    from analysis.results.folder import Results
+    from analysis.results.folder import ResultsFolder
 
 
-def pooled(several: Sequence[Results]) -> tuple[pl.DataFrame, list[str]]:
+def pooled(several: Sequence[ResultsFolder]) -> tuple[pl.DataFrame, list[str]]:
     """All runs, and the keys that tell their points apart: `scenario` where there are several, and what is swept.
 
     `agent` is the agent's label, with its folder before it where two folders ran it on the same point and seed with
@@ -53,7 +53,7 @@ def pooled(several: Sequence[Results]) -> tuple[pl.DataFrame, list[str]]:
     return runs, keys
 
 
-def joined(several: Sequence[Results], parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+def joined(several: Sequence[ResultsFolder], parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """A frame from each of the results, one below the other; null where one has not the other's columns."""
     import polars as pl
 

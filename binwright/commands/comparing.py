@@ -13,7 +13,8 @@ from simcore.files import write_text
 def compare(asked: Namespace) -> int:
     """`binwright compare RESULTS...`."""
     from analysis.compare.comparison import Comparison
-    from analysis.results.folder import check_target, load_many
+    from analysis.front import load_many
+    from analysis.results.folder import check_target
 
     form = asked.format or _form(asked.out)
     if asked.out:

@@ -39,7 +39,7 @@ def _draw(asked: Namespace, kinds: list[str], *, anything: bool) -> dict[str, An
     """Draw the figures by kind; with `anything`, say which cannot be drawn, and why."""
     from analysis.figures import KINDS, draw
     from analysis.figures.kinds.learning import LOG
-    from analysis.results.folder import load_many
+    from analysis.front import load_many
 
     trainings = [folder for folder in asked.results if (Path(folder) / LOG).is_file()]
     others = [folder for folder in asked.results if folder not in trainings]

@@ -9,7 +9,7 @@ from binwright.commands.console import out
 
 def report(asked: Namespace) -> int:
     """`binwright report RESULTS`."""
-    from analysis.results.folder import Results
+    from analysis.front import Results
 
     path = Results(asked.results).report(asked.out)
     out.print(f"Report:  {path}", markup=False, highlight=False, soft_wrap=True)

@@ -18,7 +18,7 @@ from binwright.commands.progress import Live, duration
 from simcore.errors import UserError
 
 if TYPE_CHECKING:
-    from analysis.results.folder import Results
+    from analysis.front import Results
     from scenarios.batch.batch import Batch
     from scenarios.build.engines import Engine
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from analysis.results.folder import Results
+from analysis.front import Results
 from scenarios.batch.attempt import Task, detail, shown
 from scenarios.batch.backends import opened
 from scenarios.batch.journal import Row, line_of, rows_of

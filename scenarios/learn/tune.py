@@ -16,8 +16,8 @@ import polars as pl
 import yaml
 
 from analysis.compare.comparison import Comparison
+from analysis.front import Results
 from analysis.measure.metric import chosen
-from analysis.results.folder import Results
 from scenarios.batch.batch import Batch
 from scenarios.build.world import build_world
 from scenarios.learn.cma import Cma

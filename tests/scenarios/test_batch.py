@@ -15,7 +15,7 @@ import yaml
 
 import scenarios.batch.attempt
 import scenarios.batch.batch
-from analysis.results.folder import Results
+from analysis.front import Results
 from scenarios.batch.batch import KEPT_APART, Batch
 from scenarios.batch.journal import rows_of
 from scenarios.build.engines import Engine

@@ -20,7 +20,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.results.folder import Results
+from analysis.front import Results
 from binwright.commands import progress
 from binwright.commands.progress import Live, duration
 from scenarios.batch import backends, batch, estimate, pool

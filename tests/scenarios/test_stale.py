@@ -14,11 +14,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from scenarios.build import code
 
 from agents import AGENTS
-from analysis.results.folder import Results
+from analysis.front import Results
 from scenarios.batch.batch import Batch
-from scenarios.build import code
 from simcore import opened
 from simcore.opened import OURS
 from simcore.vocabulary import Agent

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from analysis.results.folder import Results
+from analysis.front import Results
 from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
 

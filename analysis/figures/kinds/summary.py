@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from analysis.compare.comparison import BETTER, LESS, MORE, WORSE, Comparison
+from analysis.compare.differences import BETTER, LESS, MORE, WORSE, Differences
 from analysis.compare.table import BEST, Cell, Table
 from analysis.figures.chosen import Chosen, short
 from analysis.figures.style import GREY, Look, grid, heading, legend, new, tidy
@@ -87,7 +87,7 @@ def _difference(chosen: Chosen, table: Table, metric: Metric) -> Panel | None:
     if "scenario" in results.swept:  # a name that the comparison has a use of its own for
         results.runs = results.runs.rename({"scenario": "results"})
     try:
-        comparison = Comparison(results, metrics=[metric.name])
+        comparison = Differences(results, metrics=[metric.name])
     except ResultsError:
         return None
     found: dict[Any, Cell] = {}

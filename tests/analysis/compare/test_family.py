@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from analysis.compare import family
 from analysis.compare.comparison import Comparison
 from analysis.compare.table import BEST, TIED
+from analysis.front import Results
 from analysis.report.words import answer
-from analysis.results.folder import Results
 from tests.reference.stats import slow_verdicts, values_of
 from tests.support.properties import scaled
 from tests.support.results import row

@@ -15,8 +15,8 @@ from scipy.stats import t as student
 
 from analysis.compare.statistics import mean_interval
 from analysis.compare.table import BEST, TIED, Cell, Table
+from analysis.front import Results
 from analysis.measure.metric import Metric, metrics
-from analysis.results.folder import Results
 from scenarios.schema.load import scenario_from
 from simcore.errors import ResultsError
 from tests.reference.stats import Verdicts, slow_verdicts, values_of

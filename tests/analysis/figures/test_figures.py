@@ -22,7 +22,7 @@ from analysis.compare.statistics import mean_interval
 from analysis.figures import KINDS, draw, save, summary, svg
 from analysis.figures.chosen import Together
 from analysis.figures.style import SHIPPED, WIDTHS
-from analysis.results.folder import Results
+from analysis.front import Results
 from simcore.errors import ResultsError
 from tests.support.figures import GENERATED, NETWORK, SERVERS, log
 from tests.support.properties import first

@@ -20,7 +20,7 @@ from agents import AGENTS
 from analysis.figures.chosen import number
 from analysis.figures.kinds.critical_difference import Ranks, rank
 from analysis.figures.style import COLOURS, SHADES, SHIPPED, looks
-from analysis.results.folder import Results
+from analysis.front import Results
 from binwright.cli import main
 from fabric.presets import topology
 from simcore.errors import UserError

@@ -18,12 +18,12 @@ import pytest
 
 import binwright as bw
 from analysis import report
+from analysis.front import Results
 from analysis.report import replay as replays
 from analysis.report.layout import layout
 from analysis.report.page import compose
 from analysis.report.tables import comparison_tables, main_table
 from analysis.report.words import answer
-from analysis.results.folder import Results
 from analysis.results.network import network_of
 from binwright.cli import main
 from fabric.presets import topology

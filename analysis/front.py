@@ -1,0 +1,48 @@
+"""Results as people use them: read from their folder, and shown as a table, a comparison, a figure or a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from analysis.results.folder import ResultsFolder
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from analysis.compare.comparison import Comparison
+    from analysis.compare.table import Table
+
+
+class Results(ResultsFolder):
+    """A folder of results that can show itself. What shows it is imported when it is asked for."""
+
+    def table(self) -> Table:
+        """Agents as rows, metrics as columns, means with intervals over the seeds."""
+        from analysis.compare.table import Table
+
+        return Table(self)
+
+    def compare(self, baseline: str | None = None, metrics: Sequence[str] | str | None = None) -> Comparison:
+        """Every agent's difference to the baseline (default: the first agent), paired by seed."""
+        from analysis.compare.comparison import Comparison
+
+        return Comparison(self, baseline, metrics)
+
+    def figure(self, kind: str, **options: Any) -> Figure:
+        """A figure of these results; the kinds are `analysis.figures.KINDS`, the options `analysis.figures.Options`."""
+        from analysis.figures import draw
+
+        return draw(self, kind, **options)
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write one HTML file with all of it (default: report.html in the folder); returns its path."""
+        from analysis.report import write
+
+        return write(self, path)
+
+
+def load_many(folders: Iterable[str | Path]) -> list[Results]:
+    """Read the results in several folders, in this order; a folder that is named twice is read once."""
+    return [Results(folder) for folder in dict.fromkeys(map(Path, folders))]
