@@ -17,8 +17,10 @@ from analysis.compare.statistics import (
     seeds_needed,
     skewness,
 )
-from analysis.measure.metric import Metric, chosen, worth_showing
+from analysis.measure.measuring import describe
+from analysis.measure.metric import Metric
 from analysis.measure.overlap import overlap_of
+from analysis.results.choice import metric_named, worth_showing
 from analysis.results.folder import ResultsFolder, resources_of, tiers_of
 from analysis.results.groups import Cells
 from analysis.results.several import pooled
@@ -60,12 +62,12 @@ class Differences:
         self.agents: list[str] = runs["agent"].unique(maintain_order=True).to_list()
         self.versions: list[str] = runs["version"].unique().drop_nulls().sort().to_list()
         self.baseline = _known_baseline(baseline, runs)
-        resources, tiers = resources_of(runs), tiers_of(runs)
+        described = describe(resources_of(runs), tiers_of(runs))
         if metrics is None:
-            self.metrics = worth_showing(done, resources, tiers)
+            self.metrics = worth_showing(done, described)
         else:
             self.metrics = [
-                chosen(name, done, resources, tiers)
+                metric_named(name, done, described)
                 for name in dict.fromkeys([metrics] if isinstance(metrics, str) else metrics)
             ]
         self.overlap = overlap_of(runs, self.keys)
@@ -151,7 +153,7 @@ class Differences:
         answers = family.beside(self._base)
         diff_half[answers.exact] = 0.0
         deviation[answers.exact] = np.nan
-        up, down = {"more": (BETTER, WORSE), "less": (WORSE, BETTER), "neither": (MORE, LESS)}[metric.better]
+        up, down = {"higher": (BETTER, WORSE), "lower": (WORSE, BETTER), "neither": (MORE, LESS)}[metric.better]
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = 100 * diff / abs(base)
         own = self._own

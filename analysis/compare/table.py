@@ -12,7 +12,8 @@ import numpy as np
 from analysis.compare.family import Bools, Family
 from analysis.compare.statistics import by_count, differences, mean_interval
 from analysis.compare.terminal import fitted
-from analysis.measure.metric import Metric, worth_showing
+from analysis.measure.metric import Metric
+from analysis.results.choice import worth_showing
 from analysis.results.groups import MEASURED, Cells
 from simcore.vocabulary import Floats
 
@@ -72,7 +73,7 @@ class Table:
     def __init__(self, results: ResultsFolder, metrics: Sequence[Metric] = ()) -> None:
         self.swept = results.swept
         done, cells = results.done, Cells(results.runs, self.swept)
-        self.metrics = list(metrics) or worth_showing(done, results.resources, results.tiers)
+        self.metrics = list(metrics) or worth_showing(done, results.metrics)
         families = [Family(cells, metric.name) for metric in self.metrics]
         self._tested = max((family.size for family in families), default=0)
         columns = [_column(metric, cells, family) for metric, family in zip(self.metrics, families, strict=True)]
@@ -182,16 +183,17 @@ def _column(metric: Metric, cells: Cells, family: Family) -> list[Cell | None]:
 
 
 def _standing(metric: Metric, cells: Cells, mean: Floats, family: Family) -> tuple[Bools, Bools]:
-    """Which cells are the best of their point, and which the seeds can't tell from it, bool [cells] each.
+    """Finds the cells that are the best of their point, and those that the seeds can't tell from it, bool [cells] each.
 
-    None where nothing is told apart, nor where neither more nor less is better. Agents with the same best mean are all
-    the best.
+    There are none where nothing is told apart, nor where neither higher nor lower is better. Agents with the same best
+    mean are all the best.
     """
     there = ~np.isnan(mean)
     nobody = np.zeros(len(mean), bool)
     if metric.better == "neither" or not there.any():
         return nobody, nobody
-    order = np.lexsort((-mean if metric.better == "more" else mean, cells.point))  # NaN last, the first of equals first
+    # NaN comes last, and the first of equals first.
+    order = np.lexsort((-mean if metric.better == "higher" else mean, cells.point))
     first = np.unique(cells.point[order], return_index=True)[1]
     best = order[first][cells.point]
     told = family.beside(best).told

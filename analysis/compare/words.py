@@ -25,7 +25,7 @@ MOST = 100
 """More rows of a metric than that a terminal does not get."""
 MANY = 1_000_000
 """More seeds than that nobody runs."""
-BETTER = {"more": ", more is better", "less": ", less is better", "neither": ""}
+BETTER = {"higher": ", higher is better", "lower": ", lower is better", "neither": ""}
 LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.compare.statistics import mean_interval
 from analysis.figures.style import Look, Width, looks
-from analysis.measure import metric as columns
 from analysis.measure.metric import Metric
+from analysis.results.choice import metric_named
 from analysis.results.folder import ResultsFolder
 from analysis.results.several import joined
 from simcore.errors import ResultsError, UnknownName, UserError, suggest
@@ -120,7 +120,7 @@ class Chosen:
     def metric(self, name: str) -> Metric:
         """A column of the runs as a metric, described or not."""
         try:
-            return columns.chosen(name, self.runs, self.results.resources, self.results.tiers)
+            return metric_named(name, self.runs, self.results.metrics)
         except UnknownName as error:
             problem = f"{name} is no metric of these results"
             raise ResultsError(problem, file=self.results.folder, remedy=error.remedy) from None

@@ -54,7 +54,7 @@ def _alone(table: Table, main: list[tuple[int, Metric]]) -> Iterator[str]:
 
 def _ranked(rows: list[Row], number: int, metric: Metric) -> list[Row]:
     """The rows with a value, the best first."""
-    sign = -1 if metric.better == "more" else 1
+    sign = -1 if metric.better == "higher" else 1
     found = [(sign * cell.mean, row) for row in rows if (cell := row.cells[number])]
     return [row for _, row in sorted(found, key=lambda pair: pair[0])]
 
@@ -118,12 +118,12 @@ def _ranking(table: Table, number: int, metric: Metric) -> str:
 
 
 def _extreme(metric: Metric) -> str:
-    return "highest" if metric.better == "more" else "lowest"
+    return "highest" if metric.better == "higher" else "lowest"
 
 
 def _by(metric: Metric, row: dict[str, Any]) -> str:
     half = inf if row["test"] == "exact" else (row["diff_high"] - row["diff_low"]) / 2
-    points = " points" if metric.form == "share" else ""
+    points = " points" if metric.unit == "%" else ""
     return f"{escape(metric.write(abs(row['diff']), half))}{points} {'more' if row['diff'] < 0 else 'less'}"
 
 

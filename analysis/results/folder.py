@@ -8,6 +8,8 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from analysis.measure.measuring import describe
+from analysis.measure.metric import Metric
 from simcore.errors import ResultsError
 
 if TYPE_CHECKING:
@@ -65,6 +67,11 @@ class ResultsFolder:
     def tiers(self) -> list[str]:
         """The tiers of the network's links, if there is one."""
         return tiers_of(self.runs)
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """The metrics that runs have, in the order in which tables show them."""
+        return describe(self.resources, self.tiers)
 
     @property
     def swept(self) -> list[str]:

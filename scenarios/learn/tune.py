@@ -17,7 +17,7 @@ import yaml
 
 from analysis.compare.comparison import Comparison
 from analysis.front import Results
-from analysis.measure.metric import chosen
+from analysis.results.choice import metric_named
 from scenarios.batch.batch import Batch
 from scenarios.build.world import build_world
 from scenarios.learn.cma import Cma
@@ -184,11 +184,11 @@ class _Runs:
         if not len(results.done):
             raise UserError(f"no run finished: {results.failed['error'][0]}", key=agents[0].label)
         self.seconds += float(results.runs["seconds"].sum())
-        better = chosen(self.metric, results.done, results.resources, results.tiers).better
+        better = metric_named(self.metric, results.done, results.metrics).better
         if better == "neither":
-            remedy = "Tune for a metric of which more or less is better, such as acceptance."
-            raise UserError("nobody knows whether more of it is better", key="metric", value=self.metric, remedy=remedy)
-        self.sign = 1 if better == "more" else -1
+            remedy = "Tune for a metric of which higher or lower is better, such as acceptance."
+            raise UserError("neither higher nor lower is better", key="metric", value=self.metric, remedy=remedy)
+        self.sign = 1 if better == "higher" else -1
         failed = set(results.failed["agent"])
         means = dict(results.done.group_by("agent").agg(pl.col(self.metric).mean()).rows())
         found = [float("nan") if agent.label in failed else means[agent.label] for agent in agents]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from agents.world import WarmStart, World
-from analysis.measure.bounds import scheduled_bound
-from analysis.measure.metrics import measure
+from analysis.measure.finished import FinishedRun
+from analysis.measure.measuring import measure
 from analysis.measure.overlap import written
 from analysis.measure.samples import Sampler
 from fabric.ledger import Ledger
@@ -58,15 +58,8 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
         thought = play_on(simulation, agent, watch)
     sampler()  # how it ended
     samples = sampler.columns()
-    metrics = measure(simulation, first, scenario.hourly, samples, thought)
-    if is_bounded(world):
-        metrics["scheduled_bound"] = scheduled_bound(simulation, first)
-    if world.networked:
-        from analysis.measure.spans import measure_spans
-        from fabric.network import NetworkLedger
-
-        assert isinstance(ledger, NetworkLedger)
-        metrics |= measure_spans(simulation, ledger, first)
+    over = FinishedRun(simulation, first, samples, thought, prices=scenario.hourly, bounded=is_bounded(world))
+    metrics = measure(over)
     details = folder / "details"
     if "requests" in scenario.record:
         write_requests(details / f"{run.name}.requests.parquet", simulation, first)

@@ -172,7 +172,7 @@ def test_the_command_has_the_functions_defaults() -> None:
         ({"params": {"near": "1-2"}}, r"param near: is no range \(got '1-2'\)\n  Write near=0..4"),
         ({"params": {"near": "0..2:log"}}, "param near: 0 and less have no logarithm"),
         ({"metric": "acceptence"}, "metric: there is no such metric.*\n  Did you mean 'acceptance'"),
-        ({"metric": "offered"}, "metric: nobody knows whether more of it is better"),
+        ({"metric": "offered"}, "metric: neither higher nor lower is better"),
         ({"rounds": 0}, "rounds: is too few"),
         ({"population": 3}, "population: is too few"),
         ({"jobs": 0}, "jobs: must be 1 or more"),

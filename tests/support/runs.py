@@ -10,7 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from hypothesis import strategies as st
 
-from analysis.measure.metrics import measure
+from analysis.measure.finished import FinishedRun
+from analysis.measure.measuring import measure
 from analysis.measure.samples import Sampler
 from analysis.measure.states import StateSampler
 from fabric.cluster import NEVER, Cluster
@@ -87,7 +88,7 @@ class Run:
 
     def metrics(self, prices: dict[str, float] = PRICES, thought: int = 0) -> dict[str, float | int]:
         """Measure the run."""
-        return measure(self.simulation, self.first, prices, self.samples, thought)
+        return measure(FinishedRun(self.simulation, self.first, self.samples, thought, prices=prices))
 
 
 def run(case: Case) -> Run:

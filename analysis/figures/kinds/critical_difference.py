@@ -41,7 +41,7 @@ class Ranks:
 
 
 def rank(scores: Floats) -> Ranks:
-    """Rank agents by scores float64 [blocks, agents], where less is better; ties share their ranks."""
+    """Rank agents by scores float64 [blocks, agents], where lower is better; ties share their ranks."""
     blocks, agents = scores.shape
     ranks = rankdata(scores, axis=1)
     average = ranks.mean(axis=0)
@@ -62,7 +62,7 @@ def draw(chosen: Chosen) -> Figure:
     metric = chosen.metrics([chosen.success])[0]
     if metric.better == "neither":
         raise ResultsError(
-            "neither more nor less of it is better", key=f"--metric {metric.name}", remedy="Rank by another metric."
+            "neither higher nor lower is better", key=f"--metric {metric.name}", remedy="Rank by another metric."
         )
     over = "points" if len(chosen.points) > 1 else "seeds"
     keys = chosen.swept if over == "points" else ["seed"]
@@ -82,10 +82,10 @@ def draw(chosen: Chosen) -> Figure:
             file=chosen.results.folder,
             remedy="Run more agents, and more points, seeds or scenarios (several RESULTS are taken together).",
         )
-    found = rank(-scores if metric.better == "more" else scores)
+    found = rank(-scores if metric.better == "higher" else scores)
     figure = _diagram(chosen, found)
     p = "p < 0.001" if found.p < 0.001 else f"p = {found.p:.2g}"
-    better = "" if metric.better == "more" else ", less is better"
+    better = "" if metric.better == "higher" else ", lower is better"
     test = f"Friedman {p}; a bar joins what Nemenyi's test at 5 %, not that of the tables, cannot tell apart"
     heading(figure, f"{chosen.title}: average rank by {metric.heading}{better}, {len(scores)} {over}", test)
     return figure

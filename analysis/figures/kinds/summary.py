@@ -102,7 +102,7 @@ def _difference(chosen: Chosen, table: Table, metric: Metric) -> Panel | None:
 
 def _words(metric: Metric, unit: str, baseline: str, told: bool, letters: int) -> str:
     """What stands beside a panel's axis."""
-    notes = ["less is better"] * (metric.better == "less") + ["filled: told from it"] * told
+    notes = ["lower is better"] * (metric.better == "lower") + ["filled: told from it"] * told
     lines = [metric.heading + (unit and f",{unit}")]
     lines += [f"difference to {baseline}"] if baseline else []
     lines += [f"({'; '.join(notes)})"] if notes else []

@@ -19,7 +19,7 @@ from simcore.vocabulary import Floats
 MOMENTS = 200
 """The moments at which seeds are averaged."""
 MOST_POINTS = 3
-CLOCK = Metric("time", "time", "seconds", "neither", "")
+CLOCK = Metric("time", "time", "s")
 Samples = dict[tuple[Point, str], list[pl.DataFrame]]
 
 

@@ -421,7 +421,7 @@ def small(tmp_path: Path) -> Comparison:
 
 def test_markdown(small: Comparison) -> None:
     lines = small.markdown().splitlines()
-    assert lines[0] == "**accepted %, more is better**"
+    assert lines[0] == "**accepted %, higher is better**"
     assert lines[2] == "| a.b | agent | mean | difference | verdict | % | p | runs | seeds for 1 % |"
     assert lines[4].startswith("| [1, 2] 50 % | base_1 | 53.0 ±2.0 | baseline |  |  |")
     assert lines[5].startswith(
@@ -468,7 +468,7 @@ def test_latex_is_a_whole_table(small: Comparison) -> None:
 @pytest.mark.parametrize("width", [30, 60, 80, 120, 300])
 def test_a_terminal_shows_what_fits_and_names_the_rest(small: Comparison, width: int) -> None:
     text = " ".join(rendered(small, width).split())
-    assert "accepted %, more is better" in text
+    assert "accepted %, higher is better" in text
     hidden = re.search(r"Wider terminals show: ([^.]*)\.", text)
     assert (hidden is None) == (width >= 120)
     assert ("To see all, set COLUMNS=200, or give --format markdown." in text) == bool(hidden)

@@ -16,7 +16,8 @@ from scipy.stats import t as student
 from analysis.compare.statistics import mean_interval
 from analysis.compare.table import BEST, TIED, Cell, Table
 from analysis.front import Results
-from analysis.measure.metric import Metric, metrics
+from analysis.measure.measuring import describe
+from analysis.measure.metric import Metric
 from scenarios.schema.load import scenario_from
 from simcore.errors import ResultsError
 from tests.reference.stats import Verdicts, slow_verdicts, values_of
@@ -172,7 +173,7 @@ def slow_column(
     intervals = {agent: slow_interval(list(numbers.values())) for agent, numbers in values.items() if numbers}
     marks = dict.fromkeys(intervals, "")
     if metric.better != "neither" and intervals:
-        sign = 1 if metric.better == "more" else -1
+        sign = 1 if metric.better == "higher" else -1
         best = max(intervals, key=lambda agent: sign * intervals[agent][0])
         point = tuple(by_agent[best][0][key] for key in ("key",))
         told = {agent for agent in intervals if verdicts.get((point, agent, best), (None, False))[1]}
@@ -240,42 +241,42 @@ def test_the_table_says_what_one_cell_after_another_would(drawn: list[tuple[Any,
 # -- what is written ---------------------------------------------------------------------------------------------------
 
 
-def metric(form: str) -> Metric:
-    return Metric("x", "x", form, "more", "")  # type: ignore[arg-type]
+def metric(unit: str) -> Metric:
+    return Metric("x", "x", unit)
 
 
 @pytest.mark.parametrize(
-    ("form", "mean", "half", "text"),
+    ("unit", "mean", "half", "text"),
     [
-        ("share", 0.5, float("inf"), "50.0"),
-        ("share", 0.51234, 0.0123, "51.2 ±1.2"),
-        ("share", 0.51234, 0.00123, "51.23 ±0.12"),
-        ("share", 0.51234, 0.123, "51 ±12"),
-        ("share", 0.9, 0.0, "90.0 ±0.0"),
-        ("share", 1.0, 0.0, "100 ±0"),
-        ("share", 0.0, 0.0, "0.0 ±0.0"),
-        ("number", 1234567.8, 0.5, "1,234,567.80 ±0.50"),
-        ("number", 1234567.8, 4000.0, "1,234,568 ±4,000"),
-        ("number", 3.14159, float("inf"), "3.14"),
-        ("number", 0.00001, float("inf"), "0.000"),
-        ("number", 2.0, 0.0000001, "2.000 ±0.000"),
-        ("seconds", 12.0, 1.5, "12.0 ±1.5 s"),
-        ("seconds", 119.0, 10.0, "119 ±10 s"),
-        ("seconds", 120.0, 60.0, "2.0 ±1.0 min"),
-        ("seconds", 7200.0, 360.0, "2.00 ±0.10 h"),
-        ("seconds", 172800.0, 86400.0, "2.0 ±1.0 d"),
-        ("seconds", 0.0, 0.0, "0.0 ±0.0 s"),
+        ("%", 0.5, float("inf"), "50.0"),
+        ("%", 0.51234, 0.0123, "51.2 ±1.2"),
+        ("%", 0.51234, 0.00123, "51.23 ±0.12"),
+        ("%", 0.51234, 0.123, "51 ±12"),
+        ("%", 0.9, 0.0, "90.0 ±0.0"),
+        ("%", 1.0, 0.0, "100 ±0"),
+        ("%", 0.0, 0.0, "0.0 ±0.0"),
+        ("", 1234567.8, 0.5, "1,234,567.80 ±0.50"),
+        ("", 1234567.8, 4000.0, "1,234,568 ±4,000"),
+        ("", 3.14159, float("inf"), "3.14"),
+        ("", 0.00001, float("inf"), "0.000"),
+        ("", 2.0, 0.0000001, "2.000 ±0.000"),
+        ("s", 12.0, 1.5, "12.0 ±1.5 s"),
+        ("s", 119.0, 10.0, "119 ±10 s"),
+        ("s", 120.0, 60.0, "2.0 ±1.0 min"),
+        ("s", 7200.0, 360.0, "2.00 ±0.10 h"),
+        ("s", 172800.0, 86400.0, "2.0 ±1.0 d"),
+        ("s", 0.0, 0.0, "0.0 ±0.0 s"),
     ],
 )
-def test_numbers_have_the_decimals_that_their_interval_allows(form: str, mean: float, half: float, text: str) -> None:
-    assert metric(form).write(mean, half) == text
+def test_numbers_have_the_decimals_that_their_interval_allows(unit: str, mean: float, half: float, text: str) -> None:
+    assert metric(unit).write(mean, half) == text
 
 
 def test_markdown(tmp_path: Path) -> None:
     rows = [row(agent, seed, acceptance=x) for agent, x in (("a", 0.5), ("b", 0.25)) for seed in range(6)]
     text = str(table(tmp_path, rows))
     lines = text.splitlines()
-    assert lines[0] == "| agent | runs | accepted % | cpu % | fragmentation % | servers used | µs/decision |"
+    assert lines[0] == "| agent | runs | accepted % | cpu % | cpu fragmentation % | servers used | µs/decision |"
     assert lines[1] == "| --- | --- | --- | --- | --- | --- | --- |"
     assert lines[2] == "| a | 6 | 50.0 ±0.0 * | 50.0 ±0.0 | 10.0 ±0.0 | 2.00 ±0.00 | 3.00 ±0.00 |"
     assert lines[3].startswith("| b | 6 | 25.0 ±0.0 | ")
@@ -339,7 +340,7 @@ def test_metrics_that_say_nothing_are_left_out(tmp_path: Path) -> None:
 
 
 def test_every_metric_has_a_heading_of_its_own() -> None:
-    found = metrics(["cpu", "mem", "gpu"], ["up"])
+    found = describe(["cpu", "mem", "gpu"], ["up"])
     assert len({one.heading for one in found}) == len({one.name for one in found}) == len(found)
     assert all(one.meaning for one in found)
 

@@ -317,7 +317,7 @@ def test_runtime_has_two_logarithmic_axes(found: dict[str, Results]) -> None:
 
 def test_the_summary_is_written_beside_the_results(found: dict[str, Results]) -> None:
     axes = draw(found["servers"], "summary").axes
-    assert "interrupted\n(less is better)" in [ax.get_xlabel() for ax in axes], "else neighbours overlap"
+    assert "interrupted\n(lower is better)" in [ax.get_xlabel() for ax in axes], "else neighbours overlap"
     path = summary(found["servers"])
     assert path == found["servers"].folder / "figures" / "summary.png"
     assert path.stat().st_size > 1000
@@ -365,9 +365,9 @@ def test_the_summary_draws_the_metrics_that_were_asked_for(found: dict[str, Resu
     assert len(labels) == 2
     assert all(label.startswith("accepted %") for label in labels)
     figure = draw(results, "summary", metrics=["load_cpu", "acceptance"])  # the first is no column of the table
-    assert [ax.get_xlabel().splitlines()[0] for ax in figure.axes if ax.axison] == ["load_cpu"] * 2 + ["accepted %"]
+    assert [ax.get_xlabel().splitlines()[0] for ax in figure.axes if ax.axison] == ["cpu load %"] * 2 + ["accepted %"]
     means = results.done.group_by("agent", maintain_order=True).agg(pl.mean("load_cpu"))["load_cpu"].to_list()
-    assert [mark[0] for mark in dots(figure)[1]] == pytest.approx(means)
+    assert [mark[0] for mark in dots(figure)[1]] == pytest.approx([100 * mean for mean in means])
 
 
 def test_the_summary_of_one_agent_has_no_differences(found: dict[str, Results]) -> None:
@@ -437,7 +437,7 @@ REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
     ("servers", "scatter", {}, "the requests have no bandwidth and span"),
     ("network", "topology", {"at": 1e6}, "is outside of the run"),
     ("network", "critical-difference", {"agents": ["random", "nalb"]}, "ranks need 3 agents"),
-    ("network", "critical-difference", {"metrics": ["hours"]}, "neither more nor less"),
+    ("network", "critical-difference", {"metrics": ["hours"]}, "neither higher nor lower"),
     ("network", "bar", {}, "Did you mean 'bars'"),
 ]
 

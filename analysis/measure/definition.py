@@ -1,0 +1,92 @@
+"""How a metric is defined: a function of a finished run, with what people need to know of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from typing import Any, Literal, get_args
+
+from analysis.measure.finished import FinishedRun
+from analysis.measure.metric import Better, Metric, Table
+
+Per = Literal["resource", "tier"]
+_CHOICES = {"better": Better, "table": Table, "per": Per}
+
+
+class Definition:
+    """Computes one metric of a run and describes its columns: one, or one for each resource or tier.
+
+    In `name`, `heading` and `meaning`, `{}` stands for the resource or the tier.
+    """
+
+    def __init__(self, function: Callable[[FinishedRun], Any], described: Metric, per: Per | None) -> None:
+        update_wrapper(self, function)  # so that it counts as code of the function's module
+        self._function = function
+        self._described = described
+        self._per = per
+        self._names: dict[tuple[str, ...], list[str]] = {}
+
+    @property
+    def name(self) -> str:
+        """The name of its column, with `{}` where it has several."""
+        return self._described.name
+
+    def __call__(self, run: FinishedRun) -> Any:
+        return self._function(run)
+
+    def names(self, resources: Sequence[str], tiers: Sequence[str]) -> list[str]:
+        """Lists the names of its columns, for a cluster with these resources and tiers."""
+        if self._per is None:
+            return [self.name]
+        return [self.name.format(part) for part in (resources if self._per == "resource" else tiers)]
+
+    def columns(self, resources: Sequence[str], tiers: Sequence[str]) -> list[Metric]:
+        """Describes its columns, for a cluster with these resources and tiers."""
+        if self._per is None:
+            return [self._described]
+        parts = resources if self._per == "resource" else tiers
+        return [self._described.of(part, is_first=number == 0) for number, part in enumerate(parts)]
+
+    def measured(self, run: FinishedRun) -> dict[str, Any]:
+        """Computes the metric: its value by column, without those that the run does not have."""
+        if self._per is None:
+            value = self._function(run)
+            return {} if value is None else {self._described.name: value}
+        parts = run.resources if self._per == "resource" else run.tiers
+        if not parts:
+            return {}
+        value = self._function(run)
+        if parts not in self._names:
+            self._names[parts] = self.names(run.resources, run.tiers)
+        return {} if value is None else dict(zip(self._names[parts], value, strict=True))
+
+
+def metric(
+    *,
+    heading: str,
+    meaning: str,
+    unit: str = "",
+    better: Better = "neither",
+    name: str = "",
+    per: Per | None = None,
+    table: Table = "always",
+    timed: bool = False,
+) -> Callable[[Callable[[FinishedRun], Any]], Definition]:
+    """Makes a metric of a function that takes a finished run and returns a number, or None where there is no value.
+
+    `per` "resource" or "tier" makes a column for each; the function then returns as many numbers, in their order, and
+    `name`, `heading` and `meaning` have `{}` where the resource or the tier stands. The other arguments are those of
+    `Metric`; `name` is the function's by default.
+    """
+
+    if better not in get_args(Better) or table not in get_args(Table) or per not in (None, *get_args(Per)):
+        kinds = ", ".join(f"{key} {' or '.join(get_args(kind))}" for key, kind in _CHOICES.items())
+        raise ValueError(f"a metric's choices are {kinds}")
+
+    def define(function: Callable[[FinishedRun], Any]) -> Definition:
+        if (per is not None) != ("{}" in (name or function.__name__)):
+            raise ValueError("a metric per resource or tier, and no other one, has {} in its name")
+        described = Metric(name or function.__name__, heading, unit, better, meaning, table, timed)
+        return Definition(function, described, per)
+
+    return define

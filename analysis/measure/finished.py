@@ -1,0 +1,214 @@
+"""A run that is over, as metrics see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fabric.network import NetworkLedger
+from simcore.engine import Simulation
+from simcore.errors import RunError
+from simcore.record import IMPOSSIBLE, INTERRUPTED, PENDING, PLACED
+from simcore.vocabulary import QUANTUM, Floats, Ints
+
+NOTHING = "no request was offered to the agent: there is nothing to measure"
+TOO_LARGE = "no request fits, even into the empty cluster: there is nothing to measure"
+
+HOUR = 3600.0
+
+Array = TypeVar("Array", bound=npt.NDArray[Any])
+
+
+class FinishedRun:
+    """Gives metrics what they compute from: arrays of a finished run, none of which can be written to.
+
+    A row is a request of the workload, in order of arrival, or, after those, one that a failure sent back:
+
+    - `arrival`, `duration` float64 [rows]: seconds; a duration may be infinite
+    - `demand` int64 [rows, resources]: quanta; `simcore.vocabulary.QUANTUM` of them are one unit
+    - `outcome` int8 [rows]: PENDING, PLACED, REJECTED, IMPOSSIBLE or INTERRUPTED of `simcore.record`
+    - `got_place` bool [rows]: placed, whether or not a failure cut the holding period short
+    - `decided` float64 [rows]: when the answer came, NaN for never
+    - `interruption` float64 [rows]: when a failure ended the holding period, NaN for never
+    - `server` int32, `node` int8, `reason` int32, `origin` int32 [rows]: as in `simcore.record.Record`
+    - `offered` int64 [n]: the rows that arrived after the warm start while the run lasted; `placed` those of them that
+      got a place
+
+    `resources` and `tiers` are the names of the cluster's resources and of its network's tiers of links; `capacity`
+    int64 [servers, nodes, resources] is what is installed at the end, in quanta; `samples` are what `Sampler.columns`
+    gives: looks at the cluster, spread evenly over the decisions. `begin` and `finish` are the ends of the measured
+    time: the arrival of row `first`, the first after the warm start, and the last decision. `prices` are those of a
+    unit for an hour, by resource; `thought` is the agent's time in nanoseconds; `bounded` says whether
+    `scheduled_bound` holds for the run. `simulation` is all the rest, to be looked at only.
+    """
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        first: int,
+        samples: Mapping[str, Any],
+        thought: int,
+        *,
+        prices: Mapping[str, float],
+        bounded: bool = False,
+    ) -> None:
+        if first == len(simulation.workload):
+            raise RunError(NOTHING)
+        self.simulation, self.first, self.thought, self.bounded = simulation, first, thought, bounded
+        self.samples = {name: _read_only(column) for name, column in samples.items()}
+        self.prices = dict(prices)
+        self.asked = asked = simulation.asked()
+        self.resources, self.tiers = tuple(asked.resources), tuple(simulation.ledger.tiers)
+        self.arrival, self.duration = _read_only(asked.arrival), _read_only(asked.duration)
+        self.demand, self.capacity = _read_only(asked.demand), _read_only(simulation.view.capacity)
+        record, rows = simulation.record, slice(0, simulation.record.rows)
+        self.outcome, self.reason = _read_only(record.outcome[rows]), _read_only(record.reason[rows])
+        self.decided, self.interruption = _read_only(record.decided[rows]), _read_only(record.interruption[rows])
+        self.server, self.node = _read_only(record.server[rows]), _read_only(record.node[rows])
+        self.origin = _read_only(record.origin[rows])
+        self.got_place = _read_only((self.outcome == PLACED) | (self.outcome == INTERRUPTED))
+        self.offered = _read_only(np.arange(first, simulation.offered))
+        self.placed = _read_only(self.offered[self.got_place[self.offered]])
+        self.begin = float(asked.arrival[first])
+        self.finish = max(self.begin, float(np.nanmax(self.decided[first:], initial=self.begin)))
+
+    @cached_property
+    def waits(self) -> Floats:
+        """The seconds from arrival to placement of each of `placed`, float64 [placed]."""
+        waits: Floats = self.decided[self.placed] - self.arrival[self.placed]
+        return waits
+
+    @cached_property
+    def held(self) -> Ints:
+        """The rows that got a place, int64 [held]; those of the warm start, and those sent back, are among them."""
+        return _read_only(np.flatnonzero(self.got_place))
+
+    @cached_property
+    def amounts(self) -> Ints:
+        """What each of `held` holds, int64 [held, resources + tiers] quanta: links are resources like others."""
+        return np.hstack([self.demand[self.held], self.simulation.ledger.reserved(self.held)])
+
+    @cached_property
+    def start(self) -> Floats:
+        """When each of `held` was placed, float64 [held]."""
+        start: Floats = self.decided[self.held]
+        return start
+
+    @cached_property
+    def end(self) -> Floats:
+        """When each of `held` ends or was cut short, float64 [held]; that may be after the run, or never."""
+        end: Floats = np.fmin(self.start + self.duration[self.held], self.interruption[self.held])
+        return end
+
+    @cached_property
+    def last(self) -> float:
+        """When the last holding period ends; infinite where one never does."""
+        return float(self.end.max(initial=self.begin))
+
+    @cached_property
+    def seconds(self) -> Floats:
+        """For how long within the measured time each of `held` was held, float64 [held]."""
+        seconds: Floats = np.clip(np.minimum(self.end, self.finish) - np.maximum(self.start, self.begin), 0, None)
+        return seconds
+
+    @cached_property
+    def sold(self) -> npt.NDArray[np.bool_]:
+        """Which of `held` are of requests after the warm start, bool [held], whether or not they were sent back."""
+        source = np.arange(len(self.outcome))
+        for row in range(len(self.simulation.workload), len(source)):
+            source[row] = source[self.origin[row]]
+        sold: npt.NDArray[np.bool_] = source[self.held] >= self.first
+        return sold
+
+    @cached_property
+    def worth(self) -> Floats:
+        """What a second of each of those that are `sold` earns, float64 [sold]."""
+        each = np.zeros(self.amounts.shape[1])
+        each[[self.resources.index(name) for name in self.prices]] = list(self.prices.values())
+        worth: Floats = self.amounts[self.sold] @ each / QUANTUM / HOUR
+        return worth
+
+    @cached_property
+    def _sizes(self) -> tuple[list[float], Ints]:
+        """When the cluster's size changed, first -inf, and the capacity from then on, int64 [k, resources + tiers]."""
+        simulation = self.simulation
+        added = [(change.time, change.subject) for change in simulation.changes if change.what == "expansion"]
+        sizes = np.cumsum([len(self.capacity) - sum(by for _, by in added), *(by for _, by in added)])
+        total = self.capacity.sum(axis=1).cumsum(axis=0)[sizes - 1]
+        if tiers := simulation.ledger.tiers:
+            total = np.hstack([total, np.tile(list(tiers.values()), (len(total), 1))])
+        return [-np.inf, *(time for time, _ in added)], total
+
+    def installed(self, until: float) -> Floats:
+        """Integrates the capacity over the time from `begin` on: quanta x seconds, float64 [resources + tiers]."""
+        times, total = self._sizes
+        found: Floats = np.diff(np.clip([*times, until], self.begin, until)) @ total
+        return found
+
+    @cached_property
+    def installed_seconds(self) -> Floats:
+        """What `installed` gives for the measured time."""
+        return self.installed(self.finish)
+
+    @cached_property
+    def shares(self) -> Floats:
+        """Of what is installed, the share in use after each measured decision, float64 [decisions, resources + tiers].
+
+        There is one at least: a run without any cannot be measured, and raises RunError.
+        """
+        simulation = self.simulation
+        answered = np.array(simulation.record.sequence, np.int64)
+        used = after_each(answered, self.decided[answered], self.held, self.end, self.amounts)
+        grown = [change.decisions for change in simulation.changes if change.what == "expansion"]
+        share = used / self._sizes[1][np.searchsorted(grown, np.arange(len(answered)), side="right")]
+        share = share[(answered >= self.first) & (self.decided[answered] >= self.begin)]
+        if not len(share):
+            raise RunError(NOTHING if (self.outcome[self.offered] != IMPOSSIBLE).any() else TOO_LARGE)
+        return share
+
+    @cached_property
+    def answered(self) -> Ints:
+        """The rows after the warm start that were answered, or were impossible, int64 [n]; those sent back too."""
+        rows = np.arange(self.first, len(self.outcome))
+        answered: Ints = rows[self.outcome[rows] != PENDING]
+        return answered
+
+    @cached_property
+    def spans(self) -> Ints | None:
+        """Of each of `answered` that got a place, how many servers it has and its span, int64 [n, 2]; None without a
+        network.
+        """
+        ledger = self.simulation.ledger
+        return ledger.spans(self.answered[self.got_place[self.answered]]) if isinstance(ledger, NetworkLedger) else None
+
+
+def ratio(part: float, whole: float) -> float:
+    """Divides, and gives 0 where there is nothing to divide by."""
+    return part / whole if whole else 0.0
+
+
+def after_each(answered: Ints, times: Floats, held: Ints, end: Floats, demand: Ints) -> Ints:
+    """Counts the quanta in use after every decision, int64 [k, resources].
+
+    `answered` int64 [k] are the rows in order of decision, `times` float64 [k]; `held` int64 [h] are the rows that
+    got a place, with their `end` [h] and `demand` [h, resources].
+    """
+    position = np.empty(answered.max(initial=0) + 1, np.int64)
+    position[answered] = np.arange(len(answered))
+    placed_at = position[held]
+    gone_at = np.maximum(np.searchsorted(times, end, side="left"), placed_at + 1)
+    change = np.zeros((len(answered) + 1, demand.shape[1]), np.int64)
+    np.add.at(change, placed_at, demand)
+    np.subtract.at(change, gone_at, demand)
+    return change[:-1].cumsum(axis=0)
+
+
+def _read_only(array: Array) -> Array:
+    """Returns a view of the array that cannot be written to."""
+    found = array.view()
+    found.flags.writeable = False
+    return found

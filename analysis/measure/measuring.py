@@ -1,0 +1,83 @@
+"""Computes all metrics of a finished run, and describes their columns."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import cache
+from numbers import Integral, Real
+from traceback import extract_tb
+from typing import Any
+
+import numpy as np
+
+from analysis.measure import BUILT_IN, METRICS
+from analysis.measure.definition import Definition
+from analysis.measure.finished import FinishedRun
+from analysis.measure.metric import Metric
+from simcore.errors import RunError, UserError
+
+NO_METRICS = ("run", "agent", "seed", "version", "status", "error", "seconds", "windows", "random", "engine")
+"""What other columns of runs.parquet are called."""
+DEFINE = 'Write `@metric(heading="...", meaning="...")` above it, with `from binwright import metric`.'
+
+
+def measure(run: FinishedRun, added: Sequence[str] = ()) -> dict[str, Any]:
+    """Computes every metric of a finished run: those that all runs have, and those `added` by name.
+
+    Raises RunError where there is nothing to measure, and where an added metric raises or returns no number.
+    """
+    found: dict[str, Any] = {}
+    for definition in built_in():
+        found |= definition.measured(run)
+    for name in added:
+        found |= _guarded(added_metric(name), run)
+    return found
+
+
+def describe(resources: Sequence[str], tiers: Sequence[str], added: Sequence[str] = ()) -> list[Metric]:
+    """Describes the columns of all these metrics, in the order in which tables show them."""
+    definitions = [*built_in(), *map(added_metric, added)]
+    return [column for definition in definitions for column in definition.columns(resources, tiers)]
+
+
+@cache
+def built_in() -> tuple[Definition, ...]:
+    """Returns the metrics that every run has."""
+    return tuple(METRICS.load(name) for name in BUILT_IN)
+
+
+def added_metric(name: str) -> Definition:
+    """Returns a metric that is not built in, by its registered name, `package.module:name` or `file.py:name`."""
+    found = METRICS.load(name)
+    if not isinstance(found, Definition):
+        raise UserError("is no metric", value=name, remedy=DEFINE)
+    return found
+
+
+def check_added(added: Sequence[str], resources: Sequence[str], tiers: Sequence[str]) -> None:
+    """Refuses metrics whose columns runs have already."""
+    taken = {*NO_METRICS, *(one.name for one in describe(resources, tiers))}
+    for name in added:
+        for column in added_metric(name).names(resources, tiers):
+            if column in taken:
+                remedy = 'Give the metric another name: rename the function, or write @metric(name="...", ...).'
+                raise UserError(f"there is a column {column} already", value=name, remedy=remedy)
+            taken.add(column)
+
+
+def _guarded(definition: Definition, run: FinishedRun) -> dict[str, Any]:
+    """Computes a metric that is not ours: what it raises, and what is no number, becomes a RunError that says so."""
+    name = definition.name
+    try:
+        found = definition.measured(run)
+    except Exception as error:
+        frames = extract_tb(error.__traceback__)
+        own = getattr(sys.modules.get(definition.__module__), "__file__", None)
+        at = ([frame for frame in frames if frame.filename == own] or frames)[-1]
+        raise RunError(f"metric {name} raised {error!r} at {at.filename}:{at.lineno}") from error
+    for column, value in found.items():
+        if not isinstance(value, Real | np.bool_):
+            raise RunError(f"metric {name} returned {value!r} for the column {column}, which is no number")
+        found[column] = int(value) if isinstance(value, Integral | np.bool_) else float(value)
+    return found

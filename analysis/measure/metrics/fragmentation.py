@@ -1,0 +1,23 @@
+"""How much of what is free nobody can use."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from analysis.measure.definition import metric
+from analysis.measure.finished import FinishedRun
+
+
+@metric(
+    name="fragmentation_{}",
+    per="resource",
+    heading="{} fragmentation %",
+    unit="%",
+    better="lower",
+    table="first",
+    meaning="free {} that no flavour can use",
+)
+def fragmentation(run: FinishedRun) -> list[float]:
+    """Averages the stranded share of what is free over the samples."""
+    free, stranded = run.samples["free"], run.samples["stranded"]
+    return [float((stranded[:, r] / np.maximum(free[:, r], 1)).mean()) for r in range(len(run.resources))]

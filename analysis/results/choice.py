@@ -1,0 +1,49 @@
+"""Which metrics of some results are shown, and which one a name means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from analysis.measure.metric import Metric
+from simcore.errors import UnknownName, suggest
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def worth_showing(done: pl.DataFrame, metrics: Sequence[Metric]) -> list[Metric]:
+    """Returns the metrics that say something about these finished runs.
+
+    Others are the same for every run, or say again what one of these says.
+    """
+    if not len(done):
+        return []
+    numbers = [name for name, kind in done.schema.items() if kind.is_numeric() and done[name].is_not_null().any()]
+    there = [metric for metric in metrics if metric.table != "never" and metric.name in numbers]
+    hidden = {"acceptance"} if _any(done, "stopped") else {"scheduled"}
+    if not _any(done, "wait_max"):
+        hidden.add("makespan")
+    elif "acceptance" in done.columns and done["acceptance"].min() == 1:
+        hidden.add("acceptance")  # all get a place in the end: waiting is what differs
+    for metric in there:
+        same = metric.table == "differs" and done[metric.name].n_unique() == 1
+        if same or (metric.table == "first" and not _any(done, metric.name)):
+            hidden.add(metric.name)
+    return [metric for metric in there if metric.name not in hidden]
+
+
+def metric_named(name: str, done: pl.DataFrame, metrics: Sequence[Metric]) -> Metric:
+    """Returns the metric of a name: one that is described, or any other column of numbers in runs.parquet."""
+    for metric in metrics:
+        if name == metric.name and name in done.columns:
+            return metric
+    numbers = [column for column, kind in done.schema.items() if kind.is_numeric() and column != "seed"]
+    if name not in numbers:
+        raise UnknownName("there is no such metric", key="metric", value=name, remedy=suggest(name, numbers))
+    return Metric(name, name, meaning="a column of runs.parquet", timed=name == "seconds")
+
+
+def _any(done: pl.DataFrame, name: str) -> bool:
+    """Tells whether any of it is there, and not 0."""
+    return name in done.columns and bool((done[name].fill_null(0) != 0).any())
