@@ -17,11 +17,10 @@ from analysis.compare.statistics import (
     seeds_needed,
     skewness,
 )
-from analysis.measure.measuring import describe
 from analysis.measure.metric import Metric
 from analysis.measure.overlap import overlap_of
 from analysis.results.choice import metric_named, worth_showing
-from analysis.results.folder import ResultsFolder, resources_of, tiers_of
+from analysis.results.folder import ResultsFolder
 from analysis.results.groups import Cells
 from analysis.results.several import pooled
 from simcore.errors import ResultsError, UnknownName, suggest
@@ -57,17 +56,16 @@ class Differences:
 
         if metrics is not None and not metrics:
             raise ResultsError("names none", key="metrics", remedy="Name some, or leave it out for all worth showing.")
-        runs, self.keys = pooled([results] if isinstance(results, ResultsFolder) else results)
+        runs, self.keys, columns = pooled([results] if isinstance(results, ResultsFolder) else results)
         done = runs.filter(pl.col("status") == "done")
         self.agents: list[str] = runs["agent"].unique(maintain_order=True).to_list()
         self.versions: list[str] = runs["version"].unique().drop_nulls().sort().to_list()
         self.baseline = _known_baseline(baseline, runs)
-        described = describe(resources_of(runs), tiers_of(runs))
         if metrics is None:
-            self.metrics = worth_showing(done, described)
+            self.metrics = worth_showing(done, columns.metrics)
         else:
             self.metrics = [
-                metric_named(name, done, described)
+                metric_named(name, done, columns.metrics)
                 for name in dict.fromkeys([metrics] if isinstance(metrics, str) else metrics)
             ]
         self.overlap = overlap_of(runs, self.keys)

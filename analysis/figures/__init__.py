@@ -14,11 +14,12 @@ from typing import Any, Literal
 
 from matplotlib.figure import Figure
 
-from analysis.figures.chosen import Chosen, Options, Together
+from analysis.figures.chosen import Chosen, Options
 from analysis.figures.style import COLOURS as COLOURS
 from analysis.figures.style import save as save
 from analysis.figures.style import style, write
 from analysis.results.folder import ResultsFolder
+from analysis.results.together import Together
 from simcore.errors import ResultsError, suggest
 
 FORMATS = ("png", "svg", "pdf")

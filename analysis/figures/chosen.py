@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from math import isfinite
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis.compare.statistics import mean_interval
@@ -15,7 +14,7 @@ from analysis.figures.style import Look, Width, looks
 from analysis.measure.metric import Metric
 from analysis.results.choice import metric_named
 from analysis.results.folder import ResultsFolder
-from analysis.results.several import joined
+from analysis.results.together import Together
 from simcore.errors import ResultsError, UnknownName, UserError, suggest
 from simcore.units import BANDWIDTH, COUNT, CPU, DATA, SHARE, TIME
 
@@ -209,38 +208,6 @@ def _filtered(results: ResultsFolder, options: Options) -> pl.DataFrame:
             remedy = suggest(agent, known)
             raise ResultsError("was not run", file=folder, key=f"--agents {agent}", remedy=remedy)
     return runs.filter(pl.col("agent").is_in(list(options.agents))) if options.agents else runs
-
-
-class Together(ResultsFolder):
-    """Several results as one: a column `scenario` tells them apart, as if it had been swept."""
-
-    def __init__(self, parts: Sequence[ResultsFolder]) -> None:
-        import polars as pl
-
-        names = [part.name for part in parts]
-        if len(set(names)) < len(parts):
-            names = [str(part.folder) for part in parts]
-        frames = [
-            part.runs.with_columns(pl.lit(name).alias("scenario")) for part, name in zip(parts, names, strict=True)
-        ]
-        runs = joined(parts, frames)
-        swept = list(dict.fromkeys(key for part in parts for key in part.swept))
-        first = ["run", "agent", "seed", "scenario", *swept, "version"]
-        self.runs = runs.select(*first, pl.exclude(first))
-        self.folder = Path(" + ".join(names))
-        self._part = {run: part for part in parts for run in part.runs["run"]}
-
-    def _detail(self, run: str, kind: str) -> pl.DataFrame:
-        return self._part[run]._detail(run, kind)
-
-    @property
-    def name(self) -> str:
-        """The names of the parts."""
-        return str(self.folder)
-
-    def part(self, run: str) -> ResultsFolder:
-        """The results that a run belongs to."""
-        return self._part[run]
 
 
 def number(value: object) -> tuple[float, str]:

@@ -8,15 +8,17 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from analysis.measure.measuring import describe
 from analysis.measure.metric import Metric
+from analysis.results.columns import FILE, Columns, read_columns
 from simcore.errors import ResultsError
 
 if TYPE_CHECKING:
     import polars as pl
 
 NEEDED = ("run", "agent", "seed", "version", "status")
-"""Columns that runs.parquet has whatever was measured; those of the sweep stand between `seed` and `version`."""
+"""Columns that runs.parquet has whatever was measured."""
+OWN_FILES = ("scenario.yaml", "journal.jsonl", "runs.parquet", FILE)
+"""What results consist of, besides their details."""
 
 
 class ResultsFolder:
@@ -25,6 +27,7 @@ class ResultsFolder:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self.runs = _read_runs(self.folder)
+        self.columns = _read_columns(self.folder, self.runs)
 
     @property
     def scenario_file(self) -> Path:
@@ -61,23 +64,22 @@ class ResultsFolder:
     @property
     def resources(self) -> list[str]:
         """The cluster's resources."""
-        return resources_of(self.runs)
+        return list(self.columns.resources)
 
     @property
     def tiers(self) -> list[str]:
         """The tiers of the network's links, if there is one."""
-        return tiers_of(self.runs)
+        return list(self.columns.tiers)
 
     @property
     def metrics(self) -> list[Metric]:
         """The metrics that runs have, in the order in which tables show them."""
-        return describe(self.resources, self.tiers)
+        return list(self.columns.metrics)
 
     @property
     def swept(self) -> list[str]:
         """The keys that the sweep varies."""
-        names = self.runs.columns
-        return names[names.index("seed") + 1 : names.index("version")]
+        return list(self.columns.swept)
 
     def requests(self, run: str) -> pl.DataFrame:
         """A row per request of a run, when the scenario recorded them."""
@@ -111,21 +113,10 @@ class ResultsFolder:
 def check_target(file: str | Path) -> None:
     """Refuse to write to a file that results consist of."""
     path = Path(file).resolve()
-    own = path.name in ("scenario.yaml", "journal.jsonl", "runs.parquet") and path.with_name("journal.jsonl").is_file()
+    own = path.name in OWN_FILES and path.with_name("journal.jsonl").is_file()
     if own or (path.parent.name == "details" and path.parent.with_name("journal.jsonl").is_file()):
         remedy = "Name another file with --out."
         raise ResultsError("is a part of results, and would be overwritten", file=file, remedy=remedy)
-
-
-def resources_of(runs: pl.DataFrame) -> list[str]:
-    """The cluster's resources, as the columns of runs name them."""
-    return [name.removeprefix("fragmentation_") for name in runs.columns if name.startswith("fragmentation_")]
-
-
-def tiers_of(runs: pl.DataFrame) -> list[str]:
-    """The tiers of the network's links, as the columns of runs name them."""
-    names = (name.removeprefix("blocked_") for name in runs.columns if name.startswith("blocked_"))
-    return [name for name in names if f"allocation_{name}" in runs.columns]
 
 
 def _read_runs(folder: Path) -> pl.DataFrame:
@@ -158,6 +149,23 @@ def _read_runs(folder: Path) -> pl.DataFrame:
     return runs
 
 
+def _read_columns(folder: Path, runs: pl.DataFrame) -> Columns:
+    """Reads what the columns of these runs are."""
+    path = folder / FILE
+    try:
+        columns = read_columns(path)
+    except FileNotFoundError as error:
+        problem = "this file is missing, which says what the columns of runs.parquet are"
+        raise ResultsError(problem, file=path, remedy=_again(folder)) from error
+    except (OSError, ValueError) as error:
+        problem = "this file is damaged, which says what the columns of runs.parquet are"
+        raise ResultsError(problem, file=path, remedy=_again(folder)) from error
+    if wrong := [key for key in columns.swept if key in NEEDED or key not in runs.columns]:
+        problem = f"runs.parquet is of other runs: it has no column for the swept {', '.join(wrong)}"
+        raise ResultsError(problem, file=path, remedy=_again(folder))
+    return columns
+
+
 def _read(path: Path, remedy: Callable[[], str]) -> pl.DataFrame:
     import polars as pl
 
@@ -169,7 +177,7 @@ def _read(path: Path, remedy: Callable[[], str]) -> pl.DataFrame:
 
 
 def _again(folder: Path) -> str:
-    """What to do about a spoilt runs.parquet: nothing is lost where the journal is whole."""
+    """Says what to do about spoilt tables: nothing is lost where the journal is whole."""
     finished = _finished(folder)
     if finished:
         taken = f"it takes {_runs(finished)} from journal.jsonl and writes this file anew"

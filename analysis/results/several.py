@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from analysis.results.columns import Columns, merged
 from simcore.errors import ResultsError
 
 if TYPE_CHECKING:
@@ -14,8 +15,16 @@ if TYPE_CHECKING:
     from analysis.results.folder import ResultsFolder
 
 
-def pooled(several: Sequence[ResultsFolder]) -> tuple[pl.DataFrame, list[str]]:
-    """All runs, and the keys that tell their points apart: `scenario` where there are several, and what is swept.
+class Pool(NamedTuple):
+    """Runs of several results in one frame, the `keys` that tell their points apart, and what the columns are."""
+
+    runs: pl.DataFrame
+    keys: list[str]
+    columns: Columns
+
+
+def pooled(several: Sequence[ResultsFolder]) -> Pool:
+    """Puts all runs together; the keys are `scenario`, where there are several, and what is swept.
 
     `agent` is the agent's label, with its folder before it where two folders ran it on the same point and seed with
     different settings; `_agent` is always the label alone. The same run in two folders counts once.
@@ -35,7 +44,8 @@ def pooled(several: Sequence[ResultsFolder]) -> tuple[pl.DataFrame, list[str]]:
                 pl.col("agent").alias("_agent"),
             )
         )
-    swept = list(dict.fromkeys(key for one in several for key in one.swept))
+    columns = merged(one.columns for one in several)
+    swept = list(columns.swept)
     runs = joined(several, parts)
     if len(parts) > 1:
         one_run = ["scenario", *swept, "_agent", "seed"]
@@ -50,11 +60,11 @@ def pooled(several: Sequence[ResultsFolder]) -> tuple[pl.DataFrame, list[str]]:
             pl.when("_twice").then(pl.format("{}/{}", "_folder", "_agent")).otherwise("_agent").alias("agent")
         )
     keys = ["scenario", *swept] if runs["scenario"].n_unique() > 1 else swept
-    return runs, keys
+    return Pool(runs, keys, columns)
 
 
 def joined(several: Sequence[ResultsFolder], parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """A frame from each of the results, one below the other; null where one has not the other's columns."""
+    """Puts frames of the results one below the other; null where one has not the other's columns."""
     import polars as pl
 
     if len(parts) == 1:

@@ -14,6 +14,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from analysis.front import Results
+from analysis.measure.measuring import describe
+from analysis.results.columns import Columns, write_columns
 from scenarios.batch.attempt import Task, detail, shown
 from scenarios.batch.backends import opened
 from scenarios.batch.journal import Row, line_of, rows_of
@@ -39,8 +41,8 @@ EVERY = 30.0
 """Seconds after which `runs.parquet` is written again while a batch goes on, for whoever looks at it."""
 SYNCED = 1.0
 """Seconds between two waits for the journal to be on disk: a power cut costs what finished since the last one."""
-KEPT_APART = ("family", "asked", "spec", "files", "details")
-"""Of a journal's row, what tells whether it still holds, and is no result."""
+KEPT_APART = ("family", "asked", "spec", "files", "details", "resources", "tiers")
+"""What a journal's row says beside the run's results: whether they still hold, and what the cluster was made of."""
 
 
 class Batch:
@@ -205,7 +207,17 @@ class Batch:
         # The keys of a failed run come first, and those of a finished one complete them.
         names = dict.fromkeys(key for row in rows for key in row if key not in KEPT_APART)
         frame = pl.DataFrame({name: pl.Series(name, [row.get(name) for row in rows], strict=False) for name in names})
+        write_columns(self.folder, self._columns(rows))
         write_table(self.folder / "runs.parquet", frame)
+
+    def _columns(self, rows: Sequence[Row]) -> Columns:
+        """Says what the columns of these rows are."""
+        resources, tiers = (
+            tuple(dict.fromkeys(name for row in rows for name in row.get(key, ()))) for key in ("resources", "tiers")
+        )
+        there = {name for row in rows for name in row}
+        metrics = tuple(metric for metric in describe(resources, tiers) if metric.name in there)
+        return Columns(resources, tiers, tuple(self.runs[0].point), metrics)
 
 
 def _append(journal: FileIO, content: bytes) -> None:

@@ -76,6 +76,8 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
         **({"windows": written(rows)} if rows else {}),
         "random": world.drawn or warm_luck.drawn or luck.drawn,
         "engine": "compiled" if compiled else "simpy",
+        "resources": list(over.resources),
+        "tiers": list(over.tiers),
     }
 
 

@@ -107,7 +107,7 @@ def test_run_prints_a_table_and_says_where_the_files_are(binwright: Asker) -> No
     assert "Figure:  results/quickstart/figures/summary.png\n" in said.out
     assert files() == {
         f"results/quickstart/{name}"
-        for name in ("runs.parquet", "scenario.yaml", "journal.jsonl", "figures/summary.png")
+        for name in ("runs.parquet", "columns.json", "scenario.yaml", "journal.jsonl", "figures/summary.png")
     }
     runs = pl.read_parquet("results/quickstart/runs.parquet")
     assert runs.select("agent", "seed", "offered").rows() == [("first-fit", 0, 200), ("best-fit", 0, 200)]

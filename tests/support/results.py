@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+import polars as pl
+
+from analysis.measure.measuring import describe
+from analysis.results.columns import Columns, write_columns
 
 ALWAYS = {
     "version": "0", "status": "done", "error": "", "seconds": 1.0, "stopped": 0,
@@ -24,3 +30,17 @@ def row(agent: str, seed: int, *, point: dict[str, Any] | None = None, **metrics
 def failed(agent: str, seed: int, *, point: dict[str, Any] | None = None) -> dict[str, Any]:
     """Make up the row of a failed run."""
     return {"run": f"{agent}{seed}", "agent": agent, "seed": seed, **(point or {}), **FAILED}
+
+
+def write_results(folder: Path, rows: list[dict[str, Any]] | pl.DataFrame) -> None:
+    """Write made-up rows as a folder of results has them, with what their columns are."""
+    frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(rows, infer_schema_length=None, strict=False)
+    names = frame.columns
+    resources, tiers = (
+        [name.removeprefix(begin) for name in names if name.startswith(begin)]
+        for begin in ("fragmentation_", "blocked_")
+    )
+    swept = names[names.index("seed") + 1 : names.index("version")] if {"seed", "version"} <= {*names} else ()
+    folder.mkdir(parents=True, exist_ok=True)
+    write_columns(folder, Columns(tuple(resources), tuple(tiers), tuple(swept), tuple(describe(resources, tiers))))
+    frame.write_parquet(folder / "runs.parquet")

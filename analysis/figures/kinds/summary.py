@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from math import isfinite
 from textwrap import fill
 from typing import Any
@@ -86,6 +87,8 @@ def _difference(chosen: Chosen, table: Table, metric: Metric) -> Panel | None:
     results = copy(chosen.results)
     if "scenario" in results.swept:  # a name that the comparison has a use of its own for
         results.runs = results.runs.rename({"scenario": "results"})
+        swept = tuple("results" if key == "scenario" else key for key in results.swept)
+        results.columns = replace(results.columns, swept=swept)
     try:
         comparison = Differences(results, metrics=[metric.name])
     except ResultsError:

@@ -25,7 +25,7 @@ from binwright.cli import main
 from simcore.errors import UserError
 from tests.reference.stats import holm_slowly, slow_verdicts, values_of
 from tests.support.properties import scaled
-from tests.support.results import failed, row
+from tests.support.results import failed, row, write_results
 
 RNG = np.random.default_rng(11)
 
@@ -34,7 +34,7 @@ def results(folder: Path, rows: list[dict[str, Any]], name: str | None = None) -
     folder.mkdir(parents=True, exist_ok=True)
     if name is not None:
         (folder / "scenario.yaml").write_text(f"name: {name}\ncluster: {{}}\n")
-    pl.DataFrame(rows, infer_schema_length=None, strict=False).write_parquet(folder / "runs.parquet")
+    write_results(folder, rows)
     return Results(folder)
 
 
@@ -616,7 +616,7 @@ def test_columns_of_another_program_are_named(tmp_path: Path, change: dict[str, 
 
 
 def test_no_rows_are_no_results(tmp_path: Path) -> None:
-    pl.DataFrame([row("a", 0)]).clear().write_parquet(tmp_path / "runs.parquet")
+    write_results(tmp_path, pl.DataFrame([row("a", 0)]).clear())
     with pytest.raises(UserError, match="no runs in it"):
         Results(tmp_path)
 
@@ -639,7 +639,7 @@ def test_ten_thousand_runs_are_compared_at_once(tmp_path: Path) -> None:
 
     from benchmarks.compare import runs as many
 
-    many(1000, 2, 5).write_parquet(tmp_path / "runs.parquet")
+    write_results(tmp_path, many(1000, 2, 5))
     began = process_time()
     found = Results(tmp_path)
     found.compare()

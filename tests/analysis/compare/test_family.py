@@ -20,13 +20,13 @@ from analysis.front import Results
 from analysis.report.words import answer
 from tests.reference.stats import slow_verdicts, values_of
 from tests.support.properties import scaled
-from tests.support.results import row
+from tests.support.results import row, write_results
 
 EXACT = {"acceptance": [0.5, 0.75, 0.5, 0.75]}
 
 
 def results(folder: Path, rows: list[dict[str, Any]]) -> Results:
-    pl.DataFrame(rows, infer_schema_length=None, strict=False).write_parquet(folder / "runs.parquet")
+    write_results(folder, rows)
     (folder / "scenario.yaml").write_text("name: made\n")
     return Results(folder)
 

@@ -21,11 +21,11 @@ from analysis.measure.metric import Metric
 from scenarios.schema.load import scenario_from
 from simcore.errors import ResultsError
 from tests.reference.stats import Verdicts, slow_verdicts, values_of
-from tests.support.results import failed, row
+from tests.support.results import failed, row, write_results
 
 
 def table(folder: Path, rows: list[dict[str, Any]]) -> Table:
-    pl.DataFrame(rows, infer_schema_length=None, strict=False).write_parquet(folder / "runs.parquet")
+    write_results(folder, rows)
     return Results(folder).table()
 
 

@@ -20,9 +20,9 @@ from matplotlib.figure import Figure
 import binwright as bw
 from analysis.compare.statistics import mean_interval
 from analysis.figures import KINDS, draw, save, summary, svg
-from analysis.figures.chosen import Together
 from analysis.figures.style import SHIPPED, WIDTHS
 from analysis.front import Results
+from analysis.results.together import Together
 from simcore.errors import ResultsError
 from tests.support.figures import GENERATED, NETWORK, SERVERS, log
 from tests.support.properties import first

@@ -27,6 +27,7 @@ from analysis.report.words import answer
 from analysis.results.network import network_of
 from binwright.cli import main
 from fabric.presets import topology
+from tests.support.results import write_results
 
 HOSTILE = "</script><b>\"'&amp;"
 RAISES = """
@@ -263,7 +264,7 @@ def made(folder: Path, values: dict[str, list[float]], swept: dict[str, list[Any
         for seed in range(len(next(iter(values.values()))))
         for agent, value in ((agent, numbers[seed]) for agent, numbers in values.items())
     ]
-    pl.DataFrame(rows, infer_schema_length=None).cast({"acceptance": float}).write_parquet(folder / "runs.parquet")
+    write_results(folder, pl.DataFrame(rows, infer_schema_length=None).cast({"acceptance": float}))
     return Results(folder)
 
 

@@ -1,0 +1,84 @@
+"""What some results hold, as columns.json says it beside runs.parquet: nobody has to guess it from names of columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from analysis.measure.metric import Better, Metric, Table
+from simcore.files import write_text
+
+FILE = "columns.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Says what results have: the cluster's `resources`, the `tiers` of its network's links, the keys that are
+    `swept`, and every metric, in the order in which tables show them.
+    """
+
+    resources: tuple[str, ...] = ()
+    tiers: tuple[str, ...] = ()
+    swept: tuple[str, ...] = ()
+    metrics: tuple[Metric, ...] = ()
+
+
+def write_columns(folder: Path, columns: Columns) -> None:
+    """Writes columns.json into the folder, whole or not at all."""
+    write_text(folder / FILE, json.dumps(asdict(columns), ensure_ascii=False, indent=1) + "\n")
+
+
+def read_columns(file: Path) -> Columns:
+    """Reads columns.json; raises ValueError where it says anything else than `write_columns` writes."""
+    try:
+        data = json.loads(file.read_text("utf-8"))
+        metrics = tuple(_metric(one) for one in _listed(data, "metrics", dict))
+        found = Columns(_names(data, "resources"), _names(data, "tiers"), _names(data, "swept"), metrics)
+        if len({metric.name for metric in metrics}) < len(metrics):
+            raise ValueError("a metric is described twice")
+    except (KeyError, TypeError, RecursionError) as error:
+        raise ValueError(str(error)) from error
+    return found
+
+
+def merged(several: Iterable[Columns]) -> Columns:
+    """Says what several results hold together; of metrics that share a name the first description counts."""
+    several = list(several)
+    metrics: dict[str, Metric] = {}
+    for one in several:
+        for metric in one.metrics:
+            metrics.setdefault(metric.name, metric)
+    resources, tiers, swept = (
+        tuple(dict.fromkeys(name for one in several for name in getattr(one, key)))
+        for key in ("resources", "tiers", "swept")
+    )
+    return Columns(resources, tiers, swept, tuple(metrics.values()))
+
+
+def _listed(data: Any, key: str, kind: type) -> Sequence[Any]:
+    """Returns a list of data whose items are all of one kind."""
+    found = data[key]
+    if not isinstance(found, list) or not all(isinstance(one, kind) for one in found):
+        raise ValueError(f"{key} is no list of {kind.__name__}")
+    return found
+
+
+def _names(data: Any, key: str) -> tuple[str, ...]:
+    """Returns a list of different names."""
+    found = tuple(_listed(data, key, str))
+    if len(set(found)) < len(found):
+        raise ValueError(f"{key} has a name twice")
+    return found
+
+
+def _metric(data: dict[str, Any]) -> Metric:
+    """Turns what is written of a metric into its description."""
+    found = Metric(**data)
+    texts = (found.name, found.heading, found.unit, found.meaning)
+    known = found.better in get_args(Better) and found.table in get_args(Table) and isinstance(found.timed, bool)
+    if not known or not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"a metric is described by {data}")
+    return found

@@ -1,0 +1,111 @@
+"""columns.json: what results say of themselves, and what is answered where it is missing, damaged or of other runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.compare.comparison import Comparison
+from analysis.front import Results
+from analysis.measure.metric import Metric
+from analysis.results.columns import Columns, merged, read_columns, write_columns
+from scenarios.batch import Batch
+from simcore.errors import ResultsError
+from tests.support.batches import scenario
+from tests.support.figures import NETWORK
+from tests.support.results import row, write_results
+
+
+def test_results_say_what_they_hold(tmp_path: Path) -> None:
+    results = Batch(scenario(replications=1, sweep={"product": {"cluster.servers": [2, 3]}}), tmp_path).run()
+    assert (results.resources, results.tiers, results.swept) == (["cpu", "mem"], [], ["cluster.servers"])
+    described = {metric.name: metric for metric in results.metrics}
+    assert set(described) <= set(results.runs.columns)
+    others = {"run", "agent", "seed", "cluster.servers", "version", "status", "error", "seconds", "random", "engine"}
+    assert set(results.runs.columns) - set(described) == others
+    assert described["fragmentation_mem"] == Metric(
+        "fragmentation_mem", "mem fragmentation %", "%", "lower", "free mem that no flavour can use", "never"
+    )
+    assert described["decision_us"].timed
+
+
+def test_results_of_a_network_have_tiers(tmp_path: Path) -> None:
+    results = Batch(scenario(**NETWORK | {"replications": 1, "agents": ["tetris"], "prices": {}}), tmp_path).run()
+    assert results.tiers == list(dict.fromkeys(results.tiers))
+    assert {f"allocation_{tier}" for tier in results.tiers} <= {metric.name for metric in results.metrics}
+    assert next(metric for metric in results.metrics if metric.name == f"blocked_{results.tiers[0]}").better == "lower"
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    columns = Columns(("cpu",), ("core",), ("a.b",), (Metric("x", "µx", "kWh", "lower", "less", "differs", True),))
+    write_columns(tmp_path, columns)
+    assert read_columns(tmp_path / "columns.json") == columns
+
+
+GOOD: dict[str, Any] = {"resources": ["cpu"], "tiers": [], "swept": [], "metrics": []}
+X = {"name": "x", "heading": "x", "unit": "", "better": "lower", "meaning": "", "table": "never", "timed": False}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "[" * 100_000,
+        "{",
+        json.dumps(GOOD | {"resources": "cpu"}),
+        json.dumps(GOOD | {"tiers": ["up", "up"]}),
+        json.dumps({key: value for key, value in GOOD.items() if key != "swept"}),
+        json.dumps(GOOD | {"metrics": [X | {"better": "more"}]}),
+        json.dumps(GOOD | {"metrics": [X | {"better": []}]}),
+        json.dumps(GOOD | {"metrics": [X | {"heading": 1}]}),
+        json.dumps(GOOD | {"metrics": [X | {"colour": "red"}]}),
+        json.dumps(GOOD | {"metrics": [X, X]}),
+    ],
+)
+def test_a_damaged_file_is_answered_with_the_remedy(tmp_path: Path, text: str) -> None:
+    write_results(tmp_path, [row("a", 0)])
+    (tmp_path / "columns.json").write_text(text)
+    with pytest.raises(ResultsError, match="this file is damaged") as caught:
+        Results(tmp_path)
+    assert caught.value.remedy.startswith("Run the scenario again")
+
+
+def test_the_columns_of_other_runs_are_refused(tmp_path: Path) -> None:
+    write_results(tmp_path, [row("a", 0)])
+    for swept in ("cluster.servers", "agent"):
+        (tmp_path / "columns.json").write_text(json.dumps(GOOD | {"swept": [swept]}))
+        with pytest.raises(ResultsError, match=f"it has no column for the swept {re.escape(swept)}"):
+            Results(tmp_path)
+
+
+def test_the_same_command_writes_it_again_and_runs_nothing(tmp_path: Path) -> None:
+    first = Batch(scenario(), tmp_path).run()
+    whole = (tmp_path / "columns.json").read_bytes()
+    (tmp_path / "columns.json").unlink()
+    with pytest.raises(ResultsError, match="this file is missing") as caught:
+        Results(tmp_path)
+    assert "it takes 6 finished runs from journal.jsonl" in caught.value.remedy
+    assert f"binwright run {tmp_path}/scenario.yaml --out {tmp_path}" in caught.value.remedy
+    batch = Batch(scenario(), tmp_path)
+    assert len(batch.done()) == len(batch.runs)
+    assert batch.run().runs.equals(first.runs)
+    assert (tmp_path / "columns.json").read_bytes() == whole
+
+
+def test_several_results_are_merged(tmp_path: Path) -> None:
+    one = Columns(("cpu", "mem"), (), ("a",), (Metric("x", "first"), Metric("y", "y")))
+    other = Columns(("cpu", "gpu"), ("up",), ("b", "a"), (Metric("x", "second"), Metric("z", "z")))
+    assert merged([one, other]) == Columns(
+        ("cpu", "mem", "gpu"), ("up",), ("a", "b"), (Metric("x", "first"), Metric("y", "y"), Metric("z", "z"))
+    )
+    left = Batch(scenario(name="left", replications=1), tmp_path / "left").run()
+    swept = scenario(name="right", replications=1, sweep={"product": {"cluster.servers": [2, 3]}})
+    right = Batch(swept, tmp_path / "right").run()
+    found = Comparison([left, right], metrics=["fragmentation_mem"])
+    assert found.keys == ["scenario", "cluster.servers"]
+    assert found.metrics[0].heading == "mem fragmentation %"
