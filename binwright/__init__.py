@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from agents.solver.backends.devices import devices
     from analysis.compare.comparison import Comparison
     from analysis.front import Results
+    from analysis.measure.definition import metric
+    from analysis.measure.finished import FinishedRun
     from binwright.api import load, run, scenario, solve, train
     from scenarios.learn.tune import tune
     from simcore.engine import Simulation, play
@@ -28,6 +30,7 @@ _HOME = {
     "Agent": "simcore.vocabulary",
     "BinwrightError": "simcore.errors",
     "Comparison": "analysis.compare.comparison",
+    "FinishedRun": "analysis.measure.finished",
     "Placement": "simcore.vocabulary",
     "Refusal": "simcore.vocabulary",
     "Request": "simcore.vocabulary",
@@ -41,6 +44,7 @@ _HOME = {
     "cheapest_server": "agents.rules.cheapest",
     "devices": "agents.solver.backends.devices",
     "load": "binwright.api",
+    "metric": "analysis.measure.definition",
     "play": "simcore.engine",
     "run": "binwright.api",
     "scenario": "binwright.api",
@@ -53,6 +57,7 @@ __all__ = [  # found on first use, so that importing binwright costs nothing
     "Agent",
     "BinwrightError",
     "Comparison",
+    "FinishedRun",
     "Placement",
     "Refusal",
     "Request",
@@ -66,6 +71,7 @@ __all__ = [  # found on first use, so that importing binwright costs nothing
     "cheapest_server",
     "devices",
     "load",
+    "metric",
     "play",
     "run",
     "scenario",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from analysis.measure.finished import FinishedRun
 from analysis.measure.metric import Better, Metric, Table
+
+if TYPE_CHECKING:
+    from analysis.measure.finished import FinishedRun
 
 Per = Literal["resource", "tier"]
 _CHOICES = {"better": Better, "table": Table, "per": Per}

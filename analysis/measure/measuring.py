@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from functools import cache
 from numbers import Integral, Real
 from traceback import extract_tb
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from analysis.measure import BUILT_IN, METRICS
 from analysis.measure.definition import Definition
-from analysis.measure.finished import FinishedRun
 from analysis.measure.metric import Metric
 from simcore.errors import RunError, UserError
+
+if TYPE_CHECKING:
+    from analysis.measure.finished import FinishedRun
 
 NO_METRICS = ("run", "agent", "seed", "version", "status", "error", "seconds", "windows", "random", "engine")
 """What other columns of runs.parquet are called."""
@@ -57,8 +59,12 @@ def added_metric(name: str) -> Definition:
 
 def check_added(added: Sequence[str], resources: Sequence[str], tiers: Sequence[str]) -> None:
     """Refuses metrics whose columns runs have already."""
+    if not added:
+        return  # and nothing is imported that only a run needs
     taken = {*NO_METRICS, *(one.name for one in describe(resources, tiers))}
     for name in added:
+        if name in BUILT_IN:
+            raise UserError("every run has this metric", value=name, remedy="Take it out of the list.")
         for column in added_metric(name).names(resources, tiers):
             if column in taken:
                 remedy = 'Give the metric another name: rename the function, or write @metric(name="...", ...).'

@@ -216,7 +216,7 @@ class Batch:
             tuple(dict.fromkeys(name for row in rows for name in row.get(key, ()))) for key in ("resources", "tiers")
         )
         there = {name for row in rows for name in row}
-        metrics = tuple(metric for metric in describe(resources, tiers) if metric.name in there)
+        metrics = tuple(metric for metric in describe(resources, tiers, self.scenario.metrics) if metric.name in there)
         return Columns(resources, tiers, tuple(self.runs[0].point), metrics)
 
 

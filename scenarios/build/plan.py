@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from agents import AGENTS
+from analysis.measure import METRICS
 from scenarios.build.code import modules_from, of
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.explain import explain
@@ -79,12 +80,13 @@ def asked_of(agent: AgentSpec) -> str:
 
 
 def modules_of(run: Run) -> list[str]:
-    """List the modules from outside that a run's agents and requests come from, with all that these import."""
+    """List the modules from outside of a run's agents, requests and metrics, with all that these import."""
     warm = run.scenario.warm_start
     agents = [run.agent, warm.agent] if warm else [run.agent]
     things = [thing for agent in agents for thing in (AGENTS.load(agent.name), *_things(agent.options))]
     if isinstance(run.scenario.workload, OwnWorkload):
         things += _things(run.scenario.workload.chosen)
+    things += [METRICS.load(name) for name in run.scenario.metrics]
     return [name for thing in things for name in modules_from(thing)]
 
 
@@ -139,6 +141,7 @@ def _identity(scenario: Scenario, content: Callable[[Trace], str] | None) -> dic
     # Keys are sorted below, but the order of resources matters: agents look at the first one.
     data["resources"] = scenario.resources
     data["record"] = sorted(set(scenario.record))
+    data["metrics"] = sorted(scenario.metrics)
     if scenario.warm_start:
         data["warm_start"]["with"]["label"] = ""
     if isinstance(scenario.workload, Trace) and content:

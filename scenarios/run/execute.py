@@ -59,7 +59,7 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
     sampler()  # how it ended
     samples = sampler.columns()
     over = FinishedRun(simulation, first, samples, thought, prices=scenario.hourly, bounded=is_bounded(world))
-    metrics = measure(over)
+    metrics = measure(over, scenario.metrics)
     details = folder / "details"
     if "requests" in scenario.record:
         write_requests(details / f"{run.name}.requests.parquet", simulation, first)

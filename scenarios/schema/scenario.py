@@ -9,17 +9,19 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
+from analysis.measure.measuring import check_added
 from scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from scenarios.schema.cluster import ClusterSpec, Overflow, expand_of, known_resources, wait_of
 from scenarios.schema.fields import Count, Index, Model, Number, PositiveTime, ShareFromZero, Text, together, wrong
 from scenarios.schema.source import Keys, Source
 from scenarios.schema.train import Train
 from scenarios.schema.workload import Workload
-from simcore.errors import suggest
+from simcore.errors import UserError, suggest
 from simcore.units import DATA, measure_of
 
 FIXED = (
-    *("name", "description", "extends", "agents", "replications", "seed", "record", "decision_limit", "sweep", "train"),
+    *("name", "description", "extends", "agents", "replications", "seed", "record", "metrics"),
+    *("decision_limit", "sweep", "train"),
 )
 """Top-level keys that are the same for all points of a sweep, and do not change what a run gives."""
 
@@ -139,6 +141,12 @@ class Scenario(Model):
         "each decision).",
         examples=["[requests]"],
     )
+    metrics: tuple[Text, ...] = Field(
+        default=(),
+        description="Metrics beside those that every run has: a registered name, `package.module:name`, or "
+        "`file.py:name` relative to this file.",
+        examples=["[mine.py:longest_queue]"],
+    )
     decision_limit: Annotated[PositiveTime, Field(ge=0.01, le=10**7)] = Field(
         default=600.0,
         description="An agent that thinks longer about one decision is interrupted, and the run is recorded as failed. "
@@ -162,6 +170,7 @@ class Scenario(Model):
             self._check_failures,
             self._check_workload,
             self._check_labels,
+            self._check_metrics,
         )
         return self
 
@@ -211,6 +220,14 @@ class Scenario(Model):
                 remedy = "Remove one, or give a label: {name: ..., options: ..., label: ...}."
                 raise wrong(problem, remedy, ("agents", number), agent.label)
             labels[agent.label] = number
+
+    def _check_metrics(self) -> None:
+        network = self.cluster.network
+        try:
+            check_added(self.metrics, self.resources, network.topology.built.tiers if network else ())
+        except UserError as error:
+            at = ("metrics", self.metrics.index(str(error.value)))
+            raise wrong(error.problem, error.remedy, at, error.value) from None
 
     def _check_network(self) -> None:
         network, failures = self.cluster.network, self.cluster.failures

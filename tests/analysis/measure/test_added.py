@@ -1,0 +1,164 @@
+"""Metrics from outside: in a file, in a package, in the documentation; what is refused, and what fails a run."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from analysis.front import Results
+from analysis.measure import METRICS
+from analysis.measure.measuring import describe
+from binwright.cli import main
+from scenarios.batch import Batch
+from scenarios.schema import Scenario
+from simcore import registry
+from simcore.errors import ScenarioError, UserError
+from tests.support import ROOT
+from tests.support.batches import scenario
+
+HEAD = "from binwright import metric\n\n\n"
+LONGEST = """
+@metric(heading="longest queue", better="lower", meaning="Most requests that waited at once.")
+def longest_queue(run):
+    return run.samples["waiting"].max()
+"""
+
+
+def written(folder: Path, text: str) -> str:
+    """Write a metric into a file, and return its name in a scenario."""
+    file = folder / "mine.py"
+    file.write_text(HEAD + text)
+    function = re.findall(r"def (\w+)", text)[-1]
+    return f"{file}:{function}"
+
+
+def asking(*names: str, **changes: object) -> Scenario:
+    return scenario(metrics=list(names), overflow="wait", **changes)
+
+
+def test_a_metric_in_a_file_is_measured_and_shown_like_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "out"
+    results = Batch(asking(written(tmp_path, LONGEST)), folder).run()
+    assert results.failed.is_empty()
+    assert (results.done["longest_queue"] > 0).any()
+    (tmp_path / "mine.py").unlink()  # from here on only columns.json knows what it is
+    results = Results(folder)
+    assert "longest queue" in results.table().headings
+    assert main(["compare", str(folder), "--metric", "longest_queue", "--format", "markdown"]) == 0
+    assert "**longest queue, lower is better**" in capsys.readouterr().out
+    figure = results.figure("bars", metrics=["longest_queue"])
+    assert [ax.get_xlabel() for ax in figure.axes] == ["longest queue"]
+    assert "Most requests that waited at once." in results.report().read_text()
+
+
+def test_an_edit_makes_the_runs_be_done_again(tmp_path: Path) -> None:
+    def batch() -> Batch:
+        return Batch(asking(written(tmp_path, text), replications=1), tmp_path / "out")
+
+    text = LONGEST
+    first = batch().run()
+    assert len(batch().done()) == 2
+    text = LONGEST.replace(".max()", ".max() + 100")
+    assert batch().done() == {}
+    assert (batch().run().runs["longest_queue"] - first.runs["longest_queue"]).to_list() == [100, 100]
+    assert Batch(asking(replications=1), tmp_path / "out").others() == ([], 0)
+    assert "longest_queue" not in Batch(asking(replications=1), tmp_path / "out").run().runs.columns
+
+
+def test_a_metric_has_a_column_per_resource(tmp_path: Path) -> None:
+    name = written(
+        tmp_path,
+        """
+@metric(name="peak_{}", per="resource", heading="peak {} %", unit="%", better="neither", meaning="largest share of {}")
+def peak(run):
+    return (run.samples["used"] / run.samples["capacity"]).max(axis=0)
+""",
+    )
+    results = Batch(asking(name, replications=1), tmp_path / "out").run()
+    assert 0 < results.runs["peak_mem"][0] <= 1
+    assert [(one.name, one.heading) for one in results.metrics[-2:]] == [
+        ("peak_cpu", "peak cpu %"), ("peak_mem", "peak mem %")
+    ]  # fmt: skip
+
+
+def test_a_package_brings_a_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "package_of_mine.py").write_text(HEAD + LONGEST)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    point = EntryPoint("queue", "package_of_mine:longest_queue", "binwright.metrics")
+    monkeypatch.setattr(registry, "entry_points", lambda group: [point] if group == "binwright.metrics" else [])
+    monkeypatch.setattr(METRICS, "_all", None)
+    results = Batch(asking("queue", replications=1), tmp_path / "out").run()
+    assert results.failed.is_empty()
+    assert "longest_queue" in results.runs.columns
+    monkeypatch.setattr(METRICS, "_all", None)
+
+
+def test_of_a_metric_that_is_not_there_the_nearest_is_named() -> None:
+    with pytest.raises(ScenarioError, match=r"metrics\.0: unknown metric"):
+        asking("longest_queue")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (LONGEST.replace("longest_queue", "acceptance"), "there is a column acceptance already"),
+        (LONGEST.replace("longest_queue", "seed"), "there is a column seed already"),
+        ("\ndef plain(run):\n    return 1\n", "is no metric"),
+        (LONGEST.replace('"lower"', '"less"'), "better higher or lower or neither"),
+        (LONGEST.replace("better=", 'per="tier", better='), "has {} in its name"),
+    ],
+)
+def test_what_is_no_metric_is_refused(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(ScenarioError, match=re.escape(says)):
+        asking(written(tmp_path, text))
+
+
+def test_a_metric_that_every_run_has_is_refused() -> None:
+    with pytest.raises(UserError, match="every run has this metric"):
+        asking("wait_mean")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("return run.samples['queue'].max()", r"metric longest_queue raised KeyError\('queue'\) at .*mine.py:7"),
+        ("run.arrival[0] = 1", r"metric longest_queue raised ValueError\('assignment destination is read-only'\)"),
+        ("return 'many'", "metric longest_queue returned 'many' for the column longest_queue, which is no number"),
+    ],
+)
+def test_a_metric_that_fails_fails_its_run(tmp_path: Path, line: str, says: str) -> None:
+    text = LONGEST.replace('return run.samples["waiting"].max()', line)
+    results = Batch(asking(written(tmp_path, text), replications=1), tmp_path / "out").run()
+    assert len(results.failed) == 2
+    assert re.match(says, results.failed["error"][0])
+
+
+def test_none_is_no_value(tmp_path: Path) -> None:
+    text = LONGEST.replace("return ", "return None if run.simulation.record.sequence else ")
+    results = Batch(asking(written(tmp_path, text), replications=1), tmp_path / "out").run()
+    assert results.failed.is_empty()
+    assert "longest_queue" not in {metric.name for metric in results.metrics}
+
+
+def test_the_example_of_the_documentation_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (ROOT / "docs" / "results.md").read_text("utf-8")
+    text = text[text.index("## A metric of your own") :]
+    monkeypatch.chdir(tmp_path)
+    for kind in ("python", "yaml"):
+        [(name, block), *_] = re.findall(rf"```{kind}\n# (\S+)\n(.+?)```", text, re.DOTALL)
+        Path(name).write_text(block)
+    few = ["--set", "workload.requests=150", "--seeds", "1", "--agents", "first-fit,best-fit", "--jobs", "1"]
+    assert main(["run", "queues.yaml", *few]) == 0
+    assert main(["compare", "results/queues", "--metric", "longest_queue"]) == 0
+    assert "longest queue, lower is better" in capsys.readouterr().out
+
+
+def test_every_metric_is_described_in_the_documentation() -> None:
+    text = (ROOT / "docs" / "results.md").read_text("utf-8")
+    missing = [one.name for one in describe(["<resource>"], ["<tier>"]) if f"`{one.name}`" not in text]
+    assert not missing
