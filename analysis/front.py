@@ -31,8 +31,11 @@ class Results(ResultsFolder):
         return Comparison(self, baseline, metrics)
 
     def figure(self, kind: str, **options: Any) -> Figure:
-        """A figure of these results; the kinds are `analysis.figures.KINDS`, the options `analysis.figures.Options`."""
-        from analysis.figures import draw
+        """Draws a figure of these results: its kind is a name in `analysis.figures.FIGURES`, or `file.py:function`.
+
+        Options are those of `analysis.figures.chosen.Options`.
+        """
+        from analysis.figures.draw import draw
 
         return draw(self, kind, **options)
 

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.figures import COLOURS
+from analysis.figures.style import COLOURS
 from simcore.files import replacing
 from simcore.vocabulary import QUANTUM, Floats, Workload
 

@@ -12,7 +12,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 
-from analysis.figures import COLOURS
+from analysis.figures.style import COLOURS
 from fabric.topology import Topology
 from simcore.files import replacing
 from simcore.vocabulary import QUANTUM, Floats, Ints

@@ -66,6 +66,7 @@ Width = Literal["column", "page"]
 WIDTHS: dict[Width, float] = {"column": 3.5, "page": 7.2}
 """Inches: a column of a two-column paper, and its page."""
 DPI = 200
+FORMATS = ("png", "svg", "pdf")
 TEXT, SMALL = 8, 7
 """Points."""
 RC: Any = {

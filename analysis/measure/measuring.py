@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from functools import cache
 from numbers import Integral, Real
-from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +12,7 @@ import numpy as np
 from analysis.measure import BUILT_IN, METRICS
 from analysis.measure.definition import Definition
 from analysis.measure.metric import Metric
+from analysis.measure.outside import place_of
 from simcore.errors import RunError, UserError
 
 if TYPE_CHECKING:
@@ -78,10 +77,8 @@ def _guarded(definition: Definition, run: FinishedRun) -> dict[str, Any]:
     try:
         found = definition.measured(run)
     except Exception as error:
-        frames = extract_tb(error.__traceback__)
-        own = getattr(sys.modules.get(definition.__module__), "__file__", None)
-        at = ([frame for frame in frames if frame.filename == own] or frames)[-1]
-        raise RunError(f"metric {name} raised {error!r} at {at.filename}:{at.lineno}") from error
+        at = place_of(error, definition.__module__)
+        raise RunError(f"metric {name} raised {error!r} at {at}") from error
     for column, value in found.items():
         if not isinstance(value, Real | np.bool_):
             raise RunError(f"metric {name} returned {value!r} for the column {column}, which is no number")

@@ -8,7 +8,9 @@ from io import BytesIO
 
 from matplotlib.figure import Figure
 
-from analysis.figures import KINDS, draw, svg
+from analysis.figures import FIGURES
+from analysis.figures.draw import draw, svg
+from analysis.figures.kind import kind_named
 from analysis.results.folder import ResultsFolder
 from simcore.errors import UserError
 
@@ -19,7 +21,8 @@ LARGE = 300_000
 def figures(results: ResultsFolder) -> tuple[dict[str, str], dict[str, str]]:
     """HTML of the figures by kind, and why the other kinds are not there."""
     drawn, missing = {}, {}
-    for name, kind in KINDS.items():
+    for name in FIGURES:
+        kind = kind_named(name)
         if kind.source != "results":
             continue
         try:

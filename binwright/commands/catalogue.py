@@ -128,7 +128,7 @@ def topology(asked: Namespace) -> int:
 
 def _drawing(text: str) -> Path:
     """Check the name of the file to draw, before there is anything to draw."""
-    from analysis.figures import FORMATS
+    from analysis.figures.style import FORMATS
 
     target = Path(text)
     if target.suffix.removeprefix(".") not in FORMATS:

@@ -15,35 +15,39 @@ ALL = "all"
 
 def figures(asked: Namespace) -> int:
     """`binwright figures RESULTS`: everything is drawn before the first file is written."""
-    from analysis.figures import FORMATS, KINDS, save
+    from analysis.figures import FIGURES
+    from analysis.figures.kind import kind_named, short_name
+    from analysis.figures.style import FORMATS, save
 
     if asked.list:
-        for name, kind in KINDS.items():
+        for name in FIGURES:
+            kind = kind_named(name)
             entry(name, kind.meaning, needs=kind.needs)
         return 0
     if not asked.results:
         raise UserError("which results?", key="figures", remedy="Name their folders: binwright figures results/NAME.")
     kinds = list(dict.fromkeys(asked.kinds)) or [ALL]
     for name in kinds:
-        if name not in (ALL, *KINDS):
-            raise UserError("unknown kind of figure", key=f"--kind {name}", remedy=suggest(name, [ALL, *KINDS]))
+        if name not in (ALL, *FIGURES) and ":" not in name:
+            raise UserError("unknown kind of figure", key=f"--kind {name}", remedy=suggest(name, [ALL, *FIGURES]))
     folder, file = _where(asked, kinds, FORMATS)
-    drawn = _draw(asked, list(KINDS) if ALL in kinds else kinds, anything=ALL in kinds)
+    drawn = _draw(asked, list(FIGURES) if ALL in kinds else kinds, anything=ALL in kinds)
     for name, figure in drawn.items():
-        path = save(figure, file or folder / f"{name}.{asked.format or FORMATS[0]}")
+        path = save(figure, file or folder / f"{short_name(name)}.{asked.format or FORMATS[0]}")
         out.print(f"Figure: {path}", markup=False, highlight=False, soft_wrap=True)
     return 0
 
 
 def _draw(asked: Namespace, kinds: list[str], *, anything: bool) -> dict[str, Any]:
     """Draw the figures by kind; with `anything`, say which cannot be drawn, and why."""
-    from analysis.figures import KINDS, draw
+    from analysis.figures.draw import draw
+    from analysis.figures.kind import kind_named
     from analysis.figures.kinds.learning import LOG
     from analysis.front import load_many
 
     trainings = [folder for folder in asked.results if (Path(folder) / LOG).is_file()]
     others = [folder for folder in asked.results if folder not in trainings]
-    if all(KINDS[kind].source == "training" for kind in kinds):
+    if all(kind_named(kind).source == "training" for kind in kinds):
         trainings, others = asked.results, []
     results = load_many(others)
     options: dict[str, Any] = {
@@ -56,7 +60,7 @@ def _draw(asked: Namespace, kinds: list[str], *, anything: bool) -> dict[str, An
     }
     drawn = {}
     for name in kinds:
-        kind = KINDS[name]
+        kind = kind_named(name)
         if not (trainings if kind.source == "training" else results):
             if anything:
                 continue

@@ -197,7 +197,7 @@ def _count(runs: int) -> str:
 def _say_where(results: Results) -> None:
     out.print(f"Results: {results.folder}/runs.parquet", markup=False, highlight=False, soft_wrap=True)
     if results.done["agent"].n_unique() > 1:
-        from analysis.figures import summary  # matplotlib takes a third of a second
+        from analysis.figures.draw import summary  # matplotlib takes a third of a second
 
         if figure := summary(results):
             out.print(f"Figure:  {figure}", markup=False, highlight=False, soft_wrap=True)

@@ -9,7 +9,8 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from analysis.figures.chosen import Chosen, Point
+from analysis.figures.chosen import Chosen, Options, Point
+from analysis.figures.kind import figure
 from analysis.figures.style import SMALL, grid, heading, new, tidy
 from simcore.errors import ResultsError
 
@@ -17,7 +18,8 @@ BARS = 48
 """More bars than that nobody reads."""
 
 
-def draw(chosen: Chosen) -> Figure:
+@figure(meaning="acceptance and utilisation, a bar per agent", needs="any results")
+def draw(chosen: Chosen, options: Options) -> Figure:
     """A panel per metric: by default acceptance (scheduled requests where runs stop), and allocation of everything."""
     names = [*chosen.results.resources, *chosen.results.tiers]
     metrics = chosen.metrics([chosen.success, *(f"allocation_{name}" for name in names)])
@@ -30,7 +32,7 @@ def draw(chosen: Chosen) -> Figure:
             file=chosen.results.folder,
             remedy="Choose some with --where KEY=VALUE or --agents, or draw --kind sweep.",
         )
-    width = chosen.options.width or ("column" if len(metrics) <= 2 else "page")
+    width = options.width or ("column" if len(metrics) <= 2 else "page")
     lines, columns = grid(len(metrics), 2 if width == "column" else 4)
     height = 0.6 + 0.155 * (len(rows) + 1.3 * len(chosen.points))
     figure = new(width, 0.5 + height * lines)

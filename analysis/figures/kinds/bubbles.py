@@ -6,7 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from analysis.compare.statistics import mean_interval
-from analysis.figures.chosen import Chosen, Point
+from analysis.figures.chosen import Chosen, Options, Point
+from analysis.figures.kind import figure
 from analysis.figures.placements import placements
 from analysis.figures.style import grid, heading, new, tidy
 from fabric.network import SPANS
@@ -15,13 +16,14 @@ LARGEST = 400.0
 """Area of the bubble of all placements, in square points."""
 
 
-def draw(chosen: Chosen) -> Figure:
+@figure(meaning="servers per request against span", needs="a network, record: [requests]")
+def draw(chosen: Chosen, options: Options) -> Figure:
     """A panel per agent; the mark is the mean over the seeds with its 95 % interval, both ways."""
     agents = chosen.few_agents()
     point: Point = chosen.few_points(1)[0]
     found = placements(chosen, point, ("servers", "span"))
     most = max(int(frame["servers"].to_numpy().max()) for frames in found.values() for frame in frames)
-    width = chosen.options.width or ("column" if len(agents) <= 2 else "page")
+    width = options.width or ("column" if len(agents) <= 2 else "page")
     lines, columns = grid(len(agents), 2 if width == "column" else 4)
     figure = new(width, 0.8 + 1.35 * lines)
     axes = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey=True)

@@ -15,7 +15,8 @@ from matplotlib.figure import Figure
 from scipy.stats import f, rankdata, studentized_range
 
 from analysis.compare.statistics import FEWEST
-from analysis.figures.chosen import Chosen
+from analysis.figures.chosen import Chosen, Options
+from analysis.figures.kind import figure
 from analysis.figures.style import SMALL, heading, new
 from simcore.errors import ResultsError
 from simcore.vocabulary import Floats
@@ -55,7 +56,11 @@ def rank(scores: Floats) -> Ranks:
     return Ranks(average, q * sqrt(agents * (agents + 1) / (6 * blocks)), p)
 
 
-def draw(chosen: Chosen) -> Figure:
+@figure(
+    meaning="average ranks, and which of them can be told apart",
+    needs="three agents or more, and points, scenarios or seeds to rank them on",
+)
+def draw(chosen: Chosen, options: Options) -> Figure:
     """Ranks by acceptance (scheduled requests where runs stop) or the first metric asked for, over the points; over
     the seeds, where there is one point only.
     """

@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from analysis.figures.chosen import Chosen
+from analysis.figures.chosen import Chosen, Options
+from analysis.figures.kind import figure
 from analysis.figures.style import grid, heading, legend, new, tidy
 from simcore.errors import ResultsError
 
@@ -16,7 +17,8 @@ TITLE = 84
 """Letters in a line of titles across a page."""
 
 
-def draw(chosen: Chosen) -> Figure:
+@figure(meaning="time of every decision of one seed, in their order", needs="record: [times]")
+def draw(chosen: Chosen, options: Options) -> Figure:
     """A panel per point: every decision as a dot, and the mean of each agent as a line.
 
     The seed is the first that all agents finished at all points.
@@ -27,7 +29,7 @@ def draw(chosen: Chosen) -> Figure:
         remedy = "Choose agents with --agents, or one seed with --where seed=NUMBER."
         raise ResultsError("no seed was finished by all agents", file=chosen.results.folder, remedy=remedy)
     seed = min(shared)
-    width = chosen.options.width or "page"
+    width = options.width or "page"
     rows, columns = grid(len(points), 3 if width == "page" else 1)
     figure = new(width, 0.8 + 2.0 * rows)
     axes = figure.subplots(rows, columns, squeeze=False, sharey=True).ravel()

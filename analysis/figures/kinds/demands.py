@@ -7,13 +7,15 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
-from analysis.figures.chosen import Chosen
+from analysis.figures.chosen import Chosen, Options
 from analysis.figures.densities import draw as draw_workloads
+from analysis.figures.kind import figure
 from analysis.figures.style import SMALL, WIDTHS
 from simcore.vocabulary import QUANTUM, Workload
 
 
-def draw(chosen: Chosen) -> Figure:
+@figure(meaning="densities of what the requests asked for", needs="record: [requests]")
+def draw(chosen: Chosen, options: Options) -> Figure:
     """Of all seeds together: the requests that the agent met which came furthest, as all meet the same."""
     workloads = {}
     resources = tuple(chosen.results.resources)
@@ -25,7 +27,7 @@ def draw(chosen: Chosen) -> Figure:
         ]
         workloads[chosen.name(point).replace(", ", "\n") or chosen.title] = _workload(max(met, key=len), resources)
     figure = draw_workloads(workloads, title=f"{chosen.title}: what the requests asked for, {chosen.seeds}")
-    width, height = WIDTHS[chosen.options.width or "page"], figure.get_figheight()
+    width, height = WIDTHS[options.width or "page"], figure.get_figheight()
     figure.set_size_inches(width, min(height, 0.9 + 1.4 * len(workloads)))
     for ax in figure.axes:
         ax.xaxis.set_major_locator(MaxNLocator(4 if width > WIDTHS["column"] else 2))

@@ -20,6 +20,7 @@ from matplotlib.ticker import EngFormatter
 
 from analysis.compare.statistics import mean_interval
 from analysis.figures.chosen import MOST, Options
+from analysis.figures.kind import figure
 from analysis.figures.style import grid, heading, legend, looks, new, tidy
 from simcore.errors import ResultsError, suggest
 
@@ -30,6 +31,7 @@ STEPS = 200
 """The steps at which seeds are averaged."""
 
 
+@figure(meaning="learning curves, mean over the seeds", needs="folders with a log.parquet", source="training")
 def draw(folders: str | Path | Iterable[str | Path], options: Options) -> Figure:
     """A panel per metric; dashes are training, lines validation. Lines end where the first seed's log does."""
     logs = _logs([folders] if isinstance(folders, str | Path) else list(folders))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from analysis.figures.chosen import Chosen
+from analysis.figures.chosen import Chosen, Options
+from analysis.figures.kind import figure
 from analysis.figures.kinds.sweep import over_key
 from simcore.errors import ResultsError
 
 
-def draw(chosen: Chosen) -> Figure:
+@figure(meaning="scheduled length over servers", needs="overflow: stop, a sweep over cluster.servers")
+def draw(chosen: Chosen, options: Options) -> Figure:
     """Needs a sweep over `cluster.servers`, and runs that end at the first request that fits nowhere."""
     if chosen.success != "scheduled":
         raise ResultsError(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from analysis.figures.chosen import Chosen
+from analysis.figures.chosen import Chosen, Options
+from analysis.figures.kind import figure
 from analysis.figures.kinds.sweep import panels
 from simcore.errors import ResultsError
 
 
-def draw(chosen: Chosen) -> Figure:
+@figure(meaning="acceptance over the load", needs="a sweep that changes the load")
+def draw(chosen: Chosen, options: Options) -> Figure:
     """Over the load of the first resource, measured in every run; needs a sweep that changes it."""
     resource = chosen.results.resources[0]
     loads = {key: 100 * cell.mean for key, cell in chosen.cells(f"load_{resource}").items()}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from analysis.figures.chosen import Chosen
+from analysis.figures.chosen import Chosen, Options
+from analysis.figures.kind import figure
 from analysis.figures.kinds.sweep import panels
 from simcore.errors import ResultsError
 
 
-def draw(chosen: Chosen) -> Figure:
+@figure(meaning="time of a decision over servers", needs="a sweep that changes how many servers there are")
+def draw(chosen: Chosen, options: Options) -> Figure:
     """Needs points of different size; those of other keys than `cluster.` have panels of their own."""
     sizes = {key: cell.mean for key, cell in chosen.cells("servers").items()}
     if len(set(sizes.values())) < 2:

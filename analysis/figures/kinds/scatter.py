@@ -11,7 +11,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from analysis.figures.chosen import Chosen
+from analysis.figures.chosen import Chosen, Options
+from analysis.figures.kind import figure
 from analysis.figures.placements import placements
 from analysis.figures.style import SHADES, SMALL, WIDTHS, heading, new, tidy
 from fabric.network import SPANS
@@ -20,14 +21,15 @@ DOTS = 1500
 """So many dots a panel: of more requests the first ones, seed by seed."""
 
 
-def draw(chosen: Chosen) -> Figure:
+@figure(meaning="demand of the placed requests, coloured by span", needs="a network, record: [requests]")
+def draw(chosen: Chosen, options: Options) -> Figure:
     """A row of panels per agent, one for each two of the resources and the bandwidth."""
     agents = chosen.few_agents()
     point = chosen.few_points(1)[0]
     names = [*chosen.results.resources, "bandwidth"]
     found = placements(chosen, point, (*names, "span"))
     pairs = list(combinations(names, 2))
-    figure = new(chosen.options.width or "page", 0.9 + 1.25 * len(agents))
+    figure = new(options.width or "page", 0.9 + 1.25 * len(agents))
     axes = figure.subplots(len(agents), len(pairs), squeeze=False, sharex="col", sharey="col")
     most = min(DOTS, max(sum(map(len, frames)) for frames in found.values()))
     for row, agent in zip(axes, agents, strict=True):

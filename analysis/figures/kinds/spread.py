@@ -7,14 +7,16 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from analysis.compare.statistics import mean_interval
-from analysis.figures.chosen import Chosen
+from analysis.figures.chosen import Chosen, Options
+from analysis.figures.kind import figure
 from analysis.figures.kinds.bars import BARS, named_rows
 from analysis.figures.style import SHADES, SMALL, heading, new, tidy
 from fabric.network import SPANS
 from simcore.errors import ResultsError
 
 
-def draw(chosen: Chosen) -> Figure:
+@figure(meaning="share of placements by span, a bar per agent", needs="a network")
+def draw(chosen: Chosen, options: Options) -> Figure:
     """Stacked bars of the means over the seeds; whiskers are the 95 % intervals of where each part ends."""
     names = [f"span_{number}" for number in range(len(SPANS))]
     if names[0] not in chosen.runs.columns:
@@ -32,7 +34,7 @@ def draw(chosen: Chosen) -> Figure:
             file=chosen.results.folder,
             remedy="Choose some with --where KEY=VALUE or --agents.",
         )
-    figure = new(chosen.options.width or "column", 1.0 + 0.19 * (len(rows) + 1.3 * len(chosen.points)))
+    figure = new(options.width or "column", 1.0 + 0.19 * (len(rows) + 1.3 * len(chosen.points)))
     ax = figure.subplots()
     tidy(ax, grid="x")
     places = named_rows(ax, chosen, rows)

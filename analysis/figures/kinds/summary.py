@@ -15,7 +15,8 @@ from matplotlib.ticker import MaxNLocator
 
 from analysis.compare.differences import BETTER, LESS, MORE, WORSE, Differences
 from analysis.compare.table import BEST, Cell, Table
-from analysis.figures.chosen import Chosen, short
+from analysis.figures.chosen import Chosen, Options, short
+from analysis.figures.kind import figure
 from analysis.figures.style import GREY, Look, grid, heading, legend, new, tidy
 from analysis.measure.metric import Metric
 from simcore.errors import ResultsError
@@ -31,9 +32,10 @@ Panel = tuple[Metric, str, Sequence[Cell | None]]
 """A metric, the baseline that it is the difference to (or ""), and a cell for every row of the table."""
 
 
-def draw(chosen: Chosen) -> Figure:
+@figure(meaning="paired differences to the first agent, then the table, a panel per metric", needs="what differs")
+def draw(chosen: Chosen, options: Options) -> Figure:
     """The summary; refuses when there is nothing to see, or more than one can: `ROWS` of a sweep of no one number."""
-    asked = [chosen.metric(name) for name in dict.fromkeys(chosen.options.metrics)]
+    asked = [chosen.metric(name) for name in dict.fromkeys(options.metrics)]
     table = Table(chosen.results, asked)
     found = [(metric, [row.cells[number] for row in table.rows]) for number, metric in enumerate(table.metrics)]
     panels: list[Panel] = [(metric, "", cells) for metric, cells in found if asked or _differ(metric, cells)]
@@ -47,7 +49,7 @@ def draw(chosen: Chosen) -> Figure:
             file=chosen.results.folder,
             remedy=f"It needs a metric that differs, and at most {ROWS} rows of the table.",
         )
-    width = chosen.options.width or ("page" if len(panels) > 1 else "column")
+    width = options.width or ("page" if len(panels) > 1 else "column")
     lines, columns = grid(len(panels), 3 if width == "page" else 1)
     height = 2.0 if numeric else 0.8 + 0.15 * len(table.rows)
     figure = new(width, 0.5 + height * lines)

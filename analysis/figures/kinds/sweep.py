@@ -9,13 +9,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from analysis.figures.chosen import MOST, Cell, Chosen, Point, short
+from analysis.figures.chosen import MOST, Cell, Chosen, Options, Point, short
+from analysis.figures.kind import figure
 from analysis.figures.style import grid, heading, legend, new, tidy
 from analysis.measure.metric import Metric
 from simcore.errors import ResultsError, suggest
 
 
-def draw(chosen: Chosen) -> Figure:
+@figure(meaning="any metric over a swept number, a line per agent", needs="a sweep over numbers")
+def draw(chosen: Chosen, options: Options) -> Figure:
     """Acceptance, or scheduled requests where runs stop, or the metrics asked for, over the swept number."""
     return over_key(chosen, _key(chosen), [chosen.success])
 

@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.compare.statistics import mean_interval
-from analysis.figures.chosen import Chosen, Point
+from analysis.figures.chosen import Chosen, Options, Point
+from analysis.figures.kind import figure
 from analysis.figures.style import GREY, heading, legend, new, tidy
 from analysis.measure.metric import Metric
 from simcore.errors import ResultsError, suggest
@@ -23,7 +24,8 @@ CLOCK = Metric("time", "time", "s")
 Samples = dict[tuple[Point, str], list[pl.DataFrame]]
 
 
-def draw(chosen: Chosen) -> Figure:
+@figure(meaning="utilisation over time, with expansion and failures", needs="record: [samples]")
+def draw(chosen: Chosen, options: Options) -> Figure:
     """A column per point; a panel per resource and link tier, and one for the servers where their number changes.
 
     Lines end when the first seed of the agent does: a mean over those that are left would be one of other runs.
@@ -36,7 +38,7 @@ def draw(chosen: Chosen) -> Figure:
     names = _names(chosen, frames)
     grows = any(frame["servers"].n_unique() > 1 for frame in frames)
     rows = [*names, *(["servers"] if grows else [])]
-    width = chosen.options.width or ("column" if len(points) == 1 else "page")
+    width = options.width or ("column" if len(points) == 1 else "page")
     figure = new(width, 0.9 + 1.15 * len(rows))
     axes = figure.subplots(len(rows), len(points), squeeze=False, sharex="col", sharey="row")
     for number, point in enumerate(points):

@@ -7,7 +7,8 @@ import polars as pl
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
-from analysis.figures.chosen import Chosen
+from analysis.figures.chosen import Chosen, Options
+from analysis.figures.kind import figure
 from analysis.figures.network_map import draw as draw_network
 from analysis.figures.style import WIDTHS
 from analysis.measure.metric import duration
@@ -17,7 +18,8 @@ from simcore.errors import ResultsError
 from simcore.vocabulary import QUANTUM, Floats
 
 
-def draw(chosen: Chosen) -> Figure:
+@figure(meaning="the network coloured by link load at a moment", needs="a network, record: [states]")
+def draw(chosen: Chosen, options: Options) -> Figure:
     """The first seed of one agent at one point: the only one, or the one that was asked for, or the first."""
     chosen.few_points(1)
     agent = chosen.agents[0]
@@ -30,17 +32,17 @@ def draw(chosen: Chosen) -> Figure:
             remedy="Write `cluster: {network: ...}` into the scenario.",
         )
     row = chosen.runs.row(by_predicate=pl.col("run") == run, named=True)
-    [(name, options)] = network_of(chosen.part(run), row).items()
-    network = build(name, **options)
+    [(name, settings)] = network_of(chosen.part(run), row).items()
+    network = build(name, **settings)
     loads = np.array(states["links"].list.eval(pl.element().fill_null(0)).to_list(), np.float64)
     moment = _moment(chosen, states["time"].to_numpy(), loads @ network.link_capacity / QUANTUM)
     when = duration(float(states["time"][moment]))
-    which = "" if chosen.options.at is not None else ", when it was busiest"
+    which = "" if options.at is not None else ", when it was busiest"
     figure = draw_network(
         network, load=loads[moment], title=f"{chosen.title}: {agent}, seed {row['seed']}, after {when}{which}"
     )
     wide, high = figure.get_size_inches()
-    width = WIDTHS[chosen.options.width or "page"]
+    width = WIDTHS[options.width or "page"]
     figure.set_size_inches(width, width * max(0.45, high / wide))
     for marks in figure.axes[0].collections:
         marks.set_linewidth(np.asarray(marks.get_linewidth()) * width / wide)

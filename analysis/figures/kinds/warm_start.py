@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from analysis.figures.chosen import Chosen
+from analysis.figures.chosen import Chosen, Options
+from analysis.figures.kind import figure
 from analysis.figures.kinds.sweep import over_key
 
 
-def draw(chosen: Chosen) -> Figure:
+@figure(meaning="allocation over the warm-start ratio", needs="a sweep over warm_start.until")
+def draw(chosen: Chosen, options: Options) -> Figure:
     """A panel per resource; needs a sweep over `warm_start.until`."""
     return over_key(chosen, "warm_start.until", [f"allocation_{name}" for name in chosen.results.resources])

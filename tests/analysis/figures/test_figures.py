@@ -19,8 +19,10 @@ from matplotlib.figure import Figure
 
 import binwright as bw
 from analysis.compare.statistics import mean_interval
-from analysis.figures import KINDS, draw, save, summary, svg
-from analysis.figures.style import SHIPPED, WIDTHS
+from analysis.figures import FIGURES
+from analysis.figures.draw import draw, summary, svg
+from analysis.figures.kind import kind_named
+from analysis.figures.style import SHIPPED, WIDTHS, save
 from analysis.front import Results
 from analysis.results.together import Together
 from simcore.errors import ResultsError
@@ -97,7 +99,7 @@ def curves(figure: Figure) -> Iterator[tuple[str, np.ndarray[Any, Any], np.ndarr
 
 
 def test_every_kind_is_drawn_here() -> None:
-    assert {*DRAWN_FROM, "learning"} == set(KINDS)
+    assert {*DRAWN_FROM, "learning"} == set(FIGURES)
 
 
 AVERAGES = {"bars", "summary", "timeline", "sweep", "load", "spread", "bubbles", "warm-start"}
@@ -492,7 +494,7 @@ def test_more_bars_than_one_can_read_are_refused(found: dict[str, Results]) -> N
 
 def test_learning_curves_are_means_over_folders_and_seeds(tmp_path: Path) -> None:
     folders = [log(tmp_path / f"small-{seed}", seed) for seed in range(3)]
-    figure = KINDS["learning"].draw(folders)
+    figure = kind_named("learning").draw(folders)
     assert [ax.get_ylabel() for ax in figure.axes] == ["acceptance", "loss"]
     logs = [pl.read_parquet(folder / "log.parquet") for folder in folders]
     for line, split in zip(figure.axes[0].lines, ("train", "validation"), strict=True):
@@ -501,8 +503,8 @@ def test_learning_curves_are_means_over_folders_and_seeds(tmp_path: Path) -> Non
     assert "over 3 seeds" in title(figure)
     assert title(figure).startswith("Learning: small mean")
     assert not figure.legends
-    assert "one seed" in title(KINDS["learning"].draw(folders[0]))
-    one = KINDS["learning"].draw([*folders, log(tmp_path / "large", 7, ("loss",))], metrics=["loss"])
+    assert "one seed" in title(kind_named("learning").draw(folders[0]))
+    one = kind_named("learning").draw([*folders, log(tmp_path / "large", 7, ("loss",))], metrics=["loss"])
     assert [text.get_text() for text in one.legends[0].get_texts()] == ["small", "large"]
 
 
@@ -512,13 +514,13 @@ def test_one_report_is_a_marker_and_time_is_no_metric(tmp_path: Path, seeds: int
     for folder in folders:
         read = pl.read_parquet(folder / "log.parquet")
         read.with_columns(cpu_seconds=2.0, acceptance=0.5).write_parquet(folder / "log.parquet")
-    figure = KINDS["learning"].draw(folders)
+    figure = kind_named("learning").draw(folders)
     assert title(figure).startswith("Learning: huawei-10 ")
     assert [ax.get_ylabel() for ax in figure.axes if ax.axison] == ["acceptance", "loss"]
     for ax in figure.axes:
         assert [line.get_marker() for line in ax.lines] == ["o"] * len(ax.lines) != []
         assert len(ax.collections) == (0 if seeds == 1 else 2), "an interval of each split"
-    assert len(KINDS["learning"].draw(folders, metrics=["cpu_seconds"]).axes) == 1
+    assert len(kind_named("learning").draw(folders, metrics=["cpu_seconds"]).axes) == 1
 
 
 @pytest.mark.parametrize(
@@ -536,9 +538,9 @@ def test_what_is_no_training_log(columns: dict[str, list[int]] | None, says: str
     elif columns is not None:
         pl.DataFrame(columns).write_parquet(tmp_path / "log.parquet")
     with pytest.raises(ResultsError, match=says):
-        KINDS["learning"].draw(tmp_path)
+        kind_named("learning").draw(tmp_path)
 
 
 def test_a_metric_that_is_in_no_log(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="Did you mean 'loss'"):
-        KINDS["learning"].draw(log(tmp_path / "one", 1), metrics=["los"])
+        kind_named("learning").draw(log(tmp_path / "one", 1), metrics=["los"])

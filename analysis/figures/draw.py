@@ -1,0 +1,42 @@
+"""Draws figures of results: `draw(results, "bars")` gives a matplotlib figure, which `style.save` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from analysis.figures.kind import kind_named
+from analysis.figures.style import save, write
+from analysis.results.folder import ResultsFolder
+from analysis.results.together import Together
+from simcore.errors import ResultsError
+
+
+def draw(results: ResultsFolder | Sequence[ResultsFolder], kind: str, **options: Any) -> Figure:
+    """Draws the figure of this kind. Several results are drawn as one, their scenarios as points.
+
+    Options (`metrics`, `agents`, `where`, `x`, `at`, `width`) are those of `chosen.Options`.
+    """
+    parts = [results] if isinstance(results, ResultsFolder) else list(results)
+    return kind_named(kind).draw(parts[0] if len(parts) == 1 else Together(parts), **options)
+
+
+def svg(figure: Figure) -> str:
+    """Writes the figure as the text of an `<svg>` element, to be put into a page."""
+    file = BytesIO()
+    write(figure, file, "svg")
+    text = file.getvalue().decode()
+    return text[text.index("<svg") :]
+
+
+def summary(results: ResultsFolder) -> Path | None:
+    """Draws the table into the results' folder, and returns the PNG's path; None where it says nothing, or too much."""
+    try:
+        figure = draw(results, "summary")
+    except ResultsError:
+        return None
+    return save(figure, results.folder / "figures" / "summary.png")

@@ -1,0 +1,85 @@
+"""Figures from outside: in a file, in a package, in the documentation; what is refused, and what they raise."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from analysis.figures import FIGURES
+from analysis.figures.draw import draw
+from analysis.figures.kind import kind_named
+from analysis.front import Results
+from binwright.cli import main
+from scenarios.batch import Batch
+from simcore import registry
+from simcore.errors import ResultsError
+from tests.support import ROOT
+from tests.support.batches import scenario
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return Batch(scenario(), tmp_path_factory.mktemp("results") / "small").run()
+
+
+def documented(folder: Path) -> Path:
+    """Write the example of the documentation into a file."""
+    text = (ROOT / "docs" / "figures.md").read_text("utf-8")
+    [(name, block)] = re.findall(
+        r"```python\n# (\S+)\n(.+?)```", text[text.index("## A figure of your own") :], re.DOTALL
+    )
+    (folder / name).write_text(block)
+    return folder / str(name)
+
+
+def test_the_example_of_the_documentation_is_drawn(
+    results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    documented(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    asked = ["figures", str(results.folder), "--kind", "mine.py:best_and_worst", "--out", "figs"]
+    assert main([*asked, "--metric", "servers_used", "--kind", "bars"]) == 0
+    assert sorted(path.name for path in Path("figs").iterdir()) == ["bars.png", "best_and_worst.png"]
+    assert "Figure: figs/best_and_worst.png" in capsys.readouterr().out
+    figure = results.figure("mine.py:best_and_worst", agents=["first-fit"])
+    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["first-fit"]
+    assert figure.axes[0].get_xlabel() == "accepted %"
+
+
+def test_a_package_brings_a_figure(
+    results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    documented(tmp_path).rename(tmp_path / "figures_of_mine.py")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    point = EntryPoint("range", "figures_of_mine:best_and_worst", "binwright.figures")
+    monkeypatch.setattr(registry, "entry_points", lambda group: [point] if group == "binwright.figures" else [])
+    monkeypatch.setattr(FIGURES, "_all", None)
+    assert main(["figures", "--list"]) == 0
+    assert "The seeds' best and worst value of a metric" in " ".join(capsys.readouterr().out.split())
+    assert 'id="figure-range"' in results.report(tmp_path / "report.html").read_text()
+    monkeypatch.setattr(FIGURES, "_all", None)
+
+
+def test_every_built_in_figure_says_what_it_shows_and_needs() -> None:
+    for name in FIGURES:
+        kind = kind_named(name)
+        assert kind.meaning
+        assert kind.needs
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("def f(chosen, options):\n    return chosen.nothing\n", r"f raised AttributeError.* at .*mine.py:2"),
+        ("def f(chosen, options):\n    return 1\n", "f returned 1, which is no figure"),
+        ("f = 1\n", "is no figure"),
+        ("", "cannot import this figure"),
+    ],
+)
+def test_what_goes_wrong_in_it_is_said(results: Results, tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "mine.py").write_text(text)
+    with pytest.raises(ResultsError, match=says):
+        draw(results, f"{tmp_path}/mine.py:f")
