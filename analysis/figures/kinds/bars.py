@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from analysis.figures.chosen import Chosen, Options, Point
+from analysis.figures.chosen import Chosen, Options
 from analysis.figures.kind import figure
-from analysis.figures.style import SMALL, grid, heading, new, tidy
+from analysis.figures.rows import BARS, named_rows
+from analysis.figures.style import grid, heading, new, tidy
 from simcore.errors import ResultsError
-
-BARS = 48
-"""More bars than that nobody reads."""
 
 
 @figure(meaning="acceptance and utilisation, a bar per agent", needs="any results")
@@ -63,24 +59,6 @@ def draw(chosen: Chosen, options: Options) -> Figure:
 
 
 _CAPS = {"elinewidth": 0.8, "capsize": 1.5, "capthick": 0.8}
-
-
-def named_rows(ax: Axes, chosen: Chosen, rows: Sequence[tuple[Point, str]], *, named: bool = True) -> list[float]:
-    """Where the bars of these points and agents stand, top down; writes their names, and a point's above its bars."""
-    places: list[float] = []
-    at = 0.0
-    for number, (point, _) in enumerate(rows):
-        if chosen.swept and (number == 0 or rows[number - 1][0] != point):
-            at += 1.3 if number else 0.0
-            if named:
-                across = ax.get_yaxis_transform()
-                ax.text(0, at - 1, chosen.name(point), transform=across, va="center", fontsize=SMALL)
-        places.append(at)
-        at += 1
-    ax.set_yticks(places, [agent if named else "" for _, agent in rows])
-    ax.tick_params(axis="y", length=0)
-    ax.set_ylim(max(places) + 0.7, -1.7 if chosen.swept else -0.7)
-    return places
 
 
 def _room_for_text(ax: Axes, ends: list[tuple[float, float]]) -> None:

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from analysis.figures.chosen import Chosen, Options
 from analysis.figures.kind import figure
-from analysis.figures.kinds.sweep import over_key
+from analysis.figures.panels import over_key
 from simcore.errors import ResultsError
 
 

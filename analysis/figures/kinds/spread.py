@@ -9,7 +9,7 @@ from matplotlib.patches import Patch
 from analysis.compare.statistics import mean_interval
 from analysis.figures.chosen import Chosen, Options
 from analysis.figures.kind import figure
-from analysis.figures.kinds.bars import BARS, named_rows
+from analysis.figures.rows import BARS, named_rows
 from analysis.figures.style import SHADES, SMALL, heading, new, tidy
 from fabric.network import SPANS
 from simcore.errors import ResultsError

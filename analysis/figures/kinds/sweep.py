@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import ceil
-
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
 
-from analysis.figures.chosen import MOST, Cell, Chosen, Options, Point, short
+from analysis.figures.chosen import Chosen, Options
 from analysis.figures.kind import figure
-from analysis.figures.style import grid, heading, legend, new, tidy
-from analysis.measure.metric import Metric
+from analysis.figures.panels import over_key
 from simcore.errors import ResultsError, suggest
 
 
@@ -20,107 +14,6 @@ from simcore.errors import ResultsError, suggest
 def draw(chosen: Chosen, options: Options) -> Figure:
     """Acceptance, or scheduled requests where runs stop, or the metrics asked for, over the swept number."""
     return over_key(chosen, _key(chosen), [chosen.success])
-
-
-def over_key(chosen: Chosen, key: str, default: Sequence[str]) -> Figure:
-    """The metrics over a swept key."""
-    if key not in chosen.swept:
-        raise ResultsError(
-            f"{key} was not swept",
-            file=chosen.results.folder,
-            remedy=f"This figure needs a sweep over it: write `sweep: {{product: {{{key}: [...]}}}}`, and run it.",
-        )
-    numbers = chosen.numbers(key)
-    if numbers is None:
-        raise ResultsError("has values that are no numbers", file=chosen.results.folder, key=key)
-    place = chosen.swept.index(key)
-    units = dict.fromkeys(unit for _, unit in numbers.values() if unit)
-    return panels(
-        chosen,
-        chosen.metrics(default),
-        {(point, agent): numbers[point[place]][0] for point in chosen.points for agent in chosen.agents},
-        [key],
-        " ".join([key, *units]) if "%" in units else ", ".join([key, *units]),
-    )
-
-
-def panels(
-    chosen: Chosen,
-    metrics: Sequence[Metric],
-    x: Mapping[tuple[Point, str], float],
-    keys: Sequence[str],
-    label: str,
-    *,
-    logarithmic: bool = False,
-) -> Figure:
-    """The metrics over `x[point, agent]`, which the swept `keys` vary; whatever else varies has panels of its own."""
-    facets = chosen.facets(keys)
-    places = [chosen.swept.index(key) for key in facets]
-    apart = {point: tuple(point[place] for place in places) for point in chosen.points}
-    shown = [(metric, other) for metric in metrics for other in dict.fromkeys(apart.values())]
-    count = len(shown)
-    if count > MOST:
-        raise ResultsError(
-            f"{count} panels are more than the {MOST} that can be read",
-            file=chosen.results.folder,
-            remedy="Choose points with --where KEY=VALUE, or fewer with --metric.",
-        )
-    width = chosen.options.width or ("column" if count == 1 else "page")
-    beside = count // len(metrics)
-    rows, columns = grid(count, 1 if width == "column" else 3)
-    if width == "page" and 1 < beside <= 4:  # a row of panels has one metric, and one scale
-        rows, columns = len(metrics), beside
-    figure = new(width, 0.8 + 1.8 * rows)
-    axes = figure.subplots(rows, columns, squeeze=False, sharey="row" if columns == beside else len(metrics) == 1)
-    for number, ax in enumerate(axes.flat):
-        if number >= count:
-            ax.set_axis_off()
-            continue
-        metric, other = shown[number]
-        tidy(ax)
-        cells = chosen.cells(metric.name)
-        if logarithmic:
-            _logarithmic(ax, sorted({x[key] for key in cells if key in x}))
-        scale, unit = metric.scale(max((abs(cell.mean) for cell in cells.values()), default=1.0))
-        for agent in chosen.agents:
-            line = [
-                (x[point, name], cell)
-                for (point, name), cell in cells.items()
-                if name == agent and apart[point] == other and (point, name) in x
-            ]
-            _line(ax, sorted(line, key=lambda pair: pair[0]), scale, chosen.look[agent])
-        ax.set_xlabel(label)
-        ax.set_ylabel(metric.heading + (unit and f",{unit}"))
-        ax.set_title(", ".join(f"{short(key)} {value}" for key, value in zip(facets, other, strict=True)))
-    legend(figure, chosen.agents, chosen.look)
-    heading(figure, chosen.title, chosen.caption)
-    return figure
-
-
-def _logarithmic(ax: Axes, ticks: Sequence[float]) -> None:
-    """Plain numbers at the values there are on one axis, and at 1, 2 and 5 of every decade on the other."""
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    ax.set_xticks(ticks[:: ceil(len(ticks) / 6)], [f"{tick:g}" for tick in ticks[:: ceil(len(ticks) / 6)]])
-    ax.set_xticks([], minor=True)
-    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.yaxis.set_major_formatter("{x:g}")
-    ax.yaxis.set_minor_formatter(NullFormatter())
-
-
-def _line(ax: Axes, line: Sequence[tuple[float, Cell]], scale: float, look: tuple[str, str]) -> None:
-    """A curve with the 95 % interval of every value."""
-    ax.errorbar(
-        [x for x, _ in line],
-        [scale * cell.mean for _, cell in line],
-        yerr=[scale * cell.error for _, cell in line],
-        color=look[0],
-        marker=look[1],
-        markersize=3.5,
-        linewidth=1.0,
-        elinewidth=0.8,
-        capsize=1.5,
-    )
 
 
 def _key(chosen: Chosen) -> str:
