@@ -21,7 +21,7 @@ from analysis.measure.metric import Metric
 from analysis.measure.overlap import overlap_of
 from analysis.results.choice import metric_named, worth_showing
 from analysis.results.folder import ResultsFolder
-from analysis.results.groups import Cells
+from analysis.results.groups import Groups
 from analysis.results.several import pooled
 from simcore.errors import ResultsError, UnknownName, suggest
 from simcore.vocabulary import Floats, Ints
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 SKEWED, ENOUGH = 1.0, 20
-"""A metric is skewed when the median |skewness| of its cells of at least so many seeds is larger than that."""
+"""A metric is skewed when the median |skewness| of its groups of at least so many seeds is larger than that."""
 EFFECT = 0.01
 """The difference that `seeds_for_1pct` is about, as a share of the baseline's mean."""
 BASELINE, BETTER, WORSE, MORE, LESS = "baseline", "better", "worse", "more", "less"
@@ -69,28 +69,28 @@ class Differences:
                 for name in dict.fromkeys([metrics] if isinstance(metrics, str) else metrics)
             ]
         self.overlap = overlap_of(runs, self.keys)
-        self._cells = Cells(runs, self.keys)
+        self._groups = Groups(runs, self.keys)
         named = (runs["agent"] == self.baseline) | (runs["_agent"] == self.baseline)
         self._base = self._bases(runs.filter(named)["agent"].unique().to_list())
         self._own: npt.NDArray[np.bool_] = np.equal(self._base, np.arange(len(self._base)))
         self.points: list[tuple[Any, ...]] = (
-            self._cells.heads.select(self.keys).unique(maintain_order=True).rows() if self.keys else [()]
+            self._groups.heads.select(self.keys).unique(maintain_order=True).rows() if self.keys else [()]
         )
         self._check_pairs()
         self.families: dict[str, int] = {}
         self.frame = self._frame()
 
     def _bases(self, labels: list[str]) -> Ints:
-        """The baseline's cell in the same point as each cell, int64 [cells]; -1 where it was not run."""
-        cells = self._cells
-        bases = np.full(int(cells.point.max()) + 1, -1)
-        mine = np.flatnonzero(cells.heads["agent"].is_in(labels).to_numpy())[::-1]
-        bases[cells.point[mine]] = mine  # the first one, where folders have several
-        found: Ints = bases[cells.point]
+        """The baseline's group in the same point as each group, int64 [groups]; -1 where it was not run."""
+        groups = self._groups
+        bases = np.full(int(groups.point.max()) + 1, -1)
+        mine = np.flatnonzero(groups.heads["agent"].is_in(labels).to_numpy())[::-1]
+        bases[groups.point[mine]] = mine  # the first one, where folders have several
+        found: Ints = bases[groups.point]
         return found
 
     def _check_pairs(self) -> None:
-        seeds = self._cells.matrix("seed")
+        seeds = self._groups.matrix("seed")
         done, own = np.asarray(np.isfinite(seeds).any(axis=1)), self._own
         if not done[~own].any():
             return  # nobody to compare with
@@ -106,7 +106,7 @@ class Differences:
             )
 
     def _against(self, values: Floats) -> Floats:
-        """The baseline's values in the place of each cell's, float64 [cells, seeds]; NaN in its own row."""
+        """The baseline's values in the place of each group's, float64 [groups, seeds]; NaN in its own row."""
         there = (self._base >= 0) & ~self._own
         return np.where(there[:, None] & ~np.isnan(values), values[self._base], np.nan)
 
@@ -114,9 +114,9 @@ class Differences:
         import polars as pl
 
         each = [self._statistics(metric) for metric in self.metrics]
-        rows = np.repeat(np.arange(len(self._cells.runs)), len(each))
-        heads = self._cells.heads[rows].with_columns(
-            pl.Series("metric", [metric.name for metric in self.metrics] * len(self._cells.runs), pl.String)
+        rows = np.repeat(np.arange(len(self._groups.runs)), len(each))
+        heads = self._groups.heads[rows].with_columns(
+            pl.Series("metric", [metric.name for metric in self.metrics] * len(self._groups.runs), pl.String)
         )
         if not each:
             return heads
@@ -131,11 +131,11 @@ class Differences:
         return frame.with_columns(pl.col("seeds_for_1pct").cast(pl.Int64, strict=False))
 
     def _statistics(self, metric: Metric) -> dict[str, Any]:
-        """The columns of a metric, each [cells]."""
-        values = self._cells.matrix(metric.name)
+        """The columns of a metric, each [groups]."""
+        values = self._groups.matrix(metric.name)
         n = (~np.isnan(values)).sum(axis=1)
         mean, half = by_count(values, mean_interval, 2)
-        exact = self._cells.exact(metric.name)
+        exact = self._groups.exact(metric.name)
         half[exact] = 0.0
         skewed, boot_low, boot_high = self._bootstrapped(values, n)
         skewed &= ~exact
@@ -146,7 +146,7 @@ class Differences:
         pairs = (~np.isnan(difference)).sum(axis=1)
         diff, diff_half, deviation = by_count(difference, _spread, 3)
         (base,) = by_count(against, lambda some: (some.mean(axis=1),), 1)
-        family = Family(self._cells, metric.name)
+        family = Family(self._groups, metric.name)
         self.families[metric.name] = family.size
         answers = family.beside(self._base)
         diff_half[answers.exact] = 0.0
@@ -157,7 +157,7 @@ class Differences:
         own = self._own
         return {
             "n": n,
-            "failed": self._cells.failed,
+            "failed": self._groups.failed,
             "mean": mean,
             "low": low,
             "high": high,
@@ -189,7 +189,7 @@ class Differences:
         }
 
     def _bootstrapped(self, values: Floats, n: Ints) -> tuple[Any, Floats, Floats]:
-        """Which cells [cells] show a bootstrap interval, and its ends; NaN elsewhere."""
+        """Which groups [groups] show a bootstrap interval, and its ends; NaN elsewhere."""
         large = np.where((n >= ENOUGH)[:, None], values, np.nan)
         (skew,) = by_count(large, lambda some: (skewness(some),), 1)
         some = ~np.isnan(skew)
@@ -210,7 +210,7 @@ def _spread(values: Floats) -> tuple[Any, Any, Any]:
 
 
 def _words(like: Ints, *choices: tuple[Any, str | None]) -> Any:
-    """The word of the first choice [cells] that holds, object [cells]; None where none does."""
+    """The word of the first choice [groups] that holds, object [groups]; None where none does."""
     found = np.full(len(like), None, object)
     for where, word in reversed(choices):
         found[where] = word

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.compare.statistics import ALPHA, FEWEST, by_count, differences, holm, paired_t, signed_rank
-from analysis.results.groups import Cells
+from analysis.results.groups import Groups
 from simcore.vocabulary import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
@@ -20,11 +20,11 @@ AT_ONCE = 4_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:
-    """What a family says of each cell beside another one of its point, all [cells]; `p` and `alone` float64, the others
-    bool.
+    """Says of each group how it stands beside another one of its point.
 
-    `p` is Holm's, `alone` the same uncorrected, both of the signed-rank test where `ranks` and of the t-test elsewhere,
-    NaN where nothing was tested; `exact` where neither cell has any chance in it; `told` whether they differ.
+    All are [groups], `p` and `alone` float64, the others bool. `p` is Holm's, `alone` the same uncorrected, both of the
+    signed-rank test where `ranks` and of the t-test elsewhere, NaN where nothing was tested; `exact` where neither
+    group has any chance in it; `told` whether they differ.
     """
 
     p: Floats
@@ -37,14 +37,14 @@ class Answers:
 class Family:
     """The comparisons of every two agents at every point, by one metric; `size` counts those that are tested.
 
-    Pairs of cells with FEWEST seeds in common or more are tested; cells without chance are not: what differs there
+    Pairs of groups with FEWEST seeds in common or more are tested; groups without chance are not: what differs there
     differs. The signed-rank test decides where its smallest possible p, 2^(1 - n) of n pairs, survives the correction,
     and the t-test elsewhere: so the test goes by numbers of agents and seeds, and not by what they found.
     """
 
-    def __init__(self, cells: Cells, metric: str) -> None:
-        values, self._exact = cells.matrix(metric), cells.exact(metric)
-        one, other = _pairs(cells.point)
+    def __init__(self, groups: Groups, metric: str) -> None:
+        values, self._exact = groups.matrix(metric), groups.exact(metric)
+        one, other = _pairs(groups.point)
         every = _portions(np.arange(len(one)), values)
         found = [_seen(differences(values[one[some]], values[other[some]])) for some in every]
         count, largest, p_t = (np.concatenate(column) for column in zip(*found, strict=True))
@@ -58,21 +58,21 @@ class Family:
             (alone[some],) = by_count(difference, lambda rows: (signed_rank(rows),), 1)
         p = holm(alone)
         told = np.where(exact, largest > 0, p <= ALPHA)
-        width = int(np.bincount(cells.point).max(initial=1))
-        first = np.unique(cells.point, return_index=True)[1]
-        self._place: Ints = np.arange(len(cells.point)) - first[cells.point]
+        width = int(np.bincount(groups.point).max(initial=1))
+        first = np.unique(groups.point, return_index=True)[1]
+        self._place: Ints = np.arange(len(groups.point)) - first[groups.point]
         self._columns = [
             self._both(one, other, column, np.full((len(values), width), empty))
             for column, empty in ((p, np.nan), (alone, np.nan), (ranks, False), (exact, False), (told, False))
         ]
 
     def _both(self, one: Ints, other: Ints, column: Any, table: Any) -> Any:
-        """A column of pairs as [cells, place of the other within its point], which does not matter who is first."""
+        """A column of pairs as [groups, place of the other within its point], which does not matter who is first."""
         table[one, self._place[other]] = table[other, self._place[one]] = column
         return table
 
     def beside(self, other: Ints) -> Answers:
-        """Each cell beside the one of its point that `other` [cells] names; nothing is said beside itself or -1."""
+        """Each group beside the one of its point that `other` [groups] names; nothing is said beside itself or -1."""
         there = (other >= 0) & (other != np.arange(len(other)))
         rows, places = np.arange(len(other)), np.where(there, self._place[other], 0)
         p, alone, ranks, exact, told = (table[rows, places] for table in self._columns)
@@ -81,7 +81,7 @@ class Family:
 
 
 def _pairs(point: Ints) -> tuple[Ints, Ints]:
-    """Every two cells of a point, which are neighbours: the first of each pair and the second, int64 [pairs]."""
+    """Every two groups of a point, which are neighbours: the first of each pair and the second, int64 [pairs]."""
     ones, others = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for step in range(1, int(np.bincount(point).max(initial=0))):
         one = np.flatnonzero(point[step:] == point[:-step])

@@ -14,7 +14,7 @@ from analysis.compare.statistics import by_count, differences, mean_interval
 from analysis.compare.terminal import fitted
 from analysis.measure.metric import Metric
 from analysis.results.choice import worth_showing
-from analysis.results.groups import MEASURED, Cells
+from analysis.results.groups import MEASURED, Groups
 from simcore.vocabulary import Floats
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ EXACT = "Nothing was drawn here: values are exact for these requests"
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Entry:
     """Mean and half width over the seeds; `mark` is `*` for the best, `=` for what the seeds can't tell from it.
 
     Where there is no chance in a value, it is `exact`.
@@ -45,23 +45,23 @@ class Cell:
         return not (self.exact or isfinite(self.half))
 
     def show(self, metric: Metric) -> str:
-        """The value for people."""
+        """Writes the value for people."""
         return metric.exactly(self.mean) if self.exact else metric.write(self.mean, self.half)
 
     def write(self, metric: Metric) -> str:
-        """The cell for people."""
+        """Writes the entry for people, with its mark."""
         return self.show(metric) + (self.mark and f" {self.mark}")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """One agent at one point of the sweep."""
 
     point: tuple[Any, ...]
     agent: str
     runs: int
     failed: int
-    cells: tuple[Cell | None, ...]
+    entries: tuple[Entry | None, ...]
 
 
 class Table:
@@ -72,18 +72,18 @@ class Table:
 
     def __init__(self, results: ResultsFolder, metrics: Sequence[Metric] = ()) -> None:
         self.swept = results.swept
-        done, cells = results.done, Cells(results.runs, self.swept)
+        done, groups = results.done, Groups(results.runs, self.swept)
         self.metrics = list(metrics) or worth_showing(done, results.metrics)
-        families = [Family(cells, metric.name) for metric in self.metrics]
+        families = [Family(groups, metric.name) for metric in self.metrics]
         self._tested = max((family.size for family in families), default=0)
-        columns = [_column(metric, cells, family) for metric, family in zip(self.metrics, families, strict=True)]
+        columns = [_column(metric, groups, family) for metric, family in zip(self.metrics, families, strict=True)]
         self.rows = [
-            Row(tuple(point), agent, runs, failed, tuple(column[number] for column in columns))
+            TableRow(tuple(point), agent, runs, failed, tuple(column[number] for column in columns))
             for number, (*point, agent, runs, failed) in enumerate(
                 zip(
-                    *cells.heads.to_dict(as_series=False).values(),
-                    cells.runs.tolist(),
-                    cells.failed.tolist(),
+                    *groups.heads.to_dict(as_series=False).values(),
+                    groups.runs.tolist(),
+                    groups.failed.tolist(),
                     strict=True,
                 )
             )
@@ -97,13 +97,13 @@ class Table:
         return [*self.swept, "agent", "runs", *(metric.heading for metric in self.metrics)]
 
     def texts(self) -> list[list[str]]:
-        """The cells as they are shown, row by row."""
+        """Writes the entries as they are shown, row by row."""
         return [
             [
                 *map(str, row.point),
                 row.agent,
                 f"{row.runs - row.failed}/{row.runs}" if row.failed else str(row.runs),
-                *("-" if cell is None else cell.write(m) for cell, m in zip(row.cells, self.metrics, strict=True)),
+                *("-" if one is None else one.write(m) for one, m in zip(row.entries, self.metrics, strict=True)),
             ]
             for row in self.rows
         ]
@@ -111,13 +111,13 @@ class Table:
     @property
     def legend(self) -> str:
         """What the marks mean."""
-        cells = [cell for row in self.rows for cell in row.cells if cell]
-        exact = [cell for cell in cells if cell.exact]
+        entries = [entry for row in self.rows for entry in row.entries if entry]
+        exact = [entry for entry in entries if entry.exact]
         chance = [
-            cell
+            entry
             for row in self.rows
-            for metric, cell in zip(self.metrics, row.cells, strict=True)
-            if cell and not cell.exact and metric.name not in MEASURED
+            for metric, entry in zip(self.metrics, row.entries, strict=True)
+            if entry and not entry.exact and metric.name not in MEASURED
         ]
         notes = []
         if exact and chance and not self._several_seeds:
@@ -135,7 +135,7 @@ class Table:
                 notes.append("All of these seeds gave the same.")
         elif not exact:
             notes.append("One seed: no intervals, and nothing is told apart.")
-        marks = {cell.mark for cell in cells}
+        marks = {entry.mark for entry in entries}
         if BEST in marks:
             notes.append(f"{BEST} best{'.' if TIED not in marks else ';'}")
         if TIED in marks:
@@ -169,35 +169,35 @@ def corrected(size: int) -> str:
     return f"p > .05, corrected by Holm for all comparisons of two agents by the metric, up to {size:,}"
 
 
-def _column(metric: Metric, cells: Cells, family: Family) -> list[Cell | None]:
-    """A metric's cell for every cell of runs; None where no finished run has a value."""
-    values, exact = cells.matrix(metric.name), cells.exact(metric.name)
+def _column(metric: Metric, groups: Groups, family: Family) -> list[Entry | None]:
+    """Returns a metric's entry for every group of runs; None where no finished run has a value."""
+    values, exact = groups.matrix(metric.name), groups.exact(metric.name)
     mean, half = by_count(values, mean_interval, 2)
     half[exact] = 0.0
-    best, tied = _standing(metric, cells, mean, family)
+    best, tied = _standing(metric, groups, mean, family)
     marks = np.where(best, BEST, np.where(tied, TIED, ""))
     return [
-        None if isnan(one) else Cell(one, interval, mark, sure)
+        None if isnan(one) else Entry(one, interval, mark, sure)
         for one, interval, mark, sure in zip(mean.tolist(), half.tolist(), marks.tolist(), exact.tolist(), strict=True)
     ]
 
 
-def _standing(metric: Metric, cells: Cells, mean: Floats, family: Family) -> tuple[Bools, Bools]:
-    """Finds the cells that are the best of their point, and those that the seeds can't tell from it, bool [cells] each.
+def _standing(metric: Metric, groups: Groups, mean: Floats, family: Family) -> tuple[Bools, Bools]:
+    """Finds the groups that are the best of their point, and those that the seeds can't tell from it.
 
-    There are none where nothing is told apart, nor where neither higher nor lower is better. Agents with the same best
-    mean are all the best.
+    Both are bool [groups]. There are none where nothing is told apart, nor where neither higher nor lower is better.
+    Agents with the same best mean are all the best.
     """
     there = ~np.isnan(mean)
     nobody = np.zeros(len(mean), bool)
     if metric.better == "neither" or not there.any():
         return nobody, nobody
     # NaN comes last, and the first of equals first.
-    order = np.lexsort((-mean if metric.better == "higher" else mean, cells.point))
-    first = np.unique(cells.point[order], return_index=True)[1]
-    best = order[first][cells.point]
+    order = np.lexsort((-mean if metric.better == "higher" else mean, groups.point))
+    first = np.unique(groups.point[order], return_index=True)[1]
+    best = order[first][groups.point]
     told = family.beside(best).told
-    marked = there & (np.bincount(cells.point, there & told) > 0)[cells.point]
+    marked = there & (np.bincount(groups.point, there & told) > 0)[groups.point]
     first = ~told & (differences(mean[:, None], mean[best][:, None])[:, 0] == 0)
     return marked & first, marked & ~told & ~first
 

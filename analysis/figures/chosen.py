@@ -43,7 +43,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Average:
     """Mean over the seeds, half width of its 95 % interval (infinite for one seed), and how many seeds there were."""
 
     mean: float
@@ -129,13 +129,13 @@ class Chosen:
         wanted = self.options.metrics or [name for name in default if name in self.runs.columns]
         return [self.metric(name) for name in wanted]
 
-    def cells(self, metric: str) -> dict[tuple[Point, str], Cell]:
+    def averages(self, metric: str) -> dict[tuple[Point, str], Average]:
         """Means over the seeds by point and agent; those without a value are left out."""
         self.metric(metric)
         found = {}
         for key, group in self.runs.drop_nulls(metric).group_by([*self.swept, "agent"], maintain_order=True):
             values = group[metric].cast(float).to_numpy()
-            found[key[:-1], str(key[-1])] = Cell(*mean_interval(values), len(values))
+            found[key[:-1], str(key[-1])] = Average(*mean_interval(values), len(values))
         return found
 
     def seeded(self) -> Iterator[tuple[Point, str, dict[int, str]]]:

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from analysis.figures.chosen import MOST, Cell, Chosen, Point, short
+from analysis.figures.chosen import MOST, Average, Chosen, Point, short
 from analysis.figures.style import grid, heading, legend, new, tidy
 from analysis.measure.metric import Metric
 from simcore.errors import ResultsError
@@ -71,14 +71,14 @@ def panels(
             continue
         metric, other = shown[number]
         tidy(ax)
-        cells = chosen.cells(metric.name)
+        averages = chosen.averages(metric.name)
         if logarithmic:
-            _logarithmic(ax, sorted({x[key] for key in cells if key in x}))
-        scale, unit = metric.scale(max((abs(cell.mean) for cell in cells.values()), default=1.0))
+            _logarithmic(ax, sorted({x[key] for key in averages if key in x}))
+        scale, unit = metric.scale(max((abs(average.mean) for average in averages.values()), default=1.0))
         for agent in chosen.agents:
             line = [
-                (x[point, name], cell)
-                for (point, name), cell in cells.items()
+                (x[point, name], average)
+                for (point, name), average in averages.items()
                 if name == agent and apart[point] == other and (point, name) in x
             ]
             _line(ax, sorted(line, key=lambda pair: pair[0]), scale, chosen.look[agent])
@@ -101,12 +101,12 @@ def _logarithmic(ax: Axes, ticks: Sequence[float]) -> None:
     ax.yaxis.set_minor_formatter(NullFormatter())
 
 
-def _line(ax: Axes, line: Sequence[tuple[float, Cell]], scale: float, look: tuple[str, str]) -> None:
+def _line(ax: Axes, line: Sequence[tuple[float, Average]], scale: float, look: tuple[str, str]) -> None:
     """A curve with the 95 % interval of every value."""
     ax.errorbar(
         [x for x, _ in line],
-        [scale * cell.mean for _, cell in line],
-        yerr=[scale * cell.error for _, cell in line],
+        [scale * average.mean for _, average in line],
+        yerr=[scale * average.error for _, average in line],
         color=look[0],
         marker=look[1],
         markersize=3.5,

@@ -19,17 +19,20 @@ CLASSES = {BEST: "best", "better": "best", "worse": "wrong"}
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """What a cell says; the number it is sorted by, if it is one; a class of report.css."""
+class HtmlCell:
+    """Says what a cell shows, the number that it is sorted by, if it is one, and its class of report.css."""
 
     text: str
     value: float | None = None
     style: str = ""
 
 
-def html(name: str, caption: str, heads: Sequence[tuple[str, str]], texts: int, rows: Sequence[Sequence[Cell]]) -> str:
-    """A table called `name`. Heads are (text, meaning); the first `texts` columns are words, the last of them names
-    the row.
+def html(
+    name: str, caption: str, heads: Sequence[tuple[str, str]], texts: int, rows: Sequence[Sequence[HtmlCell]]
+) -> str:
+    """Writes a table called `name`.
+
+    Heads are (text, meaning); the first `texts` columns are words, and the last of these names the row.
     """
     first = "".join(
         f'<th scope="col"{" class=text" if number < texts else ""}>'
@@ -46,7 +49,7 @@ def html(name: str, caption: str, heads: Sequence[tuple[str, str]], texts: int, 
     )
 
 
-def _cells(row: Sequence[Cell], texts: int) -> Iterator[str]:
+def _cells(row: Sequence[HtmlCell], texts: int) -> Iterator[str]:
     for number, cell in enumerate(row):
         style = f' class="{cell.style}"' if cell.style else ""
         value = "" if cell.value is None else f' data-v="{cell.value:.6g}"'
@@ -75,11 +78,11 @@ def main_table(table: Table) -> str:
     heads = [*((key, "a key of the sweep") for key in table.swept), ("agent", ""), ("runs", "finished runs"), *metrics]
     rows = []
     for row, line in zip(table.rows, table.texts(), strict=True):
-        words = [Cell(text) for text in line[: len(table.swept) + 1]]
-        runs = Cell(line[len(words)], row.runs - row.failed, "wrong" if row.failed else "")
+        words = [HtmlCell(text) for text in line[: len(table.swept) + 1]]
+        runs = HtmlCell(line[len(words)], row.runs - row.failed, "wrong" if row.failed else "")
         numbers = [
-            Cell("-") if cell is None else Cell(text, cell.mean, CLASSES.get(cell.mark, ""))
-            for cell, text in zip(row.cells, line[len(words) + 1 :], strict=True)
+            HtmlCell("-") if cell is None else HtmlCell(text, cell.mean, CLASSES.get(cell.mark, ""))
+            for cell, text in zip(row.entries, line[len(words) + 1 :], strict=True)
         ]
         rows.append([*words, runs, *numbers])
     return html("table-all", "Agents and metrics", heads, len(table.swept) + 1, rows)
@@ -123,14 +126,14 @@ MEANINGS = {
 }
 
 
-def _compared(texts: int, row: dict[str, object], line: list[str]) -> list[Cell]:
+def _compared(texts: int, row: dict[str, object], line: list[str]) -> list[HtmlCell]:
     columns = ("mean", "diff", "", "relative", "p", "n", "seeds_for_1pct")
     values = [row.get(name) for name in columns]
     style = CLASSES.get(str(row["verdict"]), "")
     return [
-        *(Cell(text) for text in line[:texts]),
+        *(HtmlCell(text) for text in line[:texts]),
         *(
-            Cell(text, float(value) if isinstance(value, int | float) else None, style if name == "" else "")
+            HtmlCell(text, float(value) if isinstance(value, int | float) else None, style if name == "" else "")
             for text, value, name in zip(line[texts:], values, columns, strict=True)
         ),
     ]

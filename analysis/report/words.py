@@ -12,7 +12,7 @@ import numpy as np
 
 from analysis.compare.differences import BETTER, WORSE, Differences
 from analysis.compare.statistics import FEWEST, differences
-from analysis.compare.table import BEST, EXACT, TIED, Row, Table
+from analysis.compare.table import BEST, EXACT, TIED, Table, TableRow
 from analysis.measure.metric import Metric
 from analysis.results.folder import ResultsFolder
 from simcore.errors import ResultsError
@@ -45,26 +45,26 @@ def _alone(table: Table, main: list[tuple[int, Metric]]) -> Iterator[str]:
         yield f"{agent} The table has its figures at {len(table.rows)} points."
         return
     figures = (
-        f"{escape(metric.heading)} {escape(cell.show(metric))}"
+        f"{escape(metric.heading)} {escape(entry.show(metric))}"
         for number, metric in main
-        if (cell := table.rows[0].cells[number])
+        if (entry := table.rows[0].entries[number])
     )
     yield f"{agent} Over its seeds: {'; '.join(figures)}."
 
 
-def _ranked(rows: list[Row], number: int, metric: Metric) -> list[Row]:
+def _ranked(rows: list[TableRow], number: int, metric: Metric) -> list[TableRow]:
     """The rows with a value, the best first."""
     sign = -1 if metric.better == "higher" else 1
-    found = [(sign * cell.mean, row) for row in rows if (cell := row.cells[number])]
+    found = [(sign * entry.mean, row) for row in rows if (entry := row.entries[number])]
     return [row for _, row in sorted(found, key=lambda pair: pair[0])]
 
 
 def _compared(results: ResultsFolder, table: Table, number: int, metric: Metric) -> str:
     """The best by mean beside all others: differences paired by seed, p-values corrected for all of them."""
     ranked = _ranked(table.rows, number, metric)
-    cell = ranked[0].cells[number]
-    assert cell is not None
-    mean, heading = escape(cell.show(metric)), escape(metric.heading)
+    entry = ranked[0].entries[number]
+    assert entry is not None
+    mean, heading = escape(entry.show(metric)), escape(metric.heading)
     equal = [row.agent for row in _leading(ranked, number)]
     best, others = equal[0], [row.agent for row in ranked if row.agent not in equal]
     if len(equal) > 1 and not others:
@@ -75,7 +75,7 @@ def _compared(results: ResultsFolder, table: Table, number: int, metric: Metric)
         first = f"{names} have the same {_extreme(metric)} {heading}: {mean}."
     if not others:
         return f"{first} No other agent finished a run."
-    if cell.alone:
+    if entry.alone:
         return f"{first} One seed says nothing about chance: give it more <code>replications</code>."
     try:
         frame = Differences(results, best, [metric.name]).frame
@@ -97,9 +97,9 @@ def _compared(results: ResultsFolder, table: Table, number: int, metric: Metric)
     return text + (f" These seeds cannot tell {it} from {_names(unsure)}." if unsure else "")
 
 
-def _leading(ranked: list[Row], number: int) -> list[Row]:
+def _leading(ranked: list[TableRow], number: int) -> list[TableRow]:
     """Those of the ranked rows that have the value of the first, as far as floats know."""
-    values = np.array([cell.mean for row in ranked if (cell := row.cells[number])])
+    values = np.array([entry.mean for row in ranked if (entry := row.entries[number])])
     same = differences(values[:, None], values[:1, None])[:, 0] == 0
     return [row for row, one in zip(ranked, same.tolist(), strict=True) if one]
 
@@ -110,9 +110,9 @@ def _ranking(table: Table, number: int, metric: Metric) -> str:
     parts = []
     while ranked:
         equal = _leading(ranked, number)
-        cell = equal[0].cells[number]
-        assert cell is not None
-        parts.append(f"{' = '.join(escape(row.agent) for row in equal)} {escape(cell.show(metric))}")
+        entry = equal[0].entries[number]
+        assert entry is not None
+        parts.append(f"{' = '.join(escape(row.agent) for row in equal)} {escape(entry.show(metric))}")
         ranked = ranked[len(equal) :]
     return ", ".join(parts)
 
@@ -137,19 +137,19 @@ def _p(row: dict[str, Any]) -> str:
 
 def _swept(table: Table, number: int, metric: Metric) -> str:
     """How often each agent is the best of its point, and how often the seeds tell it from all others."""
-    points: dict[tuple[object, ...], list[Row]] = {}
+    points: dict[tuple[object, ...], list[TableRow]] = {}
     for row in table.rows:
         points.setdefault(row.point, []).append(row)
     wins: Counter[str] = Counter()
     clear = none = same = 0
     for rows in points.values():
         ranked = _ranked(rows, number, metric)
-        cells = [cell for row in ranked if (cell := row.cells[number])]
-        if len({cell.mean for cell in cells}) < 2:
+        entries = [entry for row in ranked if (entry := row.entries[number])]
+        if len({entry.mean for entry in entries}) < 2:
             same += 1
             continue
         wins.update(row.agent for row in _leading(ranked, number))
-        marks = {cell.mark for cell in cells}
+        marks = {entry.mark for entry in entries}
         clear += BEST in marks and TIED not in marks
         none += BEST not in marks
     heading = escape(metric.heading)

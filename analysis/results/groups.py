@@ -20,31 +20,31 @@ LARGEST = 1e90
 """Larger values are of no metric, but of a spoilt file; their squares would be no numbers."""
 
 
-class Cells:
-    """The runs of a frame in cells, one per point (of the values of `keys`) and agent.
+class Groups:
+    """Divides the runs of a frame into groups, one per point (of the values of `keys`) and agent.
 
-    `heads` has a row per cell, with the keys and the agent; `point` numbers its point. Cells of a point are neighbours,
-    points and agents in order of first appearance. `runs` and `failed` count. All int64 [cells].
+    `heads` has a row per group, with the keys and the agent; `point` numbers its point. Groups of a point are
+    neighbours, points and agents in order of first appearance. `runs` and `failed` count. All are int64 [groups].
     """
 
     def __init__(self, runs: pl.DataFrame, keys: Sequence[str]) -> None:
         import polars as pl
 
         runs = runs.with_columns(pl.Series("_point", _numbered(runs, keys))).sort("_point", maintain_order=True)
-        self._cell = _numbered(runs, ["_point", "agent"])
-        first = np.unique(self._cell, return_index=True)[1]
+        self._group = _numbered(runs, ["_point", "agent"])
+        first = np.unique(self._group, return_index=True)[1]
         self.point: Ints = runs["_point"].to_numpy()[first]
         self.heads = runs[first].select(*keys, "agent")
         self._done = (runs["status"] == "done").to_numpy()
-        self.runs: Ints = np.bincount(self._cell)
-        self.failed: Ints = np.bincount(self._cell[~self._done], minlength=len(self.runs))
+        self.runs: Ints = np.bincount(self._group)
+        self.failed: Ints = np.bincount(self._group[~self._done], minlength=len(self.runs))
         self._seed = runs.select(pl.col("seed").rank("dense").over("_point"))["seed"].to_numpy().astype(np.int64) - 1
         self._runs = runs
         chance = runs["random"].fill_null(True).to_numpy() if "random" in runs.columns else np.ones(len(runs), bool)
-        self._chance = np.bincount(self._cell[chance], minlength=len(self.runs)) > 0
+        self._chance = np.bincount(self._group[chance], minlength=len(self.runs)) > 0
 
     def matrix(self, metric: str) -> Floats:
-        """A metric, float64 [cells, seeds]: NaN where no run finished, or without a value.
+        """A metric, float64 [groups, seeds]: NaN where no run finished, or without a value.
 
         A column is one seed within a point, so that rows of a point are paired column by column.
         """
@@ -53,11 +53,11 @@ class Cells:
         values = self._runs[metric].cast(pl.Float64).to_numpy()
         found = np.full((len(self.runs), int(self._seed.max()) + 1), np.nan)
         use = self._done & (abs(values) < LARGEST)
-        found[self._cell[use], self._seed[use]] = values[use]
+        found[self._group[use], self._seed[use]] = values[use]
         return found
 
     def exact(self, metric: str) -> npt.NDArray[np.bool_]:
-        """Which cells have no chance in a metric, bool [cells]: their runs drew nothing, and agree."""
+        """Which groups have no chance in a metric, bool [groups]: their runs drew nothing, and agree."""
         values = self.matrix(metric)
         agree: npt.NDArray[np.bool_] = np.fmin.reduce(values, axis=1) == np.fmax.reduce(values, axis=1)
         return agree & ~self._chance & (metric not in MEASURED)

@@ -19,9 +19,9 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     """A panel per metric: by default acceptance (scheduled requests where runs stop), and allocation of everything."""
     names = [*chosen.results.resources, *chosen.results.tiers]
     metrics = chosen.metrics([chosen.success, *(f"allocation_{name}" for name in names)])
-    cells = {metric.name: chosen.cells(metric.name) for metric in metrics}
+    averages = {metric.name: chosen.averages(metric.name) for metric in metrics}
     rows = [(point, agent) for point in chosen.points for agent in chosen.agents]
-    rows = [row for row in rows if any(row in found for found in cells.values())]
+    rows = [row for row in rows if any(row in found for found in averages.values())]
     if len(rows) > BARS:
         raise ResultsError(
             f"{len(rows)} bars are more than the {BARS} that can be read",
@@ -38,21 +38,21 @@ def draw(chosen: Chosen, options: Options) -> Figure:
             ax.set_axis_off()
             continue
         metric = metrics[number]
-        found = {row: cell for row, cell in cells[metric.name].items() if row in rows}
-        scale, unit = metric.scale(max((abs(cell.mean) for cell in found.values()), default=1.0))
+        found = {row: average for row, average in averages[metric.name].items() if row in rows}
+        scale, unit = metric.scale(max((abs(average.mean) for average in found.values()), default=1.0))
         tidy(ax, grid="x")
         places = named_rows(ax, chosen, rows, named=number % columns == 0)
         for place, row in zip(places, rows, strict=True):
-            if cell := found.get(row):
-                value = scale * cell.mean
+            if average := found.get(row):
+                value = scale * average.mean
                 colour = chosen.look[row[1]][0]
                 ax.barh(place, value, height=0.8, color=to_rgba(colour, 0.55), edgecolor=colour, linewidth=0.8)
-                if cell.error:
-                    ax.errorbar(value, place, xerr=scale * cell.error, fmt="none", ecolor="#222222", **_CAPS)
-                text = metric.write(cell.mean, cell.half).removesuffix(unit)
-                end = max(0.0, value + scale * cell.error)
+                if average.error:
+                    ax.errorbar(value, place, xerr=scale * average.error, fmt="none", ecolor="#222222", **_CAPS)
+                text = metric.write(average.mean, average.half).removesuffix(unit)
+                end = max(0.0, value + scale * average.error)
                 ax.annotate(text, (end, place), (2, 0), textcoords="offset points", va="center", fontsize=5.5)
-        _room_for_text(ax, [(scale * cell.mean, scale * cell.error) for cell in found.values()])
+        _room_for_text(ax, [(scale * average.mean, scale * average.error) for average in found.values()])
         ax.set_xlabel(metric.heading + (unit and f",{unit}"))
     heading(figure, chosen.title, chosen.caption)
     return figure

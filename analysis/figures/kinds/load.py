@@ -14,7 +14,7 @@ from simcore.errors import ResultsError
 def draw(chosen: Chosen, options: Options) -> Figure:
     """Over the load of the first resource, measured in every run; needs a sweep that changes it."""
     resource = chosen.results.resources[0]
-    loads = {key: 100 * cell.mean for key, cell in chosen.cells(f"load_{resource}").items()}
+    loads = {key: 100 * average.mean for key, average in chosen.averages(f"load_{resource}").items()}
     if len({round(load, 4) for load in loads.values()}) < 2 or not chosen.swept:
         raise ResultsError(
             "the load is the same everywhere",

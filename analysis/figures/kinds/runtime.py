@@ -13,7 +13,7 @@ from simcore.errors import ResultsError
 @figure(meaning="time of a decision over servers", needs="a sweep that changes how many servers there are")
 def draw(chosen: Chosen, options: Options) -> Figure:
     """Needs points of different size; those of other keys than `cluster.` have panels of their own."""
-    sizes = {key: cell.mean for key, cell in chosen.cells("servers").items()}
+    sizes = {key: average.mean for key, average in chosen.averages("servers").items()}
     if len(set(sizes.values())) < 2:
         raise ResultsError(
             "the cluster is as large everywhere",

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from analysis.compare.differences import BETTER, LESS, MORE, WORSE, Differences
-from analysis.compare.table import BEST, Cell, Table
+from analysis.compare.table import BEST, Entry, Table
 from analysis.figures.chosen import Chosen, Options, short
 from analysis.figures.kind import figure
 from analysis.figures.style import GREY, Look, grid, heading, legend, new, tidy
@@ -28,8 +28,8 @@ ROWS = 60
 BELOW, BESIDE = 36, 26
 """Letters in a line of a panel's label."""
 
-Panel = tuple[Metric, str, Sequence[Cell | None]]
-"""A metric, the baseline that it is the difference to (or ""), and a cell for every row of the table."""
+Panel = tuple[Metric, str, Sequence[Entry | None]]
+"""A metric, the baseline that it is the difference to (or ""), and an entry for every row of the table."""
 
 
 @figure(meaning="paired differences to the first agent, then the table, a panel per metric", needs="what differs")
@@ -37,8 +37,8 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     """The summary; refuses when there is nothing to see, or more than one can: `ROWS` of a sweep of no one number."""
     asked = [chosen.metric(name) for name in dict.fromkeys(options.metrics)]
     table = Table(chosen.results, asked)
-    found = [(metric, [row.cells[number] for row in table.rows]) for number, metric in enumerate(table.metrics)]
-    panels: list[Panel] = [(metric, "", cells) for metric, cells in found if asked or _differ(metric, cells)]
+    found = [(metric, [row.entries[number] for row in table.rows]) for number, metric in enumerate(table.metrics)]
+    panels: list[Panel] = [(metric, "", entries) for metric, entries in found if asked or _differ(metric, entries)]
     if panels and (first := _difference(chosen, table, panels[0][0])):
         panels.insert(0, first)
     panels = panels if asked else panels[:PANELS]
@@ -58,17 +58,17 @@ def draw(chosen: Chosen, options: Options) -> Figure:
         if place >= len(panels):
             ax.set_axis_off()
             continue
-        metric, baseline, cells = panels[place]
-        scale, unit = metric.scale(max((abs(cell.mean) for cell in cells if cell), default=1.0))
-        told = bool(baseline) and not numeric and any(cell and isfinite(cell.half) for cell in cells)
+        metric, baseline, entries = panels[place]
+        scale, unit = metric.scale(max((abs(entry.mean) for entry in entries if entry), default=1.0))
+        told = bool(baseline) and not numeric and any(entry and isfinite(entry.half) for entry in entries)
         words = _words(metric, unit, baseline, told, BESIDE if numeric else BELOW)
         tidy(ax)
         if numeric:
-            _lines(ax, cells, scale, table, chosen.look)
+            _lines(ax, entries, scale, table, chosen.look)
             ax.set_xlabel(short(table.swept[0]))
             ax.set_ylabel(words)
         else:
-            _dots(ax, cells, scale, table, chosen.look, named=place % columns == 0, difference=bool(baseline))
+            _dots(ax, entries, scale, table, chosen.look, named=place % columns == 0, difference=bool(baseline))
             ax.set_xlabel(words)
         (ax.yaxis if numeric else ax.xaxis).get_major_formatter().set_useOffset(False)
         if baseline:
@@ -79,9 +79,9 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     return figure
 
 
-def _differ(metric: Metric, cells: Sequence[Cell | None]) -> bool:
+def _differ(metric: Metric, entries: Sequence[Entry | None]) -> bool:
     """Do the agents differ in a metric of the simulation?"""
-    return metric.name != "decision_us" and len({cell.mean for cell in cells if cell}) > 1
+    return metric.name != "decision_us" and len({entry.mean for entry in entries if entry}) > 1
 
 
 def _difference(chosen: Chosen, table: Table, metric: Metric) -> Panel | None:
@@ -95,14 +95,14 @@ def _difference(chosen: Chosen, table: Table, metric: Metric) -> Panel | None:
         comparison = Differences(results, metrics=[metric.name])
     except ResultsError:
         return None
-    found: dict[Any, Cell] = {}
+    found: dict[Any, Entry] = {}
     for row in comparison.frame.iter_rows(named=True):
         if row["diff"] is not None:
             half = float("inf") if row["diff_low"] is None else (row["diff_high"] - row["diff_low"]) / 2
             told = row["verdict"] in (BETTER, WORSE, MORE, LESS)
-            found[*(row[key] for key in comparison.keys), row["agent"]] = Cell(row["diff"], half, BEST if told else "")
-    cells = [found.get((*row.point, row.agent)) for row in table.rows]
-    return (metric, comparison.baseline, cells) if found else None
+            found[*(row[key] for key in comparison.keys), row["agent"]] = Entry(row["diff"], half, BEST if told else "")
+    entries = [found.get((*row.point, row.agent)) for row in table.rows]
+    return (metric, comparison.baseline, entries) if found else None
 
 
 def _words(metric: Metric, unit: str, baseline: str, told: bool, letters: int) -> str:
@@ -115,11 +115,11 @@ def _words(metric: Metric, unit: str, baseline: str, told: bool, letters: int) -
 
 
 def _caption(table: Table, panels: Sequence[Panel], numeric: bool) -> str:
-    cells = [cell for _, baseline, column in panels if not baseline for cell in column if cell]
-    filled = "; filled: best, or not told from it" if any(cell.mark for cell in cells) and not numeric else ""
-    if all(cell.exact for cell in cells):
+    entries = [entry for _, baseline, column in panels if not baseline for entry in column if entry]
+    filled = "; filled: best, or not told from it" if any(entry.mark for entry in entries) and not numeric else ""
+    if all(entry.exact for entry in entries):
         return f"exact: nothing was drawn, and other seeds give the same{filled.partition(',')[0]}"
-    if all(cell.alone or cell.exact for cell in cells):
+    if all(entry.alone or entry.exact for entry in entries):
         return "one seed: what another one would say is not known"
     paired = "; differences paired by seed" if any(baseline for _, baseline, _ in panels) else ""
     seeds = max(row.runs - row.failed for row in table.rows)
@@ -128,7 +128,7 @@ def _caption(table: Table, panels: Sequence[Panel], numeric: bool) -> str:
 
 def _dots(
     ax: Axes,
-    cells: Sequence[Cell | None],
+    entries: Sequence[Entry | None],
     scale: float,
     table: Table,
     look: dict[str, Look],
@@ -139,14 +139,14 @@ def _dots(
     """A line per agent (and point of the sweep), those with a mark filled; of values all, where no agent is told from
     the best.
     """
-    every = not difference and not any(cell and cell.mark for cell in cells)
-    for y, (row, cell) in enumerate(zip(table.rows, cells, strict=True)):
-        if cell is not None:
+    every = not difference and not any(entry and entry.mark for entry in entries)
+    for y, (row, entry) in enumerate(zip(table.rows, entries, strict=True)):
+        if entry is not None:
             ax.errorbar(
-                scale * cell.mean,
+                scale * entry.mean,
                 y,
-                xerr=scale * cell.half if isfinite(cell.half) else None,
-                markerfacecolor=None if cell.mark or every else "white",
+                xerr=scale * entry.half if isfinite(entry.half) else None,
+                markerfacecolor=None if entry.mark or every else "white",
                 **_looking(look[row.agent]),
             )
     keys = [short(key) for key in table.swept]
@@ -159,11 +159,11 @@ def _dots(
     ax.set_ylim(len(labels) - 0.5, -0.5)
 
 
-def _lines(ax: Axes, cells: Sequence[Cell | None], scale: float, table: Table, look: dict[str, Look]) -> None:
+def _lines(ax: Axes, entries: Sequence[Entry | None], scale: float, table: Table, look: dict[str, Look]) -> None:
     """Values over the one swept number, a line per agent."""
     for agent in dict.fromkeys(row.agent for row in table.rows):
-        mine = [(row.point[0], cell) for row, cell in zip(table.rows, cells, strict=True) if row.agent == agent]
-        found = sorted((x, cell.mean, cell.half) for x, cell in mine if cell is not None)
+        mine = [(row.point[0], entry) for row, entry in zip(table.rows, entries, strict=True) if row.agent == agent]
+        found = sorted((x, entry.mean, entry.half) for x, entry in mine if entry is not None)
         if found:
             x, mean, half = zip(*found, strict=True)
             ax.errorbar(

@@ -66,7 +66,7 @@ def test_the_same_p_and_verdict_wherever_a_pair_is_shown(found: list[tuple[float
                 assert told == (verdict in ("better", "worse"))
         table, words = runs.table(), said(runs)
     number = [metric.name for metric in table.metrics].index("acceptance")
-    marks = {line.agent: cell.mark for line in table.rows if (cell := line.cells[number])}
+    marks = {line.agent: cell.mark for line in table.rows if (cell := line.entries[number])}
     if BEST in marks.values():
         best = next(agent for agent, mark in marks.items() if mark == BEST)
         for agent, mark in marks.items():

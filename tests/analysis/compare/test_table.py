@@ -14,7 +14,7 @@ from rich.console import Console
 from scipy.stats import t as student
 
 from analysis.compare.statistics import mean_interval
-from analysis.compare.table import BEST, TIED, Cell, Table
+from analysis.compare.table import BEST, TIED, Entry, Table
 from analysis.front import Results
 from analysis.measure.measuring import describe
 from analysis.measure.metric import Metric
@@ -40,9 +40,9 @@ def marks(found: Table, metric: str) -> list[str]:
     return [cell.mark if cell else "-" for cell in cells(found, metric)]
 
 
-def cells(found: Table, metric: str) -> list[Cell | None]:
+def cells(found: Table, metric: str) -> list[Entry | None]:
     number = [one.name for one in found.metrics].index(metric)
-    return [one.cells[number] for one in found.rows]
+    return [one.entries[number] for one in found.rows]
 
 
 # -- marks -------------------------------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def test_the_table_says_what_one_cell_after_another_would(drawn: list[tuple[Any,
             one.agent,
             one.runs,
             one.failed,
-            *(cell and (cell.mean, cell.half, cell.mark) for cell in one.cells),
+            *(cell and (cell.mean, cell.half, cell.mark) for cell in one.entries),
         ]
         for one in found.rows
     ]
