@@ -135,7 +135,7 @@ class Differences:
         values = self._groups.matrix(metric.name)
         n = (~np.isnan(values)).sum(axis=1)
         mean, half = by_count(values, mean_interval, 2)
-        exact = self._groups.exact(metric.name)
+        exact = self._groups.exact(metric)
         half[exact] = 0.0
         skewed, boot_low, boot_high = self._bootstrapped(values, n)
         skewed &= ~exact
@@ -146,7 +146,7 @@ class Differences:
         pairs = (~np.isnan(difference)).sum(axis=1)
         diff, diff_half, deviation = by_count(difference, _spread, 3)
         (base,) = by_count(against, lambda some: (some.mean(axis=1),), 1)
-        family = Family(self._groups, metric.name)
+        family = Family(self._groups, metric)
         self.families[metric.name] = family.size
         answers = family.beside(self._base)
         diff_half[answers.exact] = 0.0

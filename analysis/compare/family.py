@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.compare.statistics import ALPHA, FEWEST, by_count, differences, holm, paired_t, signed_rank
+from analysis.measure.metric import Metric
 from analysis.results.groups import Groups
 from simcore.vocabulary import Floats, Ints
 
@@ -42,8 +43,8 @@ class Family:
     and the t-test elsewhere: so the test goes by numbers of agents and seeds, and not by what they found.
     """
 
-    def __init__(self, groups: Groups, metric: str) -> None:
-        values, self._exact = groups.matrix(metric), groups.exact(metric)
+    def __init__(self, groups: Groups, metric: Metric) -> None:
+        values, self._exact = groups.matrix(metric.name), groups.exact(metric)
         one, other = _pairs(groups.point)
         every = _portions(np.arange(len(one)), values)
         found = [_seen(differences(values[one[some]], values[other[some]])) for some in every]

@@ -14,7 +14,7 @@ from analysis.compare.statistics import by_count, differences, mean_interval
 from analysis.compare.terminal import fitted
 from analysis.measure.metric import Metric
 from analysis.results.choice import worth_showing
-from analysis.results.groups import MEASURED, Groups
+from analysis.results.groups import Groups
 from simcore.vocabulary import Floats
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Table:
         self.swept = results.swept
         done, groups = results.done, Groups(results.runs, self.swept)
         self.metrics = list(metrics) or worth_showing(done, results.metrics)
-        families = [Family(groups, metric.name) for metric in self.metrics]
+        families = [Family(groups, metric) for metric in self.metrics]
         self._tested = max((family.size for family in families), default=0)
         columns = [_column(metric, groups, family) for metric, family in zip(self.metrics, families, strict=True)]
         self.rows = [
@@ -117,7 +117,7 @@ class Table:
             entry
             for row in self.rows
             for metric, entry in zip(self.metrics, row.entries, strict=True)
-            if entry and not entry.exact and metric.name not in MEASURED
+            if entry and not entry.exact and not metric.timed
         ]
         notes = []
         if exact and chance and not self._several_seeds:
@@ -171,7 +171,7 @@ def corrected(size: int) -> str:
 
 def _column(metric: Metric, groups: Groups, family: Family) -> list[Entry | None]:
     """Returns a metric's entry for every group of runs; None where no finished run has a value."""
-    values, exact = groups.matrix(metric.name), groups.exact(metric.name)
+    values, exact = groups.matrix(metric.name), groups.exact(metric)
     mean, half = by_count(values, mean_interval, 2)
     half[exact] = 0.0
     best, tied = _standing(metric, groups, mean, family)
@@ -206,6 +206,6 @@ def _vary(done: pl.DataFrame, groups: list[str], metrics: list[Metric]) -> bool:
     """Does any metric that is no time depend on the seed?"""
     import polars as pl
 
-    names = [metric.name for metric in metrics if metric.name != "decision_us"]
+    names = [metric.name for metric in metrics if not metric.timed]
     counts = done.group_by(groups).agg(pl.col(names).n_unique()).select(names)
     return any((counts[name] > 1).any() for name in names)

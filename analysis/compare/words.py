@@ -11,7 +11,6 @@ from analysis.compare.statistics import FEWEST
 from analysis.compare.table import EXACT
 from analysis.compare.terminal import fitted
 from analysis.measure.metric import Metric
-from analysis.results.groups import MEASURED
 
 if TYPE_CHECKING:
     import rich.console
@@ -96,7 +95,8 @@ def legend(comparison: Differences) -> str:
     if not len(frame):
         return "No run finished: there is nothing to compare."
     exact = frame["interval"].eq_missing("exact")
-    chance = frame.filter(~exact, ~frame["metric"].is_in(MEASURED), frame["n"] > 0)
+    timed = [metric.name for metric in comparison.metrics if metric.timed]
+    chance = frame.filter(~exact, ~frame["metric"].is_in(timed), frame["n"] > 0)
     notes = [str(comparison.overlap)] if comparison.overlap else []
     if exact.any():
         which = "Values without an interval are exact: nothing in them was drawn" if len(chance) else EXACT

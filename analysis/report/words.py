@@ -30,7 +30,7 @@ def answer(results: ResultsFolder, table: Table) -> list[str]:
     main = [
         (number, metric)
         for number, metric in enumerate(table.metrics)
-        if metric.better != "neither" and metric.name != "decision_us"
+        if metric.better != "neither" and not metric.timed
     ][:MAIN]
     if len({row.agent for row in table.rows}) == 1:
         return [*_alone(table, main)]

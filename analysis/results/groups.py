@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from analysis.measure.metric import Metric
 from simcore.vocabulary import Floats, Ints
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-MEASURED = ("decision_us", "seconds")
-"""Times: no two runs agree on them, whatever their seeds."""
 LARGEST = 1e90
 """Larger values are of no metric, but of a spoilt file; their squares would be no numbers."""
 
@@ -44,7 +43,7 @@ class Groups:
         self._chance = np.bincount(self._group[chance], minlength=len(self.runs)) > 0
 
     def matrix(self, metric: str) -> Floats:
-        """A metric, float64 [groups, seeds]: NaN where no run finished, or without a value.
+        """Returns a metric as float64 [groups, seeds]: NaN where no run finished, or where it has no value.
 
         A column is one seed within a point, so that rows of a point are paired column by column.
         """
@@ -56,15 +55,15 @@ class Groups:
         found[self._group[use], self._seed[use]] = values[use]
         return found
 
-    def exact(self, metric: str) -> npt.NDArray[np.bool_]:
-        """Which groups have no chance in a metric, bool [groups]: their runs drew nothing, and agree."""
-        values = self.matrix(metric)
+    def exact(self, metric: Metric) -> npt.NDArray[np.bool_]:
+        """Tells which groups have no chance in a metric, bool [groups]: their runs drew nothing, and agree."""
+        values = self.matrix(metric.name)
         agree: npt.NDArray[np.bool_] = np.fmin.reduce(values, axis=1) == np.fmax.reduce(values, axis=1)
-        return agree & ~self._chance & (metric not in MEASURED)
+        return agree & ~self._chance & (not metric.timed)
 
 
 def _numbered(frame: pl.DataFrame, keys: Sequence[str]) -> Ints:
-    """The number of each row's values of `keys`, int64 [rows]; from 0, in order of first appearance."""
+    """Numbers the different values of `keys` from 0, in order of first appearance; returns each row's, int64 [rows]."""
     if not keys:
         return np.zeros(len(frame), np.int64)
     groups = frame.with_row_index("_row").group_by(keys, maintain_order=True).agg("_row")["_row"]

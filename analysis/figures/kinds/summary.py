@@ -81,7 +81,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
 
 def _differ(metric: Metric, entries: Sequence[Entry | None]) -> bool:
     """Do the agents differ in a metric of the simulation?"""
-    return metric.name != "decision_us" and len({entry.mean for entry in entries if entry}) > 1
+    return not metric.timed and len({entry.mean for entry in entries if entry}) > 1
 
 
 def _difference(chosen: Chosen, table: Table, metric: Metric) -> Panel | None:
