@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 class Results(ResultsFolder):
-    """A folder of results that can show itself. What shows it is imported when it is asked for."""
+    """Shows a folder of results as a table, a comparison, a figure or a report, each imported when it is asked for."""
 
     def table(self) -> Table:
-        """Agents as rows, metrics as columns, means with intervals over the seeds."""
+        """Makes a table: agents as rows, metrics as columns, means with intervals over the seeds."""
         from analysis.compare.table import Table
 
         return Table(self)
 
     def compare(self, baseline: str | None = None, metrics: Sequence[str] | str | None = None) -> Comparison:
-        """Every agent's difference to the baseline (default: the first agent), paired by seed."""
+        """Compares every agent with the baseline (default: the first agent), paired by seed."""
         from analysis.compare.comparison import Comparison
 
         return Comparison(self, baseline, metrics)
@@ -40,12 +40,12 @@ class Results(ResultsFolder):
         return draw(self, kind, **options)
 
     def report(self, path: str | Path | None = None) -> Path:
-        """Write one HTML file with all of it (default: report.html in the folder); returns its path."""
+        """Writes one HTML file with all of it (default: report.html in the folder); returns its path."""
         from analysis.report import write
 
         return write(self, path)
 
 
 def load_many(folders: Iterable[str | Path]) -> list[Results]:
-    """Read the results in several folders, in this order; a folder that is named twice is read once."""
+    """Reads the results in several folders, in this order; a folder that is named twice is read once."""
     return [Results(folder) for folder in dict.fromkeys(map(Path, folders))]

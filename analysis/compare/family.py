@@ -36,7 +36,7 @@ class Answers:
 
 
 class Family:
-    """The comparisons of every two agents at every point, by one metric; `size` counts those that are tested.
+    """Compares every two agents at every point by one metric; `size` counts the comparisons that are tested.
 
     Pairs of groups with FEWEST seeds in common or more are tested; groups without chance are not: what differs there
     differs. The signed-rank test decides where its smallest possible p, 2^(1 - n) of n pairs, survives the correction,
@@ -68,12 +68,12 @@ class Family:
         ]
 
     def _both(self, one: Ints, other: Ints, column: Any, table: Any) -> Any:
-        """A column of pairs as [groups, place of the other within its point], which does not matter who is first."""
+        """Turns a column of pairs into [groups, place of the other within its point], the same for both of a pair."""
         table[one, self._place[other]] = table[other, self._place[one]] = column
         return table
 
     def beside(self, other: Ints) -> Answers:
-        """Each group beside the one of its point that `other` [groups] names; nothing is said beside itself or -1."""
+        """Answers for each group beside the one that `other` int64 [groups] names; not beside itself, nor beside -1."""
         there = (other >= 0) & (other != np.arange(len(other)))
         rows, places = np.arange(len(other)), np.where(there, self._place[other], 0)
         p, alone, ranks, exact, told = (table[rows, places] for table in self._columns)
@@ -82,7 +82,7 @@ class Family:
 
 
 def _pairs(point: Ints) -> tuple[Ints, Ints]:
-    """Every two groups of a point, which are neighbours: the first of each pair and the second, int64 [pairs]."""
+    """Pairs every two groups of a point, which are neighbours: the first of each and the second, int64 [pairs]."""
     ones, others = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for step in range(1, int(np.bincount(point).max(initial=0))):
         one = np.flatnonzero(point[step:] == point[:-step])
@@ -92,11 +92,14 @@ def _pairs(point: Ints) -> tuple[Ints, Ints]:
 
 
 def _portions(rows: Ints, values: Floats) -> list[Ints]:
-    """Rows in portions: of as many values each as may be in memory together."""
+    """Divides rows into portions of as many values each as may be in memory together."""
     return np.array_split(rows, len(rows) * values.shape[1] // AT_ONCE + 1)
 
 
 def _seen(difference: Floats) -> tuple[Ints, Floats, Floats]:
-    """Of differences [pairs, seeds], NaN where a seed is not common: their number, the largest, the t-test's p."""
+    """Counts the differences of each pair, and finds the largest and the t-test's p.
+
+    `difference` is [pairs, seeds], NaN where a seed is not common; what is returned is [pairs].
+    """
     count = (~np.isnan(difference)).sum(axis=1)
     return count, *by_count(difference, lambda some: (abs(some).max(axis=1), paired_t(some)), 2)

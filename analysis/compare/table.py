@@ -29,7 +29,7 @@ EXACT = "Nothing was drawn here: values are exact for these requests"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Mean and half width over the seeds; `mark` is `*` for the best, `=` for what the seeds can't tell from it.
+    """Holds mean and half width over the seeds; `mark` is `*` for the best, `=` for what the seeds can't tell from it.
 
     Where there is no chance in a value, it is `exact`.
     """
@@ -55,7 +55,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One agent at one point of the sweep."""
+    """Holds the entries of one agent at one point of the sweep, one per metric of the table."""
 
     point: tuple[Any, ...]
     agent: str
@@ -65,7 +65,7 @@ class TableRow:
 
 
 class Table:
-    """Agents as rows and metrics as columns, for every point of the sweep. `str()` gives Markdown.
+    """Shows agents as rows and metrics as columns, for every point of the sweep. `str()` gives Markdown.
 
     The metrics are by default those that say something about these runs.
     """
@@ -144,7 +144,7 @@ class Table:
         return " ".join(notes)
 
     def rich(self, width: int) -> rich.table.Table:
-        """For a terminal: as many metrics as fit its width, the others are named below."""
+        """Lays the table out for a terminal: as many metrics as fit its width, the others are named below."""
         texts = self.texts()
         return fitted(
             self.headings,
@@ -165,7 +165,7 @@ class Table:
 
 
 def corrected(size: int) -> str:
-    """What p-values are corrected for, in words; `size` is that of the largest family."""
+    """Says what p-values are corrected for; `size` is that of the largest family."""
     return f"p > .05, corrected by Holm for all comparisons of two agents by the metric, up to {size:,}"
 
 

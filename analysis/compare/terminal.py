@@ -26,9 +26,11 @@ def fitted(
     caption: str = "",
     otherwise: str = "",
 ) -> rich.table.Table:
-    """A table of `lines`. Columns from `first` on are numbers, and where the width ends the last of them go, but never
-    the first of `foremost` (by default of all), and its others only if the words beside cannot give way. `otherwise`
-    says how else than in a wider terminal one sees them.
+    """Lays `lines` out as a table for a terminal of this width.
+
+    Columns from `first` on are numbers. Where the width ends, the last of them go, but never the first of `foremost`
+    (by default of all), and the others of `foremost` only if the words beside them cannot give way. `otherwise` says
+    how to see them, other than in a wider terminal.
 
     Between lines of different `groups` is a gap; `styles` has the lines' shape.
     """

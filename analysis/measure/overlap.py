@@ -17,7 +17,7 @@ WORTH_SAYING = 0.05
 
 
 class Overlap(NamedTuple):
-    """Of `seeds`: the share of a seed's requests that another one met too, and how many seeds' worth of different
+    """Says of `seeds` which share of a seed's requests another one met too, and how many seeds' worth of different
     requests there are in all.
     """
 
@@ -35,7 +35,7 @@ class Overlap(NamedTuple):
 
 
 def overlap(seeds: Sequence[Rows]) -> Overlap:
-    """The overlap of all seeds' windows; what a seed's own windows have in common counts once."""
+    """Measures the overlap of all seeds' windows; what a seed's own windows have in common counts once."""
     merged = [_merged(rows) for rows in seeds]
     low = min((first for rows in merged for first, _ in rows), default=0)
     high = max((end for rows in merged for _, end in rows), default=0)
@@ -52,7 +52,7 @@ def overlap(seeds: Sequence[Rows]) -> Overlap:
 
 
 def _merged(rows: Rows) -> list[tuple[int, int]]:
-    """The same rows in stretches that do not overlap."""
+    """Merges rows into stretches that do not overlap."""
     found: list[tuple[int, int]] = []
     for first, end in sorted(rows):
         if found and first <= found[-1][1]:
@@ -63,19 +63,20 @@ def _merged(rows: Rows) -> list[tuple[int, int]]:
 
 
 def worst(several: Iterable[Overlap]) -> Overlap | None:
-    """The one with the largest share, if that is worth saying."""
+    """Returns the one with the largest share, if that is worth saying."""
     most = max(several, key=lambda one: one.share, default=None)
     return most if most and most.share >= WORTH_SAYING else None
 
 
 def written(rows: Rows) -> str:
-    """Windows as runs.parquet has them: `first-last`, both included."""
+    """Writes windows as runs.parquet has them: `first-last`, both included."""
     return " ".join(f"{first}-{end - 1}" for first, end in rows)
 
 
 def overlap_of(runs: pl.DataFrame, keys: Sequence[str]) -> Overlap | None:
-    """The largest overlap at a point of finished runs, if it is worth saying; of agents that met more or less of the
-    same windows, the one that met most counts.
+    """Finds the largest overlap at a point of finished runs, if it is worth saying.
+
+    Of agents that met more or less of the same windows, the one that met most counts.
     """
     import polars as pl
 

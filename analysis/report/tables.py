@@ -73,7 +73,7 @@ def _filter(name: str) -> str:
 
 
 def main_table(table: Table) -> str:
-    """The table at the end of `binwright run`: means with intervals, and whether the seeds can tell."""
+    """Writes the table at the end of `binwright run`: means with intervals, and whether the seeds can tell."""
     metrics = [(metric.heading, metric.meaning) for metric in table.metrics]
     heads = [*((key, "a key of the sweep") for key in table.swept), ("agent", ""), ("runs", "finished runs"), *metrics]
     rows = []
@@ -89,12 +89,12 @@ def main_table(table: Table) -> str:
 
 
 def legend(table: Table) -> str:
-    """What the marks mean."""
+    """Writes what the marks mean."""
     return f'<p class="soft">{escape(table.legend)}</p>'
 
 
 def comparison_tables(results: ResultsFolder) -> str:
-    """A table per metric, the first one open: every agent beside the first, paired by seed."""
+    """Writes a table per metric, the first one open: every agent beside the first, paired by seed."""
     comparison = Differences(results)
     heads = [(text, MEANINGS.get(text, "")) for text in words.headings(comparison)]
     texts = len(comparison.keys) + 1

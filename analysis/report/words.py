@@ -24,7 +24,7 @@ NAMED = 4
 
 
 def answer(results: ResultsFolder, table: Table) -> list[str]:
-    """Paragraphs of HTML: one for every main metric."""
+    """Writes a paragraph of HTML for every main metric."""
     if not len(results.done):
         return ["No run finished: there is nothing to compare."]
     main = [
@@ -53,14 +53,14 @@ def _alone(table: Table, main: list[tuple[int, Metric]]) -> Iterator[str]:
 
 
 def _ranked(rows: list[TableRow], number: int, metric: Metric) -> list[TableRow]:
-    """The rows with a value, the best first."""
+    """Returns the rows with a value, the best first."""
     sign = -1 if metric.better == "higher" else 1
     found = [(sign * entry.mean, row) for row in rows if (entry := row.entries[number])]
     return [row for _, row in sorted(found, key=lambda pair: pair[0])]
 
 
 def _compared(results: ResultsFolder, table: Table, number: int, metric: Metric) -> str:
-    """The best by mean beside all others: differences paired by seed, p-values corrected for all of them."""
+    """Says how the best by mean stands beside all others: paired by seed, p-values corrected for all of them."""
     ranked = _ranked(table.rows, number, metric)
     entry = ranked[0].entries[number]
     assert entry is not None
@@ -98,14 +98,14 @@ def _compared(results: ResultsFolder, table: Table, number: int, metric: Metric)
 
 
 def _leading(ranked: list[TableRow], number: int) -> list[TableRow]:
-    """Those of the ranked rows that have the value of the first, as far as floats know."""
+    """Returns those of the ranked rows that have the value of the first, as far as floats know."""
     values = np.array([entry.mean for row in ranked if (entry := row.entries[number])])
     same = differences(values[:, None], values[:1, None])[:, 0] == 0
     return [row for row, one in zip(ranked, same.tolist(), strict=True) if one]
 
 
 def _ranking(table: Table, number: int, metric: Metric) -> str:
-    """All agents, the best first, with their values; `=` between those that are equal."""
+    """Lists all agents, the best first, with their values; `=` between those that are equal."""
     ranked = _ranked(table.rows, number, metric)
     parts = []
     while ranked:
@@ -128,7 +128,7 @@ def _by(metric: Metric, row: dict[str, Any]) -> str:
 
 
 def _p(row: dict[str, Any]) -> str:
-    """The p-value that decided, the same as in every table."""
+    """Writes the p-value that decided, the same as in every table."""
     p = row["p"]
     if p is None:
         return "exactly"
@@ -136,7 +136,7 @@ def _p(row: dict[str, Any]) -> str:
 
 
 def _swept(table: Table, number: int, metric: Metric) -> str:
-    """How often each agent is the best of its point, and how often the seeds tell it from all others."""
+    """Says how often each agent is the best of its point, and how often the seeds tell it from all others."""
     points: dict[tuple[object, ...], list[TableRow]] = {}
     for row in table.rows:
         points.setdefault(row.point, []).append(row)
@@ -165,12 +165,12 @@ def _swept(table: Table, number: int, metric: Metric) -> str:
 
 
 def _names(agents: list[str]) -> str:
-    """Some by name, and how many more there are."""
+    """Names some, and says how many more there are."""
     names = _named(agents)
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _named(agents: list[str]) -> list[str]:
-    """Some by name, the others counted."""
+    """Names some, and counts the others."""
     names = [escape(agent) for agent in agents[:NAMED]]
     return names + ([f"{len(agents) - NAMED} more"] if len(agents) > NAMED else [])

@@ -22,7 +22,7 @@ OWN_FILES = ("scenario.yaml", "journal.jsonl", "runs.parquet", FILE)
 
 
 class ResultsFolder:
-    """One results folder: `runs` has a row per run; details are read when asked for."""
+    """Reads a results folder: `runs` has a row per run, `columns` says what is in it; details are read when needed."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
@@ -82,19 +82,19 @@ class ResultsFolder:
         return list(self.columns.swept)
 
     def requests(self, run: str) -> pl.DataFrame:
-        """A row per request of a run, when the scenario recorded them."""
+        """Reads a row per request of a run, when the scenario recorded them."""
         return self._detail(run, "requests")
 
     def samples(self, run: str) -> pl.DataFrame:
-        """The cluster over time, when the scenario recorded it."""
+        """Reads the cluster over time, when the scenario recorded it."""
         return self._detail(run, "samples")
 
     def states(self, run: str) -> pl.DataFrame:
-        """Every server and link over time, when the scenario recorded it."""
+        """Reads every server and link over time, when the scenario recorded it."""
         return self._detail(run, "states")
 
     def times(self, run: str) -> pl.DataFrame:
-        """How long every decision of a run took, when the scenario recorded it."""
+        """Reads how long every decision of a run took, when the scenario recorded it."""
         return self._detail(run, "times")
 
     def _detail(self, run: str, kind: str) -> pl.DataFrame:
@@ -186,13 +186,13 @@ def _again(folder: Path) -> str:
 
 
 def _command(folder: Path) -> str:
-    """How to run the folder's own scenario again, if it is there."""
+    """Writes how to run the folder's own scenario again, if it is there."""
     scenario = folder / "scenario.yaml"
     return f": binwright run {quote(str(scenario))} --out {quote(str(folder))}" if scenario.is_file() else ""
 
 
 def _finished(folder: Path) -> int | None:
-    """How many finished runs the folder's journal has whole lines of; None without a journal."""
+    """Counts the finished runs that the folder's journal has whole lines of; None without a journal."""
     journal = folder / "journal.jsonl"
     if not journal.is_file():
         return None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Pool(NamedTuple):
-    """Runs of several results in one frame, the `keys` that tell their points apart, and what the columns are."""
+    """Holds the runs of several results in one frame, the `keys` that tell their points apart, and what columns are."""
 
     runs: pl.DataFrame
     keys: list[str]

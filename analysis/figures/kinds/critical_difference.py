@@ -26,14 +26,14 @@ ALPHA = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """Average rank of every agent (1 is best), float64 [agents]; the critical difference; p of the Friedman test."""
+    """Holds the agents' average ranks (1 is best), float64 [agents], the critical difference, the Friedman test's p."""
 
     average: Floats
     critical: float
     p: float
 
     def cliques(self) -> list[tuple[int, int]]:
-        """First and last place, in order of the ranks, of every largest group that cannot be told apart."""
+        """Finds the first and last place, in order of the ranks, of every largest group that cannot be told apart."""
         order = np.sort(self.average)
         last = np.searchsorted(order, order + self.critical, side="right") - 1
         return [
@@ -42,7 +42,7 @@ class Ranks:
 
 
 def rank(scores: Floats) -> Ranks:
-    """Rank agents by scores float64 [blocks, agents], where lower is better; ties share their ranks."""
+    """Ranks agents by scores float64 [blocks, agents], where lower is better; ties share their ranks."""
     blocks, agents = scores.shape
     ranks = rankdata(scores, axis=1)
     average = ranks.mean(axis=0)
@@ -61,8 +61,9 @@ def rank(scores: Floats) -> Ranks:
     needs="three agents or more, and points, scenarios or seeds to rank them on",
 )
 def draw(chosen: Chosen, options: Options) -> Figure:
-    """Ranks by acceptance (scheduled requests where runs stop) or the first metric asked for, over the points; over
-    the seeds, where there is one point only.
+    """Draws the ranks by acceptance (scheduled requests where runs stop), or by the first metric asked for.
+
+    They are ranks over the points, or over the seeds where there is one point only.
     """
     metric = chosen.metrics([chosen.success])[0]
     if metric.better == "neither":
@@ -97,7 +98,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
 
 
 def _diagram(chosen: Chosen, found: Ranks) -> Figure:
-    """Ranks on a line, the best on the left; names below it, half of them on either side."""
+    """Draws the ranks on a line, the best on the left, and names below it, half of them on either side."""
     agents = len(chosen.agents)
     order = np.argsort(found.average, kind="stable")
     cliques = found.cliques()
