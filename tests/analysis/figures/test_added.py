@@ -13,7 +13,7 @@ from analysis.figures.draw import draw
 from analysis.figures.kind import kind_named
 from analysis.front import Results
 from binwright.cli import main
-from scenarios.batch import Batch
+from scenarios.batch.batch import Batch
 from simcore import registry
 from simcore.errors import ResultsError
 from tests.support import ROOT

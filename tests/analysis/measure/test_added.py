@@ -12,8 +12,8 @@ from analysis.front import Results
 from analysis.measure import METRICS
 from analysis.measure.measuring import describe
 from binwright.cli import main
-from scenarios.batch import Batch
-from scenarios.schema import Scenario
+from scenarios.batch.batch import Batch
+from scenarios.schema.scenario import Scenario
 from simcore import registry
 from simcore.errors import ScenarioError, UserError
 from tests.support import ROOT

@@ -13,7 +13,7 @@ from analysis.compare.comparison import Comparison
 from analysis.front import Results
 from analysis.measure.metric import Metric
 from analysis.results.columns import Columns, merged, read_columns, write_columns
-from scenarios.batch import Batch
+from scenarios.batch.batch import Batch
 from simcore.errors import ResultsError
 from tests.support.batches import scenario
 from tests.support.figures import NETWORK
