@@ -1,1 +1,1 @@
-"""The published search on the general form of a problem: plain Python, compiled for processors, and OpenCL."""
+"""Run the published search on the general form of a problem: in plain Python, on processors, with OpenCL."""

@@ -1,1 +1,1 @@
-"""From the tree of UTILFN to a program, and what is proven about it."""
+"""Check UTILFN: make a program from its tree, and note what is proven about it."""

@@ -1,4 +1,4 @@
-"""Types and bounds of UTILFN's expressions, and the code for them.
+"""Check UTILFN's expressions, with types and bounds, and write the code for them.
 
 Constant tables are known, so that the intervals of their entries are exact. Where an index cannot be proven to stay in
 its table, a test is written that rejects; where it certainly leaves it, the program is refused.

@@ -1,4 +1,4 @@
-"""What is proven about a program from the additions that it makes."""
+"""Prove properties of a program from the additions that it makes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The place in UTILFN that is being checked: what its names mean, and what is known there."""
+"""Keep what the names mean at the place in UTILFN that is being checked, and what is known there."""
 
 from __future__ import annotations
 

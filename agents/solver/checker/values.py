@@ -1,4 +1,4 @@
-"""Typed values of UTILFN, and what its operators make of them.
+"""Combine typed values by UTILFN's operators.
 
 Every value has a type and an interval that it is proven to stay in. Where a divisor cannot be proven not to be zero, a
 test is written that rejects; where it certainly is zero, and where a number might leave the numbers' range, the program

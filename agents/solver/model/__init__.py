@@ -1,1 +1,1 @@
-"""The data of an allocation problem, and what can be said of it without a search."""
+"""Describe an allocation problem, and say of it what can be said without a search."""

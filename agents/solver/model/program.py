@@ -1,4 +1,4 @@
-"""The data of a checked program: UTILFN as expressions and statements over flat integer arrays.
+"""Define the data of a checked program: UTILFN as expressions and statements over flat integer arrays.
 
 Every number is an int64. A *quantity* is a count of millionths (`MICRO` of them are 1), a boolean is 0 or 1, a bin is
 its index, and NULL, "not placed yet", is -1. The checker has proven that no intermediate result leaves +-`WIDE`, that

@@ -1,4 +1,4 @@
-"""Share what the solver's problems of a simulation have in common: their sizes and their numbers."""
+"""Compile templates for growing numbers of requests, and convert amounts, for all problems of a simulation."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""From declarations to a problem: specifications in files, shipped examples, and Python."""
+"""Make problems from declarations: specifications in files, shipped examples, and Python."""

@@ -1,4 +1,4 @@
-"""Ways to split the bins of a problem into groups."""
+"""Split the bins of a problem into groups."""
 
 from __future__ import annotations
 

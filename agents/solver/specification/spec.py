@@ -1,4 +1,4 @@
-"""A specification: its text, parameters and tables; `problem` makes the `Problem` for a number of bins."""
+"""Read a specification, its parameters and tables, and make the `Problem` for a number of bins."""
 
 from __future__ import annotations
 
