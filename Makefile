@@ -64,7 +64,7 @@ bench: .venv/full
 	$(BIN)/python -m benchmarks.episodes
 
 docs: .venv/full
-	$(BIN)/python -m scenarios.schema.reference > docs/scenario-reference.md
+	$(BIN)/python -m scenarios.schema.reference > docs/reference/scenario.md
 
 clean:
 	rm -rf .venv results

@@ -1,4 +1,4 @@
-"""The tables of docs/cvd.md: python -m benchmarks.cvd table-2 [--seeds N] [--runs N] [--agents A,B] [--jobs N].
+"""The tables of docs/experiments/cvd.md: python -m benchmarks.cvd table-2 [--seeds N] [--runs N] [--agents A,B] ...
 
 How much longer every agent's schedule is than that of Best-Fit and of `internal` in scenarios/cvd/NAME.yaml, on the
 same seeds, as Markdown: ratios of means with 95 % intervals. Two rows are no agents: the longest of all agents of the

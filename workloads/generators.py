@@ -84,7 +84,7 @@ def _check_empirical(found: Empirical, key: str) -> None:
         ((np.diff(quantiles) < 0).any(), "quantiles are ascending"),
     ):
         if wrong:
-            raise WorkloadError(problem, key=key, remedy="See `empirical` in docs/traces.md.")
+            raise WorkloadError(problem, key=key, remedy="See `empirical` in docs/guides/traces.md.")
 
 
 def _check_times(key: str, times: Floats, *, finite: bool) -> None:

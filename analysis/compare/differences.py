@@ -42,8 +42,8 @@ class Differences:
 
     `keys` are the swept keys, `scenario` first where there are several; `points` their values; `agents` the labels;
     `metrics` what is compared; `families` how many comparisons of each are tested; `overlap` that of the seeds' windows
-    of a trace, if it is worth saying; `versions` those of Binwright that wrote the runs. docs/results.md says what each
-    column is, and how it is computed.
+    of a trace, if it is worth saying; `versions` those of Binwright that wrote the runs. docs/guides/results.md says
+    what each column is, and how it is computed.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The schema for people and for editors: `python -m scenarios.schema.reference > docs/scenario-reference.md`."""
+"""The schema for people and for editors: `python -m scenarios.schema.reference > docs/reference/scenario.md`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals over windows apart cover the truth, and over windows that overlap they do not: docs/traces.md says so."""
+"""Intervals over windows apart cover the truth, and over overlapping ones not: docs/guides/traces.md says so."""
 
 from __future__ import annotations
 

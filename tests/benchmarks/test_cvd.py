@@ -1,4 +1,4 @@
-"""The tables of docs/cvd.md, from made-up runs."""
+"""The tables of docs/experiments/cvd.md, from made-up runs."""
 
 from __future__ import annotations
 

@@ -699,8 +699,8 @@ def test_the_reference_names_no_python_types() -> None:
 
 
 def test_the_reference_is_current() -> None:
-    written = (ROOT / "docs" / "scenario-reference.md").read_text()
-    assert written == reference(), "run: python -m scenarios.schema.reference > docs/scenario-reference.md"
+    written = (ROOT / "docs" / "reference" / "scenario.md").read_text()
+    assert written == reference(), "run: python -m scenarios.schema.reference > docs/reference/scenario.md"
 
 
 def test_the_json_schema_describes_every_key() -> None:

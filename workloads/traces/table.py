@@ -24,7 +24,7 @@ class Table(Trace):
     """`id`, `arrival`, `lifetime` in seconds (inf keeps running), and a column per resource; others are not read."""
 
     summary: ClassVar[str] = "a trace of your own: id, arrival, lifetime, then a column per resource (CSV or Parquet)."
-    reference: ClassVar[str] = "docs/traces.md"
+    reference: ClassVar[str] = "docs/guides/traces.md"
     source: ClassVar[str] = "your own records, or `binwright traces convert FILE`"
     licence: ClassVar[str] = "yours"
     headers: ClassVar[tuple[frozenset[str], ...]] = (HEADER,)

@@ -265,7 +265,7 @@ class BestHome(NetworkAgent):
     the cluster is free, `spare` times as much more.
     """
 
-    reference = "ours: docs/agents.md has the rule and the measurements"
+    reference = "ours: docs/guides/agents.md has the rule and the measurements"
     rule = best_home
 
     def __init__(

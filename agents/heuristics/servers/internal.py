@@ -47,5 +47,5 @@ def _scan(free: Ints, capacity: Ints, demand: Amounts, spread: bool, nodes: int)
 class Internal(ScanAgent):
     """Best-Fit into the emptier node, where it costs least of the room that large spread requests need."""
 
-    reference = "ours: docs/agents.md has the rule and the measurements"
+    reference = "ours: docs/guides/agents.md has the rule and the measurements"
     scan = staticmethod(internal)

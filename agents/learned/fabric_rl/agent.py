@@ -35,7 +35,7 @@ class FabricRL(Agent):
     seed; `choice` may be "random" among the same candidates.
     """
 
-    reference = "ours: docs/learned.md has the method and the measurements"
+    reference = "ours: docs/guides/learned.md has the method and the measurements"
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ class PADRL(Ruled):
     """
 
     rule = staticmethod(padrl)
-    reference = "a rival in Sheng et al. 2025, arXiv:2503.00537; made from its description: docs/numa-learning.md"
+    reference = "a rival in Sheng et al. 2025, arXiv:2503.00537; from its description: docs/guides/numa-learning.md"
 
     def __init__(self, weights: str = "huawei-10", path: str | None = None) -> None:
         self._file = find("padrl", weights, path)

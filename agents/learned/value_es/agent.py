@@ -14,7 +14,7 @@ class ValueES(ValueAgent):
     """
 
     name = "value-es"
-    reference = "ours: docs/numa-learning.md has the method and the measurements"
+    reference = "ours: docs/guides/numa-learning.md has the method and the measurements"
 
     def __init__(self, weights: str = "huawei-10", path: str | None = None) -> None:
         super().__init__(None if weights == "terms" and path is None else find(self.name, weights, path, ["terms"]))

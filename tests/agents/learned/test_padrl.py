@@ -48,7 +48,7 @@ def tensors_of(seed: int) -> Tensors:
 
 
 class Slow:
-    """The networks as docs/numa-learning.md says them."""
+    """The networks as docs/guides/numa-learning.md says them."""
 
     def __init__(self, tensors: Tensors) -> None:
         self.of = tensors
