@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from analysis.measure.finished import FinishedRun
     from binwright.api import load, run, scenario, solve, train
     from scenarios.learn.tune import tune
+    from binwright.checker import check_agent
     from simcore.engine import Simulation, play
     from simcore.errors import BinwrightError, UserError
     from simcore.vocabulary import Agent, Placement, Refusal, Request, View, Workload
@@ -42,6 +43,7 @@ _HOME = {
     "Workload": "simcore.vocabulary",
     "cheapest_place": "agents.rules.cheapest",
     "cheapest_server": "agents.rules.cheapest",
+    "check_agent": "binwright.checker",
     "devices": "agents.solver.backends.devices",
     "load": "binwright.api",
     "metric": "analysis.measure.definition",
@@ -69,6 +71,7 @@ __all__ = [  # found on first use, so that importing binwright costs nothing
     "Workload",
     "cheapest_place",
     "cheapest_server",
+    "check_agent",
     "devices",
     "load",
     "metric",

@@ -178,8 +178,15 @@ def parser() -> argparse.ArgumentParser:
     validate.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value")
     schema = commands.add_parser("schema", help="print the JSON schema of scenario files, for editors")
     schema.set_defaults(answer="running.schema")
-    agents = commands.add_parser("agents", help="list the agents")
+    agents = commands.add_parser("agents", help="list the agents, or check one of your own")
     agents.set_defaults(answer="catalogue.agents")
+    check = agents.add_subparsers(metavar="COMMAND").add_parser(
+        "check", help="play an agent in small worlds, and say what it does wrong"
+    )
+    check.set_defaults(answer="catalogue.check")
+    check.add_argument(
+        "agent", metavar="AGENT", help="mine.py:Mine, a registered name, or with options: '{mine.py:Mine: {skip: 2}}'"
+    )
     workloads = commands.add_parser("workloads", help="list traces, arrivals, lifetimes and demands, or draw demands")
     workloads.set_defaults(answer="catalogue.workloads")
     workloads.add_argument("demands", nargs="*", metavar="DEMAND", help="uniform, '{azure: {path: FILE}}', ... to draw")

@@ -32,6 +32,15 @@ def agents(asked: Namespace) -> int:
     return 0
 
 
+def check(asked: Namespace) -> int:
+    """Answers `binwright agents check AGENT`."""
+    from binwright.checker import agent_of, check_agent
+
+    spec = agent_of(_value(asked.agent, "AGENT"))
+    out.print(str(check_agent(spec.name, **spec.options)), markup=False, highlight=False, soft_wrap=True)
+    return 0
+
+
 def _word(choice: object) -> str:
     """One of the things that an option may be."""
     return "none" if choice is NoneType else choice.__name__ if isinstance(choice, type) else str(choice)

@@ -28,6 +28,7 @@ EXPORTED = [
     "Workload",
     "cheapest_place",
     "cheapest_server",
+    "check_agent",
     "devices",
     "load",
     "metric",

@@ -1,0 +1,296 @@
+"""Checks an agent against the contract of `simcore.vocabulary.Agent`, as Gymnasium checks environments."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from inspect import getsourcefile, getsourcelines
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from agents import AGENTS
+from binwright.check_worlds import NETWORK, SEED, WORLDS, compiled_of, form_of, grows, scenario_of, simulation_of
+from fabric.ledger import WRITTEN, Ledger
+from fabric.numa_episodes import play_compiled
+from scenarios.guard import TooLong, limited
+from scenarios.schema import Scenario
+from scenarios.schema_agent import AgentSpec
+from simcore.asking import WRITE_DECIDE
+from simcore.engine import Simulation, play
+from simcore.errors import InfeasiblePlacement, RunError, UserError
+from simcore.record import Record
+from simcore.rng import stream
+from simcore.vocabulary import Agent
+
+PATIENCE = 60.0
+"""Seconds that an agent may think about one decision."""
+_ANSWERS = "Return request.on(server, node), request.across(server, nodes), a Placement, a Refusal, or None."
+_ROOM = "Compare with what is free now: (view.free[server, node] >= request.demand).all(), for each share its amounts."
+_NEW_ARRAYS = "Read view.free and view.capacity at every decision: they are new arrays after the cluster has grown."
+_OWN_STREAM = "Keep the generator that start(view, rng) is given, and draw from it alone."
+
+
+@dataclass(frozen=True)
+class AgentCheck:
+    """What `check_agent` saw of an agent that keeps the contract.
+
+    `decisions` and `placed` count requests by world; `microseconds` is the mean time of a decision there; `declined`
+    has the worlds that the agent refuses to start in, and what it says. `compiled` has the worlds in which its kernel
+    was seen to decide as `decide` does.
+    """
+
+    agent: str
+    decisions: Mapping[str, int]
+    placed: Mapping[str, int]
+    microseconds: Mapping[str, float]
+    declined: Mapping[str, str]
+    compiled: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{self.agent} keeps the contract of an agent."]
+        for world, count in self.decisions.items():
+            times = f"{self.microseconds[world]:.1f} us a decision" + ", compiled the same" * (world in self.compiled)
+            lines.append(f"  {world}: {self.placed[world]} of {count} placed, {times}")
+        for why in dict.fromkeys(self.declined.values()):
+            worlds = [world for world, said in self.declined.items() if said == why]
+            lines.append(f"  declined: {', '.join(worlds)}\n    {why}")
+        return "\n".join(lines)
+
+
+def check_agent(agent: str | type[Agent], /, **options: Any) -> AgentCheck:
+    """Plays an agent in small worlds, and raises a `UserError` at the first thing that it does wrong.
+
+    `agent` is a class, a registered name, `package.module:Class` or `file.py:Class`; `options` are those of its
+    constructor. The error names the file and line of the class, the world and the request, and a remedy. Checked are:
+    the constructor and its options; that every answer is a placement that fits, a `Refusal` or `None`; that what the
+    view shows is not written to; that the same seed gives the same answers, to a new agent and to one that is started
+    again; that all chance comes from the generator that `start` is given; that the agent goes on when servers fail and
+    the cluster grows (unless `any_size` is false), and with any number of servers, nodes and resources; that its
+    kernel, if it has one, decides as `decide` does.
+
+    An agent that is not made for some worlds raises a `UserError` in `start` there, and these are listed as declined.
+    """
+    return _Check(_class_of(agent, options), agent if isinstance(agent, str) else agent.__name__, options).whole()
+
+
+def agent_of(entry: object) -> AgentSpec:
+    """Reads an agent as a scenario's `agents:` names it, and refuses what is none or does not take its options."""
+    return scenario_of(next(iter(WORLDS)), entry).agents[0]
+
+
+def _class_of(agent: object, options: Mapping[str, Any]) -> type[Agent]:
+    """Loads what is to be checked, and refuses what is no agent."""
+    kind: Any = AGENTS.load(agent_of({"name": agent, "options": options}).name) if isinstance(agent, str) else agent
+    if not (isinstance(kind, type) and issubclass(kind, Agent)):
+        raise UserError("is no agent", value=agent, remedy="Give a subclass of binwright.Agent, or its name.")
+    if kind.decide is Agent.decide and kind.decide_line is Agent.decide_line:
+        raise UserError("decide is missing", key=kind.__name__, remedy=WRITE_DECIDE, **_where(kind))
+    return kind
+
+
+def _where(kind: type) -> dict[str, Any]:
+    """Finds the file and line of a class, for a message; nothing where Python does not know."""
+    try:
+        file = getsourcefile(kind)
+        path = Path(file or "")
+        shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+        return {"file": shown, "line": getsourcelines(kind)[1]} if file else {}
+    except (OSError, TypeError):
+        return {}
+
+
+class _Check:
+    """One agent, while it is checked."""
+
+    def __init__(self, kind: type[Agent], name: str, options: Mapping[str, Any]) -> None:
+        self.kind, self.name, self.options = kind, name, options
+
+    def whole(self) -> AgentCheck:
+        """Plays all worlds."""
+        self._made()
+        decisions, placed, microseconds, compiled = {}, {}, {}, []
+        declined: dict[str, str] = {}
+        for world in WORLDS:
+            if not _is_meant_for(self.kind, world):
+                continue
+            scenario = scenario_of(world)
+            if grows(scenario) and not self.kind.any_size:
+                declined[world] = "it is for one number of servers"
+                continue
+            agent = self._made()
+            try:
+                first = self._played(agent, scenario, world)
+            except _Declined as why:
+                declined[world] = str(why)
+                continue
+            again = self._played(self._made(), scenario, world)
+            self._same(
+                first.record,
+                again.record,
+                world,
+                "the same seed gives other answers the second time",
+                f"Keep what changes in the agent itself, not in its class or module. {_OWN_STREAM}",
+            )
+            restarted = self._played(agent, scenario, world)
+            self._same(
+                first.record,
+                restarted.record,
+                world,
+                "started again with the same seed, it gives other answers",
+                "Let start(view, rng) set everything that decide changes back to how a run begins.",
+            )
+            if self._compiled(agent, scenario, world, first):
+                compiled.append(world)
+            answered = len(first.record.sequence)
+            decisions[world] = answered
+            placed[world] = int((first.record.server >= 0).sum())
+            microseconds[world] = again.thought / max(1, again.asked) / 1000
+        if not decisions:
+            said = next(iter(declined.values()))
+            self._wrong(f"starts in no world at all: {said}", "", "Raise a UserError in start only where it has to be.")
+        if not any(placed.values()):
+            self._wrong("has placed nothing in any world", "", "Return a placement where a request fits.")
+        return AgentCheck(self.name, decisions, placed, microseconds, declined, tuple(compiled))
+
+    def _wrong(self, problem: str, world: str, remedy: str, cause: BaseException | None = None) -> NoReturn:
+        where = f"{self.kind.__name__}, {world}" if world else self.kind.__name__
+        raise UserError(problem, key=where, remedy=remedy, **_where(self.kind)) from cause
+
+    def _made(self) -> Agent:
+        """Makes a new agent, and refuses one that brings random numbers of its own."""
+        try:
+            agent = self.kind(**self.options)
+        except UserError:
+            raise
+        except Exception as error:
+            remedy = "Check arguments, and raise a UserError that names the option and a remedy."
+            self._wrong(f"its constructor raised {error!r}", "", remedy, error)
+        own = [f"self.{name}" for name, value in getattr(agent, "__dict__", {}).items() if _draws(value)]
+        module = vars(sys.modules[self.kind.__module__]) if self.kind.__module__ in sys.modules else {}
+        own += [name for name, value in module.items() if _draws(value)]
+        if own:
+            self._wrong(f"keeps a random generator of its own, {own[0]}", "", _OWN_STREAM)
+        return agent
+
+    def _played(self, agent: Agent, scenario: Scenario, world: str) -> _Played:
+        """Starts an agent in a world and plays it to the end."""
+        simulation, ledger = simulation_of(scenario)
+        servers, state = len(simulation.view.capacity), _global_state()
+        eyes = _Eyes(simulation, ledger)
+        try:
+            with limited(PATIENCE, lambda: len(simulation.record.sequence)):
+                self._start(agent, simulation, world)
+                thought = play(simulation, agent, eyes)
+        except InfeasiblePlacement as error:
+            grew = len(simulation.view.capacity) > servers
+            text = str(error)
+            remedy = _ANSWERS if "answered" in text else "" if "answer request." in text else _ROOM
+            self._wrong(text, world, f"{_NEW_ARRAYS} {_ROOM}" if grew else remedy, error)
+        except _Declined:
+            raise
+        except RunError as error:
+            self._wrong(str(error), world, _remedy(error), error)
+        except TooLong as error:
+            self._wrong(f"thinks for longer than {PATIENCE:g} s about one decision", world, "Bound the search.", error)
+        except SystemExit as error:
+            self._wrong(f"calls sys.exit({error.code!r})", world, "Raise an exception that says what is wrong.", error)
+        if _global_state() != state:
+            self._wrong("draws from the random numbers that all of Python or numpy share", world, _OWN_STREAM)
+        return _Played(simulation.record, thought, eyes.asked)
+
+    def _start(self, agent: Agent, simulation: Simulation, world: str) -> None:
+        try:
+            agent.start(simulation.view, stream(SEED, "agent"))
+        except UserError as error:
+            raise _Declined(error.problem) from None
+        except Exception as error:
+            remedy = "Prepare for any cluster, or raise a UserError where the agent is not made for this one."
+            self._wrong(f"start raised {error!r}", world, remedy, error)
+
+    def _same(self, one: Record, other: Record, world: str, problem: str, remedy: str) -> None:
+        """Refuses two records of a world that differ, naming the first request in which they do."""
+        for name in ("outcome", "server", "node", "decided"):
+            before, after = (np.asarray(getattr(record, name), np.float64) for record in (one, other))
+            if len(before) != len(after) or not np.array_equal(before, after, equal_nan=True):
+                both = min(len(before), len(after))
+                differ = np.flatnonzero(~np.isclose(before[:both], after[:both], rtol=0, atol=0, equal_nan=True))
+                row = int(differ[0]) if len(differ) else both
+                self._wrong(f"{problem}: {name} of request {row} differs", world, remedy)
+
+    def _compiled(self, agent: Agent, scenario: Scenario, world: str, played: _Played) -> bool:
+        """Plays the agent's kernel, if it has one that the world can use, and compares."""
+        agent.start(simulation_of(scenario)[0].view, stream(SEED, "agent"))
+        simulation = compiled_of(scenario, agent)
+        if simulation is None:
+            return False
+        agent.start(simulation.view, stream(SEED, "agent"))
+        remedy = "Let the kernel that `compiled` names follow the same rule as decide, or return None there."
+        try:
+            play_compiled(simulation, agent)
+            simulation.ledger.confirm()
+        except RunError as error:
+            self._wrong(f"compiled, {error}", world, remedy, error)
+        self._same(played.record, simulation.record, world, "compiled, it gives other answers than decide", remedy)
+        return True
+
+
+def _is_meant_for(kind: type[Agent], world: str) -> bool:
+    """Tells whether a scenario like this world takes the agent: those for virtual networks get no others there."""
+    form = form_of(world)
+    return form in kind.embeds if form else not (kind.embeds and world == NETWORK)
+
+
+class _Declined(Exception):
+    """The agent refuses to start in a world, and says why."""
+
+
+@dataclass(frozen=True)
+class _Played:
+    """What a play came to: `thought` is in nanoseconds, over so many requests that were `asked` about."""
+
+    record: Record
+    thought: int
+    asked: int
+
+
+class _Eyes:
+    """The `watch` of a play: looks after every decision whether the agent has kept its hands off the view."""
+
+    def __init__(self, simulation: Simulation, ledger: Ledger) -> None:
+        self._simulation, self._ledger = simulation, ledger
+        self._resources = simulation.view.resources
+        self.asked = -1
+
+    def __call__(self) -> int:
+        view = self._simulation.view
+        self.asked += 1
+        self._ledger.confirm()
+        if view.now != self._simulation.now or view.resources != self._resources:
+            raise RunError(WRITTEN)
+        return 1
+
+
+def _remedy(error: RunError) -> str:
+    """Says what to do about an exception that the agent raised, or about what it wrote."""
+    if str(error) == WRITTEN or "read-only" in str(error):
+        return "Work on a copy: free = view.free.copy()."
+    if "which is not offered or has its answer" in str(error):
+        return "Let decide_line yield every one of the requests at most once."
+    if error.__cause__ is not None:
+        return "Let decide return None where a request fits nowhere, whatever the number of servers and nodes is."
+    return ""
+
+
+def _draws(value: object) -> bool:
+    """Tells whether something is a generator of random numbers."""
+    return isinstance(value, np.random.Generator | np.random.RandomState | random.Random)
+
+
+def _global_state() -> tuple[object, ...]:
+    """Returns where the random numbers are that everybody in a process shares."""
+    numpy: Any = np.random.get_state()  # noqa: NPY002 (what others may have drawn from)
+    return random.getstate(), numpy[1].tobytes(), numpy[2:]
