@@ -1,4 +1,4 @@
-"""docs/notebook.py, cell by cell, as a notebook runs it."""
+"""examples/notebook.py, cell by cell, as a notebook runs it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import binwright as bw
 from tests.support import ROOT
 
-FILE = ROOT / "docs" / "notebook.py"
+FILE = ROOT / "examples" / "notebook.py"
 
 
 def cells() -> list[str]:
