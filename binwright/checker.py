@@ -112,10 +112,13 @@ class _Check:
     def whole(self) -> AgentCheck:
         """Plays all worlds."""
         self._made()
-        decisions, placed, microseconds, compiled = {}, {}, {}, []
+        decisions: dict[str, int] = {}
+        placed: dict[str, int] = {}
+        microseconds: dict[str, float] = {}
         declined: dict[str, str] = {}
+        compiled: list[str] = []
         for world in WORLDS:
-            if not _is_meant_for(self.kind, world):
+            if not _is_meant_for(self.kind, world, bool(placed)):
                 continue
             scenario = scenario_of(world)
             if grows(scenario) and not self.kind.any_size:
@@ -238,10 +241,13 @@ class _Check:
         return True
 
 
-def _is_meant_for(kind: type[Agent], world: str) -> bool:
-    """Tells whether a scenario like this world takes the agent: those for virtual networks get no others there."""
+def _is_meant_for(kind: type[Agent], world: str, on_servers: bool) -> bool:
+    """Tells whether a scenario like this world takes the agent.
+
+    Of those for virtual networks, only an agent that plays `on_servers`, too, is asked for other requests in a network.
+    """
     form = form_of(world)
-    return form in kind.embeds if form else not (kind.embeds and world == NETWORK)
+    return form in kind.embeds if form else world != NETWORK or on_servers or not kind.embeds
 
 
 class _Declined(Exception):
