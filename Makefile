@@ -3,6 +3,7 @@
 # make check     the same for those who edit: ruff, mypy and the fast tests of the core, in half a minute
 # make test-all  the same as make test, then what is long by nature, in 9 minutes more
 # make setup     the set-up alone, every extra
+# make site      builds the documentation into build/site, to be read without a network; warnings are errors
 # make bench     the benchmarks; they print ratios and never fail on time
 
 PYTHON ?= python3
@@ -26,7 +27,7 @@ EDITABLE := --config-settings editable_mode=compat --editable
 # As many tests at a time as there are processors, up to 8.
 PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
-.PHONY: run setup test check test-all rest lint types tests core bench docs clean
+.PHONY: run setup test check test-all rest lint types tests core bench docs site clean
 
 run: .venv/light
 	$(BIN)/binwright run scenarios/quickstart.yaml
@@ -66,6 +67,9 @@ bench: .venv/full
 docs: .venv/full
 	$(BIN)/python -m scenarios.schema.reference > docs/reference/scenario.md
 
+site: .venv/full
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 clean:
 	rm -rf .venv results
 
@@ -77,5 +81,5 @@ clean:
 	touch $@
 
 .venv/full: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt $(EDITABLE) '.[dev,learned,ray,rivals,serve,solver]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt $(EDITABLE) '.[dev,docs,learned,ray,rivals,serve,solver]'
 	touch .venv/light $@
