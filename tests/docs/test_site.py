@@ -1,0 +1,75 @@
+"""The site builds without a warning, from the code as it is, and can be read and searched without a network."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from inspect import signature
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+import binwright
+from agents import AGENTS
+from docs import generated
+from tests.support import ROOT
+from tests.support.browser import CHROMIUM, DRIVER, browser
+
+
+@pytest.mark.long
+def test_it_builds_and_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=quiet, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    pages = list(tmp_path.rglob("*.html"))
+    assert len(pages) > 40
+    loads = re.compile(r'<(?:script|link|img)[^>]* (?:src|href)="(https?:[^"]*)"')
+    assert {page: found for page in pages if (found := loads.findall(page.read_text()))} == {}
+    if CHROMIUM and DRIVER:
+        search_finds(tmp_path, "fragmentation", "Metrics")
+
+
+def search_finds(site: Path, word: str, page: str) -> None:
+    """Search the site, opened as a file, as a reader does."""
+    with browser() as window:
+        window.open(site / "index.html")
+        window.run("document.querySelector('[data-md-component=search-query]').focus()")
+        window.press(*word)
+        until = monotonic() + 30
+        found: list[str] = []
+        while page not in found and monotonic() < until:
+            sleep(0.1)
+            script = "return [...document.querySelectorAll('.md-search-result__item h1')].map(one => one.innerText)"
+            found = window.run(script)
+        assert page in found
+        assert window.errors() == []
+
+
+def test_the_reference_has_every_metric_command_and_name() -> None:
+    metrics, commands, python = generated.metrics_page(), generated.commands_page(), generated.python_page()
+    assert "| `acceptance` | accepted % | more |" in metrics
+    assert "`allocation_<resource>`" in metrics
+    for command in ("run", "compare", "agents check", "traces convert"):
+        assert f"\n## binwright {command}\n" in commands
+    for name in binwright.__all__:
+        assert f"\n## {name}\n" in python
+
+
+@pytest.mark.long
+def test_the_reference_has_every_agent_with_its_options() -> None:
+    text = generated.agents_page()
+    for name in AGENTS:
+        part = text.split(f"\n## {name}\n")[1].split("\n## ")[0]
+        assert "- Clusters: " in part
+        for option in signature(AGENTS.load(name)).parameters:
+            assert f"| `{option}` |" in part
+
+
+def test_the_ladder_is_drawn_as_it_is() -> None:
+    drawn = re.findall(r'font-size="16">(\w+)<', (ROOT / "docs/img/ladder.svg").read_text())
+    assert drawn == ["binwright", "scenarios", "analysis", "agents", "workloads", "fabric", "simcore"]

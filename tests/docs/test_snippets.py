@@ -1,0 +1,307 @@
+"""What the documentation shows is true: Python runs, YAML loads, commands parse and name what there is.
+
+Tables say what stands in for placeholders and for what takes long, and what is not run at all, and why.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import shutil
+import tomllib
+from importlib.util import find_spec
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import binwright as bw
+from agents import AGENTS
+from analysis.columns import metrics
+from analysis.figures import KINDS
+from binwright import cli
+from binwright.api import as_overrides
+from scenarios.load import load_scenario, scenario_from
+from tests.support import ROOT
+from tests.support.documentation import Block, blocks, commands, name_of, pages
+
+MINIMAL: dict[str, Any] = {
+    "name": "fragment",
+    "cluster": {"servers": 6, "nodes": 2, "node": {"cpu": 10, "mem": "20 GB"}},
+    "workload": {
+        "requests": 10,
+        "arrivals": {"fixed": {"every": "1 s"}},
+        "flavours": [{"cpu": 1}],
+        "lifetimes": {"fixed": "10 s"},
+    },
+    "agents": ["first-fit"],
+}
+"""What a fragment of a scenario is laid over."""
+MINIMALS: dict[str, dict[str, Any]] = {
+    "docs/guides/learned.md": {
+        "cluster": {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}},
+        "workload": {"demand": "uniform", "requests": 16, "holding": 4},
+    },
+    "docs/guides/packing.md": {
+        "cluster": {"servers": 1, "node": {"cpu": 1, "mem": 1, "disk": 1, "inbound": 1, "outbound": 1}}
+    },
+    "docs/guides/jobs.md": {"cluster": {"servers": 6, "node": {"cpu": 10, "mem": "20 GB"}}},
+}
+"""Pages whose fragments are of other scenarios."""
+SHORTER = {
+    '"cluster.servers=20", out': '"cluster.servers=20", "workload.requests=1000", "replications=2", out',
+    '"replications=3", out': '"workload.requests=200", "replications=2", out',
+    "time=10": "time=2",
+    "train.iterations=20": 'train.iterations=1", "train.seeds=1", "train.validation.episodes=2',
+    "make_vec(name, 64": "make_vec(name, 2",
+    'binwright/Numa-v0", 64': 'binwright/Numa-v0", 2',
+    '"sweep={}", agent="best-home"': '"sweep={}", "workload.requests=16", agent="best-home", rounds=1, population=4, '
+    "seeds=1, held_out=5",
+}
+"""Parts of Python snippets, and what is run in their place, so that it does not take long."""
+NOT_RUN = {
+    "docs/guides/batches.md": "needs a Ray cluster; tests/scenarios/test_ray.py has one",
+    "docs/guides/service.md": "needs a service; tests/binwright/service has one",
+    "docs/guides/traces.md": "needs the trace azure-vm-2017",
+}
+"""Pages whose Python is compiled, and whose calls are bound to their signatures, only."""
+LONG = {
+    f"docs/guides/{name}.md"
+    for name in ("figures", "learned", "numa-learning", "packing", "report", "solver", "tuning")
+}
+"""Pages whose Python is run in `make test-all` only."""
+BEFORE = {
+    "docs/guides/engine.md": "from binwright import Agent",
+    "docs/guides/report.md": "import binwright as bw; results = bw.load('results/quickstart')",
+    "docs/guides/figures.md": "import binwright as bw, polars as pl, pathlib\n"
+    "for seed in 0, 1:\n"
+    "    folder = pathlib.Path(f'results/small-{seed}')\n"
+    "    folder.mkdir()\n"
+    "    rows = {'step': [1, 2], 'seconds': [1.0, 2.0], 'split': ['train'] * 2, 'seed': [seed] * 2, 'gain': [0.1, 0.2]}"
+    "; pl.DataFrame(rows).write_parquet(folder / 'log.parquet')\n",
+}
+"""What a page takes to be there."""
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results like those of the quickstart, and others beside them."""
+    folder = tmp_path_factory.mktemp("documentation") / "results"
+    few = ("workload.requests=80", "replications=5", "agents=[first-fit, best-fit, worst-fit]")
+    bw.run("quickstart", *few, "record=[requests, samples, states]", out=folder / "quickstart", jobs=1)
+    bw.run("quickstart", *few, "name=other", "cluster.servers=2", out=folder / "other", jobs=1)
+    return folder
+
+
+@pytest.fixture
+def desk(tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with these results and the repository's folders that commands name."""
+    shutil.copytree(small, tmp_path / "results")
+    for name in ("agents", "scenarios"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def file_of(block: Block) -> str:
+    """Find the file name that a block begins with, as `# mine.py` or `# small.yaml: what it is`."""
+    found = re.match(r"# ([\w/.-]+\.\w+)\b", block.text)
+    return found[1] if found else ""
+
+
+def lay_out(page: str) -> None:
+    """Write the files that the blocks of a page are, and those that README's text takes to be there."""
+    for block in blocks("python", "yaml", ""):
+        name = file_of(block) or ("sizes.yaml" if "name: sizes" in block.text else "")
+        if name and block.page == page:
+            Path(name).parent.mkdir(parents=True, exist_ok=True) if "agents/" not in name else None
+            Path(Path(name).name if "agents/" in name else name).write_text(block.text)
+    small = next(block.text for block in blocks("yaml") if file_of(block) == "small.yaml")
+    for name in ("small", "table", "a", "b", "c"):
+        Path(f"{name}.yaml").write_text(small)
+
+
+PYTHON: dict[str, list[Block]] = {}
+for _block in blocks("python"):
+    PYTHON.setdefault(_block.page, []).append(_block)
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[pytest.mark.long] * (page in LONG)) for page in sorted(PYTHON)]
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_python_runs(page: str, desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lay_out(page)
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(BEFORE.get(page, ""), names)
+    for block in PYTHON[page]:
+        text = block.text
+        for long, short in SHORTER.items():
+            text = text.replace(long, short)
+        code = compile("\n" * block.line + text, str(ROOT / page), "exec")
+        if page not in NOT_RUN:
+            exec(code, names)
+        for call in ast.walk(ast.parse(text)):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+                of = call.func.value
+                if isinstance(of, ast.Name) and of.id == "bw" and not any(one.arg is None for one in call.keywords):
+                    given = {str(one.arg): None for one in call.keywords}
+                    signature(getattr(bw, call.func.attr)).bind(*call.args, **given)
+
+
+def test_the_tables_name_pages_and_text_that_there_is() -> None:
+    assert set(NOT_RUN) | LONG | set(BEFORE) <= set(PYTHON)
+    assert set(MINIMALS) <= {name_of(page) for page in pages()}
+    whole = "".join(block.text for found in PYTHON.values() for block in found)
+    assert [part for part in SHORTER if part not in whole] == []
+
+
+@pytest.mark.parametrize("block", blocks("yaml"), ids=lambda one: f"{one.page}:{one.line}")
+def test_yaml_loads(block: Block, desk: Path) -> None:
+    lay_out(block.page)
+    data = yaml.safe_load(block.text)
+    if isinstance(data, list):
+        data = {"agents": data}
+    if "extends" in data:
+        Path("laid-over.yaml").write_text(block.text)
+        assert load_scenario("laid-over.yaml").name == data["name"]
+        return
+    base = {**MINIMAL, **MINIMALS.get(block.page, {})}
+    scenario = scenario_from({**base, **data})
+    assert scenario.agents
+
+
+PLACEHOLDERS = {
+    "FILE": "quickstart",
+    "FILE...": "quickstart",
+    "RESULTS": "results/quickstart",
+    "results/NAME": "results/quickstart",
+    "KIND": "spread",
+    "KEY=VALUE": "seed=0",
+    "A,B": "tetris,nara",
+    "/shared/table.yaml": "table.yaml",
+    "results/before": "results/quickstart",
+    "results/after": "results/other",
+    "before/best-fit": "best-fit",
+}
+"""What stands in for words of a command that nobody types."""
+ONLY_PARSED = {
+    "serve": "it goes on until it is stopped; tests/binwright/service starts it",
+    "pack": "searches for seconds; tests/binwright/test_cli.py runs it",
+}
+"""Commands that are parsed, and nothing more."""
+CHECKED = {
+    "run": "the scenario is loaded with all that is set, and not run",
+    "validate": "the scenario is loaded",
+    "train": "the scenario is loaded, and has something to train",
+    "tune": "the scenario is loaded with the agent",
+    "figures": "kinds are looked up, and drawn only of results that are there",
+    "solve": "the specification is compiled, and solved in make test-all only",
+    "workloads": "demands are parsed with the scenario, and drawn in make test-all only",
+}
+"""Commands of which more than the words is checked, and not all is done."""
+RUN = {"compare", "report", "agents"}
+"""Commands that are run where their results are there; reports, which have every figure, in make test-all only."""
+
+
+def test_commands_are_run_or_checked_or_listed_as_parsed() -> None:
+    used = {shlex.split(block.text, comments=True)[1] for block in commands() if block.text.startswith("binwright ")}
+    assert used == set(ONLY_PARSED) | set(CHECKED) | RUN
+
+
+@pytest.mark.parametrize("page", sorted({block.page for block in commands()}))
+def test_commands_are_right(page: str, desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lay_out(page)
+    for block in commands():
+        if block.page == page:
+            words = [word for word in shlex.split(block.text, comments=True) if not word.startswith("[")]
+            words = [PLACEHOLDERS.get(word, word) for word in words if not word.endswith("]") or "=" in word]
+            program, *arguments = words
+            if program == "binwright":
+                check_command(arguments)
+            elif program == "make":
+                assert re.search(rf"^{arguments[0]}:", (ROOT / "Makefile").read_text(), re.MULTILINE), block
+            elif program == "python":
+                assert arguments[0] == "-m"
+                assert find_spec(arguments[1]), block
+            elif program == "pip":
+                check_extras(arguments)
+            else:
+                assert program in (".venv/bin/pytest", ".venv/bin/ruff", ".venv/bin/mypy"), block
+
+
+def check_extras(arguments: list[str]) -> None:
+    """Hold the extras that are to be installed to those that there are."""
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for word in arguments:
+        if found := re.fullmatch(r"(?:binwright|\.)\[(.*)\]", word):
+            assert set(found[1].split(",")) <= set(known)
+
+
+def check_command(arguments: list[str]) -> None:
+    """Parse a command with the real parser, and do or check what the tables say."""
+    asked = cli.parser().parse_args(arguments)
+    command = asked.command
+    if command in ("run", "validate"):
+        for file in asked.files:
+            load_scenario(file, as_overrides(asked.sets, getattr(asked, "agents", None), getattr(asked, "seeds", None)))
+    elif command == "train":
+        assert load_scenario(asked.file, asked.sets).train
+    elif command == "tune":
+        load_scenario(asked.file, [*asked.sets, f"agents=[{asked.agent}]"])
+    elif command == "compare":
+        check_metrics(asked.metrics)
+        assert (asked.baseline or "first-fit").rpartition("/")[2] in AGENTS
+        check_there_and_run(asked.results, arguments)
+    elif command == "figures":
+        assert set(asked.kinds) <= {*KINDS, "all"}
+        check_metrics([name for name in asked.metrics if asked.kinds != ["timeline"]])
+    elif command == "solve" and asked.file and asked.device == "cpu":
+        check_solved([*arguments, *([] if "--check" in arguments else ["--check"])])
+    elif command == "agents":
+        assert cli.main(arguments) == 0
+
+
+def check_metrics(names: list[str]) -> None:
+    """Hold the names of metrics to those that there are."""
+    known = {metric.name for metric in metrics(["cpu", "mem"], ["fabric-spine"])}
+    assert {re.sub("_(decisions|end)$", "", name) for name in names} <= known
+
+
+def check_there_and_run(folders: list[str], arguments: list[str]) -> None:
+    """Run a command on results if they are there."""
+    if all(Path(folder).is_dir() for folder in folders):
+        assert cli.main(arguments) == 0
+
+
+def check_solved(arguments: list[str]) -> None:
+    """Compile a specification."""
+    assert cli.main([word for word in arguments if word not in ("--json", "--csv")]) == 0
+
+
+_WHOLE = r"binwright (solve (?!network --device)|workloads uniform azure|figures (--list|results/q)|report results/q)"
+RUN_WHOLE = [block for block in commands() if re.match(_WHOLE, block.text)]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("block", RUN_WHOLE, ids=lambda one: one.text)
+def test_commands_run(block: Block, desk: Path) -> None:
+    words = shlex.split(block.text, comments=True)[1:]
+    assert cli.main([word for word in words if word != "--open"]) == 0
+
+
+def test_paths_that_contributing_names_are_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    folders = "agents|analysis|binwright|docs|fabric|scenarios|simcore|tests|workloads"
+    named = set(re.findall(rf"`((?:{folders})/[\w/.-]+)`", text))
+    assert len(named) > 30
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("text", [one.text for one in blocks("") if "\nprocedure UTILFN" in one.text])
+def test_specifications_compile(text: str, tmp_path: Path) -> None:
+    (tmp_path / "page.alloc").write_text(text)
+    assert cli.main(["solve", "--check", str(tmp_path / "page.alloc")]) == 0
