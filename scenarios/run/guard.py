@@ -151,7 +151,7 @@ class _Stream(io.TextIOBase):
         self.usual.flush()
 
     def isatty(self) -> bool:
-        return threading.get_ident() not in _taken and bool(self.usual.isatty())
+        return threading.get_ident() not in _taken and not self.usual.closed and bool(self.usual.isatty())
 
     def fileno(self) -> int:
         return int(self.usual.fileno())
