@@ -1,0 +1,84 @@
+"""Every example has a command that works and the picture that it ends in; `make test-all` does what they say."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import shlex
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import pytest
+
+import binwright as bw
+from binwright import check_agent, cli
+from scenarios.load import load_scenario
+from tests.support import ROOT
+
+FOLDERS = sorted(file.parent for file in (ROOT / "examples").glob("*/README.md"))
+SCENARIOS = sorted((ROOT / "examples").glob("*/scenario.yaml"))
+SMALLEST = 60_000
+"""Bytes of a picture, at most."""
+
+
+def command_of(folder: Path) -> str:
+    """Find the one command of an example's README."""
+    (command,) = re.findall(r"^```sh\n(.*)\n```$", (folder / "README.md").read_text(), re.MULTILINE)
+    return str(command)
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which the examples are, and nothing else."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_there_are_ten_and_the_list_has_them_all() -> None:
+    assert len(FOLDERS) == 10
+    listed = re.findall(r"\]\((\w[\w-]*)/README\.md\)", (ROOT / "examples/README.md").read_text())
+    assert sorted(listed) == [folder.name for folder in FOLDERS]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_its_command_is_right_and_its_picture_is_small(folder: Path, desk: Path) -> None:
+    assert 5_000 < (folder / "picture.png").stat().st_size < SMALLEST
+    for part in command_of(folder).split(" && "):
+        program, *arguments = shlex.split(part)
+        if program == "python":
+            compile(Path(arguments[0]).read_text(), arguments[0], "exec")
+        else:
+            assert program == "binwright"
+            cli.parser().parse_args(arguments)
+
+
+@pytest.mark.parametrize("file", SCENARIOS, ids=lambda file: file.parent.name)
+def test_its_scenario_runs_scaled_down(file: Path, desk: Path) -> None:
+    given = load_scenario(file)
+    workload = [] if "sweep" in file.parts or given.name == "own-trace" else ["workload.requests=40"]
+    results = bw.run(
+        file, "replications=1", "sweep=null", "record=null", "warm_start=null", *workload, out=desk / "out", jobs=1
+    )
+    assert len(results.failed) == 0
+    assert len(results.done) == len(given.agents)
+
+
+def test_its_agent_keeps_the_contract(desk: Path) -> None:
+    assert check_agent("examples/own-agent/mine.py:Reserve", kept=0.5).declined == {}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_it_ends_in_its_picture(folder: Path, desk: Path) -> None:
+    for part in command_of(folder).split(" && "):
+        program, *arguments = shlex.split(part)
+        if program == "python":
+            with mpl.rc_context({"backend": "agg"}):
+                runpy.run_path(arguments[0], run_name="__main__")
+                plt.close("all")
+        else:
+            assert cli.main(arguments) == 0
+    assert (desk / "results" / f"{folder.name}.png").stat().st_size > 5_000
