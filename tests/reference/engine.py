@@ -1,4 +1,4 @@
-"""The engine as the slow, obvious rules of DESIGN.md: lists, no event queue, every instant walked through in order.
+"""Says again what the engine does, as slow and obvious rules: lists, no queue of events, every instant in order.
 
 At one instant: releases, then failures, repairs and expansion, then whoever is in the line, then the arrivals one by
 one. Nothing that is over stays in the way: releases that are due are applied before anything is offered.
