@@ -23,7 +23,7 @@ MOST = np.iinfo(np.int64).max
 DECLINED = Refusal("declined")
 
 
-class Weights(NamedTuple):
+class CostWeights(NamedTuple):
     """Holds what counts how much, each a multiple of one part in WHOLE: see `BestHome`."""
 
     links: int
@@ -53,7 +53,7 @@ class Homes(NamedTuple):
     neighbour: Indices
     via: Indices
     most: Ints
-    weights: Weights
+    weights: CostWeights
     cost: Ints
     pods: Indices
     mates: Indices
@@ -279,7 +279,7 @@ class BestHome(NetworkAgent):
         effort: float = 0.5,
         spare: float = 0.0,
     ) -> None:
-        self.weights = Weights(
+        self.weights = CostWeights(
             links=_parts("links", links),
             uplinks=_parts("uplinks", uplinks),
             stranded=_parts("stranded", stranded),

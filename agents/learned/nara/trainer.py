@@ -56,7 +56,7 @@ class NaraTrainer(Trainer):
         self._playing = training.episodes(self.episodes, feasible=self.mask == "feasible")
         view = self._playing.view
         self._look = Observer(self._playing)
-        self._graph = network.Graph(view.topology, self._device)
+        self._graph = network.GraphTensors(view.topology, self._device)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(stream(seed, "train", "weights").integers(2**62)))
             self._policy = network.Policy(len(view.resources)).to(self._device)
@@ -134,7 +134,7 @@ class NaraTrainer(Trainer):
         for i, seed in enumerate(seeds):
             episodes.reset(i, self._validation.draw(seed))
         results = np.zeros(2)
-        graph = import_network().Graph(episodes.view.topology, self._device)
+        graph = import_network().GraphTensors(episodes.view.topology, self._device)
         with torch.inference_mode():
             while not episodes.over.all():
                 seen = [torch.from_numpy(part).to(self._device) for part in look()]

@@ -18,7 +18,7 @@ from agents.learned.common import ppo
 from agents.learned.common.tensors import SHIPPED, read, write
 from agents.learned.nara.agent import FEATURES
 from agents.learned.nara.inference import WIDTH, infer, layers, shapes, wiring
-from agents.learned.nara.network import Graph, Policy
+from agents.learned.nara.network import GraphTensors, Policy
 from agents.learned.nara.trainer import NaraTrainer
 from fabric.presets import topology
 from fabric.topology import Topology
@@ -72,7 +72,7 @@ def slow(policy: Policy, net: Topology, nodes: Any, edges: Any, cluster: Any) ->
 @pytest.mark.parametrize("net", [*(shape.topology for shape in SHAPES[:3]), lone(), topology("alpha")], ids=repr)
 def test_the_network_passes_these_messages(net: Topology) -> None:
     torch.manual_seed(1)
-    policy, graph = Policy(), Graph(net, CPU)
+    policy, graph = Policy(), GraphTensors(net, CPU)
     rng = np.random.default_rng(2)
     nodes = rng.random((3, net.switches + net.servers, 3)).astype(np.float32)
     nodes[:, : net.switches] = 0
@@ -98,7 +98,7 @@ def test_no_parameter_depends_on_the_topology() -> None:
     assert sum(weight.numel() for weight in policy.parameters()) == 2778
     for name in ("beta", "gamma"):
         net = topology(name)
-        graph = Graph(net, CPU)
+        graph = GraphTensors(net, CPU)
         seen = torch.rand(2, net.switches + net.servers, 3), torch.rand(2, net.links), torch.rand(2, 3)
         assert policy.logits(graph, *seen).shape == (2, net.servers)
 
@@ -107,7 +107,7 @@ def test_logits_depend_on_what_is_chosen_and_on_the_cluster() -> None:
     """Were they linear in it, it would be the same for all servers, and change no choice."""
     torch.manual_seed(0)
     net = topology("alpha")
-    policy, graph = Policy(), Graph(net, CPU)
+    policy, graph = Policy(), GraphTensors(net, CPU)
     seen = [torch.rand(1, net.switches + 40, 3), torch.rand(1, net.links), torch.zeros(1, 3)]
     before = torch.log_softmax(policy.logits(graph, *seen), 1)
     seen[2] = torch.ones(1, 3)
