@@ -1,4 +1,4 @@
-"""The rest of a compiled run, played again and again by different rules, or answer by answer."""
+"""Plays the rest of a compiled run again and again, by different rules or answer by answer."""
 
 from __future__ import annotations
 

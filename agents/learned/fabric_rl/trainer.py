@@ -1,4 +1,4 @@
-"""Training fabric-rl: an evolution strategy whose candidates all meet the same requests."""
+"""Trains fabric-rl by an evolution strategy whose candidates all meet the same requests."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FabricTrainer(Trainer):
     memory: Share = 0.9
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
-        """Begin near best-home."""
+        """Begins near best-home."""
         self._seed = seed
         self._worlds = training, validation
         workers = usable_cpus()
@@ -56,7 +56,7 @@ class FabricTrainer(Trainer):
         self._evolution = Evolution(beginning(stream(seed, "train", "weights")), self.memory)
 
     def iterate(self, iteration: int) -> dict[str, float]:
-        """One generation."""
+        """Plays one generation."""
         rng = stream(self._seed, "train", iteration)
         seeds = TRAINING + rng.integers(2**40, size=self.episodes)
         workloads = [self._worlds[0].draw(int(seed)) for seed in seeds]
@@ -80,7 +80,7 @@ class FabricTrainer(Trainer):
         return found
 
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:
-        """Every episode without rejecting, and with."""
+        """Plays every episode without rejecting, and with; returns metrics."""
         workloads = [self._worlds[1].draw(seed) for seed in seeds]
         found: dict[str, float] = {}
         fitness = []
@@ -96,15 +96,15 @@ class FabricTrainer(Trainer):
         return {**found, "fitness": weights[0] * fitness[0] + weights[1] * fitness[1]}
 
     def save(self) -> tuple[Tensors, dict[str, Any]]:
-        """Where the strategy is."""
+        """Returns where the strategy is."""
         return self._evolution.save(), {}
 
     def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
-        """What `save` gave."""
+        """Puts back what `save` returned."""
         self._evolution.load(tensors)
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        """The mean over time."""
+        """Returns the mean of the weights over time."""
         return weights_of(self._evolution.average.copy())._asdict(), described(self._view)
 
 
@@ -116,7 +116,7 @@ class Player:
         self._sight = sight(self.episodes.view)
 
     def play(self, flat: Floats, workload: Workload, reject: bool) -> list[float]:
-        """The share of requests placed, and of every resource in use, by weights in one vector."""
+        """Returns the share of requests placed, and of every resource in use, by weights in one vector."""
         episodes = self.episodes
         episodes.reset(0, workload)
         self._sight.known[:] = 0.0
@@ -130,15 +130,15 @@ class Player:
         return [placed / max(1, len(workload)), *(state.sums[0] / decisions / episodes.rules.total).tolist()]
 
     def _over(self, weights: Weights, reject: bool) -> bool:
-        """Play on; the episode is over, or there is no space left."""
+        """Plays on; tells whether the episode is over, and not just out of space in a log."""
         arguments = self.episodes.rules, self.episodes.state, self.episodes.filling, self._sight, weights, reject
         return bool(prepared(play, *arguments)(*arguments))
 
 
 def play_all(players: Sequence[Player], vectors: Floats, workloads: Sequence[Workload], reject: Any) -> Floats:
-    """What every vector [n, SIZE] makes of every workload, float64 [n, workloads, 1 + resources], on all processors.
+    """Plays every vector [n, SIZE] on every workload: float64 [n, workloads, 1 + resources], on all processors.
 
-    `reject` bool [workloads] says where they have the right to.
+    `reject` bool [workloads] says where they may reject requests that they could place.
     """
 
     def part(number: int) -> list[tuple[int, list[list[float]]]]:
