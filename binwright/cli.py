@@ -112,7 +112,12 @@ def parser() -> argparse.ArgumentParser:
     figures.add_argument("results", nargs="*", metavar="RESULTS", help="folders that runs wrote; drawn together")
     figures.add_argument("--list", action="store_true", help="list the kinds of figures, and what each needs")
     figures.add_argument(
-        "--kind", dest="kinds", action="append", default=[], metavar="KIND", help="default: all that can be drawn"
+        "--kind",
+        dest="kinds",
+        action="append",
+        default=[],
+        metavar="KIND",
+        help="a name, or mine.py:my_figure (default: all that can be drawn)",
     )
     figures.add_argument("--out", help="folder, or the file of a single figure (default: RESULTS/figures)")
     figures.add_argument("--format", choices=("png", "svg", "pdf"), help="default: png")
