@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from analysis.measure.definition import metric
     from analysis.measure.finished import FinishedRun
     from binwright.api import load, run, scenario, solve, train
-    from scenarios.learn.tune import tune
     from binwright.checker import check_agent
+    from scenarios.learn.tune import tune
     from simcore.engine import Simulation, play
     from simcore.errors import BinwrightError, UserError
     from simcore.vocabulary import Agent, Placement, Refusal, Request, View, Workload

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fabric.ledger import Ledger
-from fabric.numa_episodes import CompiledSimulation
-from scenarios.build import build_expansion, build_faults, build_ledger, build_overflow, build_workload
-from scenarios.engines import grows_by, not_compiled
-from scenarios.load import scenario_from
-from scenarios.schema import Scenario
-from simcore.engine import Simulation
-from simcore.vocabulary import Agent, Form
+from scenarios.schema.load import scenario_from
+from scenarios.schema.scenario import Scenario
+from simcore.vocabulary import Form
 
 SEED = 0
 """Of the requests, and of what the agent draws."""
@@ -141,28 +136,3 @@ def form_of(world: str) -> Form | None:
     """Tells which virtual networks are asked for in a world, if any are."""
     networks = WORLDS[world]["workload"].get("networks", ())
     return next(iter(networks), None)
-
-
-def grows(scenario: Scenario) -> bool:
-    """Tells whether servers are added."""
-    return bool(grows_by(scenario))
-
-
-def simulation_of(scenario: Scenario) -> tuple[Simulation, Ledger]:
-    """Makes a new simulation on SimPy's clock, and the ledger that it writes to."""
-    ledger = build_ledger(scenario)
-    simulation = Simulation(
-        build_workload(scenario, SEED),
-        ledger,
-        build_overflow(scenario),
-        expansion=build_expansion(scenario),
-        faults=build_faults(scenario, SEED),
-    )
-    return simulation, ledger
-
-
-def compiled_of(scenario: Scenario, agent: Agent) -> CompiledSimulation | None:
-    """Makes a new simulation in machine code, or `None` where this scenario or agent is not compiled."""
-    if not_compiled(scenario, agent, None):
-        return None
-    return CompiledSimulation(build_workload(scenario, SEED), build_ledger(scenario), build_overflow(scenario))

@@ -13,12 +13,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from agents import AGENTS
-from binwright.check_worlds import NETWORK, SEED, WORLDS, compiled_of, form_of, grows, scenario_of, simulation_of
+from agents.world import World
+from binwright.check_worlds import NETWORK, SEED, WORLDS, form_of, scenario_of
+from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import WRITTEN, Ledger
-from fabric.numa_episodes import play_compiled
-from scenarios.guard import TooLong, limited
-from scenarios.schema import Scenario
-from scenarios.schema_agent import AgentSpec
+from scenarios.build.world import build_world
+from scenarios.run.guard import TooLong, limited
+from scenarios.schema.agent import AgentSpec
 from simcore.asking import WRITE_DECIDE
 from simcore.engine import Simulation, play
 from simcore.errors import InfeasiblePlacement, RunError, UserError
@@ -120,17 +121,17 @@ class _Check:
         for world in WORLDS:
             if not _is_meant_for(self.kind, world, bool(placed)):
                 continue
-            scenario = scenario_of(world)
-            if grows(scenario) and not self.kind.any_size:
+            point = build_world(scenario_of(world))
+            if point.grows_by and not self.kind.any_size:
                 declined[world] = "it is for one number of servers"
                 continue
             agent = self._made()
             try:
-                first = self._played(agent, scenario, world)
+                first = self._played(agent, point, world)
             except _Declined as why:
                 declined[world] = str(why)
                 continue
-            again = self._played(self._made(), scenario, world)
+            again = self._played(self._made(), point, world)
             self._same(
                 first.record,
                 again.record,
@@ -138,7 +139,7 @@ class _Check:
                 "the same seed gives other answers the second time",
                 f"Keep what changes in the agent itself, not in its class or module. {_OWN_STREAM}",
             )
-            restarted = self._played(agent, scenario, world)
+            restarted = self._played(agent, point, world)
             self._same(
                 first.record,
                 restarted.record,
@@ -146,7 +147,7 @@ class _Check:
                 "started again with the same seed, it gives other answers",
                 "Let start(view, rng) set everything that decide changes back to how a run begins.",
             )
-            if self._compiled(agent, scenario, world, first):
+            if self._compiled(agent, point, world, first):
                 compiled.append(world)
             answered = len(first.record.sequence)
             decisions[world] = answered
@@ -179,9 +180,10 @@ class _Check:
             self._wrong(f"keeps a random generator of its own, {own[0]}", "", _OWN_STREAM)
         return agent
 
-    def _played(self, agent: Agent, scenario: Scenario, world: str) -> _Played:
+    def _played(self, agent: Agent, point: World, world: str) -> _Played:
         """Starts an agent in a world and plays it to the end."""
-        simulation, ledger = simulation_of(scenario)
+        ledger = point.ledger()
+        simulation = point.simulation(SEED, ledger)
         servers, state = len(simulation.view.capacity), _global_state()
         eyes = _Eyes(simulation, ledger)
         try:
@@ -224,12 +226,13 @@ class _Check:
                 row = int(differ[0]) if len(differ) else both
                 self._wrong(f"{problem}: {name} of request {row} differs", world, remedy)
 
-    def _compiled(self, agent: Agent, scenario: Scenario, world: str, played: _Played) -> bool:
+    def _compiled(self, agent: Agent, point: World, world: str, played: _Played) -> bool:
         """Plays the agent's kernel, if it has one that the world can use, and compares."""
-        agent.start(simulation_of(scenario)[0].view, stream(SEED, "agent"))
-        simulation = compiled_of(scenario, agent)
-        if simulation is None:
+        agent.start(point.simulation(SEED).view, stream(SEED, "agent"))
+        if point.not_compiled(agent, None):
             return False
+        simulation = point.simulation(SEED, compiled=True)
+        assert isinstance(simulation, CompiledSimulation)
         agent.start(simulation.view, stream(SEED, "agent"))
         remedy = "Let the kernel that `compiled` names follow the same rule as decide, or return None there."
         try:

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import binwright
 from agents import AGENTS
-from analysis.columns import metrics
+from analysis.measure.measuring import describe
 from binwright.checker import AgentCheck, check_agent
 from binwright.cli import parser
 
@@ -86,7 +86,7 @@ def metrics_page() -> str:
         "| column | heading | better | meaning |",
         "| --- | --- | --- | --- |",
     ]
-    for metric in metrics(["<resource>"], ["<tier>"]):
+    for metric in describe(["<resource>"], ["<tier>"]):
         words = " | ".join((metric.heading, metric.better, metric.meaning)).replace("<", "&lt;")
         lines.append(f"| `{metric.name}` | {words} |")
     return "\n".join(lines) + "\n"

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from agents import AGENTS
-from agents.heuristics.best_fit import best_fit, best_fit_loose
-from agents.heuristics.scan import ScanAgent
+from agents.heuristics.servers.best_fit import best_fit, best_fit_loose
+from agents.rules.scan import ScanAgent
 from binwright import Agent, Placement, Request, UserError, View, check_agent, checker, cli
 from simcore.vocabulary import Compiled
 

@@ -13,7 +13,7 @@ import pytest
 
 import binwright as bw
 from binwright import check_agent, cli
-from scenarios.load import load_scenario
+from scenarios.schema.load import load_scenario
 from tests.support import ROOT
 
 FOLDERS = sorted(file.parent for file in (ROOT / "examples").glob("*/README.md"))

@@ -52,7 +52,7 @@ def search_finds(site: Path, word: str, page: str) -> None:
 
 def test_the_reference_has_every_metric_command_and_name() -> None:
     metrics, commands, python = generated.metrics_page(), generated.commands_page(), generated.python_page()
-    assert "| `acceptance` | accepted % | more |" in metrics
+    assert "| `acceptance` | accepted % | higher |" in metrics
     assert "`allocation_<resource>`" in metrics
     for command in ("run", "compare", "agents check", "traces convert"):
         assert f"\n## binwright {command}\n" in commands

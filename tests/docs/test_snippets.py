@@ -20,11 +20,11 @@ import yaml
 
 import binwright as bw
 from agents import AGENTS
-from analysis.columns import metrics
-from analysis.figures import KINDS
+from analysis.figures import FIGURES
+from analysis.measure.measuring import describe
 from binwright import cli
 from binwright.api import as_overrides
-from scenarios.load import load_scenario, scenario_from
+from scenarios.schema.load import load_scenario, scenario_from
 from tests.support import ROOT
 from tests.support.documentation import Block, blocks, commands, name_of, pages
 
@@ -257,7 +257,7 @@ def check_command(arguments: list[str]) -> None:
         assert (asked.baseline or "first-fit").rpartition("/")[2] in AGENTS
         check_there_and_run(asked.results, arguments)
     elif command == "figures":
-        assert {kind for kind in asked.kinds if ".py:" not in kind} <= {*KINDS, "all"}
+        assert {kind for kind in asked.kinds if ".py:" not in kind} <= {*FIGURES, "all"}
         check_metrics([name for name in asked.metrics if asked.kinds != ["timeline"]])
     elif command == "solve" and asked.file and asked.device == "cpu":
         check_solved([*arguments, *([] if "--check" in arguments else ["--check"])])
@@ -267,7 +267,7 @@ def check_command(arguments: list[str]) -> None:
 
 def check_metrics(names: list[str]) -> None:
     """Hold the names of metrics to those that there are."""
-    known = {metric.name for metric in metrics(["cpu", "mem"], ["fabric-spine"])}
+    known = {metric.name for metric in describe(["cpu", "mem"], ["fabric-spine"])}
     assert {re.sub("_(decisions|end)$", "", name) for name in names} <= known
 
 
