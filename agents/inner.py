@@ -12,7 +12,7 @@ from simcore.vocabulary import Agent
 
 
 def inner(name: str, options: Mapping[str, Any] | None, keys: tuple[str, str] = ("agent", "options")) -> Agent:
-    """Makes the agent of that name, with these options.
+    """Make the agent of that name, with these options.
 
     A mistake in one of the two is reported under its key in `keys`.
     """

@@ -8,7 +8,7 @@ from simcore.vocabulary import Agent, View
 
 
 def network_of(agent: Agent, view: View) -> NetworkView:
-    """Returns the view as one of a network; raises a `UserError` where the cluster has none."""
+    """Return the view as one of a network; raises a `UserError` where the cluster has none."""
     if not isinstance(view, NetworkView):
         raise UserError(
             f"{type(agent).__name__} takes servers from a network, and this cluster has none",

@@ -31,11 +31,11 @@ class Running:
         self._others: Ints = np.zeros((0, 0), np.int64)  # [servers, kinds]: what is held beside these jobs
 
     def start(self, request: Request, server: int, now: float) -> None:
-        """Adds a job that starts now."""
+        """Add a job that starts now."""
         self._jobs.append(Job(now + request.duration, server, request.demand))
 
     def look(self, view: View) -> list[Job]:
-        """Returns the jobs that run now."""
+        """Return the jobs that run now."""
         taken = (view.capacity - view.free).sum(axis=1)
         held, before = np.zeros_like(taken), np.zeros_like(taken)
         if len(self._others):  # the cluster may have grown

@@ -19,19 +19,19 @@ class Results(ResultsFolder):
     """Shows a folder of results as a table, a comparison, a figure or a report, each imported when it is asked for."""
 
     def table(self) -> Table:
-        """Makes a table: agents as rows, metrics as columns, means with intervals over the seeds."""
+        """Make a table: agents as rows, metrics as columns, means with intervals over the seeds."""
         from analysis.compare.table import Table
 
         return Table(self)
 
     def compare(self, baseline: str | None = None, metrics: Sequence[str] | str | None = None) -> Comparison:
-        """Compares every agent with the baseline (default: the first agent), paired by seed."""
+        """Compare every agent with the baseline (default: the first agent), paired by seed."""
         from analysis.compare.comparison import Comparison
 
         return Comparison(self, baseline, metrics)
 
     def figure(self, kind: str, **options: Any) -> Figure:
-        """Draws a figure of these results: its kind is a name in `analysis.figures.FIGURES`, or `file.py:function`.
+        """Draw a figure of these results: its kind is a name in `analysis.figures.FIGURES`, or `file.py:function`.
 
         Options are those of `analysis.figures.chosen.Options`.
         """
@@ -40,12 +40,12 @@ class Results(ResultsFolder):
         return draw(self, kind, **options)
 
     def report(self, path: str | Path | None = None) -> Path:
-        """Writes one HTML file with all of it (default: report.html in the folder); returns its path."""
+        """Write one HTML file with all of it (default: report.html in the folder); returns its path."""
         from analysis.report import write
 
         return write(self, path)
 
 
 def load_many(folders: Iterable[str | Path]) -> list[Results]:
-    """Reads the results in several folders, in this order; a folder that is named twice is read once."""
+    """Read the results in several folders, in this order; a folder that is named twice is read once."""
     return [Results(folder) for folder in dict.fromkeys(map(Path, folders))]

@@ -32,7 +32,7 @@ def choices(mask: npt.NDArray[Any], rng: np.random.Generator) -> Ints:
 
 
 def rate(topology: str, how: str) -> float:
-    """Choices per second of CPU."""
+    """Choice per second of CPU."""
     requests, holding = HOLDING[topology]
     overrides = [
         f"cluster.network.topology={topology}",

@@ -34,7 +34,7 @@ def busy(servers: int, n: int) -> tuple[Workload, Cluster]:
 
 
 def rate(rule: Compiled, workload: Workload, cluster: Cluster) -> float:
-    """Millions of requests a second, in the loop alone: the better of two."""
+    """Million of requests a second, in the loop alone: the better of two."""
     took = inf
     for _ in range(2):
         simulation = CompiledSimulation(workload, Ledger(cluster))

@@ -38,7 +38,7 @@ _TREE = {"tree": {"fanouts": [4, 3], "capacities": [1, 2]}}
 def _arriving(
     every: str = "10 s", flavours: list[dict[str, Any]] = _CPU_MEM, lifetimes: str | None = "2 min"
 ) -> dict[str, Any]:
-    """Describes 50 requests of these flavours; without `lifetimes` they never end."""
+    """Describe 50 requests of these flavours; without `lifetimes` they never end."""
     lasting = {"exponential": {"mean": lifetimes}} if lifetimes else {"fixed": "never"}
     return {
         "requests": 50,
@@ -49,7 +49,7 @@ def _arriving(
 
 
 def _tenants(form: Form, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Describes virtual networks of this form on a small tree."""
+    """Describe virtual networks of this form on a small tree."""
     wanted = {"machines": {"uniform": [2, 8]}, "machine": {"slots": 1}, "bandwidth": ["50 Mbps", "200 Mbps"]}
     return {
         "cluster": {"network": {"topology": _TREE}, "node": {"slots": 4}},
@@ -127,12 +127,12 @@ WORLDS: Mapping[str, Mapping[str, Any]] = {
 
 
 def scenario_of(world: str, agent: object = None) -> Scenario:
-    """Loads a world as a scenario with this entry of `agents:`; without one, some agent stands there."""
+    """Load a world as a scenario with this entry of `agents:`; without one, some agent stands there."""
     scenario = {"name": "check", "overflow": "drop", "agents": ["first-fit"], **WORLDS[world]}
     return scenario_from(scenario | ({"agents": [agent]} if agent is not None else {}))
 
 
 def form_of(world: str) -> Form | None:
-    """Tells which virtual networks are asked for in a world, if any are."""
+    """Tell which virtual networks are asked for in a world, if any are."""
     networks = WORLDS[world]["workload"].get("networks", ())
     return next(iter(networks), None)

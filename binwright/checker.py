@@ -63,7 +63,7 @@ class AgentCheck:
 
 
 def check_agent(agent: str | type[Agent], /, **options: Any) -> AgentCheck:
-    """Plays an agent in small worlds, and raises a `UserError` at the first thing that it does wrong.
+    """Play an agent in small worlds, and raise a `UserError` at the first thing that it does wrong.
 
     `agent` is a class, a registered name, `package.module:Class` or `file.py:Class`; `options` are those of its
     constructor. The error names the file and line of the class, the world and the request, and a remedy. Checked are:
@@ -79,12 +79,12 @@ def check_agent(agent: str | type[Agent], /, **options: Any) -> AgentCheck:
 
 
 def agent_of(entry: object) -> AgentSpec:
-    """Reads an agent as a scenario's `agents:` names it, and refuses what is none or does not take its options."""
+    """Read an agent as a scenario's `agents:` names it, and refuse what is none or does not take its options."""
     return scenario_of(next(iter(WORLDS)), entry).agents[0]
 
 
 def _class_of(agent: object, options: Mapping[str, Any]) -> type[Agent]:
-    """Loads what is to be checked, and refuses what is no agent."""
+    """Load what is to be checked, and refuse what is no agent."""
     kind: Any = AGENTS.load(agent_of({"name": agent, "options": options}).name) if isinstance(agent, str) else agent
     if not (isinstance(kind, type) and issubclass(kind, Agent)):
         raise UserError("is no agent", value=agent, remedy="Give a subclass of binwright.Agent, or its name.")
@@ -94,7 +94,7 @@ def _class_of(agent: object, options: Mapping[str, Any]) -> type[Agent]:
 
 
 def _where(kind: type) -> dict[str, Any]:
-    """Finds the file and line of a class, for a message; nothing where Python does not know."""
+    """Find the file and line of a class, for a message; nothing where Python does not know."""
     try:
         file = getsourcefile(kind)
         path = Path(file or "")
@@ -111,7 +111,7 @@ class _Check:
         self.kind, self.name, self.options = kind, name, options
 
     def whole(self) -> AgentCheck:
-        """Plays all worlds."""
+        """Play all worlds."""
         self._made()
         decisions: dict[str, int] = {}
         placed: dict[str, int] = {}
@@ -165,7 +165,7 @@ class _Check:
         raise UserError(problem, key=where, remedy=remedy, **_where(self.kind)) from cause
 
     def _made(self) -> Agent:
-        """Makes a new agent, and refuses one that brings random numbers of its own."""
+        """Make a new agent, and refuse one that brings random numbers of its own."""
         try:
             agent = self.kind(**self.options)
         except UserError:
@@ -181,7 +181,7 @@ class _Check:
         return agent
 
     def _played(self, agent: Agent, point: World, world: str) -> _Played:
-        """Starts an agent in a world and plays it to the end."""
+        """Start an agent in a world and play it to the end."""
         ledger = point.ledger()
         simulation = point.simulation(SEED, ledger)
         servers, state = len(simulation.view.capacity), _global_state()
@@ -217,7 +217,7 @@ class _Check:
             self._wrong(f"start raised {error!r}", world, remedy, error)
 
     def _same(self, one: Record, other: Record, world: str, problem: str, remedy: str) -> None:
-        """Refuses two records of a world that differ, naming the first request in which they do."""
+        """Refuse two records of a world that differ, naming the first request in which they do."""
         for name in ("outcome", "server", "node", "decided"):
             before, after = (np.asarray(getattr(record, name), np.float64) for record in (one, other))
             if len(before) != len(after) or not np.array_equal(before, after, equal_nan=True):
@@ -227,7 +227,7 @@ class _Check:
                 self._wrong(f"{problem}: {name} of request {row} differs", world, remedy)
 
     def _compiled(self, agent: Agent, point: World, world: str, played: _Played) -> bool:
-        """Plays the agent's kernel, if it has one that the world can use, and compares."""
+        """Play the agent's kernel, if it has one that the world can use, and compare."""
         agent.start(point.simulation(SEED).view, stream(SEED, "agent"))
         if point.not_compiled(agent, None):
             return False
@@ -245,7 +245,7 @@ class _Check:
 
 
 def _is_meant_for(kind: type[Agent], world: str, on_servers: bool) -> bool:
-    """Tells whether a scenario like this world takes the agent.
+    """Tell whether a scenario like this world takes the agent.
 
     Of those for virtual networks, only an agent that plays `on_servers`, too, is asked for other requests in a network.
     """
@@ -284,7 +284,7 @@ class _Eyes:
 
 
 def _remedy(error: RunError) -> str:
-    """Says what to do about an exception that the agent raised, or about what it wrote."""
+    """Say what to do about an exception that the agent raised, or about what it wrote."""
     if str(error) == WRITTEN or "read-only" in str(error):
         return "Work on a copy: free = view.free.copy()."
     if "which is not offered or has its answer" in str(error):
@@ -295,11 +295,11 @@ def _remedy(error: RunError) -> str:
 
 
 def _draws(value: object) -> bool:
-    """Tells whether something is a generator of random numbers."""
+    """Tell whether something is a generator of random numbers."""
     return isinstance(value, np.random.Generator | np.random.RandomState | random.Random)
 
 
 def _global_state() -> tuple[object, ...]:
-    """Returns where the random numbers are that everybody in a process shares."""
+    """Return where the random numbers are that everybody in a process shares."""
     numpy: Any = np.random.get_state()  # noqa: NPY002 (what others may have drawn from)
     return random.getstate(), numpy[1].tobytes(), numpy[2:]

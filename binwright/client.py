@@ -104,7 +104,7 @@ class Client:
         raise UserError(f"the job failed: {error['message']}", remedy=error["remedy"])
 
     def _ask(self, method: str, path: str, body: bytes | None = None) -> Json:
-        """Asks until there is an answer. All that we ask may be asked twice: the service knows its submissions."""
+        """Ask until there is an answer. All that we ask may be asked twice: the service knows its submissions."""
         end, pause = clock.monotonic() + self._patience, 0.1
         while True:
             request = Request(self._url + path, body, method=method)

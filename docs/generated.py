@@ -33,7 +33,7 @@ NETWORKS = {
 
 
 def agents_page() -> str:
-    """Writes every registered agent: its rule, where it comes from, the clusters that it takes, and its options."""
+    """Write every registered agent: its rule, where it comes from, the clusters that it takes, and its options."""
     lines = [
         "# Agents",
         "",
@@ -56,13 +56,13 @@ def agents_page() -> str:
 
 
 def _clusters(check: AgentCheck) -> list[str]:
-    """Says which clusters an agent takes, by the worlds that it plays."""
+    """Say which clusters an agent takes, by the worlds that it plays."""
     servers = [kind for world, kind in SERVERS.items() if world in check.placed]
     return [*servers[:1], *(kind for world, kind in NETWORKS.items() if world in check.placed)]
 
 
 def _type(hint: object) -> str:
-    """Writes a type as a cell of a table: its name, or the words that there are to choose from."""
+    """Write a type as a cell of a table: its name, or the words that there are to choose from."""
     if get_origin(hint) is Literal:
         return ", ".join(f"`{word}`" for word in get_args(hint))
     return f"`{inspect.formatannotation(hint)}`".replace("typing.", "").replace("|", "\\|")
@@ -75,7 +75,7 @@ def _default(option: Parameter) -> str:
 
 
 def metrics_page() -> str:
-    """Writes every metric that a table may show: what it means, and which way is better."""
+    """Write every metric that a table may show: what it means, and which way is better."""
     lines = [
         "# Metrics",
         "",
@@ -93,7 +93,7 @@ def metrics_page() -> str:
 
 
 def commands_page() -> str:
-    """Writes every command with its options, as `--help` prints them."""
+    """Write every command with its options, as `--help` prints them."""
     lines = ["# Commands", "", "Generated from the parser behind `binwright --help`.", ""]
     for words, help_, command in _commands(parser(), ("binwright",)):
         lines += [f"## {' '.join(words)}", "", f"{help_[:1].upper()}{help_[1:]}.", "", "```text"]
@@ -104,7 +104,7 @@ def commands_page() -> str:
 def _commands(
     above: argparse.ArgumentParser, words: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], str, argparse.ArgumentParser]]:
-    """Yields every command below a parser: its words, what it is for, and its own parser."""
+    """Yield every command below a parser: its words, what it is for, and its own parser."""
     for action in above._actions:
         if isinstance(action, argparse._SubParsersAction):
             said = {choice.dest: choice.help or "" for choice in action._choices_actions}
@@ -114,7 +114,7 @@ def _commands(
 
 
 def python_page() -> str:
-    """Writes what `import binwright` offers, with signatures and docstrings."""
+    """Write what `import binwright` offers, with signatures and docstrings."""
     lines = ["# Python", "", "Generated from `binwright.__all__`. `import binwright as bw` is how pages here write it."]
     for name in binwright.__all__:
         lines += ["", f"## {name}", "", *_described(name, getattr(binwright, name))]
@@ -125,7 +125,7 @@ def python_page() -> str:
 
 
 def _members(kind: type) -> Iterator[tuple[str, Any]]:
-    """Yields the documented methods and properties that a class itself has."""
+    """Yield the documented methods and properties that a class itself has."""
     for name, value in vars(kind).items():
         documented = isinstance(value, property) or inspect.isfunction(value)
         if documented and not name.startswith("_") and inspect.getdoc(value):
@@ -133,7 +133,7 @@ def _members(kind: type) -> Iterator[tuple[str, Any]]:
 
 
 def _described(name: str, value: Any) -> Iterator[str]:
-    """Yields the signature of something, as code, and its docstring."""
+    """Yield the signature of something, as code, and its docstring."""
     if isinstance(value, property):
         yield from ("```python", name, "```")
     else:
@@ -147,13 +147,13 @@ def _described(name: str, value: Any) -> Iterator[str]:
 
 
 def contributing_page() -> str:
-    """Returns CONTRIBUTING.md with its links as they are from docs/developers."""
+    """Return CONTRIBUTING.md with its links as they are from docs/developers."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     return re.sub(r"\]\(docs/([^)]*)\)", r"](../\1)", text)
 
 
 def benchmarks_page() -> str:
-    """Writes what every module of benchmarks/ measures."""
+    """Write what every module of benchmarks/ measures."""
     lines = [
         "# Benchmarks",
         "",
@@ -179,7 +179,7 @@ _LINK = re.compile(r"\[([^\]]*)\]\(([^):#\s]+)(#[^)]*)?\)")
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the generated pages: MkDocs calls this when it has found the others."""
+    """Add the generated pages: MkDocs calls this when it has found the others."""
     from mkdocs.structure.files import File
 
     for path, page in PAGES.items():
@@ -188,7 +188,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **more: Any) -> str:
-    """Turns links to files outside docs/, which the site does not have, into their names."""
+    """Turn links to files outside docs/, which the site does not have, into their names."""
 
     def named(link: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page.file.src_uri), link[2]))

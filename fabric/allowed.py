@@ -17,7 +17,7 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 def homes(topology: Topology) -> Indices:
-    """Returns a server of every rack, int32 [racks]; -1 for a switch without servers among the racks."""
+    """Return a server of every rack, int32 [racks]; -1 for a switch without servers among the racks."""
     home = np.full(topology.racks, -1, np.int32)
     home[topology.rack_of[::-1]] = np.arange(topology.servers)[::-1]
     return home
@@ -34,7 +34,7 @@ def narrow(
     weighted: bool,
     reach: Flags,
 ) -> None:
-    """Keeps in `reach` only racks that also have a working route to this server's rack, once it was chosen."""
+    """Keep in `reach` only racks that also have a working route to this server's rack, once it was chosen."""
     rack, own = routes.servers[server]
     for j in range(room.counts[0] - 1):
         if routes.servers[room.servers[j], 0] == rack:
@@ -61,7 +61,7 @@ def allow(
     narrowed: bool,
     mask: Flags,
 ) -> bool:
-    """Writes to `mask` which servers have anything free and are not chosen; tells whether there are any.
+    """Write to `mask` which servers have anything free and are not chosen; tells whether there are any.
 
     When `narrowed` they must be in a rack of `reach`, and have the bandwidth free on a link of their own.
     """

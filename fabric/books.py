@@ -50,7 +50,7 @@ class Books(NamedTuple):
 
 
 def books(topology: Topology, routes: Routes, free: Ints, shown: Ints, link_free: Ints, links_shown: Ints) -> Books:
-    """Makes the books of one ledger, with copies of its own for agents, whose kernels could write to them."""
+    """Make the books of one ledger, with copies of its own for agents, whose kernels could write to them."""
     return Books(
         free,
         shown,
@@ -71,7 +71,7 @@ def books(topology: Topology, routes: Routes, free: Ints, shown: Ints, link_free
 
 @kernel
 def take(books: Books, numbers: Ints, demand: Amounts, bandwidth: int, connected: bool) -> int:
-    """Takes a placement, `numbers` as at `HEAD`: `TAKEN`, or the mistake that it has, and then changes nothing.
+    """Take a placement, `numbers` as at `HEAD`: `TAKEN`, or the mistake that it has, and then changes nothing.
 
     Its shares add up to the demand, each on a place of its own that has so much free. Every link is one that there is,
     once, and has the bandwidth free, or its own amount. If it is to be `connected`, the links join its servers.
@@ -136,7 +136,7 @@ def take(books: Books, numbers: Ints, demand: Amounts, bandwidth: int, connected
 
 @kernel
 def give_back(books: Books, numbers: Ints, bandwidth: int) -> None:
-    """Frees what `take` has taken."""
+    """Free what `take` has taken."""
     _move(books, numbers, bandwidth, 1)
 
 
@@ -159,7 +159,7 @@ def _move(books: Books, numbers: Ints, bandwidth: int, sign: int) -> None:
 
 @kernel
 def _add(books: Books, server: int, count: int) -> int:
-    """Notes a server that has something to do with the placement; returns how many there are then."""
+    """Note a server that has something to do with the placement; returns how many there are then."""
     if books.chosen[server, 1] == books.told[-1]:
         return count
     books.chosen[server, 1] = books.told[-1]
@@ -169,7 +169,7 @@ def _add(books: Books, server: int, count: int) -> int:
 
 @kernel
 def _joined(books: Books, links: Ints, count: int) -> bool:
-    """Tells whether a way along these links, through switches only, leads from every server chosen to every other.
+    """Tell whether a way along these links, through switches only, leads from every server chosen to every other.
 
     Where no server is a rack of its own, it is enough that the first reaches all others. Else not: two servers may both
     be reached from a third one, on different links, and nothing passes through that.
@@ -220,7 +220,7 @@ def _joined(books: Books, links: Ints, count: int) -> bool:
 
 @kernel
 def _group(switch: Ints, vertex: int) -> int:
-    """Returns the switch that stands for all that are joined with this one."""
+    """Return the switch that stands for all that are joined with this one."""
     while switch[vertex, 0] != vertex:
         switch[vertex, 0] = switch[switch[vertex, 0], 0]
         vertex = switch[vertex, 0]
@@ -229,7 +229,7 @@ def _group(switch: Ints, vertex: int) -> int:
 
 @kernel
 def _span(books: Books, count: int) -> int:
-    """Returns how far apart the servers chosen are: an index into `fabric.network.SPANS`."""
+    """Return how far apart the servers chosen are: an index into `fabric.network.SPANS`."""
     if count == 1:
         return 0
     found, home = 1, books.servers[books.chosen[0, 0], 0]

@@ -26,14 +26,14 @@ class Cluster:
     growth: Ints
 
     def spreads(self, demand: Ints) -> npt.NDArray[np.bool_]:
-        """Tells which demands [n, resources] are spread over all nodes of a server, bool [n]."""
+        """Tell which demands [n, resources] are spread over all nodes of a server, bool [n]."""
         if self.capacity.shape[1] == 1:
             return np.zeros(len(demand), np.bool_)
         above: npt.NDArray[np.bool_] = np.any(demand > np.array(self.spread_above), axis=1)
         return above
 
     def possible(self, demand: Ints) -> npt.NDArray[np.bool_]:
-        """Tells which demands [n, resources] some empty server could hold, added ones included, bool [n]."""
+        """Tell which demands [n, resources] some empty server could hold, added ones included, bool [n]."""
         nodes = self.capacity.shape[1]
         odd = np.arange(nodes)[:, None, None] < demand % nodes
         parts = demand // nodes + odd

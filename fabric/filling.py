@@ -40,7 +40,7 @@ class Filling(NamedTuple):
 
 
 def filling(routing: Routing, nodes: int, resources: int) -> Filling:
-    """Makes scratch for a network's agents."""
+    """Make scratch for a network's agents."""
     servers, links = routing.topology.servers, routing.topology.links
     return Filling(
         need=np.zeros(resources, np.int64),
@@ -57,7 +57,7 @@ def filling(routing: Routing, nodes: int, resources: int) -> Filling:
 
 @kernel
 def begin(room: Filling, demand: Amounts) -> None:
-    """Starts on a request."""
+    """Start on a request."""
     for r in range(len(demand)):
         room.need[r] = demand[r]
     room.counts[:3] = 0
@@ -66,7 +66,7 @@ def begin(room: Filling, demand: Amounts) -> None:
 
 @kernel
 def has_any(free: Ints, server: int) -> bool:
-    """Tells whether this server has anything free at all; `free` int64 [servers, nodes, resources]."""
+    """Tell whether this server has anything free at all; `free` int64 [servers, nodes, resources]."""
     for node in range(free.shape[1]):
         for r in range(free.shape[2]):
             if free[server, node, r] > 0:
@@ -78,7 +78,7 @@ def has_any(free: Ints, server: int) -> bool:
 def blocked_tier(
     routes: Routes, link_free: Ints, link_tier: Small, room: Filling, s: int, t: int, bandwidth: int, weighted: bool
 ) -> int:
-    """Returns the tier for want of which no route leads from server s to t: of its first path's first link too full."""
+    """Return the tier for want of which no route leads from server s to t: of its first path's first link too full."""
     count = route_links(routes, link_free, s, t, 0, weighted, room.route)
     if count < 0:  # there is none around the links that have failed
         count = route_links(routes, link_free, s, t, 0, False, room.route)
@@ -103,7 +103,7 @@ def choose(
     bandwidth: int,
     weighted: bool,
 ) -> int:
-    """Takes the next server: `GOES_ON`, `COMPLETE`, or -1 - tier when it can't be reached. Changes `room` only."""
+    """Take the next server: `GOES_ON`, `COMPLETE`, or -1 - tier when it can't be reached. Changes `room` only."""
     for j in range(room.counts[0]):
         other = room.servers[j]
         k = find_route(routes, link_free, other, server, bandwidth, weighted)

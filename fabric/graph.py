@@ -56,7 +56,7 @@ class Graph:
         self.servers.add(name)
 
     def is_server(self, name: str) -> bool:
-        """Does the file say so, or, when it says so of none, has this vertex exactly one link?"""
+        """Do the file say so, or, when it says so of none, has this vertex exactly one link?"""
         return len(self.near[name]) == 1 if self.servers is None else name in self.servers
 
 
@@ -110,7 +110,7 @@ def _check(graph: Graph, servers: dict[str, None]) -> None:
 
 
 def _levels(graph: Graph, servers: dict[str, None]) -> dict[str, int]:
-    """Hops from the nearest server; an error for what no server reaches through switches."""
+    """Hop from the nearest server; an error for what no server reaches through switches."""
     start = graph.near[next(iter(servers))][0]
     reached = {start}
     border = [start]

@@ -36,7 +36,7 @@ class Ledger:
         self._lay_out()
 
     def _lay_out(self) -> None:
-        """Gives the view new copies, and makes flat windows, after the arrays were made anew.
+        """Give the view new copies, and makes flat windows, after the arrays were made anew.
 
         A flat memoryview reads and writes one number several times faster than numpy's indexing does.
         """
@@ -46,7 +46,7 @@ class Ledger:
         self._flat, self._seen = self._free.reshape(-1).data, self._shown.reshape(-1).data
 
     def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
-        """Takes what the placement says; returns the server and the node of its first share.
+        """Take what the placement says; returns the server and the node of its first share.
 
         Raises `InfeasiblePlacement` when it breaks a rule or does not fit.
         """
@@ -84,7 +84,7 @@ class Ledger:
                 k += 1
 
     def _give_back(self, shares: Any) -> None:
-        """Frees what one placement holds, as `_held` has it."""
+        """Free what one placement holds, as `_held` has it."""
         free, seen, nodes, resources = self._flat, self._seen, self._nodes, self._resources
         for server, node, amounts in shares:
             k = (server * nodes + node) * resources
@@ -93,7 +93,7 @@ class Ledger:
                 k += 1
 
     def _checked(self, request: Request, placement: object) -> tuple[Share, ...]:
-        """Returns the shares of a placement that keeps the rules, as plain numbers."""
+        """Return the shares of a placement that keeps the rules, as plain numbers."""
         if not isinstance(placement, Placement):
             raise InfeasiblePlacement(f"answered {placement!r}, which is neither a Placement nor None")
         try:
@@ -127,7 +127,7 @@ class Ledger:
         return f"it does not fit on node {node} of server {server}, which has {free} free"
 
     def release(self, row: int) -> None:
-        """Gives back what this request holds; does nothing, once, if a failure has done so before its time."""
+        """Give back what this request holds; does nothing, once, if a failure has done so before its time."""
         shares = self._held.pop(row, None)
         if shares is not None:
             self._give_back(shares)
@@ -137,11 +137,11 @@ class Ledger:
             raise LedgerError(f"request {row} holds nothing")
 
     def parts(self, kind: Kind) -> int:
-        """Counts the parts of a kind that can fail."""
+        """Count the parts of a kind that can fail."""
         return self._servers if kind == "server" else 0
 
     def fail(self, part: int, kind: Kind = "server") -> list[int]:
-        """Takes a server out of service; returns the requests that lost their place, released, in order."""
+        """Take a server out of service; returns the requests that lost their place, released, in order."""
         if part in self._down:
             return []
         hit = self._evict(self._on(part))
@@ -150,7 +150,7 @@ class Ledger:
         return hit
 
     def _on(self, server: int) -> Iterable[int]:
-        """Yields the requests that hold something on this server."""
+        """Yield the requests that hold something on this server."""
         return (
             row
             for row, shares in self._held.items()
@@ -165,17 +165,17 @@ class Ledger:
         return hit
 
     def repair(self, part: int, kind: Kind = "server") -> None:
-        """Brings a failed server back, empty; does nothing to a server in service."""
+        """Bring a failed server back, empty; does nothing to a server in service."""
         if part in self._down:
             self._down.remove(part)
             self._free[part] = self._shown[part] = self._capacity[part]
 
     def has_room(self, request: Request) -> bool:
-        """Tells whether as much is free, over all servers together."""
+        """Tell whether as much is free, over all servers together."""
         return bool((self._free.sum(axis=(0, 1)) >= request.demand).all())
 
     def grow(self, by: int) -> None:
-        """Adds empty servers. The view's arrays are new ones afterwards."""
+        """Add empty servers. The view's arrays are new ones afterwards."""
         self.confirm()
         added = np.repeat(self.cluster.growth[None], by, axis=0)
         self._capacity = np.concatenate([self._capacity, added])
@@ -184,19 +184,19 @@ class Ledger:
 
     @property
     def arrays(self) -> tuple[Ints, Ints, Ints]:
-        """Returns the capacity that the view shows, what it shows as free, and what is free (both may be written).
+        """Return the capacity that the view shows, what it shows as free, and what is free (both may be written).
 
         It is for compiled runs only, which keep the rules by themselves.
         """
         return self.view.capacity, self._shown, self._free
 
     def confirm(self) -> None:
-        """Raises an `AgentError` if somebody else has written to what the view shows."""
+        """Raise an `AgentError` if somebody else has written to what the view shows."""
         if not (np.array_equal(self.view.free, self._free) and np.array_equal(self.view.capacity, self._capacity)):
             raise AgentError(WRITTEN)
 
     def used(self) -> Ints:
-        """Adds up the quanta held of each resource, int64 [resources]."""
+        """Add up the quanta held of each resource, int64 [resources]."""
         taken = self._capacity - self._free
         taken[list(self._down)] = 0
         total: Ints = taken.sum(axis=(0, 1))
@@ -208,21 +208,21 @@ class Ledger:
         return len(self._down)
 
     def spreads(self, demand: Ints) -> npt.NDArray[np.bool_]:
-        """Tells which demands [n, resources] must be spread, bool [n]."""
+        """Tell which demands [n, resources] must be spread, bool [n]."""
         return self.cluster.spreads(demand)
 
     def possible(self, demand: Ints) -> npt.NDArray[np.bool_]:
-        """Tells which demands [n, resources] an empty server could hold, bool [n]."""
+        """Tell which demands [n, resources] an empty server could hold, bool [n]."""
         return self.cluster.possible(demand)
 
     def why_not(self, request: Request) -> int:
-        """Returns the index into `reasons` of what keeps this request out now."""
+        """Return the index into `reasons` of what keeps this request out now."""
         from fabric.servers import why_not  # numba: only runs that reject something pay for it
 
         return why_not(self.view.free, request.demand, request.spread)
 
     def stranded(self, flavours: Ints) -> Ints:
-        """Adds up the free quanta, int64 [resources], that no demand of `flavours` [k, resources] can use."""
+        """Add up the free quanta, int64 [resources], that no demand of `flavours` [k, resources] can use."""
         from fabric.servers import stranded
 
         return stranded(self._free, flavours, self.spreads(flavours).astype(np.int64))
@@ -233,7 +233,7 @@ class Ledger:
         return {}
 
     def reserved(self, rows: Ints) -> Ints:
-        """Returns the quanta that the placements of these rows [k] reserve on each tier, int64 [k, tiers]."""
+        """Return the quanta that the placements of these rows [k] reserve on each tier, int64 [k, tiers]."""
         return np.zeros((len(rows), 0), np.int64)
 
     @property
@@ -243,7 +243,7 @@ class Ledger:
         return ("agent declined", "fits no single node", "no server has enough of everything at once", *lacking)
 
     def check(self) -> None:
-        """Counts again from every placement held; raises `LedgerError` when a quantum is missing."""
+        """Count again from every placement held; raises `LedgerError` when a quantum is missing."""
         free = self._capacity.copy()
         for server in self._down:
             free[server] = 0
@@ -255,13 +255,13 @@ class Ledger:
             raise LedgerError("what is free is not what was there less what is held")
 
     def _shares(self, held: Any) -> Iterable[Any]:
-        """Returns server, node and amounts of what one placement holds, as `_held` has it."""
+        """Return server, node and amount of what one placement holds, as `_held` has it."""
         shares: Iterable[Any] = held
         return shares
 
 
 def read_only(array: Ints) -> Ints:
-    """Returns a view of the array that cannot be written."""
+    """Return a view of the array that cannot be written."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -253,7 +253,7 @@ class NetworkLedger(Ledger):
         return fits
 
     def has_room(self, request: Request) -> bool:
-        """Is as much free, over all servers together?"""
+        """Be as much free, over all servers together?"""
         return all(amount <= free for amount, free in zip(request.demand, self.room, strict=True))
 
     def why_not(self, request: Request) -> int:
@@ -291,7 +291,7 @@ class NetworkLedger(Ledger):
         return notes[np.argsort(notes[:, 0])[np.searchsorted(np.sort(notes[:, 0]), rows)], 1:]
 
     def confirm(self) -> None:
-        """As for servers, and what the view shows of links."""
+        """A for servers, and what the view shows of links."""
         super().confirm()
         if not np.array_equal(self.view.link_free, self._link_free):
             raise AgentError(WRITTEN)

@@ -10,7 +10,7 @@ from simcore.vocabulary import Amounts, Ints
 
 @kernel
 def fits_node(free: Ints, server: int, node: int, demand: Amounts) -> bool:
-    """Tells whether the whole demand fits on this node. `free` int64 [servers, nodes, resources], unchanged."""
+    """Tell whether the whole demand fits on this node. `free` int64 [servers, nodes, resources], unchanged."""
     fits = True
     for r in range(len(demand)):
         fits &= free[server, node, r] >= demand[r]
@@ -19,7 +19,7 @@ def fits_node(free: Ints, server: int, node: int, demand: Amounts) -> bool:
 
 @kernel
 def fits_spread(free: Ints, server: int, demand: Amounts) -> bool:
-    """Tells whether an even part of the demand fits on every node of this server; the first nodes take odd quanta."""
+    """Tell whether an even part of the demand fits on every node of this server; the first nodes take odd quanta."""
     nodes: int = free.shape[1]
     # Two nodes are usual, and dividing by a constant is an order of magnitude faster.
     return _parts_fit(free, server, demand, 2) if nodes == 2 else _parts_fit(free, server, demand, nodes)
@@ -27,7 +27,7 @@ def fits_spread(free: Ints, server: int, demand: Amounts) -> bool:
 
 @inlined
 def _parts_fit(free: Ints, server: int, demand: Amounts, nodes: int) -> bool:
-    """Does so for `nodes`, which is `free.shape[1]`."""
+    """Do so for `nodes`, which is `free.shape[1]`."""
     fits = True
     for node in range(nodes):
         for r in range(len(demand)):
@@ -37,7 +37,7 @@ def _parts_fit(free: Ints, server: int, demand: Amounts, nodes: int) -> bool:
 
 @kernel
 def why_not(free: Ints, demand: Amounts, spread: bool) -> int:
-    """Returns why a request fits nowhere.
+    """Return why a request fits nowhere.
 
     0: it does fit; 1: no node (or even spread) holds it though a server has as much in total; 2: no server has enough
     of everything at once; 3 + r: no server has enough of resource r.
@@ -74,7 +74,7 @@ def why_not(free: Ints, demand: Amounts, spread: bool) -> int:
 
 @kernel
 def stranded(free: Ints, flavours: Ints, spread: Ints) -> Ints:
-    """Adds up the free quanta of each resource that no flavour can use, int64 [resources].
+    """Add up the free quanta of each resource that no flavour can use, int64 [resources].
 
     `flavours` int64 [k, resources], `spread` [k] 0 or 1. A node's free capacity is usable when some whole flavour
     fits on the node, or some spread flavour on its server.

@@ -190,7 +190,7 @@ def _share(one: Ints, other: Ints, place: int) -> bool:
 
 @kernel
 def _before(one: Ints, other: Ints) -> bool:
-    """Does a path come before another: shorter, then fewer hops, or then the lower numbers of vertices?"""
+    """Do a path come before another: shorter, then fewer hops, or then the lower numbers of vertices?"""
     for place in range(3 + min(one[1], other[1])):
         if one[place] != other[place]:
             return bool(one[place] < other[place])

@@ -125,7 +125,7 @@ def assemble(
 
 
 def _adjacency(ends: Indices, rack_of: Indices, own: Indices, switches: int) -> tuple[Indices, Indices, Indices]:
-    """Neighbours of every vertex, servers before switches, each ascending (see `Topology`)."""
+    """Neighbour of every vertex, servers before switches, each ascending (see `Topology`)."""
     alone = np.flatnonzero(own < 0)
     one = np.concatenate([ends[:, 0], rack_of[alone]])
     other = np.concatenate([ends[:, 1], switches + alone])

@@ -12,7 +12,7 @@ from simcore.vocabulary import Ints
 
 @kernel
 def widest_in_fabric(routes: Routes, link_free: Ints, s: int, t: int, rate: int, out: Indices) -> int:
-    """As `widest_shortest`, without a search, between two servers of a fabric whose own links have the rate free.
+    """A `widest_shortest`, without a search, between two servers of a fabric whose own links have the rate free.
 
     0 if none of the paths that go up and down once has it.
     """

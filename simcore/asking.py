@@ -19,7 +19,7 @@ WRITE_DECIDE = "Write a method decide(self, view, request) that returns request.
 
 @contextmanager
 def rare_collection() -> Iterator[None]:
-    """Makes garbage collection rare within it.
+    """Make garbage collection rare within it.
 
     A run holds many small objects without cycles: at its usual pace the collector would walk through them for nothing.
     """
@@ -34,7 +34,7 @@ def rare_collection() -> Iterator[None]:
 def answer_all(
     agent: Agent, view: View, offer: list[Request], answer: Callable[[Placement | Refusal | None, Request], None]
 ) -> int:
-    """Lets an agent answer the requests of `offer`, which are offered together; returns the nanoseconds it thought.
+    """Let an agent answer the requests of `offer`, which are offered together; returns the nanoseconds it thought.
 
     `answer` applies each answer and takes the request from `offer`, which is empty in the end.
     """
@@ -56,7 +56,7 @@ def answer_all(
 
 
 def raised(agent: Agent, error: Exception, of: str) -> AgentError:
-    """Turns what an agent raised into an `AgentError` that says where in its own file, and for which request."""
+    """Turn what an agent raised into an `AgentError` that says where in its own file, and for which request."""
     kind = type(agent)
     if kind.decide is Agent.decide and isinstance(error, NotImplementedError):
         return AgentError(f"{kind.__name__}: decide is missing. {WRITE_DECIDE}")

@@ -130,7 +130,7 @@ class Simulation:
         return next(self._decisions, None)
 
     def answer(self, placement: Placement | Refusal | None, request: Request | None = None) -> None:
-        """Applies the answer to the request that `advance` returned, or to another one of `offer`, all or nothing.
+        """Apply the answer to the request that `advance` returned, or to another one of `offer`, all or nothing.
 
         Raises `InfeasiblePlacement`, and changes nothing, for a placement that does not fit.
         """
@@ -163,7 +163,7 @@ class Simulation:
     # -- the run -------------------------------------------------------------------------------------------------
 
     def _run(self) -> Generator[Request, None, None]:
-        """Yields every request that needs an answer, the head of the line again for as long as it is not refused."""
+        """Yield every request that needs an answer, the head of the line again for as long as it is not refused."""
         line, clock, view = self._line, self.clock, self.view
         arrivals = self._arrivals()
         for request in arrivals:
@@ -232,7 +232,7 @@ class Simulation:
                 return
 
     def _pace(self, request: Request, pacing: Pacing) -> Generator[Request, None, Request]:
-        """Lets the clock go on until the request may be offered, and returns it as arriving then."""
+        """Let the clock go on until the request may be offered, and return it as arriving then."""
         clock = self.clock
         time = clock.now + pacing.step if request.index else 0.0
         while clock.run_to(time, self._blocked):
@@ -247,7 +247,7 @@ class Simulation:
         return max((process.all_back for _, process in self._faults), default=-inf)
 
     def _serve(self) -> Iterator[Request]:
-        """Offers the line again from its head on, because something changed."""
+        """Offer the line again from its head on, because something changed."""
         self._blocked = False
         self.view.now = self.clock.now
         while self._line and not self._blocked:
@@ -308,7 +308,7 @@ class Simulation:
                 process.watch(range(first, first + by))
 
     def fail(self, part: int, kind: Kind = "server", requeue: bool = False) -> bool:
-        """Takes a part down now: what it holds is interrupted, and returns to the line or is lost.
+        """Take a part down now: what it holds is interrupted, and return to the line or is lost.
 
         False when it is down already: it stays so until the repair of the first failure.
         """
@@ -340,14 +340,14 @@ class Simulation:
         return Request(self.record.add(row), now, left, demand, spread, bandwidth, network)
 
     def repair(self, part: int, kind: Kind = "server") -> None:
-        """Brings a failed part back, empty."""
+        """Bring a failed part back, empty."""
         self._down.remove((kind, part))
         self.ledger.repair(part, kind)
         self._changed("repair", part, kind)
 
 
 def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda: -1) -> int:
-    """Lets an agent answer until the run is over; returns the nanoseconds it thought.
+    """Let an agent answer until the run is over; returns the nanoseconds it thought.
 
     `watch` is called before the first decision and says after how many decisions to call it again: never when
     negative; 0 ends the play, and another one can go on from there. Of requests that are offered together those that

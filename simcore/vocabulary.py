@@ -246,7 +246,7 @@ class Agent:
     def decide_line(
         self, view: View, requests: Sequence[Request]
     ) -> Iterator[tuple[Request, Placement | Refusal | None]]:
-        """Answers to requests that wait and are offered together, in any order; who gets none waits on.
+        """Answer to requests that wait and are offered together, in any order; who gets none waits on.
 
         Each answer is applied, and to be seen in the view, before the next one is asked for. By default every request
         is decided by itself, in the order of the line.

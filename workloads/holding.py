@@ -30,7 +30,7 @@ class Offered(Protocol):
 
 
 def average_load(spec: Offered, capacity: Mapping[str, float], holding: int) -> float:
-    """Returns the load that requests held 1..`holding` steps put on a cluster with this `capacity` of cpu and mem.
+    """Return the load that requests held 1..`holding` steps put on a cluster with this `capacity` of cpu and mem.
 
     It is the mean over all offered requests, the ramp-up included, of what the cluster would hold with that request if
     everything offered were placed at once, whether it fits or not; a share of the capacity, averaged over cpu and mem.
@@ -48,7 +48,7 @@ def average_load(spec: Offered, capacity: Mapping[str, float], holding: int) -> 
 
 
 def _offered(spec: Offered, capacity: Mapping[str, float]) -> float:
-    """Returns the load that a request adds on average, as a share of the mean over all of them."""
+    """Return the load that a request adds on average, as a share of the mean over all of them."""
     demand = dict(zip(("cpu", "mem"), spec.demand.law().mean, strict=True))
     for name in demand:
         if not capacity.get(name, 0) > 0:
@@ -59,7 +59,7 @@ def _offered(spec: Offered, capacity: Mapping[str, float]) -> float:
 
 
 def _held(requests: int, holding: int) -> float:
-    """Returns the steps that all requests are held until the last one is offered, on average.
+    """Return the steps that all requests are held until the last one is offered, on average.
 
     That is the sum over k = 1..requests of E[min(h, k)], with h uniform in 1..holding.
     """
@@ -70,7 +70,7 @@ def _held(requests: int, holding: int) -> float:
 
 
 def find_holding(spec: Offered, capacity: Mapping[str, float], load: float) -> int:
-    """Finds the bound of holding times, in steps, whose `average_load` is nearest to `load`."""
+    """Find the bound of holding times, in steps, whose `average_load` is nearest to `load`."""
     check_load(load)
     offered = _offered(spec, capacity)
 
@@ -96,7 +96,7 @@ def find_holding(spec: Offered, capacity: Mapping[str, float], load: float) -> i
 
 
 def check_load(load: float) -> None:
-    """Raises a `WorkloadError` for a number that is no load."""
+    """Raise a `WorkloadError` for a number that is no load."""
     if not 0 < load < 1.5:
         raise WorkloadError(
             "no load", key="workload.load", value=load, remedy="Give a share above 0 and below 1.5, like 95 %."

@@ -82,7 +82,7 @@ class Fitted:
     heavy: Heavy | None = None
 
     def draw(self, rng: np.random.Generator) -> Floats:
-        """Demands float64 [machines, resources] as shares of a server."""
+        """Demand float64 [machines, resources] as shares of a server."""
         normal = rng.standard_normal((self.machines, 1 + len(SERVER)))
         mean, rho = np.array(self.mean) / SERVER, np.array(self.rho)
         score = rho * normal[:, :1] + np.sqrt(1 - rho * rho) * normal[:, 1:]

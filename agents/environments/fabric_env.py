@@ -40,7 +40,7 @@ class _Face(Face):
         self._rewards = {**REWARDS, **rewards}
 
     def space(self) -> Any:
-        """Returns the space of one environment's observations."""
+        """Return the space of one environment's observations."""
         seen = self.look.seen
 
         def box(shape: tuple[int, ...], dtype: Any = np.float32, high: float = 1) -> spaces.Box:
@@ -59,7 +59,7 @@ class _Face(Face):
         )
 
     def seen(self) -> Seen:
-        """Returns copies of what is seen, with the simulation as the first axis."""
+        """Return copies of what is seen, with the simulation as the first axis."""
         seen = self.look()
         return {
             "nodes": seen.nodes.copy(),
@@ -71,7 +71,7 @@ class _Face(Face):
         }
 
     def act(self, actions: Ints) -> Floats:
-        """Chooses a server in every simulation; returns the rewards."""
+        """Choose a server in every simulation; returns the rewards."""
         self.episodes.step(actions)
         placed, rejected = self.episodes.state.result.T
         rewards = self._rewards
@@ -79,7 +79,7 @@ class _Face(Face):
         return earned
 
     def told(self, seen: Seen) -> Seen:
-        """Returns how many requests were placed and rejected in the last step."""
+        """Return how many requests were placed and rejected in the last step."""
         placed, rejected = self.episodes.state.result.T.copy()
         return {"placed": placed, "rejected": rejected}
 

@@ -42,7 +42,7 @@ class _Face(Face):
         self._prices = np.array([prices.get(name, 0.0) for name in ledger.view.resources]) / QUANTUM / HOUR
 
     def space(self) -> Any:
-        """Returns the space of one environment's observations."""
+        """Return the space of one environment's observations."""
         _, nodes, resources = self.episodes.cluster.capacity.shape
         return spaces.Dict(
             {
@@ -53,7 +53,7 @@ class _Face(Face):
         )
 
     def seen(self) -> Seen:
-        """Returns copies of what is seen, with the simulation as the first axis."""
+        """Return copies of what is seen, with the simulation as the first axis."""
         episodes, many = self.episodes, self.episodes.many
         every = np.arange(episodes.count)
         there = np.maximum(many.capacity, 1)
@@ -67,12 +67,12 @@ class _Face(Face):
         }
 
     def begin(self, simulation: int, rng: np.random.Generator, seed: int | None) -> None:
-        """Begins an episode, in which nothing is placed yet."""
+        """Begin an episode, in which nothing is placed yet."""
         super().begin(simulation, rng, seed)
         self._placed[simulation] = False
 
     def act(self, actions: Ints) -> Floats:
-        """Chooses a place in every simulation; returns the rewards."""
+        """Choose a place in every simulation; returns the rewards."""
         episodes, many = self.episodes, self.episodes.many
         at = np.arange(episodes.count), episodes.row.copy()
         self._placed = episodes.step(actions)
@@ -85,7 +85,7 @@ class _Face(Face):
         return np.where(self._placed, worth, 0.0)
 
     def told(self, seen: Seen) -> Seen:
-        """Returns what may be answered next, and whether the last request was placed."""
+        """Return what may be answered next, and whether the last request was placed."""
         return {"action_mask": seen["mask"], "placed": self._placed.copy()}
 
 

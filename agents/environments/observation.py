@@ -33,14 +33,14 @@ class Observation(NamedTuple):
 
 
 def edge_index(topology: Topology) -> Indices:
-    """Returns the vertices of every edge, int32 [edges, 2]: of links, then of servers that are their own rack."""
+    """Return the vertices of every edge, int32 [edges, 2]: of links, then of servers that are their own rack."""
     alone = np.flatnonzero(topology.server_link < 0)
     own = np.stack([topology.rack_of[alone], topology.switches + alone], axis=1)
     return np.concatenate([topology.link_ends, own]).astype(np.int32)
 
 
 def observation(topology: Topology, resources: int, count: int) -> Observation:
-    """Makes the arrays for that many simulations, and writes what is constant."""
+    """Make the arrays for that many simulations, and write what is constant."""
     return Observation(
         np.zeros((count, topology.switches + topology.servers, resources + 1), np.float32),
         np.ones((count, len(edge_index(topology))), np.float32),
@@ -61,7 +61,7 @@ class Observer:
         )
 
     def __call__(self) -> Observation:
-        """Returns the same arrays every time, written anew. After an episode they show its last request, or nothing."""
+        """Return the same arrays every time, written anew. After an episode they show its last request, or nothing."""
         episodes = self.episodes
         self._observe(episodes.rules, episodes.state, episodes.filling, self.switches, *self.seen)
         return self.seen
@@ -77,7 +77,7 @@ def observe_all(
     edges: Reals,
     cluster: Reals,
 ) -> None:
-    """Writes the `Observation` of all simulations."""
+    """Write the `Observation` of all simulations."""
     for i in range(len(nodes)):
         row = min(state.at[i, 0], state.at[i, 1] - 1)
         if row >= 0:
@@ -106,7 +106,7 @@ def observe(
     edges: Reals,
     cluster: Reals,
 ) -> None:
-    """Writes one simulation's: `total` int64 [resources], `free` as before the request, `nodes` of servers only."""
+    """Write one simulation's: `total` int64 [resources], `free` as before the request, `nodes` of servers only."""
     resources, stamp = len(total), room.counts[3]
     for r in range(resources):
         there = 0

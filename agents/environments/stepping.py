@@ -33,22 +33,22 @@ class Face(ABC):
 
     @abstractmethod
     def space(self) -> Any:
-        """Returns the space of one environment's observations."""
+        """Return the space of one environment's observations."""
 
     @abstractmethod
     def seen(self) -> Seen:
-        """Returns copies of what is seen, with the simulation as the first axis."""
+        """Return copies of what is seen, with the simulation as the first axis."""
 
     @abstractmethod
     def act(self, actions: Ints) -> Floats:
-        """Steps all simulations with `actions` int64 [count]; returns the rewards [count]."""
+        """Step all simulations with `actions` int64 [count]; returns the rewards [count]."""
 
     @abstractmethod
     def told(self, seen: Seen) -> Seen:
-        """Returns what `info` says of the last step besides what is `seen`: copies, the simulation as first axis."""
+        """Return what `info` says of the last step besides what is `seen`: copies, the simulation as first axis."""
 
     def begin(self, simulation: int, rng: np.random.Generator, seed: int | None) -> None:
-        """Begins the scenario's own episode of a seed; without a seed, one that no small seed has."""
+        """Begin the scenario's own episode of a seed; without a seed, one that no small seed has."""
         drawn = int(rng.integers(2**31, 2**62)) if seed is None else seed
         self.episodes.reset(simulation, self.world.draw(drawn))
 
@@ -63,14 +63,14 @@ class FaceEnv(gymnasium.Env[Seen, np.int64]):
         self.action_space = spaces.Discrete(face.actions)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Seen, dict[str, Any]]:
-        """Starts an episode."""
+        """Start an episode."""
         super().reset(seed=seed)
         self._face.begin(0, self.np_random, seed)
         self._ready = True
         return self._shown()
 
     def step(self, action: np.int64) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
-        """Takes the action."""
+        """Take the action."""
         if not self._ready:
             raise gymnasium.error.ResetNeeded("call reset() first")
         reward = float(self._face.act(np.array([action], np.int64))[0])
@@ -80,7 +80,7 @@ class FaceEnv(gymnasium.Env[Seen, np.int64]):
         return seen, reward, over, False, info
 
     def _shown(self) -> tuple[Seen, dict[str, Any]]:
-        """Returns what is seen and told, single numbers as plain ones."""
+        """Return what is seen and told, single numbers as plain ones."""
         seen = self._face.seen()
         told = self._face.told(seen)
         info = {name: array[0] if array.ndim > 1 else array[0].item() for name, array in told.items()}
@@ -102,7 +102,7 @@ class FaceVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Seen, dict[str, Any]]:
-        """Starts all episodes; environment i has seed + i, or the i-th of the seeds."""
+        """Start all episodes; environment i has seed + i, or the i-th of the seeds."""
         super().reset(seed=seed if isinstance(seed, int) else None)
         seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else seed or [None] * self.num_envs
         for i, own in enumerate(seeds):
@@ -113,7 +113,7 @@ class FaceVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
     def step(
         self, actions: npt.NDArray[np.int64]
     ) -> tuple[Seen, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
-        """Takes an action in every simulation."""
+        """Take an action in every simulation."""
         face = self._face
         again = np.flatnonzero(face.episodes.over)
         rewards = face.act(np.asarray(actions, np.int64))

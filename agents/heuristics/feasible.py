@@ -30,9 +30,9 @@ class Feasible(Agent):
         self.agent: Agent = made
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Starts the agent."""
+        """Start the agent."""
         self.agent.start(view, rng)
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
-        """Asks the agent."""
+        """Ask the agent."""
         return self.agent.decide(view, request)

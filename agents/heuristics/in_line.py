@@ -36,18 +36,18 @@ class InLine(Agent):
         self.order, self.passing = order, passing
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Starts the agent, with a random stream of its own."""
+        """Start the agent, with a random stream of its own."""
         self._rng, of_agent = rng.spawn(2)
         self.agent.start(view, of_agent)
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
-        """Asks the agent."""
+        """Ask the agent."""
         return self.agent.decide(view, request)
 
     def decide_line(
         self, view: View, requests: Sequence[Request]
     ) -> Iterator[tuple[Request, Placement | Refusal | None]]:
-        """Asks the agent for one request after another."""
+        """Ask the agent for one request after another."""
         line = list(requests)
         if self.order == "longest":
             line.sort(key=lambda request: -request.duration)

@@ -16,7 +16,7 @@ from simcore.vocabulary import Agent, Amounts, Ints, Placement, Refusal, Request
 
 @kernel
 def random_fit(free: Ints, demand: Amounts, spread: bool, draw: float) -> int:
-    """Returns, as a `Scan` does, the place at `draw`, in [0, 1), of the way through all that fit.
+    """Return, as a `Scan` does, the place at `draw`, in [0, 1), of the way through all that fit.
 
     `free` int64 [servers, nodes, resources], unchanged.
     """
@@ -47,7 +47,7 @@ class RandomFit(Agent):
     """In a network: pass over servers that can't be reached, see `Feasible`."""
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Takes the run's random stream: one number for every request, or in a network one for every server."""
+        """Take the run's random stream: one number for every request, or in a network one for every server."""
         if isinstance(view, NetworkView):
             servers = RandomServers()
             servers.masked = self.masked
@@ -64,5 +64,5 @@ class RandomFit(Agent):
         self._decide = places.decide
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
-        """Places the request where the draw says."""
+        """Place the request where the draw says."""
         return self._decide(view, request)

@@ -30,16 +30,16 @@ class TwoStage(Agent):
         self._place, self._running = BestFit(), Running()
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Begins a run, in which nothing runs yet."""
+        """Begin a run, in which nothing runs yet."""
         self._place.start(view, rng)
         self._running = Running()
 
     def decide(self, view: View, request: Request) -> Placement | None:
-        """Places the request, if it may start now."""
+        """Place the request, if it may start now."""
         return next((placement for _, placement in self.decide_line(view, [request])), None)
 
     def decide_line(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement]]:
-        """Places the requests that start now."""
+        """Place the requests that start now."""
         now = view.now
         turns = Turns(now, view.free.sum(axis=(0, 1)))
         for job in self._running.look(view):
@@ -61,12 +61,12 @@ class Turns:
         self._changes = [free.tolist()]
 
     def change(self, time: float, demand: Amounts, sign: int) -> None:
-        """Notes that so much more is free from then on, or less."""
+        """Note that so much more is free from then on, or less."""
         self._times.append(time)
         self._changes.append([sign * amount for amount in demand])
 
     def earliest(self, duration: float, demand: Amounts) -> float:
-        """Returns when that much is free for so long; infinity for never."""
+        """Return when that much is free for so long; infinity for never."""
         times = np.array(self._times)
         order = np.argsort(times, kind="stable")
         times = times[order]

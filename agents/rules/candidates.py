@@ -15,7 +15,7 @@ Filter: TypeAlias = Literal["none", "best-fit", "internal", "both"]
 
 
 def counts(filter: str, k: int) -> tuple[int, int]:
-    """Returns how many candidates Best-Fit names, and how many `internal`; 0 and 0 stand for all places.
+    """Return how many candidates Best-Fit names, and how many `internal`; 0 and 0 stand for all places.
 
     Of both, Best-Fit names two fifths, rounded down, but one at least: 1 + 2, 2 + 3, 2 + 5, 4 + 6.
     """
@@ -31,7 +31,7 @@ def counts(filter: str, k: int) -> tuple[int, int]:
 
 @kernel
 def candidates(free: Ints, capacity: Ints, demand: Amounts, spread: bool, best: int, internal: int) -> Ints:
-    """Returns places on which the request fits, as codes of a `Scan`, int64 [any]; changes nothing.
+    """Return places on which the request fits, as codes of a `Scan`, int64 [any]; changes nothing.
 
     The `best` first ones in Best-Fit's order, then those of the `internal` first ones in the order of the agent
     `internal` that are not among them; as many as there are. All places by their number when both are 0.
@@ -73,7 +73,7 @@ def _first(
     start: int,
     most: int,
 ) -> int:
-    """Writes the `most` first places behind codes[:start]; returns how many codes there are then.
+    """Write the `most` first places behind codes[:start]; returns how many codes there are then.
 
     A place comes first by the room that its server loses (only if `room`), then by what is left of the first resource
     on the server, then by the server's number; of one server the fullest node is first, or the emptiest if `room`.
@@ -106,7 +106,7 @@ def _first(
 
 @kernel
 def _before(cost: int, left: int, here: int, server: int, other: int, keys: Ints, place: int) -> bool:
-    """Tells whether a place of `server` comes before the one at `place`, which is of `other`, a server no later."""
+    """Tell whether a place of `server` comes before the one at `place`, which is of `other`, a server no later."""
     first: bool = server == other and here < keys[place, 2]
     if left != keys[place, 1]:
         first = left < keys[place, 1]
@@ -117,7 +117,7 @@ def _before(cost: int, left: int, here: int, server: int, other: int, keys: Ints
 
 @inlined
 def room_lost(free: Ints, capacity: Ints, demand: Amounts, server: int, node: int, nodes: int, spread: bool) -> int:
-    """Adds up the `_sizes` that the server would lose: all its nodes have room for them now, and not afterwards."""
+    """Add up the `_sizes` that the server would lose: all its nodes have room for them now, and not afterwards."""
     before = after = 4 + 2 + 1
     for n in range(nodes):
         parts = nodes if spread else int(n == node)
@@ -130,5 +130,5 @@ def room_lost(free: Ints, capacity: Ints, demand: Amounts, server: int, node: in
 
 @kernel
 def _sizes(room: int, of: int) -> int:
-    """Returns for which sizes there is room, as bits: 4 for 80 % of capacity, 2 for 40 %, 1 for 20 %."""
+    """Return for which sizes there is room, as bits: 4 for 80 % of capacity, 2 for 40 %, 1 for 20 %."""
     return 4 * (room * 100 >= of * 80) + 2 * (room * 100 >= of * 40) + (room * 100 >= of * 20)

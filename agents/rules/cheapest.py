@@ -25,7 +25,7 @@ NOTHING = np.iinfo(np.int64).max
 
 
 def cheapest_place(cost: PlaceCost) -> Scan:
-    """Makes a `Scan` of a cost: the place that costs least of all on which the request fits."""
+    """Make a `Scan` of a cost: the place that costs least of all on which the request fits."""
     of = inlined(cost)
 
     @inlined
@@ -49,7 +49,7 @@ def cheapest_place(cost: PlaceCost) -> Scan:
 
 
 def cheapest_server(cost: ServerCost) -> Scan:
-    """Makes a `Scan` of two costs, of the server and of the node: the cheapest server on which the request fits, and of
+    """Make a `Scan` of two costs, of the server and of the node: the cheapest server on which the request fits, and of
     its nodes on which it fits the cheapest one. For a spread request only the first cost counts.
     """
     of = inlined(cost)
@@ -94,7 +94,7 @@ def _scan_of(cost: Callable[..., object], search: Callable[[Ints, Ints, Amounts,
 
 @inlined
 def left_on(free: Ints, server: int, resource: int) -> int:
-    """Adds up what is free of a resource on all nodes of a server, for cost functions."""
+    """Add up what is free of a resource on all nodes of a server, for cost functions."""
     left = 0
     for node in range(free.shape[1]):
         left += free[server, node, resource]

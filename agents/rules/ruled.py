@@ -22,12 +22,12 @@ class Ruled(Agent):
     numbers: tuple[Floats, ...]
 
     def get_ready(self, view: View) -> None:
-        """Compiles the kernel, or loads it, so that no decision takes the time for it."""
+        """Compile the kernel, or load it, so that no decision takes the time for it."""
         demand = (1,) * len(view.resources)
         self._prepared = prepared(self.rule, view.free, view.capacity, demand, False, *self.numbers)
 
     def decide(self, view: View, request: Request) -> Placement | None:
-        """Places the request where the kernel says."""
+        """Place the request where the kernel says."""
         code = self._prepared(view.free, view.capacity, request.demand, request.spread, *self.numbers)
         return None if code < 0 else placement_of(code, request, view.free.shape[1])
 
@@ -39,7 +39,7 @@ class Ruled(Agent):
 
 @kernel
 def drawn(stream: Floats) -> float:
-    """Returns the next number of a stream, in [0, 1), by SplitMix64; changes `stream` float64 [2], a seed and a count.
+    """Return the next number of a stream, in [0, 1), by SplitMix64; changes `stream` float64 [2], a seed and a count.
 
     Whole numbers below 2**53, so that floats hold them exactly.
     """

@@ -26,11 +26,11 @@ class ScanAgent(Agent):
     _prepared: Scan | None = None
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Compiles the kernel, or loads it, so that no decision takes the time for it."""
+        """Compile the kernel, or load it, so that no decision takes the time for it."""
         self._prepared = prepared(self.scan, view.free, view.capacity, (1,) * len(view.resources), False)
 
     def decide(self, view: View, request: Request) -> Placement | None:
-        """Places the request where the kernel says."""
+        """Place the request where the kernel says."""
         free, demand, spread = view.free, request.demand, request.spread
         code = (self._prepared or self.scan)(free, view.capacity, demand, spread)
         if code < 0:

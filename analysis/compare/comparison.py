@@ -12,27 +12,27 @@ if TYPE_CHECKING:
 
 
 class Comparison(Differences):
-    """Differences that can show themselves. docs/results.md says what each column is, and how it is computed."""
+    """Differences that can show themselves. docs/guides/results.md says what each column is, and how it is computed."""
 
     @property
     def legend(self) -> str:
-        """Says what the columns are about, and what was left out."""
+        """Say what the columns are about, and what was left out."""
         return words.legend(self)
 
     def rich(self, width: int) -> rich.console.Group:
-        """Shows a table per metric in a terminal that is `width` characters wide."""
+        """Show a table per metric in a terminal that is `width` characters wide."""
         return words.terminal(self, width)
 
     def markdown(self) -> str:
-        """Writes a Markdown table per metric."""
+        """Write a Markdown table per metric."""
         return words.markdown(self)
 
     def latex(self) -> str:
-        """Writes one table for a paper: needs `\\usepackage{booktabs}`."""
+        """Write one table for a paper: needs `\\usepackage{booktabs}`."""
         return words.latex(self)
 
     def csv(self) -> str:
-        """Writes the whole frame."""
+        """Write the whole frame."""
         text: str = self.frame.write_csv()
         return text
 

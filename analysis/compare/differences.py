@@ -81,7 +81,7 @@ class Differences:
         self.frame = self._frame()
 
     def _bases(self, labels: list[str]) -> Ints:
-        """Finds the baseline's group at the point of each group, int64 [groups]; -1 where it was not run."""
+        """Find the baseline's group at the point of each group, int64 [groups]; -1 where it was not run."""
         groups = self._groups
         bases = np.full(int(groups.point.max()) + 1, -1)
         mine = np.flatnonzero(groups.heads["agent"].is_in(labels).to_numpy())[::-1]
@@ -106,7 +106,7 @@ class Differences:
             )
 
     def _against(self, values: Floats) -> Floats:
-        """Puts the baseline's values in the place of each group's, float64 [groups, seeds]; NaN in its own row."""
+        """Put the baseline's values in the place of each group's, float64 [groups, seeds]; NaN in its own row."""
         there = (self._base >= 0) & ~self._own
         return np.where(there[:, None] & ~np.isnan(values), values[self._base], np.nan)
 
@@ -131,7 +131,7 @@ class Differences:
         return frame.with_columns(pl.col("seeds_for_1pct").cast(pl.Int64, strict=False))
 
     def _statistics(self, metric: Metric) -> dict[str, Any]:
-        """Computes the columns of a metric, each [groups]."""
+        """Compute the columns of a metric, each [groups]."""
         values = self._groups.matrix(metric.name)
         n = (~np.isnan(values)).sum(axis=1)
         mean, half = by_count(values, mean_interval, 2)
@@ -189,7 +189,7 @@ class Differences:
         }
 
     def _bootstrapped(self, values: Floats, n: Ints) -> tuple[Any, Floats, Floats]:
-        """Tells which groups show a bootstrap interval, bool [groups], and returns its ends; NaN elsewhere."""
+        """Tell which groups show a bootstrap interval, bool [groups], and return its ends; NaN elsewhere."""
         large = np.where((n >= ENOUGH)[:, None], values, np.nan)
         (skew,) = by_count(large, lambda some: (skewness(some),), 1)
         some = ~np.isnan(skew)
@@ -203,14 +203,14 @@ class Differences:
 
 
 def _spread(values: Floats) -> tuple[Any, Any, Any]:
-    """Computes mean, half width of its t interval and standard deviation of [k, n] values; one value has none."""
+    """Compute mean, half width of its t interval and standard deviation of [k, n] values; one value has none."""
     mean, half = mean_interval(values)
     deviation = values.std(axis=1, ddof=1) if values.shape[1] > 1 else np.full(len(values), np.nan)
     return mean, half, deviation
 
 
 def _words(like: Ints, *choices: tuple[Any, str | None]) -> Any:
-    """Picks for each group the word of the first choice that holds, object [groups]; None where none does."""
+    """Pick for each group the word of the first choice that holds, object [groups]; None where none does."""
     found = np.full(len(like), None, object)
     for where, word in reversed(choices):
         found[where] = word
@@ -218,7 +218,7 @@ def _words(like: Ints, *choices: tuple[Any, str | None]) -> Any:
 
 
 def _known_baseline(asked: str | None, runs: pl.DataFrame) -> str:
-    """Returns the agent that was asked for, or the first of the runs."""
+    """Return the agent that was asked for, or the first of the runs."""
     if asked is None:
         return str(runs["_agent"][0])
     known = dict.fromkeys([*runs["agent"], *runs["_agent"]])

@@ -68,12 +68,12 @@ class Family:
         ]
 
     def _both(self, one: Ints, other: Ints, column: Any, table: Any) -> Any:
-        """Turns a column of pairs into [groups, place of the other within its point], the same for both of a pair."""
+        """Turn a column of pairs into [groups, place of the other within its point], the same for both of a pair."""
         table[one, self._place[other]] = table[other, self._place[one]] = column
         return table
 
     def beside(self, other: Ints) -> Answers:
-        """Answers for each group beside the one that `other` int64 [groups] names; not beside itself, nor beside -1."""
+        """Answer for each group beside the one that `other` int64 [groups] names; not beside itself, nor beside -1."""
         there = (other >= 0) & (other != np.arange(len(other)))
         rows, places = np.arange(len(other)), np.where(there, self._place[other], 0)
         p, alone, ranks, exact, told = (table[rows, places] for table in self._columns)
@@ -82,7 +82,7 @@ class Family:
 
 
 def _pairs(point: Ints) -> tuple[Ints, Ints]:
-    """Pairs every two groups of a point, which are neighbours: the first of each and the second, int64 [pairs]."""
+    """Pair every two groups of a point, which are neighbours: the first of each and the second, int64 [pairs]."""
     ones, others = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for step in range(1, int(np.bincount(point).max(initial=0))):
         one = np.flatnonzero(point[step:] == point[:-step])
@@ -92,12 +92,12 @@ def _pairs(point: Ints) -> tuple[Ints, Ints]:
 
 
 def _portions(rows: Ints, values: Floats) -> list[Ints]:
-    """Divides rows into portions of as many values each as may be in memory together."""
+    """Divide rows into portions of as many values each as may be in memory together."""
     return np.array_split(rows, len(rows) * values.shape[1] // AT_ONCE + 1)
 
 
 def _seen(difference: Floats) -> tuple[Ints, Floats, Floats]:
-    """Counts the differences of each pair, and finds the largest and the t-test's p.
+    """Count the differences of each pair, and find the largest and the t-test's p.
 
     `difference` is [pairs, seeds], NaN where a seed is not common; what is returned is [pairs].
     """

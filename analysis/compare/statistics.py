@@ -25,7 +25,7 @@ SMALLEST = -900
 
 
 def by_count(matrix: Floats, statistic: Callable[[Floats], tuple[Any, ...]], outputs: int) -> list[Floats]:
-    """Applies a statistic to the numbers of each row, which may have none (NaN is none); outputs are float64 [rows].
+    """Apply a statistic to the numbers of each row, which may have none (NaN is none); outputs are float64 [rows].
 
     `statistic` gets [k, n] without NaN, once for every n, and so needs to know nothing of what is missing.
     """
@@ -39,7 +39,7 @@ def by_count(matrix: Floats, statistic: Callable[[Floats], tuple[Any, ...]], out
 
 
 def mean_interval(values: Floats) -> tuple[Any, Any]:
-    """Computes the mean and half of its 95 % t interval's width, each [...]; that of a single value is infinite.
+    """Compute the mean and half of its 95 % t interval's width, each [...]; that of a single value is infinite.
 
     Values that are all the same give a half width of 0, NaN anywhere gives NaN.
     """
@@ -53,13 +53,13 @@ def mean_interval(values: Floats) -> tuple[Any, Any]:
 
 
 def _deviation(values: Floats) -> Any:
-    """Computes the standard deviation, [...]: 0 of values that are all the same, whose mean floats would round."""
+    """Compute the standard deviation, [...]: 0 of values that are all the same, whose mean floats would round."""
     same = values.max(axis=-1) == values.min(axis=-1)
     return np.where(same, 0.0, np.std(values, axis=-1, ddof=1))[()]
 
 
 def differences(values: Floats, others: Floats) -> Floats:
-    """Subtracts pair by pair, [..., n], rounding to 2^-40 of the largest value, so that equal differences are equal.
+    """Subtract pair by pair, [..., n], rounding to 2^-40 of the largest value, so that equal differences are equal.
 
     As floats, .3 - .2 and .2 - .1 differ: ties would break, and no difference would be one. NaN stays NaN.
     """
@@ -70,7 +70,7 @@ def differences(values: Floats, others: Floats) -> Floats:
 
 
 def paired_t(difference: Floats) -> Any:
-    """Computes the two-sided p of the paired t-test, [...]: 1 when nothing differs.
+    """Compute the two-sided p of the paired t-test, [...]: 1 when nothing differs.
 
     When all of n differ by the same, nothing is known of their variance, and p is that of their signs: 2^(1 - n).
     """
@@ -85,7 +85,7 @@ def paired_t(difference: Floats) -> Any:
 
 
 def signed_rank(difference: Floats) -> Any:
-    """Computes the two-sided p of Wilcoxon's signed-rank test of [k, n] differences, float64 [k].
+    """Compute the two-sided p of Wilcoxon's signed-rank test of [k, n] differences, float64 [k].
 
     Zeros are left out, and ties share their ranks.
 
@@ -121,7 +121,7 @@ def _ranks(sizes: Floats) -> Any:
 
 
 def _tails(ranks: Any) -> Floats:
-    """Computes the chance that [k, n] ranks with random signs sum to s or more, float64 [k, largest sum + 1]."""
+    """Compute the chance that [k, n] ranks with random signs sum to s or more, float64 [k, largest sum + 1]."""
     chance = np.zeros((len(ranks), int(ranks.sum(axis=1).max(initial=0)) + 1))
     chance[:, 0] = 1
     sums = np.arange(chance.shape[1])
@@ -142,7 +142,7 @@ def holm(p: Floats) -> Floats:
 
 
 def skewness(values: Floats) -> Any:
-    """Computes the adjusted Fisher-Pearson coefficient G1, [...]; NaN below three values or without any variance."""
+    """Compute the adjusted Fisher-Pearson coefficient G1, [...]; NaN below three values or without any variance."""
     n = values.shape[-1]
     if n < 3:
         return np.full(values.shape[:-1], np.nan)[()]
@@ -153,7 +153,7 @@ def skewness(values: Floats) -> Any:
 
 
 def bootstrap(values: Floats) -> tuple[Any, Any]:
-    """Computes the ends of the 95 % BCa bootstrap intervals of the means of [k, n] values, each [k] (Efron 1987).
+    """Compute the ends of the 95 % BCa bootstrap intervals of the means of [k, n] values, each [k] (Efron 1987).
 
     Every row is resampled by the same draws, which depend on n only. Without variance both ends are the mean.
     """
@@ -178,12 +178,12 @@ def bootstrap(values: Floats) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=2)
 def _draws(n: int) -> Floats:
-    """Draws what each of n values weighs in the means of resamples, float64 [n, resamples]."""
+    """Draw what each of n values weighs in the means of resamples, float64 [n, resamples]."""
     return np.random.default_rng(n).multinomial(n, np.full(n, 1 / n), RESAMPLES).T / n
 
 
 def seeds_needed(deviation: Floats, effect: Floats) -> Any:
-    """Computes how many pairs a paired t-test needs to see an effect at level .05 with power .8, float64 [k].
+    """Compute how many pairs a paired t-test needs to see an effect at level .05 with power .8, float64 [k].
 
     `deviation` [k] is that of the paired differences. It is the smallest n, 2 or more, that is not below the square of
     (t(n - 1, .975) + t(n - 1, .8)) deviation / effect; NaN where the effect is 0.

@@ -41,15 +41,15 @@ class Entry:
 
     @property
     def alone(self) -> bool:
-        """Is nothing known about how far chance might carry it?"""
+        """Be nothing known about how far chance might carry it?"""
         return not (self.exact or isfinite(self.half))
 
     def show(self, metric: Metric) -> str:
-        """Writes the value for people."""
+        """Write the value for people."""
         return metric.exactly(self.mean) if self.exact else metric.write(self.mean, self.half)
 
     def write(self, metric: Metric) -> str:
-        """Writes the entry for people, with its mark."""
+        """Write the entry for people, with its mark."""
         return self.show(metric) + (self.mark and f" {self.mark}")
 
 
@@ -97,7 +97,7 @@ class Table:
         return [*self.swept, "agent", "runs", *(metric.heading for metric in self.metrics)]
 
     def texts(self) -> list[list[str]]:
-        """Writes the entries as they are shown, row by row."""
+        """Write the entries as they are shown, row by row."""
         return [
             [
                 *map(str, row.point),
@@ -144,7 +144,7 @@ class Table:
         return " ".join(notes)
 
     def rich(self, width: int) -> rich.table.Table:
-        """Lays the table out for a terminal: as many metrics as fit its width, the others are named below."""
+        """Lay the table out for a terminal: as many metrics as fit its width, the others are named below."""
         texts = self.texts()
         return fitted(
             self.headings,
@@ -165,12 +165,12 @@ class Table:
 
 
 def corrected(size: int) -> str:
-    """Says what p-values are corrected for; `size` is that of the largest family."""
+    """Say what p-values are corrected for; `size` is that of the largest family."""
     return f"p > .05, corrected by Holm for all comparisons of two agents by the metric, up to {size:,}"
 
 
 def _column(metric: Metric, groups: Groups, family: Family) -> list[Entry | None]:
-    """Returns a metric's entry for every group of runs; None where no finished run has a value."""
+    """Return a metric's entry for every group of runs; None where no finished run has a value."""
     values, exact = groups.matrix(metric.name), groups.exact(metric)
     mean, half = by_count(values, mean_interval, 2)
     half[exact] = 0.0
@@ -183,7 +183,7 @@ def _column(metric: Metric, groups: Groups, family: Family) -> list[Entry | None
 
 
 def _standing(metric: Metric, groups: Groups, mean: Floats, family: Family) -> tuple[Bools, Bools]:
-    """Finds the groups that are the best of their point, and those that the seeds can't tell from it.
+    """Find the groups that are the best of their point, and those that the seeds can't tell from it.
 
     Both are bool [groups]. There are none where nothing is told apart, nor where neither higher nor lower is better.
     Agents with the same best mean are all the best.
@@ -203,7 +203,7 @@ def _standing(metric: Metric, groups: Groups, mean: Floats, family: Family) -> t
 
 
 def _vary(done: pl.DataFrame, groups: list[str], metrics: list[Metric]) -> bool:
-    """Does any metric that is no time depend on the seed?"""
+    """Do any metric that is no time depend on the seed?"""
     import polars as pl
 
     names = [metric.name for metric in metrics if not metric.timed]

@@ -26,7 +26,7 @@ def fitted(
     caption: str = "",
     otherwise: str = "",
 ) -> rich.table.Table:
-    """Lays `lines` out as a table for a terminal of this width.
+    """Lay `lines` out as a table for a terminal of this width.
 
     Columns from `first` on are numbers. Where the width ends, the last of them go, but never the first of `foremost`
     (by default of all), and the others of `foremost` only if the words beside them cannot give way. `otherwise` says

@@ -39,7 +39,7 @@ LATEX = {
 
 
 def terminal(comparison: Differences, width: int) -> rich.console.Group:
-    """Lays out a rich table per metric, with what they mean below."""
+    """Lay out a rich table per metric, with what they mean below."""
     from rich.console import Group
     from rich.text import Text
 
@@ -63,7 +63,7 @@ def terminal(comparison: Differences, width: int) -> rich.console.Group:
 
 
 def markdown(comparison: Differences) -> str:
-    """Writes a Markdown table per metric, with what they mean below."""
+    """Write a Markdown table per metric, with what they mean below."""
     parts = []
     for metric, lines in blocks(comparison):
         table = [headings(comparison), ["---"] * len(headings(comparison)), *(line for _, line in lines)]
@@ -73,7 +73,7 @@ def markdown(comparison: Differences) -> str:
 
 
 def latex(comparison: Differences) -> str:
-    """Writes one `tabular` with a block per metric; needs booktabs and textcomp, which LaTeX has since 2020."""
+    """Write one `tabular` with a block per metric; needs booktabs and textcomp, which LaTeX has since 2020."""
     heads = headings(comparison)
     first = len(comparison.keys) + 1
     lines = [
@@ -90,7 +90,7 @@ def latex(comparison: Differences) -> str:
 
 
 def legend(comparison: Differences) -> str:
-    """Says what the columns mean, and what was left out."""
+    """Say what the columns mean, and what was left out."""
     frame = comparison.frame
     if not len(frame):
         return "No run finished: there is nothing to compare."
@@ -132,14 +132,14 @@ def legend(comparison: Differences) -> str:
 
 
 def blocks(comparison: Differences) -> Iterator[tuple[Metric, list[tuple[dict[str, Any], Line]]]]:
-    """Yields every metric with its rows, and the cells of each as text."""
+    """Yield every metric with its rows, and the cells of each as text."""
     by_metric = comparison.frame.partition_by("metric", as_dict=True)
     for metric in comparison.metrics:
         yield metric, [(row, _line(comparison, metric, row)) for row in by_metric[metric.name,].iter_rows(named=True)]
 
 
 def headings(comparison: Differences) -> Line:
-    """Returns the headings of the cells in a line of `blocks`."""
+    """Return the headings of the cells in a line of `blocks`."""
     return [
         *comparison.keys,
         "agent",
@@ -220,7 +220,7 @@ def _escaped(text: str) -> str:
 
 
 def _number(text: str) -> str:
-    """Sets a cell of numbers as mathematics, for its minus signs; words stay as they are."""
+    """Set a cell of numbers as mathematics, for its minus signs; words stay as they are."""
     if not any(sign.isdigit() for sign in text):
         return {"-": "--", SAME: "$=$"}.get(text, text)
     text = re.sub(r"(?<=\d),(?=\d)", "{,}", text)

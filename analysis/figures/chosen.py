@@ -114,11 +114,11 @@ class Chosen:
         return "one seed" if count == 1 else f"{count} seeds"
 
     def part(self, run: str) -> ResultsFolder:
-        """Returns the results of the folder that a run belongs to."""
+        """Return the results of the folder that a run belongs to."""
         return self.results.part(run) if isinstance(self.results, Together) else self.results
 
     def metric(self, name: str) -> Metric:
-        """Describes a column of the runs as a metric."""
+        """Describe a column of the runs as a metric."""
         try:
             return metric_named(name, self.runs, self.results.metrics)
         except UnknownName as error:
@@ -126,12 +126,12 @@ class Chosen:
             raise ResultsError(problem, file=self.results.folder, remedy=error.remedy) from None
 
     def metrics(self, default: Sequence[str]) -> list[Metric]:
-        """Returns the metrics that were asked for, or else those of `default` that there are."""
+        """Return the metrics that were asked for, or else those of `default` that there are."""
         wanted = self.options.metrics or [name for name in default if name in self.runs.columns]
         return [self.metric(name) for name in wanted]
 
     def averages(self, metric: str) -> dict[tuple[Point, str], Average]:
-        """Averages a metric over the seeds by point and agent; those without a value are left out."""
+        """Average a metric over the seeds by point and agent; those without a value are left out."""
         self.metric(metric)
         found = {}
         for key, group in self.runs.drop_nulls(metric).group_by([*self.swept, "agent"], maintain_order=True):
@@ -140,21 +140,21 @@ class Chosen:
         return found
 
     def seeded(self) -> Iterator[tuple[Point, str, dict[int, str]]]:
-        """Yields the names of the runs by point and agent, then by seed in order."""
+        """Yield the names of the runs by point and agent, then by seed in order."""
         for key, group in self.runs.sort("seed").group_by([*self.swept, "agent"], maintain_order=True):
             yield key[:-1], str(key[-1]), dict(group.select("seed", "run").rows())
 
     def groups(self) -> Iterator[tuple[Point, str, list[str]]]:
-        """Yields the names of the runs by point and agent, in order of their seeds."""
+        """Yield the names of the runs by point and agent, in order of their seeds."""
         for point, agent, runs in self.seeded():
             yield point, agent, list(runs.values())
 
     def name(self, point: Point) -> str:
-        """Says a point in words."""
+        """Say a point in words."""
         return ", ".join(f"{short(key)} {value}" for key, value in zip(self.swept, point, strict=True))
 
     def facets(self, keys: Sequence[str]) -> list[str]:
-        """Returns the swept keys that still vary where `keys` do not: what a line over `keys` must not mix."""
+        """Return the swept keys that still vary where `keys` do not: what a line over `keys` must not mix."""
         others = [key for key in self.swept if key not in keys]
         if not keys:
             return others
@@ -162,7 +162,7 @@ class Chosen:
         return [key for key in others if (counts[key] > 1).any()]
 
     def few_points(self, most: int = MOST) -> list[Point]:
-        """Returns the points, if there are few enough to draw a panel each."""
+        """Return the points, if there are few enough to draw a panel each."""
         if len(self.points) > most:
             raise ResultsError(
                 f"it shows {'one point' if most == 1 else f'{most} points at most'}, not {len(self.points)}",
@@ -172,7 +172,7 @@ class Chosen:
         return self.points
 
     def few_agents(self, most: int = MOST) -> list[str]:
-        """Returns the agents, if there are few enough to draw a panel each."""
+        """Return the agents, if there are few enough to draw a panel each."""
         if len(self.agents) > most:
             raise ResultsError(
                 f"it shows {most} agents at most, not {len(self.agents)}",
@@ -182,7 +182,7 @@ class Chosen:
         return self.agents
 
     def numbers(self, key: str) -> dict[Any, tuple[float, str]] | None:
-        """Turns the values of a swept key into numbers with their unit; None when some are no number."""
+        """Turn the values of a swept key into numbers with their unit; None when some are no number."""
         try:
             return {value: number(value) for value in self.runs[key].unique(maintain_order=True)}
         except UserError:
@@ -190,7 +190,7 @@ class Chosen:
 
 
 def _filtered(results: ResultsFolder, options: Options) -> pl.DataFrame:
-    """Returns the runs of the points and agents that were asked for."""
+    """Return the runs of the points and agents that were asked for."""
     import polars as pl
 
     runs, folder = results.runs, results.folder
@@ -212,7 +212,7 @@ def _filtered(results: ResultsFolder, options: Options) -> pl.DataFrame:
 
 
 def number(value: object) -> tuple[float, str]:
-    """Turns a swept value into a number of base units: "10 min" is (600, "s"); a share is in percent."""
+    """Turn a swept value into a number of base units: "10 min" is (600, "s"); a share is in percent."""
     for measure in (COUNT, SHARE, TIME, DATA, CPU, BANDWIDTH):
         try:
             found = measure.parse(value)
@@ -223,5 +223,5 @@ def number(value: object) -> tuple[float, str]:
 
 
 def short(key: str) -> str:
-    """Returns the last part of a dotted key."""
+    """Return the last part of a dotted key."""
     return key.rpartition(".")[2]

@@ -19,7 +19,7 @@ Z = 1.96
 
 
 def draw(workloads: Mapping[str, Workload], path: Path | None = None, *, title: str = "") -> Figure:
-    """Draws named workloads; writes the figure to `path` (its folder must exist) if one is given.
+    """Draw named workloads; writes the figure to `path` (its folder must exist) if one is given.
 
     Bars are shares of the requests; where they are whole numbers and few, a bar is one number. Lines span the 95 %
     interval of each share, dashes mark the mean. A column has one scale, so rows compare. Requests that never end are
@@ -57,7 +57,7 @@ def draw(workloads: Mapping[str, Workload], path: Path | None = None, *, title: 
 
 
 def _columns(workload: Workload) -> dict[str, Floats]:
-    """Returns the numbers of each column of the figure, float64 [n], by what they are."""
+    """Return the numbers of each column of the figure, float64 [n], by what they are."""
     found = {name: workload.demand[:, number] / QUANTUM for number, name in enumerate(workload.resources)}
     if workload.bandwidth is not None:
         found["bandwidth"] = workload.bandwidth / QUANTUM
@@ -66,7 +66,7 @@ def _columns(workload: Workload) -> dict[str, Floats]:
 
 
 def _edges(values: Floats) -> Floats:
-    """Chooses edges of bins over all values, float64 [bins + 1]: around whole numbers, if that is what they are."""
+    """Choose edges of bins over all values, float64 [bins + 1]: around whole numbers, if that is what they are."""
     if not len(values):
         return np.array([0.0, 1.0])
     low, high = float(values.min()), float(values.max())

@@ -17,7 +17,7 @@ from simcore.errors import ResultsError
 
 
 def draw(results: ResultsFolder | Sequence[ResultsFolder], kind: str, **options: Any) -> Figure:
-    """Draws the figure of this kind. Several results are drawn as one, their scenarios as points.
+    """Draw the figure of this kind. Several results are drawn as one, their scenarios as points.
 
     Options (`metrics`, `agents`, `where`, `x`, `at`, `width`) are those of `chosen.Options`.
     """
@@ -26,7 +26,7 @@ def draw(results: ResultsFolder | Sequence[ResultsFolder], kind: str, **options:
 
 
 def svg(figure: Figure) -> str:
-    """Writes the figure as the text of an `<svg>` element, to be put into a page."""
+    """Write the figure as the text of an `<svg>` element, to be put into a page."""
     file = BytesIO()
     write(figure, file, "svg")
     text = file.getvalue().decode()
@@ -34,7 +34,7 @@ def svg(figure: Figure) -> str:
 
 
 def summary(results: ResultsFolder) -> Path | None:
-    """Draws the table into the results' folder, and returns the PNG's path; None where it says nothing, or too much."""
+    """Draw the table into the results' folder, and return the PNG's path; None where it says nothing, or too much."""
     try:
         figure = draw(results, "summary")
     except ResultsError:

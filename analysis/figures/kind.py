@@ -29,7 +29,7 @@ class Kind:
         return self._function(given, options)
 
     def draw(self, given: Any, **options: Any) -> Figure:
-        """Draws the figure of results, or of training folders; `options` are those of `Options`.
+        """Draw the figure of results, or of training folders; `options` are those of `Options`.
 
         What a function from outside raises becomes a ResultsError.
         """
@@ -55,7 +55,7 @@ class Kind:
 
 
 def figure(*, meaning: str, needs: str = ANY, source: Source = "results") -> Callable[[Callable[..., Figure]], Kind]:
-    """Makes a kind of figure of a function that takes what to draw (`Chosen`) and `Options`.
+    """Make a kind of figure of a function that takes what to draw (`Chosen`) and `Options`.
 
     One with the `source` "training" gets the folders of trainings instead.
     """
@@ -63,7 +63,7 @@ def figure(*, meaning: str, needs: str = ANY, source: Source = "results") -> Cal
 
 
 def kind_named(name: str) -> Kind:
-    """Returns a kind of figure by its registered name, by `package.module:function` or by `file.py:function`.
+    """Return a kind of figure by its registered name, by `package.module:function` or by `file.py:function`.
 
     A plain function is one that any results are enough for; the first line of its docstring says what it shows.
     """
@@ -83,5 +83,5 @@ def kind_named(name: str) -> Kind:
 
 
 def short_name(name: str) -> str:
-    """Returns what the files of a kind are called: its name, of `mine.py:queue` the last part."""
+    """Return what the files of a kind are called: its name, of `mine.py:queue` the last part."""
     return name.rpartition(":")[2]

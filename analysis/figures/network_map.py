@@ -26,7 +26,7 @@ ROWS = {"fabric": "fabric switch"}
 
 
 def draw(topology: Topology, path: Path | None = None, *, load: npt.ArrayLike | None = None, title: str = "") -> Figure:
-    """Draws a network; writes the figure to `path` (its folder must exist) if one is given.
+    """Draw a network; writes the figure to `path` (its folder must exist) if one is given.
 
     `load` float [links], the share of each link's capacity that is in use, colours the links; without it the planes of
     a fabric are told apart. Of many servers in one box the mean load is shown.
@@ -56,7 +56,7 @@ def draw(topology: Topology, path: Path | None = None, *, load: npt.ArrayLike | 
 
 
 def _positions(topology: Topology, boxed: bool) -> Floats:
-    """Places each vertex from left to right, float64 [vertices]; servers in a box stand on their rack."""
+    """Place each vertex from left to right, float64 [vertices]; servers in a box stand on their rack."""
     x = np.zeros(topology.switches + topology.servers)
     racks = topology.racks
     order = np.argsort(topology.rack_of, kind="stable")
@@ -80,7 +80,7 @@ def _positions(topology: Topology, boxed: bool) -> Floats:
 
 
 def _row(topology: Topology, x: Floats, mine: npt.NDArray[np.int64], level: int) -> Floats:
-    """Places switches of one level over what they serve; those that serve overlapping parts share the room evenly."""
+    """Place switches of one level over what they serve; those that serve overlapping parts share the room evenly."""
     spans = []
     for place, switch in enumerate(mine.tolist()):
         near = topology.neighbour[topology.first[switch] : topology.first[switch + 1]]
@@ -135,7 +135,7 @@ def _links(ax: Axes, topology: Topology, x: Floats, load: Floats | None, boxed: 
 
 
 def _colour(topology: Topology, vertex: int) -> str:
-    """Gives a fabric's planes colours of their own, and grey to all else."""
+    """Give a fabric's planes colours of their own, and grey to all else."""
     pods = topology.racks + (topology.planes * (int(topology.pod_of.max()) + 1))
     if not topology.planes or vertex < topology.racks or vertex >= topology.switches:
         return GREY
@@ -162,7 +162,7 @@ def _vertices(ax: Axes, topology: Topology, x: Floats, boxed: bool) -> None:
 
 
 def _words(ax: Axes, topology: Topology, x: Floats) -> None:
-    """Writes what each row is on the left, and what its links carry between the rows on the right."""
+    """Write what each row is on the left, and what its links carry between the rows on the right."""
     left, right = float(x.min()), float(x.max())
     gap = 0.02 * (right - left) + 0.5
     count: Ints = np.bincount(topology.level[: topology.switches], minlength=len(topology.levels))

@@ -16,7 +16,7 @@ from simcore.errors import ResultsError
 
 
 def over_key(chosen: Chosen, key: str, default: Sequence[str]) -> Figure:
-    """Draws the metrics over a swept key."""
+    """Draw the metrics over a swept key."""
     if key not in chosen.swept:
         raise ResultsError(
             f"{key} was not swept",
@@ -46,7 +46,7 @@ def panels(
     *,
     logarithmic: bool = False,
 ) -> Figure:
-    """Draws metrics over `x[point, agent]`, which the swept `keys` vary; whatever else varies has panels of its own."""
+    """Draw metrics over `x[point, agent]`, which the swept `keys` vary; whatever else varies has panels of its own."""
     facets = chosen.facets(keys)
     places = [chosen.swept.index(key) for key in facets]
     apart = {point: tuple(point[place] for place in places) for point in chosen.points}
@@ -91,7 +91,7 @@ def panels(
 
 
 def _logarithmic(ax: Axes, ticks: Sequence[float]) -> None:
-    """Sets both axes logarithmic: plain numbers at `ticks` on one, and at 1, 2 and 5 of every decade on the other."""
+    """Set both axes logarithmic: plain numbers at `ticks` on one, and at 1, 2 and 5 of every decade on the other."""
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xticks(ticks[:: ceil(len(ticks) / 6)], [f"{tick:g}" for tick in ticks[:: ceil(len(ticks) / 6)]])
@@ -102,7 +102,7 @@ def _logarithmic(ax: Axes, ticks: Sequence[float]) -> None:
 
 
 def _line(ax: Axes, line: Sequence[tuple[float, Average]], scale: float, look: tuple[str, str]) -> None:
-    """Draws a curve with the 95 % interval of every value."""
+    """Draw a curve with the 95 % interval of every value."""
     ax.errorbar(
         [x for x, _ in line],
         [scale * average.mean for _, average in line],

@@ -11,7 +11,7 @@ from simcore.errors import ResultsError
 
 
 def placements(chosen: Chosen, point: Point, columns: Sequence[str]) -> dict[str, list[pl.DataFrame]]:
-    """Reads for every agent at a point a frame of placed requests per run, without the warm start's and empty runs."""
+    """Read for every agent at a point a frame of placed requests per run, without the warm start's and empty runs."""
     found: dict[str, list[pl.DataFrame]] = {agent: [] for agent in chosen.agents}
     for other, agent, runs in chosen.groups():
         if other != point:

@@ -14,7 +14,7 @@ BARS = 48
 
 
 def named_rows(ax: Axes, chosen: Chosen, rows: Sequence[tuple[Point, str]], *, named: bool = True) -> list[float]:
-    """Places the bars of these points and agents, top down; writes their names, and a point's above its bars."""
+    """Place the bars of these points and agents, top down; writes their names, and a point's above its bars."""
     places: list[float] = []
     at = 0.0
     for number, (point, _) in enumerate(rows):

@@ -91,7 +91,7 @@ RC: Any = {
 
 
 def looks(agents: Iterable[str]) -> dict[str, Look]:
-    """Chooses every agent's colour and marker: fixed ones for the shipped, the least used ones for others, by name.
+    """Choose every agent's colour and marker: fixed ones for the shipped, the least used ones for others, by name.
 
     Takes all agents of the results, drawn or not, so that each looks the same in every figure of them.
     """
@@ -111,24 +111,24 @@ def looks(agents: Iterable[str]) -> dict[str, Look]:
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Sets the style for as long as something is drawn or written in it."""
+    """Set the style for as long as something is drawn or written in it."""
     with rc_context(RC):
         yield
 
 
 def new(width: Width, height: float) -> Figure:
-    """Makes an empty figure without pyplot (no window, no global state), `height` inches high."""
+    """Make an empty figure without pyplot (no window, no global state), `height` inches high."""
     return Figure(figsize=(WIDTHS[width], height), layout="constrained")
 
 
 def grid(panels: int, most: int) -> tuple[int, int]:
-    """Chooses rows and columns for so many panels, `most` in a row at most, with the last row as full as can be."""
+    """Choose rows and columns for so many panels, `most` in a row at most, with the last row as full as can be."""
     rows = ceil(panels / most)
     return rows, ceil(panels / rows)
 
 
 def tidy(ax: Axes, *, grid: Literal["both", "x", "y"] | None = "both") -> None:
-    """Gives a panel what all have in common; called while it is made, so that a notebook shows the same as a file."""
+    """Give a panel what all have in common; called while it is made, so that a notebook shows the same as a file."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(labelsize=SMALL, width=0.6, length=2.5)
     if grid:
@@ -137,14 +137,14 @@ def tidy(ax: Axes, *, grid: Literal["both", "x", "y"] | None = "both") -> None:
 
 
 def heading(figure: Figure, title: str, caption: str = "") -> None:
-    """Writes the line on top, and those below it that say what is averaged over what."""
+    """Write the line on top, and those below it that say what is averaged over what."""
     room = int(figure.get_figwidth() * 72 / (0.6 * TEXT))
     lines = [line for text in (title, caption) for line in wrap(text, room)]
     figure.suptitle("\n".join(lines), fontsize=TEXT)
 
 
 def legend(figure: Figure, names: Iterable[str], look: dict[str, Look], *, lines: bool = True, title: str = "") -> None:
-    """Adds a legend of agents below the figure, in as many columns as there is room for."""
+    """Add a legend of agents below the figure, in as many columns as there is room for."""
     from matplotlib.lines import Line2D
 
     names = list(names)
@@ -168,7 +168,7 @@ def legend(figure: Figure, names: Iterable[str], look: dict[str, Look], *, lines
 
 
 def save(figure: Figure, path: str | Path) -> Path:
-    """Writes a figure as what its name ends in (png, svg, pdf): the same figure, the same bytes. Returns the path."""
+    """Write a figure as what its name ends in (png, svg, pdf): the same figure, the same bytes. Returns the path."""
     path = Path(path)
     with replacing(path) as unfinished, unfinished.open("wb") as file:
         write(figure, file, path.suffix.removeprefix(".").lower())
@@ -176,7 +176,7 @@ def save(figure: Figure, path: str | Path) -> Path:
 
 
 def write(figure: Figure, file: IO[bytes], kind: str) -> None:
-    """Writes a figure as `png`, `svg` or `pdf`, without the date."""
+    """Write a figure as `png`, `svg` or `pdf`, without the date."""
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
     with style():
         figure.savefig(file, format=kind, dpi=DPI, metadata=metadata[kind])

@@ -10,7 +10,7 @@ from simcore.vocabulary import Floats, Ints
 
 
 def scheduled_bound(simulation: Simulation, first: int) -> int:
-    """Counts the requests from row `first` on that can be placed at most, before one that fits nowhere ends the run.
+    """Count the requests from row `first` on that can be placed at most, before one that fits nowhere ends the run.
 
     For servers that neither fail nor grow, and requests offered as they arrive: until then all are placed at once, so
     those still held at every arrival must fit into the cluster as a whole, resource by resource. `simulation` is one
@@ -26,7 +26,7 @@ def scheduled_bound(simulation: Simulation, first: int) -> int:
 
 
 def held(begin: Floats, end: Floats, demand: Ints) -> Ints:
-    """Adds up what is held right after each beginning, int64 [n, resources].
+    """Add up what is held right after each beginning, int64 [n, resources].
 
     `begin` float64 [n] ascends; what ends at a beginning ends before it.
 

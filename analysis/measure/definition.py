@@ -37,20 +37,20 @@ class Definition:
         return self._function(run)
 
     def names(self, resources: Sequence[str], tiers: Sequence[str]) -> list[str]:
-        """Lists the names of its columns, for a cluster with these resources and tiers."""
+        """List the names of its columns, for a cluster with these resources and tiers."""
         if self._per is None:
             return [self.name]
         return [self.name.format(part) for part in (resources if self._per == "resource" else tiers)]
 
     def columns(self, resources: Sequence[str], tiers: Sequence[str]) -> list[Metric]:
-        """Describes its columns, for a cluster with these resources and tiers."""
+        """Describe its columns, for a cluster with these resources and tiers."""
         if self._per is None:
             return [self._described]
         parts = resources if self._per == "resource" else tiers
         return [self._described.of(part, is_first=number == 0) for number, part in enumerate(parts)]
 
     def measured(self, run: FinishedRun) -> dict[str, Any]:
-        """Computes the metric: its value by column, without those that the run does not have."""
+        """Compute the metric: its value by column, without those that the run does not have."""
         if self._per is None:
             value = self._function(run)
             return {} if value is None else {self._described.name: value}
@@ -74,7 +74,7 @@ def metric(
     table: Table = "always",
     timed: bool = False,
 ) -> Callable[[Callable[[FinishedRun], Any]], Definition]:
-    """Makes a metric of a function that takes a finished run and returns a number, or None where there is no value.
+    """Make a metric of a function that takes a finished run and return a number, or None where there is no value.
 
     `per` "resource" or "tier" makes a column for each; the function then returns as many numbers, in their order, and
     `name`, `heading` and `meaning` have `{}` where the resource or the tier stands. The other arguments are those of

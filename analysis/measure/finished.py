@@ -144,7 +144,7 @@ class FinishedRun:
         return [-np.inf, *(time for time, _ in added)], total
 
     def installed(self, until: float) -> Floats:
-        """Integrates the capacity over the time from `begin` on: quanta x seconds, float64 [resources + tiers]."""
+        """Integrate the capacity over the time from `begin` on: quanta x seconds, float64 [resources + tiers]."""
         times, total = self._sizes
         found: Floats = np.diff(np.clip([*times, until], self.begin, until)) @ total
         return found
@@ -187,12 +187,12 @@ class FinishedRun:
 
 
 def ratio(part: float, whole: float) -> float:
-    """Divides, and gives 0 where there is nothing to divide by."""
+    """Divide, and gives 0 where there is nothing to divide by."""
     return part / whole if whole else 0.0
 
 
 def after_each(answered: Ints, times: Floats, held: Ints, end: Floats, demand: Ints) -> Ints:
-    """Counts the quanta in use after every decision, int64 [k, resources].
+    """Count the quanta in use after every decision, int64 [k, resources].
 
     `answered` int64 [k] are the rows in order of decision, `times` float64 [k]; `held` int64 [h] are the rows that
     got a place, with their `end` [h] and `demand` [h, resources].
@@ -208,7 +208,7 @@ def after_each(answered: Ints, times: Floats, held: Ints, end: Floats, demand: I
 
 
 def _read_only(array: Array) -> Array:
-    """Returns a view of the array that cannot be written to."""
+    """Return a view of the array that cannot be written to."""
     found = array.view()
     found.flags.writeable = False
     return found

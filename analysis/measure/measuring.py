@@ -24,7 +24,7 @@ DEFINE = 'Write `@metric(heading="...", meaning="...")` above it, with `from bin
 
 
 def measure(run: FinishedRun, added: Sequence[str] = ()) -> dict[str, Any]:
-    """Computes every metric of a finished run: those that all runs have, and those `added` by name.
+    """Compute every metric of a finished run: those that all runs have, and those `added` by name.
 
     Raises RunError where there is nothing to measure, and where an added metric raises or returns no number.
     """
@@ -37,19 +37,19 @@ def measure(run: FinishedRun, added: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def describe(resources: Sequence[str], tiers: Sequence[str], added: Sequence[str] = ()) -> list[Metric]:
-    """Describes the columns of all these metrics, in the order in which tables show them."""
+    """Describe the columns of all these metrics, in the order in which tables show them."""
     definitions = [*built_in(), *map(added_metric, added)]
     return [column for definition in definitions for column in definition.columns(resources, tiers)]
 
 
 @cache
 def built_in() -> tuple[Definition, ...]:
-    """Returns the metrics that every run has."""
+    """Return the metrics that every run has."""
     return tuple(METRICS.load(name) for name in BUILT_IN)
 
 
 def added_metric(name: str) -> Definition:
-    """Returns a metric that is not built in, by its registered name, `package.module:name` or `file.py:name`."""
+    """Return a metric that is not built in, by its registered name, `package.module:name` or `file.py:name`."""
     found = METRICS.load(name)
     if not isinstance(found, Definition):
         raise UserError("is no metric", value=name, remedy=DEFINE)
@@ -57,7 +57,7 @@ def added_metric(name: str) -> Definition:
 
 
 def check_added(added: Sequence[str], resources: Sequence[str], tiers: Sequence[str]) -> None:
-    """Refuses metrics whose columns runs have already."""
+    """Refuse metrics whose columns runs have already."""
     if not added:
         return  # and nothing is imported that only a run needs
     taken = {*NO_METRICS, *(one.name for one in describe(resources, tiers))}
@@ -72,7 +72,7 @@ def check_added(added: Sequence[str], resources: Sequence[str], tiers: Sequence[
 
 
 def _guarded(definition: Definition, run: FinishedRun) -> dict[str, Any]:
-    """Computes a metric that is not ours: what it raises, and what is no number, becomes a RunError that says so."""
+    """Compute a metric that is not ours: what it raises, and what is no number, becomes a RunError that says so."""
     name = definition.name
     try:
         found = definition.measured(run)

@@ -31,31 +31,31 @@ class Metric:
     timed: bool = False
 
     def of(self, part: str, *, is_first: bool) -> Metric:
-        """Describes the column of one resource or tier, whose name takes the place of `{}`."""
+        """Describe the column of one resource or tier, whose name takes the place of `{}`."""
         table = "never" if self.table == "first" and not is_first else self.table
         texts = {name: getattr(self, name).replace("{}", part) for name in ("name", "heading", "meaning")}
         return replace(self, table=table, **texts)
 
     def scale(self, size: float) -> tuple[float, str]:
-        """Returns what to multiply values of this size by to show them to people, and the unit to write behind."""
+        """Return what to multiply values of this size by to show them to people, and the unit to write behind."""
         if self.unit == "s":
             return _unit_of_time(size)
         return (100.0, "") if self.unit == "%" else (1.0, self.unit and f" {self.unit}")
 
     def write(self, mean: float, half: float) -> str:
-        """Writes the mean, and its interval where there is one, both with the same number of decimals."""
+        """Write the mean, and its interval where there is one, both with the same number of decimals."""
         scale, unit = self.scale(mean)
         decimals = _decimals(scale * mean, scale * half)
         interval = "" if isinf(half) else f" ±{scale * half:,.{decimals}f}"
         return f"{scale * mean:,.{decimals}f}{interval}{unit}"
 
     def exactly(self, value: float) -> str:
-        """Writes a value without any chance in it to four digits, since all of them count."""
+        """Write a value without any chance in it to four digits, since all of them count."""
         scale, unit = self.scale(value)
         return f"{scale * value:,.{_decimals(scale * value, abs(scale * value) / 100)}f}{unit}"
 
     def between(self, mean: float, low: float | None, high: float | None, *, sign: str = "") -> str:
-        """Writes the mean, and the ends of its interval where there is one; `sign` "+" writes the sign of each."""
+        """Write the mean, and the ends of its interval where there is one; `sign` "+" writes the sign of each."""
         half = 0.0 if low is None or high is None else (high - low) / 2
         scale, unit = self.scale(mean)
         form = f"{sign},.{_decimals(scale * mean, scale * half)}f"
@@ -64,13 +64,13 @@ class Metric:
 
 
 def _decimals(mean: float, half: float) -> int:
-    """Counts the decimals that tell the interval to two digits, or else the mean to three; at most three."""
+    """Count the decimals that tell the interval to two digits, or else the mean to three; at most three."""
     size = half if 0 < half < inf else abs(mean) / 10
     return min(3, max(0, 1 - floor(log10(size)))) if size > 0 else 1
 
 
 def duration(seconds: float | None) -> str:
-    """Writes a time for people: 90 s, 2.5 h, never; `-` for none."""
+    """Write a time for people: 90 s, 2.5 h, never; `-` for none."""
     if seconds is None:
         return "-"
     if isinf(seconds):
@@ -80,7 +80,7 @@ def duration(seconds: float | None) -> str:
 
 
 def _unit_of_time(seconds: float) -> tuple[float, str]:
-    """Returns the factor to, and the name of, the largest unit that this time has at least two of."""
+    """Return the factor to, and the name of, the largest unit that this time has at least two of."""
     for size, unit in ((86400.0, " d"), (3600.0, " h"), (60.0, " min")):
         if abs(seconds) >= 2 * size:
             return 1 / size, unit

@@ -35,7 +35,7 @@ class Overlap(NamedTuple):
 
 
 def overlap(seeds: Sequence[Rows]) -> Overlap:
-    """Measures the overlap of all seeds' windows; what a seed's own windows have in common counts once."""
+    """Measure the overlap of all seeds' windows; what a seed's own windows have in common counts once."""
     merged = [_merged(rows) for rows in seeds]
     low = min((first for rows in merged for first, _ in rows), default=0)
     high = max((end for rows in merged for _, end in rows), default=0)
@@ -52,7 +52,7 @@ def overlap(seeds: Sequence[Rows]) -> Overlap:
 
 
 def _merged(rows: Rows) -> list[tuple[int, int]]:
-    """Merges rows into stretches that do not overlap."""
+    """Merge rows into stretches that do not overlap."""
     found: list[tuple[int, int]] = []
     for first, end in sorted(rows):
         if found and first <= found[-1][1]:
@@ -63,18 +63,18 @@ def _merged(rows: Rows) -> list[tuple[int, int]]:
 
 
 def worst(several: Iterable[Overlap]) -> Overlap | None:
-    """Returns the one with the largest share, if that is worth saying."""
+    """Return the one with the largest share, if that is worth saying."""
     most = max(several, key=lambda one: one.share, default=None)
     return most if most and most.share >= WORTH_SAYING else None
 
 
 def written(rows: Rows) -> str:
-    """Writes windows as runs.parquet has them: `first-last`, both included."""
+    """Write windows as runs.parquet has them: `first-last`, both included."""
     return " ".join(f"{first}-{end - 1}" for first, end in rows)
 
 
 def overlap_of(runs: pl.DataFrame, keys: Sequence[str]) -> Overlap | None:
-    """Finds the largest overlap at a point of finished runs, if it is worth saying.
+    """Find the largest overlap at a point of finished runs, if it is worth saying.
 
     Of agents that met more or less of the same windows, the one that met most counts.
     """

@@ -35,7 +35,7 @@ class Sampler:
         self._stride = 1
 
     def __call__(self) -> int:
-        """Takes a sample; returns after how many decisions to take the next."""
+        """Take a sample; returns after how many decisions to take the next."""
         simulation, view = self._simulation, self._simulation.view
         used = self._ledger.used()
         in_use = int((view.free != view.capacity).any(axis=(1, 2)).sum()) - self._ledger.down
@@ -59,14 +59,14 @@ class Sampler:
         return self._stride
 
     def _capacity(self) -> tuple[int, ...]:
-        """Counts the quanta installed of each resource, failed servers included; sums again when servers are added."""
+        """Count the quanta installed of each resource, failed servers included; sums again when servers are added."""
         capacity = self._simulation.view.capacity
         if self._installed[0] != len(capacity):
             self._installed = len(capacity), tuple(capacity.sum(axis=(0, 1)).tolist())
         return self._installed[1]
 
     def columns(self) -> dict[str, Any]:
-        """Returns the samples as columns: `time` float64 [k], `decisions`, `changes`, `servers`, `in_use`, `waiting`
+        """Return the samples as columns: `time` float64 [k], `decisions`, `changes`, `servers`, `in_use`, `waiting`
         int64 [k]; `free`, `used`, `stranded` and `capacity` int64 [k, resources] quanta.
         """
         names = (
@@ -77,7 +77,7 @@ class Sampler:
 
 
 def smallest(flavours: Ints) -> Ints:
-    """Keeps those of the demands [k, resources], in ascending order, that are nowhere larger than another one."""
+    """Keep those of the demands [k, resources], in ascending order, that are nowhere larger than another one."""
     kept = flavours[:0]
     for flavour in flavours:
         if not (kept <= flavour).all(axis=1).any():

@@ -14,7 +14,7 @@ from simcore.vocabulary import QUANTUM, Ints
 
 
 def spread_columns(simulation: Simulation, held: Any) -> dict[str, Any]:
-    """Returns columns with a value for every row of the record: `bandwidth` in units, and `servers` and `span` of the
+    """Return columns with a value for every row of the record: `bandwidth` in units, and `servers` and `span` of the
     rows that `held` a place (bool [rows]), -1 for the others.
     """
     ledger, bandwidth = simulation.ledger, simulation.asked().bandwidth
@@ -26,7 +26,7 @@ def spread_columns(simulation: Simulation, held: Any) -> dict[str, Any]:
 
 
 def reserved_after(simulation: Simulation, decisions: Ints) -> Ints:
-    """Counts the quanta reserved on each tier right after so many `decisions` (int64 [k]), int64 [k, tiers]."""
+    """Count the quanta reserved on each tier right after so many `decisions` (int64 [k]), int64 [k, tiers]."""
     record, asked = simulation.record, simulation.asked()
     rows = slice(0, record.rows)
     decided = record.decided[rows]

@@ -40,7 +40,7 @@ class StateSampler:
         self._seen = self._left = 0
 
     def __call__(self) -> int:
-        """Notes what was placed, and lets the sampler look when it is its turn; says after how many decisions again."""
+        """Note what was placed, and let the sampler look when it is its turn; says after how many decisions again."""
         if self._network is None:
             return self._sampler()
         placed = 0
@@ -57,7 +57,7 @@ class StateSampler:
         return 1
 
     def frame(self) -> pl.DataFrame:
-        """Returns a row per moment, as docs/report.md has them: the state after all that happened at or before it.
+        """Return a row per moment, as docs/guides/report.md has them: the state after all that happened until then.
 
         `time` in seconds; requests `offered` and `accepted` so far, and `waiting`; `allocation_<resource>`, the share
         of what is installed; as lists of float32 a share of each server's capacity in `used_<resource>`, and in
@@ -108,7 +108,7 @@ class StateSampler:
         return pl.DataFrame(columns)
 
     def _installed(self, times: Floats) -> tuple[list[int], dict[str, list[set[int]]]]:
-        """Counts the servers at every moment, and lists the parts of each kind that are out of service."""
+        """Count the servers at every moment, and list the parts of each kind that are out of service."""
         changes = iter(self._simulation.changes)
         change = next(changes, None)
         grown = sum(each.subject for each in self._simulation.changes if each.what == "expansion")
@@ -132,7 +132,7 @@ class StateSampler:
 
 
 def moments(begin: float, end: float, most: int = KEPT) -> Floats:
-    """Chooses the moments at which a run's state is kept: both ends, and between them multiples of a power of two.
+    """Choose the moments at which a run's state is kept: both ends, and between them multiples of a power of two.
 
     The power is the smallest with at most `most` multiples, so that of two runs, or of two values of `most`, the one
     with fewer moments has none between its ends that the other one has not.
@@ -146,7 +146,7 @@ def moments(begin: float, end: float, most: int = KEPT) -> Floats:
 
 
 def _until(times: Floats, events: Floats) -> Ints:
-    """Counts the events that had happened at each time, that instant included; those at NaN never do."""
+    """Count the events that had happened at each time, that instant included; those at NaN never do."""
     found: Ints = np.searchsorted(np.sort(events), times, side="right")
     return found
 
@@ -154,7 +154,7 @@ def _until(times: Floats, events: Floats) -> Ints:
 def _held(
     times: Floats, start: Floats, end: Floats, rows: Ints, where: Ints, amounts: Ints, size: int
 ) -> Iterator[Ints]:
-    """Yields at each time what is held in each of `size` places, int64 [size, k]; always the same array.
+    """Yield at each time what is held in each of `size` places, int64 [size, k]; always the same array.
 
     `rows` [h] of placements, from `start` [rows] until `end` [rows], hold `amounts` [h, k] at `where` [h].
     """
@@ -167,13 +167,13 @@ def _held(
 
 
 def _columns(parts: Sequence[Part], width: int) -> tuple[Ints, Ints, Ints]:
-    """Turns parts into columns: int64 [h], [h] and [h, width]."""
+    """Turn parts into columns: int64 [h], [h] and [h, width]."""
     rows, where, amounts = zip(*parts, strict=True) if parts else ((), (), ())
     return np.array(rows, np.int64), np.array(where, np.int64), np.array(amounts, np.int64).reshape(-1, width)
 
 
 def _shares(capacity: Ints, used: Ints) -> Shares:
-    """Divides what is used by what is there, float32 of the same shape; 0 of nothing."""
+    """Divide what is used by what is there, float32 of the same shape; 0 of nothing."""
     return (used / np.maximum(capacity, 1)).astype(np.float32)
 
 

@@ -10,7 +10,7 @@ from simcore.files import write_text
 
 
 def write(results: ResultsFolder, path: str | Path | None = None) -> Path:
-    """Writes the report to `path` (default: report.html in the results' folder), whole or not at all; returns it."""
+    """Write the report to `path` (default: report.html in the results' folder), whole or not at all; returns it."""
     target = Path(path) if path is not None else results.folder / "report.html"
     check_target(target)
     write_text(target, compose(results))

@@ -15,7 +15,7 @@ NONE: dict[str, Any] = {"servers": [], "tiers": []}
 
 
 def layout(network: Mapping[str, Any]) -> dict[str, Any]:
-    """Groups what the replay shows: servers by rack, racks by pod, links by tier; numbers are those of the states."""
+    """Group what the replay shows: servers by rack, racks by pod, links by tier; numbers are those of the states."""
     if not network:
         return NONE
     ((name, options),) = network.items()

@@ -32,7 +32,7 @@ HOW_TO_REPLAY = (
 
 
 def compose(results: ResultsFolder) -> str:
-    """Writes the whole page. Whatever comes from users' files is escaped, and nothing is fetched from anywhere."""
+    """Write the whole page. Whatever comes from users' files is escaped, and nothing is fetched from anywhere."""
     table = Table(results)
     drawn, missing = figures(results)
     states = replay(results)
@@ -124,7 +124,7 @@ def _player(states: dict[str, Any]) -> str:
 
 
 def _failed(results: ResultsFolder) -> Iterator[str]:
-    """Lists every failed run; runs that failed with the same words are together."""
+    """List every failed run; runs that failed with the same words are together."""
     if not len(results.failed):
         yield "<p>None.</p>"
     together: dict[str, list[str]] = {}

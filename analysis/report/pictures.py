@@ -19,7 +19,7 @@ LARGE = 300_000
 
 
 def figures(results: ResultsFolder) -> tuple[dict[str, str], dict[str, str]]:
-    """Draws the figures as HTML, by kind, and says why the other kinds are not there."""
+    """Draw the figures as HTML, by kind, and says why the other kinds are not there."""
     drawn, missing = {}, {}
     for name in FIGURES:
         kind = kind_named(name)
@@ -35,7 +35,7 @@ def figures(results: ResultsFolder) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _embedded(name: str, meaning: str, figure: Figure) -> str:
-    """Embeds a figure as an image: an SVG inside the page would share its names and styles with all others."""
+    """Embed a figure as an image: an SVG inside the page would share its names and styles with all others."""
     text = svg(figure)
     if len(text) <= LARGE:
         kind, content = "svg+xml", text.encode()

@@ -28,7 +28,7 @@ Bytes = npt.NDArray[np.uint8]
 
 
 def replay(results: ResultsFolder) -> dict[str, Any] | None:
-    """Packs what the page's script shows: the first seed of every agent, point by point, while there is room.
+    """Pack what the page's script shows: the first seed of every agent, point by point, while there is room.
 
     A run that would take more than half of it has the moments of half as many, or a quarter, and so on. None when no
     states were recorded.
@@ -73,7 +73,7 @@ def replay(results: ResultsFolder) -> dict[str, Any] | None:
 
 
 def _network(results: ResultsFolder, row: dict[str, Any]) -> dict[str, Any]:
-    """Returns the run's topology; empty when scenario.yaml does not say it any more."""
+    """Return the run's topology; empty when scenario.yaml does not say it any more."""
     try:
         return network_of(results, row)
     except ResultsError:
@@ -81,7 +81,7 @@ def _network(results: ResultsFolder, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _packed(row: dict[str, Any], results: ResultsFolder, key: str, states: pl.DataFrame) -> dict[str, Any]:
-    """Packs a run's states: bytes by moment, resource and server, then link; each moment less the one before."""
+    """Pack a run's states: bytes by moment, resource and server, then link; each moment less the one before."""
     parts = [states[f"used_{name}"] for name in results.resources]
     if "links" in states.columns:
         parts.append(states["links"])
@@ -102,7 +102,7 @@ def _packed(row: dict[str, Any], results: ResultsFolder, key: str, states: pl.Da
 
 
 def levels(shares: pl.Series) -> Bytes:
-    """Turns lists of shares into uint8 [moments, longest]: 0 to `STEPS`, 0 only for what is empty; `DOWN`, `ABSENT`."""
+    """Turn lists of shares into uint8 [moments, longest]: 0 to `STEPS`, 0 only for what is empty; `DOWN`, `ABSENT`."""
     lengths = shares.list.len().to_numpy()
     flat = shares.explode().to_numpy()
     scaled = np.maximum(np.round(flat * STEPS), flat > 0)
@@ -112,6 +112,6 @@ def levels(shares: pl.Series) -> Bytes:
 
 
 def embedded(data: object) -> str:
-    """Writes JSON that may stand in a `<script>` element: nothing in it can end the element."""
+    """Write JSON that may stand in a `<script>` element: nothing in it can end the element."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

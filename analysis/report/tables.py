@@ -30,7 +30,7 @@ class HtmlCell:
 def html(
     name: str, caption: str, heads: Sequence[tuple[str, str]], texts: int, rows: Sequence[Sequence[HtmlCell]]
 ) -> str:
-    """Writes a table called `name`.
+    """Write a table called `name`.
 
     Heads are (text, meaning); the first `texts` columns are words, and the last of these names the row.
     """
@@ -73,7 +73,7 @@ def _filter(name: str) -> str:
 
 
 def main_table(table: Table) -> str:
-    """Writes the table at the end of `binwright run`: means with intervals, and whether the seeds can tell."""
+    """Write the table at the end of `binwright run`: means with intervals, and whether the seeds can tell."""
     metrics = [(metric.heading, metric.meaning) for metric in table.metrics]
     heads = [*((key, "a key of the sweep") for key in table.swept), ("agent", ""), ("runs", "finished runs"), *metrics]
     rows = []
@@ -89,12 +89,12 @@ def main_table(table: Table) -> str:
 
 
 def legend(table: Table) -> str:
-    """Writes what the marks mean."""
+    """Write what the marks mean."""
     return f'<p class="soft">{escape(table.legend)}</p>'
 
 
 def comparison_tables(results: ResultsFolder) -> str:
-    """Writes a table per metric, the first one open: every agent beside the first, paired by seed."""
+    """Write a table per metric, the first one open: every agent beside the first, paired by seed."""
     comparison = Differences(results)
     heads = [(text, MEANINGS.get(text, "")) for text in words.headings(comparison)]
     texts = len(comparison.keys) + 1

@@ -24,7 +24,7 @@ NAMED = 4
 
 
 def answer(results: ResultsFolder, table: Table) -> list[str]:
-    """Writes a paragraph of HTML for every main metric."""
+    """Write a paragraph of HTML for every main metric."""
     if not len(results.done):
         return ["No run finished: there is nothing to compare."]
     main = [
@@ -53,14 +53,14 @@ def _alone(table: Table, main: list[tuple[int, Metric]]) -> Iterator[str]:
 
 
 def _ranked(rows: list[TableRow], number: int, metric: Metric) -> list[TableRow]:
-    """Returns the rows with a value, the best first."""
+    """Return the rows with a value, the best first."""
     sign = -1 if metric.better == "higher" else 1
     found = [(sign * entry.mean, row) for row in rows if (entry := row.entries[number])]
     return [row for _, row in sorted(found, key=lambda pair: pair[0])]
 
 
 def _compared(results: ResultsFolder, table: Table, number: int, metric: Metric) -> str:
-    """Says how the best by mean stands beside all others: paired by seed, p-values corrected for all of them."""
+    """Say how the best by mean stands beside all others: paired by seed, p-values corrected for all of them."""
     ranked = _ranked(table.rows, number, metric)
     entry = ranked[0].entries[number]
     assert entry is not None
@@ -98,14 +98,14 @@ def _compared(results: ResultsFolder, table: Table, number: int, metric: Metric)
 
 
 def _leading(ranked: list[TableRow], number: int) -> list[TableRow]:
-    """Returns those of the ranked rows that have the value of the first, as far as floats know."""
+    """Return those of the ranked rows that have the value of the first, as far as floats know."""
     values = np.array([entry.mean for row in ranked if (entry := row.entries[number])])
     same = differences(values[:, None], values[:1, None])[:, 0] == 0
     return [row for row, one in zip(ranked, same.tolist(), strict=True) if one]
 
 
 def _ranking(table: Table, number: int, metric: Metric) -> str:
-    """Lists all agents, the best first, with their values; `=` between those that are equal."""
+    """List all agents, the best first, with their values; `=` between those that are equal."""
     ranked = _ranked(table.rows, number, metric)
     parts = []
     while ranked:
@@ -128,7 +128,7 @@ def _by(metric: Metric, row: dict[str, Any]) -> str:
 
 
 def _p(row: dict[str, Any]) -> str:
-    """Writes the p-value that decided, the same as in every table."""
+    """Write the p-value that decided, the same as in every table."""
     p = row["p"]
     if p is None:
         return "exactly"
@@ -136,7 +136,7 @@ def _p(row: dict[str, Any]) -> str:
 
 
 def _swept(table: Table, number: int, metric: Metric) -> str:
-    """Says how often each agent is the best of its point, and how often the seeds tell it from all others."""
+    """Say how often each agent is the best of its point, and how often the seeds tell it from all others."""
     points: dict[tuple[object, ...], list[TableRow]] = {}
     for row in table.rows:
         points.setdefault(row.point, []).append(row)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def worth_showing(done: pl.DataFrame, metrics: Sequence[Metric]) -> list[Metric]:
-    """Returns the metrics that say something about these finished runs.
+    """Return the metrics that say something about these finished runs.
 
     Others are the same for every run, or say again what one of these says.
     """
@@ -34,7 +34,7 @@ def worth_showing(done: pl.DataFrame, metrics: Sequence[Metric]) -> list[Metric]
 
 
 def metric_named(name: str, done: pl.DataFrame, metrics: Sequence[Metric]) -> Metric:
-    """Returns the metric of a name: one that is described, or any other column of numbers in runs.parquet."""
+    """Return the metric of a name: one that is described, or any other column of numbers in runs.parquet."""
     for metric in metrics:
         if name == metric.name and name in done.columns:
             return metric
@@ -45,5 +45,5 @@ def metric_named(name: str, done: pl.DataFrame, metrics: Sequence[Metric]) -> Me
 
 
 def _any(done: pl.DataFrame, name: str) -> bool:
-    """Tells whether any of it is there, and not 0."""
+    """Tell whether any of it is there, and not 0."""
     return name in done.columns and bool((done[name].fill_null(0) != 0).any())

@@ -27,12 +27,12 @@ class Columns:
 
 
 def write_columns(folder: Path, columns: Columns) -> None:
-    """Writes columns.json into the folder, whole or not at all."""
+    """Write columns.json into the folder, whole or not at all."""
     write_text(folder / FILE, json.dumps(asdict(columns), ensure_ascii=False, indent=1) + "\n")
 
 
 def read_columns(file: Path) -> Columns:
-    """Reads columns.json; raises ValueError where it says anything else than `write_columns` writes."""
+    """Read columns.json; raises ValueError where it says anything else than `write_columns` writes."""
     try:
         data = json.loads(file.read_text("utf-8"))
         metrics = tuple(_metric(one) for one in _listed(data, "metrics", dict))
@@ -45,7 +45,7 @@ def read_columns(file: Path) -> Columns:
 
 
 def merged(several: Iterable[Columns]) -> Columns:
-    """Says what several results hold together; of metrics that share a name the first description counts."""
+    """Say what several results hold together; of metrics that share a name the first description counts."""
     several = list(several)
     metrics: dict[str, Metric] = {}
     for one in several:
@@ -59,7 +59,7 @@ def merged(several: Iterable[Columns]) -> Columns:
 
 
 def _listed(data: Any, key: str, kind: type) -> Sequence[Any]:
-    """Returns a list of data whose items are all of one kind."""
+    """Return a list of data whose items are all of one kind."""
     found = data[key]
     if not isinstance(found, list) or not all(isinstance(one, kind) for one in found):
         raise ValueError(f"{key} is no list of {kind.__name__}")
@@ -67,7 +67,7 @@ def _listed(data: Any, key: str, kind: type) -> Sequence[Any]:
 
 
 def _names(data: Any, key: str) -> tuple[str, ...]:
-    """Returns a list of different names."""
+    """Return a list of different names."""
     found = tuple(_listed(data, key, str))
     if len(set(found)) < len(found):
         raise ValueError(f"{key} has a name twice")
@@ -75,7 +75,7 @@ def _names(data: Any, key: str) -> tuple[str, ...]:
 
 
 def _metric(data: dict[str, Any]) -> Metric:
-    """Turns what is written of a metric into its description."""
+    """Turn what is written of a metric into its description."""
     found = Metric(**data)
     texts = (found.name, found.heading, found.unit, found.meaning)
     known = found.better in get_args(Better) and found.table in get_args(Table) and isinstance(found.timed, bool)

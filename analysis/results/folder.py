@@ -82,19 +82,19 @@ class ResultsFolder:
         return list(self.columns.swept)
 
     def requests(self, run: str) -> pl.DataFrame:
-        """Reads a row per request of a run, when the scenario recorded them."""
+        """Read a row per request of a run, when the scenario recorded them."""
         return self._detail(run, "requests")
 
     def samples(self, run: str) -> pl.DataFrame:
-        """Reads the cluster over time, when the scenario recorded it."""
+        """Read the cluster over time, when the scenario recorded it."""
         return self._detail(run, "samples")
 
     def states(self, run: str) -> pl.DataFrame:
-        """Reads every server and link over time, when the scenario recorded it."""
+        """Read every server and link over time, when the scenario recorded it."""
         return self._detail(run, "states")
 
     def times(self, run: str) -> pl.DataFrame:
-        """Reads how long every decision of a run took, when the scenario recorded it."""
+        """Read how long every decision of a run took, when the scenario recorded it."""
         return self._detail(run, "times")
 
     def _detail(self, run: str, kind: str) -> pl.DataFrame:
@@ -150,7 +150,7 @@ def _read_runs(folder: Path) -> pl.DataFrame:
 
 
 def _read_columns(folder: Path, runs: pl.DataFrame) -> Columns:
-    """Reads what the columns of these runs are."""
+    """Read what the columns of these runs are."""
     path = folder / FILE
     try:
         columns = read_columns(path)
@@ -177,7 +177,7 @@ def _read(path: Path, remedy: Callable[[], str]) -> pl.DataFrame:
 
 
 def _again(folder: Path) -> str:
-    """Says what to do about spoilt tables: nothing is lost where the journal is whole."""
+    """Say what to do about spoilt tables: nothing is lost where the journal is whole."""
     finished = _finished(folder)
     if finished:
         taken = f"it takes {_runs(finished)} from journal.jsonl and writes this file anew"
@@ -186,13 +186,13 @@ def _again(folder: Path) -> str:
 
 
 def _command(folder: Path) -> str:
-    """Writes how to run the folder's own scenario again, if it is there."""
+    """Write how to run the folder's own scenario again, if it is there."""
     scenario = folder / "scenario.yaml"
     return f": binwright run {quote(str(scenario))} --out {quote(str(folder))}" if scenario.is_file() else ""
 
 
 def _finished(folder: Path) -> int | None:
-    """Counts the finished runs that the folder's journal has whole lines of; None without a journal."""
+    """Count the finished runs that the folder's journal has whole lines of; None without a journal."""
     journal = folder / "journal.jsonl"
     if not journal.is_file():
         return None

@@ -43,7 +43,7 @@ class Groups:
         self._chance = np.bincount(self._group[chance], minlength=len(self.runs)) > 0
 
     def matrix(self, metric: str) -> Floats:
-        """Returns a metric as float64 [groups, seeds]: NaN where no run finished, or where it has no value.
+        """Return a metric as float64 [groups, seeds]: NaN where no run finished, or where it has no value.
 
         A column is one seed within a point, so that rows of a point are paired column by column.
         """
@@ -56,7 +56,7 @@ class Groups:
         return found
 
     def exact(self, metric: Metric) -> npt.NDArray[np.bool_]:
-        """Tells which groups have no chance in a metric, bool [groups]: their runs drew nothing, and agree."""
+        """Tell which groups have no chance in a metric, bool [groups]: their runs drew nothing, and agree."""
         values = self.matrix(metric.name)
         agree: npt.NDArray[np.bool_] = np.fmin.reduce(values, axis=1) == np.fmax.reduce(values, axis=1)
         return agree & ~self._chance & (not metric.timed)

@@ -15,7 +15,7 @@ AT = ("cluster", "network", "topology")
 
 
 def network_of(results: ResultsFolder, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns name and options of the topology that the run of this row had, at its point; empty without one."""
+    """Return name and options of the topology that the run of this row had, at its point; empty without one."""
     try:
         data: Any = yaml.safe_load(results.scenario_file.read_text("utf-8"))
         if not isinstance(data, dict):

@@ -24,7 +24,7 @@ class Pool(NamedTuple):
 
 
 def pooled(several: Sequence[ResultsFolder]) -> Pool:
-    """Puts all runs together; the keys are `scenario`, where there are several, and what is swept.
+    """Put all runs together; the keys are `scenario`, where there are several, and what is swept.
 
     `agent` is the agent's label, with its folder before it where two folders ran it on the same point and seed with
     different settings; `_agent` is always the label alone. The same run in two folders counts once.
@@ -64,7 +64,7 @@ def pooled(several: Sequence[ResultsFolder]) -> Pool:
 
 
 def joined(several: Sequence[ResultsFolder], parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Puts frames of the results one below the other; null where one has not the other's columns."""
+    """Put frames of the results one below the other; null where one has not the other's columns."""
     import polars as pl
 
     if len(parts) == 1:

@@ -42,5 +42,5 @@ class Together(ResultsFolder):
         return str(self.folder)
 
     def part(self, run: str) -> ResultsFolder:
-        """Returns the results that a run belongs to."""
+        """Return the results that a run belongs to."""
         return self._part[run]

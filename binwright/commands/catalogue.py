@@ -33,7 +33,7 @@ def agents(asked: Namespace) -> int:
 
 
 def check(asked: Namespace) -> int:
-    """Answers `binwright agents check AGENT`."""
+    """Answer `binwright agents check AGENT`."""
     from binwright.checker import agent_of, check_agent
 
     spec = agent_of(_value(asked.agent, "AGENT"))

@@ -66,7 +66,7 @@ def _said(row: dict[str, Any]) -> str:
 
 
 def _number(key: str, value: float) -> str:
-    """Gains are shares of what another agent places; those from a warm start have its share in the name."""
+    """Gain are shares of what another agent places; those from a warm start have its share in the name."""
     name, _, warm = key.partition("_")
     if name == "gain":
         return f"gain{warm and f' from {warm}'} {value:+.2%}"

@@ -221,7 +221,7 @@ class Gate:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """Receives a body that was read already."""
+    """Receive a body that was read already."""
     parts = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

@@ -45,7 +45,7 @@ def run(pipe: Connection, limits: Limits, cpu_seconds: float, core: int) -> None
 
 
 def _confine(limits: Limits, cpu_seconds: float, core: int) -> None:
-    """Limits that the kernel keeps; and no outliving the process that forks workers, which ends with the server."""
+    """Limit that the kernel keeps; and no outliving the process that forks workers, which ends with the server."""
     os.setpgid(0, 0)  # Ctrl-C in the terminal is the server's
     parent = os.getppid()
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,1 +1,1 @@
-"""Plays whole runs in machine code, number for number as `simcore.engine` defines them: docs/compiled-runs.md."""
+"""Plays whole runs in machine code, to the number as `simcore.engine` has them: docs/developers/compiled-runs.md."""

@@ -15,7 +15,7 @@ Rows: TypeAlias = npt.NDArray[np.integer[Any]]
 
 @kernel
 def push(due: Floats, holder: Rows, length: int, time: float, row: int) -> None:
-    """Adds to a heap of this length; changes `due` float64 [any] and `holder`, integers [any]."""
+    """Add to a heap of this length; changes `due` float64 [any] and `holder`, integers [any]."""
     place = length
     while place > 0:
         parent = (place - 1) // 2
@@ -28,7 +28,7 @@ def push(due: Floats, holder: Rows, length: int, time: float, row: int) -> None:
 
 @kernel
 def pop(due: Floats, holder: Rows, length: int) -> None:
-    """Removes the first entry of a heap, which has this length afterwards; changes both arrays."""
+    """Remove the first entry of a heap, which has this length afterwards; changes both arrays."""
     time, row, place = due[length], holder[length], 0
     while 2 * place + 1 < length:
         child = 2 * place + 1

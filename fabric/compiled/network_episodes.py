@@ -2,7 +2,7 @@
 
 An episode is a run of `simcore.engine.Simulation` with a `NetworkLedger`, overflow `drop` and no failures, in which
 every choice of a server is a step. The same choices have the same outcomes at the same times, and leave the same
-capacity free. docs/compiled-runs.md says what else to change when a rule of the run changes.
+capacity free. docs/developers/compiled-runs.md says what else to change when a rule of the run changes.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class NetworkEpisodes:
         return over
 
     def reset(self, simulation: int, workload: Workload) -> None:
-        """Starts one simulation again, on an empty cluster, with these requests."""
+        """Start one simulation again, on an empty cluster, with these requests."""
         rows = len(workload)
         if rows > self.state.outcome.shape[1]:
             self._widen(rows)
@@ -151,7 +151,7 @@ class NetworkEpisodes:
         self._step(self.rules, state, self.filling, only)
 
     def step(self, choices: Ints) -> None:
-        """Gives every simulation a server, `choices` int64 [count]; simulations that are over do not change.
+        """Give every simulation a server, `choices` int64 [count]; simulations that are over do not change.
 
         A choice that `state.mask` does not allow fails the request. `state.result` says what came of it.
         """
@@ -161,14 +161,14 @@ class NetworkEpisodes:
         self._step(self.rules, self.state, self.filling, choices)
 
     def make_space(self) -> None:
-        """Makes space in the logs of every simulation for at least one more request."""
+        """Make space in the logs of every simulation for at least one more request."""
         for log in (0, 1):
             array = (self.state.places, self.state.wires)[log]
             if int(self.state.logged[:, log].max()) + self._most[log] > array.shape[1]:
                 self._lengthen(log)
 
     def _widen(self, rows: int) -> None:
-        """Makes room for `rows` requests in every simulation."""
+        """Make room for `rows` requests in every simulation."""
         old = self.state
         new = {}
         for name in ("arrival", "duration", "demand", "bandwidth", "outcome", "due", "holder", "held"):
@@ -178,7 +178,7 @@ class NetworkEpisodes:
         self.state = old._replace(**new)
 
     def _lengthen(self, log: int) -> None:
-        """Doubles the log of what is held: of servers (0) or of links (1)."""
+        """Double the log of what is held: of servers (0) or of links (1)."""
         names = (("places", "amounts"), ("wires",))[log]
         old = [getattr(self.state, name) for name in names]
         self.state = self.state._replace(
@@ -217,7 +217,7 @@ def _state(count: int, rows: int, places: int, wires: int, racks: int, shape: tu
 
 @kernel
 def filling_of(room: Filling, i: int) -> Filling:
-    """Returns the scratch of one simulation: views, not copies."""
+    """Return the scratch of one simulation: views, not copies."""
     return Filling(
         room.need[i],
         room.counts[i],
@@ -233,7 +233,7 @@ def filling_of(room: Filling, i: int) -> Filling:
 
 @kernel
 def _clear(rules: NetworkRules, state: NetworkState, i: int) -> None:
-    """Empties the cluster of simulation `i`."""
+    """Empty the cluster of simulation `i`."""
     state.free[i] = rules.capacity
     state.link_free[i] = rules.link_capacity
     state.room[i] = rules.total
@@ -245,7 +245,7 @@ def _clear(rules: NetworkRules, state: NetworkState, i: int) -> None:
 
 @kernel
 def _step(rules: NetworkRules, state: NetworkState, fillings: Filling, choices: Ints) -> None:
-    """Steps all simulations, as `NetworkEpisodes.step` says; changes `state` and `fillings`."""
+    """Step all simulations, as `NetworkEpisodes.step` says; changes `state` and `fillings`."""
     for i in range(len(choices)):
         if choices[i] == WAITS:
             continue
@@ -262,7 +262,7 @@ def _step(rules: NetworkRules, state: NetworkState, fillings: Filling, choices: 
 
 @kernel
 def _take(rules: NetworkRules, state: NetworkState, room: Filling, i: int, server: int) -> int:
-    """Takes a server; returns `GOES_ON` if the request needs more and something may still be chosen."""
+    """Take a server; returns `GOES_ON` if the request needs more and something may still be chosen."""
     bandwidth = state.bandwidth[i, state.at[i, 0]]
     status = -1
     if 0 <= server < len(rules.capacity) and state.mask[i, server]:
@@ -280,7 +280,7 @@ def _take(rules: NetworkRules, state: NetworkState, room: Filling, i: int, serve
 
 @kernel
 def answer(rules: NetworkRules, state: NetworkState, fillings: Filling, room: Filling, i: int, placed: bool) -> None:
-    """Gives the request on offer what `room` holds, or rejects it, and goes on to the next request.
+    """Give the request on offer what `room` holds, or rejects it, and go on to the next request.
 
     Kernels that place whole requests in a `room` of their own call it. The logs of `state` need space for one request.
     """
@@ -306,7 +306,7 @@ def _allow(rules: NetworkRules, state: NetworkState, room: Filling, i: int) -> b
 
 @kernel
 def _hold(state: NetworkState, room: Filling, i: int, row: int) -> None:
-    """Takes what the request was given, until its end."""
+    """Take what the request was given, until its end."""
     first, wire = state.logged[i, 0], state.logged[i, 1]
     for share in range(room.counts[1]):
         server, node = room.places[share, 0], room.places[share, 1]
@@ -339,7 +339,7 @@ def _answered(rules: NetworkRules, state: NetworkState, i: int, placed: bool) ->
 
 @kernel
 def _offer_next(rules: NetworkRules, state: NetworkState, room: Filling, i: int) -> None:
-    """Lets the clock go on to the next request for which a server may be chosen, or to the end."""
+    """Let the clock go on to the next request for which a server may be chosen, or to the end."""
     while True:
         state.at[i, 0] += 1
         row = state.at[i, 0]
@@ -375,7 +375,7 @@ def _has_room(state: NetworkState, i: int, row: int) -> bool:
 
 @kernel
 def _release_until(state: NetworkState, i: int, time: float) -> None:
-    """Gives back whatever ends up to and including that time."""
+    """Give back whatever ends up to and including that time."""
     while state.heap[i] > 0 and state.due[i, 0] <= time:
         row = state.holder[i, 0]
         state.heap[i] -= 1

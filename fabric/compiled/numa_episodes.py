@@ -81,7 +81,7 @@ class NumaEpisodes:
         return over
 
     def reset(self, simulation: int, workload: Workload) -> None:
-        """Starts one simulation again, on an empty cluster, with these requests."""
+        """Start one simulation again, on an empty cluster, with these requests."""
         n, i = len(workload), simulation
         if n > self.many.rows.shape[1]:
             old, self.many = self.many, _many(self.cluster, self.count, n)
@@ -107,7 +107,7 @@ class NumaEpisodes:
         self._go()
 
     def step(self, answers: Ints) -> npt.NDArray[np.bool_]:
-        """Answers the requests on offer, `answers` int64 [count]; a place that the mask forbids refuses the request.
+        """Answer the requests on offer, `answers` int64 [count]; a place that the mask forbids refuses the request.
 
         Returns which requests were placed, bool [count]. Simulations that are over do not change.
         """
@@ -154,7 +154,7 @@ def _many(cluster: Cluster, count: int, rows: int) -> Many:
 def step_all(
     rule: Any, many: Many, mode: int, answers: Floats, status: Ints, row: Ints, mask: npt.NDArray[np.bool_]
 ) -> None:
-    """Steps all simulations, as `NumaEpisodes.step` says, but those whose answer is NaN.
+    """Step all simulations, as `NumaEpisodes.step` says, but those whose answer is NaN.
 
     Changes everything but `rule` and `mode`.
     """
@@ -200,7 +200,7 @@ def step_all(
 
 @kernel
 def _write_mask(free: Ints, asked: NumaRequests, row: int, mask: npt.NDArray[np.bool_]) -> bool:
-    """Writes to `mask` which places the request may take; tells whether there are any."""
+    """Write to `mask` which places the request may take; tells whether there are any."""
     some, nodes, demand = False, free.shape[1], asked.demand[row]
     for server in range(len(free)):
         if asked.spread[row]:

@@ -1,6 +1,6 @@
 """Runs the engine's rules as one compiled loop, for servers with NUMA nodes.
 
-`simcore.engine` defines these rules. docs/compiled-runs.md says what else to change when one of them changes.
+`simcore.engine` defines these rules; docs/developers/compiled-runs.md says what else to change when one of them does.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class NumaState(NamedTuple):
 
 @kernel
 def demand_of(demands: Ints, row: int, nothing: Amounts) -> Amounts:
-    """Returns one row of `demands` int64 [n, resources] as a tuple, whose length the compiler knows."""
+    """Return one row of `demands` int64 [n, resources] as a tuple, whose length the compiler knows."""
     demand = nothing
     for r in range(len(nothing)):
         demand = tuple_setitem(demand, r, demands[row, r])
@@ -86,7 +86,7 @@ def demand_of(demands: Ints, row: int, nothing: Amounts) -> Amounts:
 
 @kernel
 def move(left: Ints, free: Ints, demand: Amounts, server: int, node: int, sign: int) -> None:
-    """Takes a demand (sign -1) or gives it back (sign 1); `node` is `SPREAD` for an even part on every node.
+    """Take a demand (sign -1) or give it back (sign 1); `node` is `SPREAD` for an even part on every node.
 
     Changes `left`, and sets `free` to the same numbers.
     """
@@ -111,7 +111,7 @@ def _move_parts(left: Ints, free: Ints, demand: Amounts, server: int, nodes: int
 
 @kernel
 def fits(free: Ints, demand: Amounts, server: int, node: int) -> bool:
-    """Tells whether the place exists and has room for the demand."""
+    """Tell whether the place exists and has room for the demand."""
     if not 0 <= server < len(free):
         return False
     return fits_spread(free, server, demand) if node == SPREAD else fits_node(free, server, node, demand)
@@ -121,7 +121,7 @@ def fits(free: Ints, demand: Amounts, server: int, node: int) -> bool:
 def go(
     rule: Any, weights: Any, asked: NumaRequests, state: NumaState, mode: int, change: float, answers: int, ahead: bool
 ) -> tuple[int, int, int]:
-    """Lets a rule answer `answers` times (without limit when negative), or until the caller has to do something.
+    """Let a rule answer `answers` times (without limit when negative), or until the caller has to do something.
 
     `rule` is what `as_argument` returns, and `weights` is a tuple of further arguments for it, each float64 [any].
     `change` is the time of the next planned expansion. With `ahead` the clock runs on to the next request afterwards.
@@ -214,19 +214,19 @@ def go(
 
 @kernel
 def given(free: Ints, capacity: Ints, demand: Amounts, spread: bool, answer: Floats) -> int:
-    """Answers, as a `Scan`, with the number that it is given."""
+    """Answer, as a `Scan`, with the number that it is given."""
     return int(answer[0])
 
 
 @lru_cache(maxsize=256)
 def as_argument(scan: Any, resources: int, weights: int) -> Any:
-    """Returns a `Scan`, with that many weights, in the form in which `go` takes every rule."""
+    """Return a `Scan`, with that many weights, in the form in which `go` takes every rule."""
     state = "int64[:,:,::1]"
     more = ["float64[::1]"] * weights
     return callback(scan, "int64", state, state, f"UniTuple(int64, {resources})", "boolean", *more)
 
 
 def placement_of(code: int, request: Request, nodes: int) -> Placement:
-    """Turns the answer of a `Scan` into a placement; it must not be negative."""
+    """Turn the answer of a `Scan` into a placement; it must not be negative."""
     server = code // nodes
     return request.across(server, nodes) if request.spread else request.on(server, code - server * nodes)

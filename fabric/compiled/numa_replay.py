@@ -37,14 +37,14 @@ class Replay:
         return len(self._requests.rows)
 
     def _copied(self) -> tuple[tuple[Any, Any], ...]:
-        """Pairs every array that an answer depends on with a copy of it."""
+        """Pair every array that an answer depends on with a copy of it."""
         state = self._state
         ends = int(state.at[ENDS])
         changing = state.free, state.left, state.at, state.now, state.due[:ends], state.holder[:ends]
         return tuple((array, array.copy()) for array in changing)
 
     def _go(self, rule: Compiled, answers: int, ahead: bool = False) -> int:
-        """Lets a rule answer, and returns why the loop stopped."""
+        """Let a rule answer, and returns why the loop stopped."""
         resources = self._state.free.shape[2]
         decide = as_argument(rule.scan, resources, len(rule.weights))
         status: int = go(decide, rule.weights, self._requests, self._state, self._mode, inf, answers, ahead)[1]
@@ -55,24 +55,24 @@ class Replay:
         return int((self._state.outcome[answered] == PLACED).sum())
 
     def placed(self, rule: Compiled) -> int:
-        """Counts the requests that a rule places from the start of the replay to its end."""
+        """Count the requests that a rule places from the start of the replay to its end."""
         _restore(self._start)
         self._go(rule, -1)
         return self._placed()
 
     def staying(self) -> Ints:
-        """Returns which answers of what was played last are still in place at its end: their numbers, int64 [any]."""
+        """Return which answers of what was played last are still in place at its end: their numbers, int64 [any]."""
         state = self._state
         answered = state.sequence[self._answered : state.at[ANSWERED]]
         return np.flatnonzero(np.isin(answered, state.holder[: state.at[ENDS]]))
 
     def follow(self, rule: Compiled, answers: int) -> Offer | None:
-        """Returns what is on offer after that many answers of a rule; `None` when the run is over before."""
+        """Return what is on offer after that many answers of a rule; `None` when the run is over before."""
         _restore(self._start)
         return self._offered(self._go(rule, answers, True))
 
     def answer(self, code: int) -> Offer | None:
-        """Answers what is on offer, and returns what is on offer next; `None` when the run is over."""
+        """Answer what is on offer, and return what is on offer next; `None` when the run is over."""
         return self._offered(self._go(Compiled(given, (np.array([float(code)]),)), 1, True))
 
     def _offered(self, status: int) -> Offer | None:
@@ -82,7 +82,7 @@ class Replay:
         return Offer(self._state.free.copy(), self._requests.demand[row], bool(self._requests.spread[row]))
 
     def tried(self, codes: Sequence[int], rule: Compiled) -> Ints:
-        """Counts the requests placed in all, int64 [codes], when the request on offer gets each of these answers and a
+        """Count the requests placed in all, int64 [codes], when the request on offer gets each of these answers and a
         rule answers all later ones. The request stays on offer.
         """
         here = self._copied()

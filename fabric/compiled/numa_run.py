@@ -79,12 +79,12 @@ class CompiledSimulation(Simulation):
         return int(at[TAIL] - at[HEAD])
 
     def prepare(self, rule: Compiled) -> None:
-        """Compiles the loop and a rule, or loads them, so that no decision takes the time for it."""
+        """Compile the loop and a rule, or load them, so that no decision takes the time for it."""
         decide = as_argument(rule.scan, self.workload.demand.shape[1], len(rule.weights))
         go(decide, rule.weights, self.requests, self.state, 0, inf, 0, False)
 
     def go(self, rule: Compiled, answers: int = -1) -> int:
-        """Lets a rule answer `answers` times, or to the end of the run when negative; returns how often it answered.
+        """Let a rule answer `answers` times, or to the end of the run when negative; returns how often it answered.
 
         Raises `InfeasiblePlacement` as `answer` does.
         """
@@ -115,7 +115,7 @@ class CompiledSimulation(Simulation):
         return self.overflow.mode != MODES[EXPAND] or len(self.view.capacity) < self.overflow.limit
 
     def _follow(self) -> None:
-        """Writes how far the loop has come to the places where the engine keeps it."""
+        """Write how far the loop has come to the places where the engine keeps it."""
         self._servers.confirm()
         at = self.state.at
         self.clock.run_to(float(self.state.now[0]), False)
@@ -127,7 +127,7 @@ class CompiledSimulation(Simulation):
         told += self.state.sequence[len(told) : at[ANSWERED]].tolist()
 
     def _complain(self, code: int) -> None:
-        """Raises the engine's own error for an answer that the ledger refuses."""
+        """Raise the engine's own error for an answer that the ledger refuses."""
         row = int(self.requests.rows[self.state.at[HEAD]])
         workload, spread = self.workload, bool(self._spreads[row])
         times = float(workload.arrival[row]), float(workload.duration[row])
@@ -139,7 +139,7 @@ class CompiledSimulation(Simulation):
 
 
 def requests(workload: Workload, spread: Any, possible: Any) -> NumaRequests:
-    """Turns a workload into what the loop reads; `spread` and `possible` are bool [n]."""
+    """Turn a workload into what the loop reads; `spread` and `possible` are bool [n]."""
     return NumaRequests(
         np.flatnonzero(possible),
         np.require(workload.arrival, np.float64, ["C", "W"]),
@@ -151,7 +151,7 @@ def requests(workload: Workload, spread: Any, possible: Any) -> NumaRequests:
 
 
 def play_compiled(simulation: CompiledSimulation, agent: Agent, watch: Callable[[], int] = lambda: -1) -> int:
-    """Plays a run as `simcore.engine.play` does, for a compiled agent; returns the nanoseconds of the whole run."""
+    """Play a run as `simcore.engine.play` does, for a compiled agent; returns the nanoseconds of the whole run."""
     rule = agent.compiled
     if rule is None:
         raise TypeError(f"{type(agent).__name__} is not compiled")

@@ -211,7 +211,7 @@ class Batch:
         write_table(self.folder / "runs.parquet", frame)
 
     def _columns(self, rows: Sequence[Row]) -> Columns:
-        """Says what the columns of these rows are."""
+        """Say what the columns of these rows are."""
         resources, tiers = (
             tuple(dict.fromkeys(name for row in rows for name in row.get(key, ()))) for key in ("resources", "tiers")
         )

@@ -123,7 +123,7 @@ def built(spec: Registered) -> Any:
 
 def _checked(workload: object, resources: tuple[str, ...]) -> Workload:
     """Refuse what a user's own kind of workload drew and no run can meet."""
-    remedy = "`draw(resources, seed)` returns a binwright.Workload: see docs/traces.md."
+    remedy = "`draw(resources, seed)` returns a binwright.Workload: see docs/guides/traces.md."
     if not isinstance(workload, Workload):
         problem = f"draw returned {type(workload).__name__}, not a Workload"
         raise WorkloadError(problem, key="workload", remedy=remedy)

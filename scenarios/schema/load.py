@@ -29,7 +29,7 @@ def load_scenario(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
 
 
 def load_to_run(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
-    """As `load_scenario`, for all points of the sweep: overrides that it overrides again at every point are refused."""
+    """A `load_scenario`, for all points of the sweep: overrides that it overrides again at every point are refused."""
     overrides = list(overrides)
     scenario = load_scenario(path, overrides)
     for override in overrides:

@@ -54,7 +54,7 @@ def one_key(alternatives: Mapping[str, Schema], plugins: bool) -> Schema:
 
 
 def given(*keys: str, without: Iterable[str] = (), empty: Iterable[str] = ()) -> Schema:
-    """Objects that have these keys, not those `without`, and of `empty` nothing that counts."""
+    """Object that have these keys, not those `without`, and of `empty` nothing that counts."""
     there = {key: {"not": NULL} for key in keys}
     nothing = {"anyOf": [NULL, {"type": "array", "maxItems": 0}, {"type": "object", "maxProperties": 0}]}
     none = dict.fromkeys(empty, nothing)
@@ -96,7 +96,7 @@ def quantity(measure: Measure, example: str = "", above_zero: bool = False, larg
 
 
 def amounts(above_zero: bool = False) -> Schema:
-    """Amounts by resource."""
+    """Amount by resource."""
 
     def each(measure: Measure) -> Schema:
         return nullable(quantity(measure, above_zero=above_zero, largest=None if above_zero else LARGEST))

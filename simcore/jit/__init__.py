@@ -41,7 +41,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
     def __init__(
         self, function: Callable[..., object], callers: bool = True, generated: bool = False, **options: Any
     ) -> None:
-        """Makes the kernel of a function. `callers`: can Python call it, and not only other kernels? `generated`: was
+        """Make the kernel of a function. `callers`: can Python call it, and not only other kernels? `generated`: was
         it made at run time? Such a kernel has the same form for both callers, as somebody waits for its compilation.
         """
         chosen: dict[str, Any] = {"nopython": True, "nogil": True, **options}
@@ -68,18 +68,18 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
             return self._stamp
 
     def typeof_pyval(self, value: object) -> Any:
-        """Returns numba's type of an argument from Python, where read-only arrays count as writable ones."""
+        """Return numba's type of an argument from Python, where read-only arrays count as writable ones."""
         return _writable(super().typeof_pyval(value))
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Returns what a call in another kernel is compiled to."""
+        """Return what a call in another kernel is compiled to."""
         if self._within is not self:
             return self._within.get_call_template(args, kws)
         plain = {name: types.unliteral(kind) for name, kind in kws.items()}
         return super().get_call_template(tuple(map(types.unliteral, args)), plain)
 
     def get_overload(self, sig: Any) -> Any:
-        """Returns the function that a call in another kernel enters."""
+        """Return the function that a call in another kernel enters."""
         return super().get_overload(sig) if self._within is self else self._within.get_overload(sig)
 
     @property
@@ -88,7 +88,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
         return self._within._compiling_counter
 
     def compile(self, sig: Any) -> Any:
-        """Compiles the form for these types of arguments, or reads it from disk; only one process compiles it."""
+        """Compile the form for these types of arguments, or read it from disk; only one process compiles it."""
         arguments, _ = sigutils.normalize_signature(sig)
         if (known := self.overloads.get(tuple(arguments))) is not None:
             return known.entry_point
@@ -99,7 +99,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
             return super().compile(sig)
 
     def _reduce_states(self) -> dict[str, Any]:
-        """Returns what is pickled, which is never the machine code."""
+        """Return what is pickled, which is never the machine code."""
         made = {"callers": self._callers, "generated": self.generated, "options": self._options}
         return {"uuid": str(self._uuid), "function": self.py_func, **made}
 
@@ -126,12 +126,12 @@ def _writable(kind: Any) -> Any:
 
 
 def kernel(function: F) -> F:
-    """Compiles a function of arrays and numbers, and keeps the machine code on disk for the next process."""
+    """Compile a function of arrays and numbers, and keep the machine code on disk for the next process."""
     return cast(F, Kernel(function))
 
 
 def inlined(function: F) -> F:
-    """Compiles a function as `kernel` does, and puts its code in place of every call of it in another kernel.
+    """Compile a function as `kernel` does, and put its code in place of every call of it in another kernel.
 
     What is a constant in the call is then one in the function: a loop over the usual two nodes is three times as fast.
     """
@@ -140,7 +140,7 @@ def inlined(function: F) -> F:
 
 @contextmanager
 def postponed() -> Iterator[None]:
-    """Keeps `prepared` from compiling within it, for agents that are started only to see whether they refuse to."""
+    """Keep `prepared` from compiling within it, for agents that are started only to see whether they refuse to."""
     token = _ahead.set(False)
     try:
         yield
@@ -149,7 +149,7 @@ def postponed() -> Iterator[None]:
 
 
 def prepared(compiled: F, *arguments: object) -> F:
-    """Returns the machine code of a kernel for arguments of these types, which does not check types at every call.
+    """Return the machine code of a kernel for arguments of these types, which does not check types at every call.
 
     That check takes longer than most decisions: .27 us for two arrays and a tuple, 4.5 us for a network's tuples of
     arrays. Without it arguments of other types go unnoticed, so use it only for arrays that the ledger lays out.
@@ -161,17 +161,17 @@ def prepared(compiled: F, *arguments: object) -> F:
 
 
 def generated(function: F) -> F:
-    """Compiles a function that was made at run time, in which division by zero works as in numpy."""
+    """Compile a function that was made at run time, in which division by zero works as in numpy."""
     return cast(F, Kernel(function, generated=True, error_model="numpy"))
 
 
 def is_kernel(function: object) -> bool:
-    """Tells whether `kernel` made this."""
+    """Tell whether `kernel` made this."""
     return isinstance(function, Kernel)
 
 
 def callback(compiled: F, result: str, *arguments: str) -> F:
-    """Returns a kernel for arguments of these types in a form that other kernels take as an argument.
+    """Return a kernel for arguments of these types in a form that other kernels take as an argument.
 
     Those see only its types, and need not be compiled again for another kernel.
     """

@@ -43,7 +43,7 @@ SIMPLE = (type(None), type(...), int, float, complex, str, bytes, np.generic, en
 
 @cache
 def folder() -> Path | None:
-    """Returns the folder of kept kernels: NUMBA_CACHE_DIR, or one in the user's cache; `None` if it is not writable."""
+    """Return the folder of kept kernels: NUMBA_CACHE_DIR, or one in the user's cache; `None` if it is not writable."""
     try:
         found = Path(config.CACHE_DIR or user_cache() / "kernels")
         found.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ def folder() -> Path | None:
 
 @cache
 def _compiler() -> object:
-    """Describes what besides a kernel and the processor determines machine code: versions, settings, this package."""
+    """Describe what besides a kernel and the processor determines machine code: versions, settings, this package."""
     settings = ("OPT", "BOUNDSCHECK", "LOOP_VECTORIZE", "SLP_VECTORIZE", "USING_SVML")
     ours = [file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))]
     versions = numba.__version__, llvmlite.__version__, np.__version__, sys.implementation.cache_tag
@@ -84,7 +84,7 @@ class Kept(NullCache):  # type: ignore[misc]  # numba's classes have no types
 
     @contextmanager
     def alone(self, arguments: tuple[Any, ...]) -> Iterator[None]:
-        """Waits for the process that is compiling this form, if there is one, and makes others wait within it."""
+        """Wait for the process that is compiling this form, if there is one, and makes others wait within it."""
         file = self._file(arguments)
         if file is None or file.exists() or file in self._making:
             yield
@@ -97,7 +97,7 @@ class Kept(NullCache):  # type: ignore[misc]  # numba's classes have no types
             self._making.remove(file)
 
     def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
-        """Reads the kept form for these arguments; `None` if there is none that can be read."""
+        """Read the kept form for these arguments; `None` if there is none that can be read."""
         target_context.refresh()
         file = self._file(_arguments(sig))
         if file is None:
@@ -110,7 +110,7 @@ class Kept(NullCache):  # type: ignore[misc]  # numba's classes have no types
         return found
 
     def save_overload(self, sig: Any, data: CompileResult) -> None:
-        """Writes a form to disk, unless it holds addresses of this process."""
+        """Write a form to disk, unless it holds addresses of this process."""
         file = self._file(_arguments(sig))
         if file is None or data.library.has_dynamic_globals:
             return
@@ -148,7 +148,7 @@ class Kept(NullCache):  # type: ignore[misc]  # numba's classes have no types
 
 @contextmanager
 def _locked(lock: Path) -> Iterator[None]:
-    """Holds a lock within it, where this system and this folder have locks."""
+    """Hold a lock within it, where this system and this folder have locks."""
     with ExitStack() as stack:
         try:
             import fcntl
@@ -162,13 +162,13 @@ def _locked(lock: Path) -> Iterator[None]:
 
 
 def _remove(file: Path) -> None:
-    """Removes a file, if it is there and may be removed; in a shared folder it may be another user's."""
+    """Remove a file, if it is there and may be removed; in a shared folder it may be another user's."""
     with suppress(OSError):
         file.unlink()
 
 
 def _forget(file: Path, generated: bool) -> None:
-    """Removes what was not read for long: other forms of a kernel, or the oldest functions made at run time."""
+    """Remove what was not read for long: other forms of a kernel, or the oldest functions made at run time."""
     if generated:
         kept = sorted(file.parent.iterdir(), key=lambda each: each.stat().st_mtime)
         old = kept[: MOST_GENERATED // 10] if len(kept) > MOST_GENERATED else []
@@ -184,7 +184,7 @@ def _arguments(sig: Any) -> tuple[Any, ...]:
 
 
 def _described(kind: Any) -> object:
-    """Describes the type of an argument, with the names of its parts, by which kernels ask for them."""
+    """Describe the type of an argument, with the names of its parts, by which kernels ask for them."""
     if isinstance(kind, types.BaseTuple):
         named = _value(kind.instance_class) if isinstance(kind, types.BaseNamedTuple) else None
         return type(kind).__name__, named, [_described(part) for part in kind]
@@ -198,12 +198,12 @@ def _digest(text: str) -> str:
 
 
 def stamp_of(function: Callable[..., object], options: dict[str, Any]) -> str:
-    """Digests a function's bytecode and the values of all names in it, kernels by their own stamps."""
+    """Digest a function's bytecode and the values of all names in it, kernels by their own stamps."""
     return _digest(repr((_code(function.__code__), _values(function), sorted(options.items()))))
 
 
 def _code(code: CodeType) -> object:
-    """Describes what a function does, without its place in the file."""
+    """Describe what a function does, without its place in the file."""
     constants = [_code(each) if isinstance(each, CodeType) else _value(each) for each in code.co_consts]
     table = getattr(code, "co_exceptiontable", b"").hex()
     return code.co_code.hex(), table, code.co_varnames[: code.co_argcount], code.co_names, constants
@@ -225,7 +225,7 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _value(value: object, names: set[str] | None = None) -> object:
-    """Describes what a kernel can see of a value that it names; raises `TypeError` for one that could change unseen."""
+    """Describe what a kernel can see of a value that it names; raises `TypeError` for one that could change unseen."""
     if isinstance(value, CPUDispatcher):
         return value.stamp if hasattr(value, "stamp") else stamp_of(value.py_func, value.targetoptions)
     root = str(getattr(value, "__module__", None) or getattr(value, "__name__", "")).partition(".")[0]

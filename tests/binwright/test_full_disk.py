@@ -65,7 +65,7 @@ def test_the_power_may_be_cut_at_any_moment(
     here: Path, command: str, every: int, seeds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scenarios.batch.batch.SYNCED", 0.0)
-    monkeypatch.setattr("agents.learned.training.PATIENCE", 0.0)
+    monkeypatch.setattr("agents.learned.common.training.PATIENCE", 0.0)
     assert len(list(every_power_cut(COMMANDS[command], here / "out", seeds, every))) > 2
 
 

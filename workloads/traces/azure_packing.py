@@ -123,7 +123,7 @@ def _tables(path: Path) -> dict[str, pl.DataFrame]:
 
 
 def _table(base: sqlite3.Connection, table: str, columns: tuple[str, ...], path: Path) -> pl.DataFrame:
-    """Ids as Int64, all else as Float64; `vm` in order of starttime, since a database has no order of its own."""
+    """Id as Int64, all else as Float64; `vm` in order of starttime, since a database has no order of its own."""
     import polars as pl
 
     require([row[1] for row in base.execute(f"PRAGMA table_info({table})")], frozenset(columns), path)

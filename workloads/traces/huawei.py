@@ -46,7 +46,7 @@ class Huawei(Trace):
 
 
 def _events(text: pl.DataFrame, path: Path) -> pl.DataFrame:
-    """Pairs each creation (type 0) with its deletion (type 1); a VM never deleted keeps running."""
+    """Pair each creation (type 0) with its deletion (type 1); a VM never deleted keeps running."""
     import polars as pl
 
     kind = number(text, "type", path)

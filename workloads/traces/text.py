@@ -126,7 +126,7 @@ def number(frame: pl.DataFrame, column: str, path: Path) -> pl.Series:
 
 
 def identity(text: pl.Series) -> pl.Series:
-    """Ids as Int64 where all of them are integers, else as they are written."""
+    """Id as Int64 where all of them are integers, else as they are written."""
     import polars as pl
 
     numbers = text.cast(pl.Int64, strict=False)

@@ -69,7 +69,7 @@ class Homes(NamedTuple):
 
 @kernel
 def find_able(homes: Homes, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, every: bool) -> None:
-    """Writes which servers may be chosen: who has anything free and the bandwidth, or holds the whole request.
+    """Write which servers may be chosen: who has anything free and the bandwidth, or hold the whole request.
 
     With `every`, also those without bandwidth.
     """
@@ -100,13 +100,13 @@ def find_able(homes: Homes, free: Ints, link_free: Ints, demand: Amounts, bandwi
 
 @kernel
 def share(amount: int, of: int) -> int:
-    """Returns a share in billionths, so that the last bits of a float decide no tie; 0 of nothing."""
+    """Return a share in billionths, so that the last bits of a float decide no tie; 0 of nothing."""
     return int(amount / of * 1e9 + 0.5) if of > 0 else 0
 
 
 @kernel
 def cut_off(left: int, wire: int, most: int) -> int:
-    """Returns the part of what a server has left that its link lacks to the widest: 0 of one with a whole link free."""
+    """Return the part of what a server has left that its link lacks to the widest: 0 of one with a whole link free."""
     return left * (1000000 - share(max(0, wire), most) // 1000) // 1000000
 
 
@@ -137,7 +137,7 @@ def worth(homes: Homes, place: int, bandwidth: int, first: bool) -> tuple[int, i
 
 @kernel
 def joins(homes: Homes, link_free: Ints, rack: int, bandwidth: int, weighted: bool) -> bool:
-    """Tells whether this rack has a working path to the racks of all servers chosen; looks for each path only once."""
+    """Tell whether this rack has a working path to the racks of all servers chosen; looks for each path only once."""
     room, routes, joined = homes.network.room, homes.network.routes, homes.joined
     if joined[rack, 0] != room.counts[3]:
         joined[rack, 0], joined[rack, 1] = room.counts[3], 0
@@ -151,7 +151,7 @@ def joins(homes: Homes, link_free: Ints, rack: int, bandwidth: int, weighted: bo
 
 @kernel
 def next_server(homes: Homes, link_free: Ints, bandwidth: int, weighted: bool, home: int) -> tuple[int, int]:
-    """Finds the nearest server that works, and what it costs: at home, in a neighbouring rack, or anywhere.
+    """Find the nearest server that works, and what it costs: at home, in a neighbouring rack, or anywhere.
 
     Of these what completes the request, then what gives most, less what it costs; the first of equals, rack by rack.
     If none works, the first that would give anything; -1 without any.
@@ -206,7 +206,7 @@ def next_server(homes: Homes, link_free: Ints, bandwidth: int, weighted: bool, h
 def fill(
     homes: Homes, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, home: int
 ) -> tuple[int, int]:
-    """Provisions from this rack on; returns the status, as `choose` does, and the cost, WHOLE billions for a server."""
+    """Provision from this rack on; returns the status, as `choose` does, and the cost, WHOLE billions for a server."""
     network, weights = homes.network, homes.weights
     begin(network.room, demand)
     status, cost = GOES_ON, 0
@@ -224,7 +224,7 @@ def fill(
 
 @kernel
 def same_as_before(homes: Homes, home: int) -> bool:
-    """Tells whether nobody is able at home, nor in a neighbouring rack before it: then both give the same placement."""
+    """Tell whether nobody is able at home, nor in a neighbouring rack before it: then both give the same placement."""
     until, pod_of = homes.until, homes.network.routes.pod_of
     before = False
     for rack in range(home):
@@ -236,7 +236,7 @@ def same_as_before(homes: Homes, home: int) -> bool:
 def best_home(
     homes: Homes, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, masked: bool
 ) -> int:
-    """Tries, as a `Rule`, every rack, and takes the cheapest, the first of equals; says what the first rack lacks."""
+    """Try, as a `Rule`, every rack, and take the cheapest, the first of equals; says what the first rack lacks."""
     best, least = NONE, MOST
     find_able(homes, free, link_free, demand, bandwidth, False)
     for home in range(len(homes.until) - 1):
@@ -290,12 +290,12 @@ class BestHome(NetworkAgent):
         self.effort, self.spare = _parts("effort", effort), _parts("spare", spare)
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Forgets what was asked for before."""
+        """Forget what was asked for before."""
         super().start(view, rng)
         self._taken, self._asked, self._last = 0, 0, NONE
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
-        """Asks the rule, unless the request takes too much."""
+        """Ask the rule, unless the request takes too much."""
         found = super().decide(view, request)
         if self.reject is None or not isfinite(request.duration):
             return found
@@ -312,7 +312,7 @@ class BestHome(NetworkAgent):
         return found
 
     def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Homes:
-        """Returns the topology, and room to work in."""
+        """Return the topology, and room to work in."""
         topology, resources = view.topology, view.free.shape[2]
         pods = topology.pod_of[topology.pod_of >= 0]
         return Homes(
@@ -338,7 +338,7 @@ class BestHome(NetworkAgent):
 
 
 def _free(view: View) -> int:
-    """Adds up the share of every resource that all servers have free."""
+    """Add up the share of every resource that all servers have free."""
     totals = zip(view.free.sum(axis=(0, 1)).tolist(), view.capacity.sum(axis=(0, 1)).tolist(), strict=True)
     return sum(share(amount, of) for amount, of in totals)
 

@@ -38,7 +38,7 @@ class Network(NamedTuple):
 
 
 def network(view: NetworkView) -> Network:
-    """Makes what one agent needs."""
+    """Make what one agent needs."""
     servers, nodes, resources = view.free.shape
     columns = servers * nodes * (2 + resources)
     return Network(
@@ -50,7 +50,7 @@ def network(view: NetworkView) -> Network:
 
 
 def largest(view: NetworkView) -> list[int]:
-    """Returns the most that a server has of each resource, and then the widest link of a server's own."""
+    """Return the most that a server has of each resource, and then the widest link of a server's own."""
     topology = view.topology
     links = topology.link_capacity[topology.level[topology.link_ends[:, 0]] == 0]
     return [*view.capacity.sum(axis=1).max(axis=0).tolist(), int(links.max())]
@@ -58,7 +58,7 @@ def largest(view: NetworkView) -> list[int]:
 
 @kernel
 def widest(first: Indices, via: Indices, link_free: Ints, rack: int) -> int:
-    """Returns what a server that is its own rack has free on the widest of its links."""
+    """Return what a server that is its own rack has free on the widest of its links."""
     most = FAILED
     for edge in range(first[rack], first[rack + 1]):
         if via[edge] >= 0:
@@ -68,13 +68,13 @@ def widest(first: Indices, via: Indices, link_free: Ints, rack: int) -> int:
 
 @kernel
 def take(network: Network, free: Ints, link_free: Ints, server: int, bandwidth: int, weighted: bool) -> int:
-    """Chooses the next server, by `choose`."""
+    """Choose the next server, by `choose`."""
     return choose(network.routes, link_free, network.link_tier, free, network.room, server, bandwidth, weighted)
 
 
 @kernel
 def reaches(network: Network, link_free: Ints, server: int, bandwidth: int, weighted: bool) -> bool:
-    """Tells whether this server has a working route to every server chosen so far."""
+    """Tell whether this server has a working route to every server chosen so far."""
     room = network.room
     for j in range(room.counts[0]):
         if find_route(network.routes, link_free, room.servers[j], server, bandwidth, weighted) < 0:
@@ -84,7 +84,7 @@ def reaches(network: Network, link_free: Ints, server: int, bandwidth: int, weig
 
 @kernel
 def answered(network: Network, status: int) -> int:
-    """Returns what a rule returns: how long the answer is; 0 without any; -1 - tier when that had no route.
+    """Return what a rule returns: how long the answer is; 0 without any; -1 - tier when that had no route.
 
     `status` is what `choose` said last, 0 (`GOES_ON`) when there was nobody left to choose.
     """
@@ -117,7 +117,7 @@ class NetworkAgent(Agent):
     """Pass over servers without a working route to those chosen before: see `Feasible`."""
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Makes room to work in."""
+        """Make room to work in."""
         view = network_of(self, view)
         shared = network(view)
         scratch = self.scratch(view, shared, rng)
@@ -129,11 +129,11 @@ class NetworkAgent(Agent):
         )
 
     def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Any:
-        """Returns the first argument of the rule."""
+        """Return the first argument of the rule."""
         return shared
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
-        """Asks the rule."""
+        """Ask the rule."""
         demand = request.demand
         length = self._rule(
             self._scratch,

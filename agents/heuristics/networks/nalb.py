@@ -20,7 +20,7 @@ MOST = np.iinfo(np.int64).max
 def nalb(
     searching: Searching, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, masked: bool
 ) -> int:
-    """Goes, as a `Rule`, from the server with the highest score along the links with most free, then back, and so on.
+    """Go, as a `Rule`, from the server with the highest score along the links with most free, then back, and so on.
 
     The neighbours of a vertex go on the stack by the free bandwidth of the links to them, the most last, equals in the
     order of the adjacency. What comes off it counts as seen only then.
@@ -54,7 +54,7 @@ def nalb(
 
 @kernel
 def _push(searching: Searching, link_free: Ints, vertex: int, height: int, stamp: int) -> int:
-    """Puts what was not seen yet of a vertex's neighbours on the stack; returns how high it is then."""
+    """Put what was not seen yet of a vertex's neighbours on the stack; returns how high it is then."""
     first, via = searching.scoring.first, searching.scoring.via
     begin, end = first[vertex], first[vertex + 1]
     if end - begin == 1:
@@ -81,5 +81,5 @@ class NALB(NetworkAgent):
     rule = nalb
 
     def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Searching:
-        """Returns scores for the first server, and room to search."""
+        """Return scores for the first server, and room to search."""
         return searching(view, shared)

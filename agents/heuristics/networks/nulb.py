@@ -29,7 +29,7 @@ class Searching(NamedTuple):
 
 
 def searching(view: NetworkView, network: Network) -> Searching:
-    """Makes what one agent needs."""
+    """Make what one agent needs."""
     topology = view.topology
     return Searching(
         scoring=scoring(view, network),
@@ -44,7 +44,7 @@ def searching(view: NetworkView, network: Network) -> Searching:
 def nulb(
     searching: Searching, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, masked: bool
 ) -> int:
-    """Goes, as a `Rule`, breadth-first from the server with the highest score, taking what has anything free."""
+    """Go, as a `Rule`, breadth-first from the server with the highest score, taking what has anything free."""
     scoring, network, switches = searching.scoring, searching.scoring.network, searching.switches
     begin(network.room, demand)
     score(scoring, free, link_free, demand, bandwidth)
@@ -82,5 +82,5 @@ class NULB(NetworkAgent):
     rule = nulb
 
     def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Searching:
-        """Returns scores for the first server, and room to search."""
+        """Return scores for the first server, and room to search."""
         return searching(view, shared)

@@ -31,7 +31,7 @@ class Drawing(NamedTuple):
 def random_servers(
     drawing: Drawing, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, masked: bool
 ) -> int:
-    """Takes, as a `Rule`, any server that has something free and isn't chosen, all equally likely, again and again."""
+    """Take, as a `Rule`, any server that has something free and isn't chosen, all equally likely, again and again."""
     network, candidates = drawing.network, drawing.candidates
     begin(network.room, demand)
     count = 0
@@ -67,14 +67,14 @@ class RandomServers(NetworkAgent):
     rule = random_servers
 
     def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Drawing:
-        """Draws numbers from the run's random stream."""
+        """Draw numbers from the run's random stream."""
         servers = len(view.free)
         draws = rng.random(DRAWS + servers)
         self._draws, self._used, self._rng, self._enough = draws, np.zeros(1, np.int64), rng, len(draws) - servers
         return Drawing(shared, draws, self._used, np.zeros(servers, np.int32))
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
-        """Asks the rule, with as many new numbers as it has used, when it could run out of them."""
+        """Ask the rule, with as many new numbers as it has used, when it could run out of them."""
         if self._used[0] > self._enough:
             self._rng.random(out=self._draws)
             self._used[0] = 0

@@ -41,7 +41,7 @@ class Scoring(NamedTuple):
 
 
 def scoring(view: NetworkView, network: Network, penalty: float = 1.0) -> Scoring:
-    """Makes what one agent needs."""
+    """Make what one agent needs."""
     far = round(penalty * FINEST)
     shared = gcd(far, FINEST)
     scale = scales(largest(view))
@@ -58,7 +58,7 @@ def scoring(view: NetworkView, network: Network, penalty: float = 1.0) -> Scorin
 
 
 def scales(most: list[int]) -> list[float]:
-    """Returns what free x demand of each resource, and of bandwidth, is multiplied with.
+    """Return what free x demand of each resource, and of bandwidth, is multiplied with.
 
     That makes it the product of both as shares of the largest server, times something common to all: whole numbers, so
     that sums are exact and ties are ties, unless servers are of very odd sizes.
@@ -73,7 +73,7 @@ def scales(most: list[int]) -> list[float]:
 
 @kernel
 def score(scoring: Scoring, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> None:
-    """Writes the score of every server that has anything free: how much is free the way the request points."""
+    """Write the score of every server that has anything free: how much is free the way the request points."""
     weights, scores, resources = scoring.weights, scoring.scores, len(demand)
     servers, first, via = scoring.network.routes.servers, scoring.first, scoring.via
     for r in range(resources):
@@ -94,7 +94,7 @@ def score(scoring: Scoring, free: Ints, link_free: Ints, demand: Amounts, bandwi
 
 @kernel
 def best_scored(scoring: Scoring, link_free: Ints, bandwidth: int, rack: int, weighted: bool, masked: bool) -> int:
-    """Returns the server with the highest score, the first of equals, or -1; scores outside this rack count less."""
+    """Return the server with the highest score, the first of equals, or -1; scores outside this rack count less."""
     scores, servers, near, far = scoring.scores, scoring.network.routes.servers, scoring.near, scoring.far
     best, most = -1, -1.0
     for server in range(len(scores)):
@@ -110,7 +110,7 @@ def best_scored(scoring: Scoring, link_free: Ints, bandwidth: int, rack: int, we
 def tetris(
     scoring: Scoring, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, masked: bool
 ) -> int:
-    """Takes, as a `Rule`, the server with the highest score, again and again."""
+    """Take, as a `Rule`, the server with the highest score, again and again."""
     network = scoring.network
     begin(network.room, demand)
     score(scoring, free, link_free, demand, bandwidth)
@@ -140,5 +140,5 @@ class Tetris(NetworkAgent):
             raise UserError(error.problem, key="penalty", value=penalty, remedy="Write 0.9, or 90 %.") from None
 
     def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Scoring:
-        """Returns scores, and the penalty as whole numbers."""
+        """Return scores, and the penalty as whole numbers."""
         return scoring(view, shared, self.penalty)

@@ -12,7 +12,7 @@ from simcore.vocabulary import Amounts, Ints
 def balance_fit(
     free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int
 ) -> tuple[float, float]:
-    """Prefers the server whose nodes differ most in free share, then its emptiest node; for spread requests any server.
+    """Prefer the server whose nodes differ most in free share, then its emptiest node; for spread requests any server.
 
     Differences are compared as the floats that they are: so the published numbers come out to the last digit.
     """
@@ -27,7 +27,7 @@ def balance_fit(
 
 @inlined
 def free_share(free: Ints, capacity: Ints, server: int, node: int, resources: int) -> float:
-    """Returns the least of free / capacity over the resources that the node has."""
+    """Return the least of free / capacity over the resources that the node has."""
     share = 1.0
     for r in range(resources):
         if capacity[server, node, r] > 0:

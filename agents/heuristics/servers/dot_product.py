@@ -10,7 +10,7 @@ from simcore.vocabulary import Amounts, Ints
 
 @cheapest_place
 def dot_product(free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int) -> float:
-    """Prefers the place where the demand points most the way that free capacity does, both as shares of capacity.
+    """Prefer the place where the demand points most the way that free capacity does, both as shares of capacity.
 
     A spread request scores the sum over the server's nodes, with the part that each one gives. Scores are compared in
     billionths, so that the last bits of a float decide no tie.
@@ -26,7 +26,7 @@ def dot_product(free: Ints, capacity: Ints, demand: Amounts, spread: bool, serve
 
 @inlined
 def product(free: Ints, capacity: Ints, server: int, node: int, demand: Amounts, parts: int) -> float:
-    """Sums demand share x free share over the resources, for one of `parts` parts of the demand."""
+    """Sum demand share x free share over the resources, for one of `parts` parts of the demand."""
     score = 0.0
     for r in range(len(demand)):
         room = capacity[server, node, r]

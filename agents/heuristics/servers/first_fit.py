@@ -10,7 +10,7 @@ from simcore.vocabulary import Amounts, Ints
 
 @kernel
 def first_fit(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
-    """Takes, as a `Scan`, the first server, and its first node, on which the request fits."""
+    """Take, as a `Scan`, the first server, and its first node, on which the request fits."""
     nodes: int = free.shape[1]
     for server in range(len(free)):
         if spread:

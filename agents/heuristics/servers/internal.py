@@ -15,7 +15,7 @@ MOST = np.iinfo(np.int64).max
 
 @kernel
 def internal(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
-    """Takes, as a `Scan`, where it costs least room; then the server with least CPU free; then its emptier node.
+    """Take, as a `Scan`, where it costs least room; then the server with least CPU free; then its emptier node.
 
     A server has room for a size, 80, 40 or 20 %, while all its nodes have that much of every resource free. Losing a
     size costs more than losing all smaller ones.
@@ -26,7 +26,7 @@ def internal(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
 
 @inlined
 def _scan(free: Ints, capacity: Ints, demand: Amounts, spread: bool, nodes: int) -> int:
-    """Searches all servers; `nodes` is `free.shape[1]`, as a constant where that makes the loop faster."""
+    """Search all servers; `nodes` is `free.shape[1]`, as a constant where that makes the loop faster."""
     best, best_cost, best_left, needed = -1, MOST, MOST, demand[0]
     for server in range(len(free)):
         left = 0

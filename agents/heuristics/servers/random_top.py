@@ -12,7 +12,7 @@ from simcore.vocabulary import Amounts, Floats, Ints, View
 
 @kernel
 def random_top(free: Ints, capacity: Ints, demand: Amounts, spread: bool, how: Floats, stream: Floats) -> int:
-    """Takes, as a `Scan` with numbers, any of the candidates. `how` has the two counts; `stream` changes."""
+    """Take, as a `Scan` with numbers, any of the candidates. `how` has the two counts; `stream` changes."""
     codes = candidates(free, capacity, demand, spread, int(how[0]), int(how[1]))
     if not len(codes):
         return -1
@@ -29,6 +29,6 @@ class RandomTop(Ruled):
         self.numbers = np.array(counts(filter, k), np.float64), np.zeros(2)
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Takes the run's random stream: one number for every request that fits somewhere."""
+        """Take the run's random stream: one number for every request that fits somewhere."""
         self.numbers[1][:] = int(rng.integers(2**53)), 0
         self.get_ready(view)

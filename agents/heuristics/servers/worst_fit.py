@@ -9,7 +9,7 @@ from simcore.vocabulary import Amounts, Ints
 
 @cheapest_server
 def worst_fit(free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int) -> tuple[float, float]:
-    """Prefers the server on which most of the first resource remains, then the node."""
+    """Prefer the server on which most of the first resource remains, then the node."""
     return -left_on(free, server, 0), -free[server, node, 0]
 
 

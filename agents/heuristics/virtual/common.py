@@ -14,7 +14,7 @@ NO_ROOM, NO_PATHS = Refusal("no servers have the room"), Refusal("no paths have 
 
 
 def warm(view: NetworkView, form: Form) -> None:
-    """Compiles what `connected` and its like need, so that no decision waits for it."""
+    """Compile what `connected` and its like need, so that no decision waits for it."""
     two = np.zeros(2, np.int64)
     if form == "hose":
         hosed(view.topology, VirtualNetwork(np.zeros((2, view.free.shape[2]), np.int64), hose=1), two, 1)
@@ -23,7 +23,7 @@ def warm(view: NetworkView, form: Form) -> None:
 
 
 def connected(view: NetworkView, network: VirtualNetwork, hosts: Ints) -> Embedding | Refusal:
-    """Returns the answer with machines on these nodes, along the first paths with the bandwidth, pair by pair."""
+    """Return the answer with machines on these nodes, along the first paths with the bandwidth, pair by pair."""
     nodes = view.free.shape[1]
     if network.form == "hose":
         answer = hosed(view.topology, network, hosts, nodes)
@@ -40,7 +40,7 @@ def connected(view: NetworkView, network: VirtualNetwork, hosts: Ints) -> Embedd
 
 @kernel
 def first_with_room(free: Ints, machine: Ints, start: int) -> int:
-    """Returns the first node from `start` on that this machine fits, `free` int64 [nodes, resources]; -1 for none."""
+    """Return the first node from `start` on that this machine fits, `free` int64 [nodes, resources]; -1 for none."""
     for node in range(start, len(free)):
         if has_room(free, machine, node):
             return node
@@ -49,7 +49,7 @@ def first_with_room(free: Ints, machine: Ints, start: int) -> int:
 
 @kernel
 def has_room(free: Ints, machine: Ints, node: int) -> bool:
-    """Tells whether this machine fits on this node."""
+    """Tell whether this machine fits on this node."""
     fits = True
     for r in range(len(machine)):
         fits = fits and free[node, r] >= machine[r]

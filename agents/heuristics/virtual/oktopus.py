@@ -46,7 +46,7 @@ class Room(NamedTuple):
 
 @kernel
 def fitting(free: Ints, server: int, size: Ints, limit: int) -> int:
-    """Counts machines of this size that fit on a server, up to `limit`; `free` int64 [servers, nodes, resources]."""
+    """Count machines of this size that fit on a server, up to `limit`; `free` int64 [servers, nodes, resources]."""
     total = 0
     for node in range(free.shape[1]):
         total += fitting_node(free, server, node, size, limit)
@@ -55,7 +55,7 @@ def fitting(free: Ints, server: int, size: Ints, limit: int) -> int:
 
 @kernel
 def fitting_node(free: Ints, server: int, node: int, size: Ints, limit: int) -> int:
-    """Counts the machines of this size that fit on one node, up to `limit`."""
+    """Count the machines of this size that fit on one node, up to `limit`."""
     count = limit
     for r in range(len(size)):
         if size[r] > 0:
@@ -65,7 +65,7 @@ def fitting_node(free: Ints, server: int, node: int, size: Ints, limit: int) -> 
 
 @kernel
 def least_needed(tenant: VirtualCluster) -> Ints:
-    """Returns the least that a link needs which cuts off any m of the machines, int64 [machines + 1].
+    """Return the least that a link needs which cuts off any m of the machines, int64 [machines + 1].
 
     As in `needed`, for either side of the tenant's root; the groups then add up, whatever each has on which side.
     """
@@ -92,7 +92,7 @@ def least_needed(tenant: VirtualCluster) -> Ints:
 def through(
     tree: Tree, tenant: VirtualCluster, room: Room, link_free: Ints, vertex: int, group: int, wanted: int
 ) -> int:
-    """Returns how many more of this group the link above a vertex allows below it, `wanted` at most.
+    """Return how many more of this group the link above a vertex allows below it, `wanted` at most.
 
     It may allow more machines and not fewer, so all numbers are tried, from the largest on.
     """
@@ -109,7 +109,7 @@ def through(
 
 @kernel
 def take_back(tree: Tree, room: Room, top: int, rows: int) -> None:
-    """Undoes what was logged after the first `rows`, all of it below `top`."""
+    """Undoe what was logged after the first `rows`, all of it below `top`."""
     for row in range(rows, room.rows[0]):
         group, placed = room.log[row, 1], room.log[row, 2]
         vertex = tree.switches + int(room.log[row, 0])
@@ -124,7 +124,7 @@ def take_back(tree: Tree, room: Room, top: int, rows: int) -> None:
 def fill(
     tree: Tree, tenant: VirtualCluster, room: Room, link_free: Ints, top: int, vertex: int, group: int, wanted: int
 ) -> int:
-    """Places up to `wanted` machines of a group below a vertex, child by child; returns how many found a place.
+    """Place up to `wanted` machines of a group below a vertex, child by child; returns how many found a place.
 
     What is above `top` is not asked for bandwidth: nothing goes there.
     """
@@ -161,7 +161,7 @@ def fill(
 def below_children(
     tree: Tree, tenant: VirtualCluster, least: Ints, room: Room, free: Ints, link_free: Ints, vertex: int
 ) -> int:
-    """Returns how many machines fit on the children of a switch, each as many as its link allows."""
+    """Return how many machines fit on the children of a switch, each as many as its link allows."""
     machines, total = len(least) - 1, 0
     for edge in range(tree.first[vertex], tree.first[vertex + 1]):
         child = int(tree.child[edge])
@@ -178,7 +178,7 @@ def below_children(
 def oktopus(
     tree: Tree, tenant: VirtualCluster, groups: Ints, room: Room, free: Ints, link_free: Ints, hosts: Ints, alone: bool
 ) -> bool:
-    """Writes a node for every machine to `hosts` int64 [machines], whose groups are `groups`; false if there is none.
+    """Write a node for every machine to `hosts` int64 [machines], whose groups are `groups`; false if there is none.
 
     Subtrees are tried from the lowest on, those that seem to have room for all; single servers only if `alone`.
     """
@@ -205,7 +205,7 @@ def oktopus(
 
 @kernel
 def write_hosts(tenant: VirtualCluster, groups: Ints, room: Room, free: Ints, hosts: Ints) -> None:
-    """Turns the log into a node for every machine: of each group the first ones first, on the first nodes."""
+    """Turn the log into a node for every machine: of each group the first ones first, on the first nodes."""
     nodes = free.shape[1]
     order, following = ascending(groups), np.cumsum(tenant.sizes) - tenant.sizes
     used = {0: 0}  # machines on a node
@@ -227,7 +227,7 @@ class Oktopus(Agent):
     embeds: ClassVar[tuple[Form, ...]] = ("hose",)
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Makes a tree of the network."""
+        """Make a tree of the network."""
         self._view = network_of(self, view)
         self._tree = tree(self._view.topology)
         self._largest = view.capacity.sum(axis=1).max(axis=0)
@@ -240,7 +240,7 @@ class Oktopus(Agent):
         self._run = prepared(oktopus, self._tree, tenant, none, room, free, link_free, none, True)
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
-        """Finds where the machines go, and what the links then need."""
+        """Find where the machines go, and what the links then need."""
         network, view = request.network, self._view
         assert network is not None
         groups, sizes = grouped(network)

@@ -27,7 +27,7 @@ class SecondNet(Agent):
     embeds: ClassVar[tuple[Form, ...]] = ("pairs",)
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Groups the servers: those of a rack, of a pod, and all."""
+        """Group the servers: those of a rack, of a pod, and all."""
         self._view = view = network_of(self, view)
         topology = view.topology
         self._groupings = groupings(topology)
@@ -35,7 +35,7 @@ class SecondNet(Agent):
         warm(view, "pairs")
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
-        """Finds where the machines go, and along which paths they communicate."""
+        """Find where the machines go, and along which paths they communicate."""
         network, view = request.network, self._view
         assert network is not None
         assert network.pairs is not None
@@ -57,14 +57,14 @@ class SecondNet(Agent):
         return refusal
 
     def _clusters(self, rooms: Ints, machines: int) -> Iterator[Ints]:
-        """Yields the servers of every cluster that could hold so many, the smaller first; `rooms` int64 [servers]."""
+        """Yield the servers of every cluster that could hold so many, the smaller first; `rooms` int64 [servers]."""
         for group_of in self._groupings:
             for group in np.flatnonzero(np.bincount(group_of, rooms) >= machines):
                 yield np.flatnonzero(group_of == group)
 
 
 def groupings(topology: Topology) -> list[Ints]:
-    """Returns the rack of every server, its pod, and the network, each int64 [servers]."""
+    """Return the rack of every server, its pod, and the network, each int64 [servers]."""
     racks = topology.rack_of.astype(np.int64)
     pods = topology.pod_of.astype(np.int64)[racks]
     found = [racks, pods, np.zeros_like(racks)]
@@ -95,7 +95,7 @@ class Matching:
         """How many of the machines would fit on every server at most, int64 [servers]."""
 
     def into(self, cluster: Ints) -> Ints | None:
-        """Returns a node for every machine on these servers, int64 [machines], or `None`."""
+        """Return a node for every machine on these servers, int64 [machines], or `None`."""
         machines, sends, nodes = self._machines, self._sends, self._free.shape[1]
         hosts = np.full(len(machines), -1)
         left = np.argsort(-sends, kind="stable")
@@ -119,7 +119,7 @@ class Matching:
         return hosts
 
     def _enough(self, cluster: Ints, machines: int) -> Ints:
-        """Returns the servers of a cluster with the least used links, as far as one round could need them.
+        """Return the servers of a cluster with the least used links, as far as one round could need them.
 
         These are so many that each machine has one of its own, which takes any of them: no matching costs less.
         """
@@ -131,7 +131,7 @@ class Matching:
 
 
 def matched(fits: Bools, cost: Ints) -> tuple[Ints, Ints]:
-    """Matches as many rows as possible with a column each that fits them, bool [rows, columns], at the least cost.
+    """Match as many rows as possible with a column each that fits them, bool [rows, columns], at the least cost.
 
     `cost` int64 [columns]. The matched rows and their columns, int64 [k] each.
     """

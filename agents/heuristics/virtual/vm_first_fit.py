@@ -14,7 +14,7 @@ from simcore.vocabulary import Agent, Embedding, Form, Ints, Refusal, Request, V
 
 @kernel
 def first_fit(free: Ints, machines: Ints, hosts: Ints) -> bool:
-    """Writes a node for every machine to `hosts` int64 [machines]; changes `free` int64 [nodes, resources], too."""
+    """Write a node for every machine to `hosts` int64 [machines]; changes `free` int64 [nodes, resources], too."""
     node = 0
     for machine in range(len(machines)):
         alike = machine > 0 and (machines[machine] == machines[machine - 1]).all()
@@ -33,7 +33,7 @@ class VMFirstFit(Agent):
     embeds: ClassVar[tuple[Form, ...]] = ("pairs", "hose")
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Looks at the network."""
+        """Look at the network."""
         self._view = view = network_of(self, view)
         if view.virtual:
             warm(view, view.virtual)
@@ -41,7 +41,7 @@ class VMFirstFit(Agent):
         prepared(first_fit, free, none.reshape(0, 1), none)
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
-        """Places every machine first-fit, if the links then have the bandwidth."""
+        """Place every machine first-fit, if the links then have the bandwidth."""
         network = request.network
         assert network is not None
         hosts, free = np.zeros(len(network), np.int64), self._view.free.copy()

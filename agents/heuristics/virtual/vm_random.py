@@ -17,7 +17,7 @@ TRIES = 32
 
 @kernel
 def random_fit(free: Ints, machines: Ints, draws: Floats, hosts: Ints) -> bool:
-    """Writes a node for every machine to `hosts` int64 [machines], all with room equally likely.
+    """Write a node for every machine to `hosts` int64 [machines], all with room equally likely.
 
     `free` int64 [nodes, resources] is written, too; `draws` float64 [machines, TRIES + 1] in [0, 1).
     """
@@ -50,7 +50,7 @@ class VMRandom(Agent):
     embeds: ClassVar[tuple[Form, ...]] = ("pairs", "hose")
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Looks at the network, and takes the run's random stream."""
+        """Look at the network, and take the run's random stream."""
         self._view, self._rng = network_of(self, view), rng
         if self._view.virtual:
             warm(self._view, self._view.virtual)
@@ -58,7 +58,7 @@ class VMRandom(Agent):
         prepared(random_fit, free.reshape(-1, free.shape[2]), none.reshape(0, 1), np.zeros((0, 1)), none)
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
-        """Places every machine on any server, if the links then have the bandwidth."""
+        """Place every machine on any server, if the links then have the bandwidth."""
         network = request.network
         assert network is not None
         hosts, free = np.zeros(len(network), np.int64), self._view.free.copy()

@@ -9,7 +9,7 @@ from agents.learned.common.tensors import Tensors, extra
 
 
 def averages(optimiser: Any, prefix: str = "adam") -> Tensors:
-    """Returns copies of a torch optimiser's averages, named `prefix`.number of the parameter.name."""
+    """Return copies of a torch optimiser's averages, named `prefix`.number of the parameter.name."""
     states = optimiser.state_dict()["state"]
     return {
         f"{prefix}.{number}.{name}": value.cpu().numpy().copy()
@@ -19,7 +19,7 @@ def averages(optimiser: Any, prefix: str = "adam") -> Tensors:
 
 
 def put_averages(optimiser: Any, tensors: Mapping[str, Any], prefix: str = "adam") -> None:
-    """Puts the averages of `tensors` that have this prefix into the optimiser, which changes."""
+    """Put the averages of `tensors` that have this prefix into the optimiser, which changes."""
     torch = extra("torch")
     states: dict[int, dict[str, Any]] = {}
     for key, array in tensors.items():
@@ -30,5 +30,5 @@ def put_averages(optimiser: Any, tensors: Mapping[str, Any], prefix: str = "adam
 
 
 def finite(parameters: Iterable[Any]) -> bool:
-    """Tells whether all numbers of the parameters are finite."""
+    """Tell whether all numbers of the parameters are finite."""
     return all(bool(part.isfinite().all()) for part in parameters)

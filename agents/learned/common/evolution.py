@@ -19,12 +19,12 @@ class Evolution:
         self._moments = np.zeros((2, len(mean)))
 
     def errors(self, pairs: int, rng: np.random.Generator) -> Floats:
-        """Draws errors, float64 [2 x pairs, size], with deviation 1: some, and the same with the other sign."""
+        """Draw errors, float64 [2 x pairs, size], with deviation 1: some, and the same with the other sign."""
         drawn = rng.normal(size=(pairs, len(self.mean)))
         return np.concatenate([drawn, -drawn])
 
     def climb(self, fitness: Floats, errors: Floats, sigma: float, rate: float, iteration: int) -> None:
-        """Takes a step along the ranks of `fitness`, of `mean` + `sigma` x each of `errors`; iterations start at 1."""
+        """Take a step along the ranks of `fitness`, of `mean` + `sigma` x each of `errors`; iterations start at 1."""
         ranks = fitness.argsort(kind="stable").argsort(kind="stable") / (len(fitness) - 1) - 0.5
         gradient = ranks @ errors / len(errors) / sigma
         first, second = 0.9, 0.99
@@ -35,9 +35,9 @@ class Evolution:
         self.average = self._memory * self.average + (1 - self._memory) * self.mean
 
     def save(self) -> Tensors:
-        """Returns the mean, its own mean over time, and Adam's moments."""
+        """Return the mean, its own mean over time, and Adam's moments."""
         return {"mean": self.mean.copy(), "average": self.average.copy(), "moments": self._moments.copy()}
 
     def load(self, tensors: Tensors) -> None:
-        """Puts back what `save` returned."""
+        """Put back what `save` returned."""
         self.mean, self.average, self._moments = (tensors[name] for name in ("mean", "average", "moments"))

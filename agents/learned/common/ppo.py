@@ -44,7 +44,7 @@ class Batch:
 
 
 def returns_of(rewards: Floats, discount: float) -> Floats:
-    """Returns for every decision of an episode, float64 [n], the discounted sum of its reward and those after it."""
+    """Return for every decision of an episode, float64 [n], the discounted sum of its reward and those after it."""
     found = np.zeros(len(rewards))
     following = 0.0
     for t in range(len(rewards) - 1, -1, -1):
@@ -54,19 +54,19 @@ def returns_of(rewards: Floats, discount: float) -> Floats:
 
 
 def standardised(advantages: Tensor) -> Tensor:
-    """Shifts and scales advantages to mean 0 and deviation 1 over the batch."""
+    """Shift and scales advantages to mean 0 and deviation 1 over the batch."""
     return (advantages - advantages.mean()) / advantages.std(correction=0).clamp(min=1e-4)
 
 
 def masked(logits: Tensor, mask: Tensor) -> Tensor:
-    """Masks `logits` [n, actions] where the mask [n, actions] forbids."""
+    """Mask `logits` [n, actions] where the mask [n, actions] forbids."""
     return torch.where(mask, logits, FORBIDDEN)
 
 
 def loss_of(
     logits: Tensor, values: Tensor, batch: Batch, rows: Tensor, kl_weight: float, settings: Settings
 ) -> tuple[Tensor, Tensor]:
-    """Returns the loss of some rows of a batch, and its parts: [policy, value, kl, entropy], detached."""
+    """Return the loss of some rows of a batch, and its parts: [policy, value, kl, entropy], detached."""
     actions, mask = batch.actions[rows, None], batch.mask[rows]
     log = torch.log_softmax(masked(logits, mask), 1)
     old = torch.log_softmax(batch.old_logits[rows], 1)
@@ -83,7 +83,7 @@ def loss_of(
 
 
 def next_kl_weight(weight: float, kl: float, target: float) -> float:
-    """Returns the next KL weight: half as much again when the policy moved over twice too far, half when under half."""
+    """Return the next KL weight: half as much again when the policy moved over twice too far, half when under half."""
     return weight * (1.5 if kl > 2 * target else 0.5 if kl < 0.5 * target else 1.0)
 
 
@@ -95,7 +95,7 @@ def update(
     settings: Settings,
     rng: np.random.Generator,
 ) -> dict[str, float]:
-    """Trains for some epochs on a batch; `evaluate(rows)` returns the logits and values of these rows now.
+    """Train for some epochs on a batch; `evaluate(rows)` returns the logits and values of these rows now.
 
     Returns the means over the last epoch. Stops at a loss that is no number: the caller sees it in what is returned.
     """

@@ -19,7 +19,7 @@ SHIPPED = Path(__file__).parents[1] / "weights"
 
 
 def extra(module: str) -> Any:
-    """Imports what only the extra `learned` installs."""
+    """Import what only the extra `learned` installs."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -30,7 +30,7 @@ def extra(module: str) -> Any:
 
 
 def write(file: Path, tensors: Mapping[str, npt.NDArray[Any]], notes: Mapping[str, Any]) -> None:
-    """Writes `file` (.safetensors, notes included) and the notes again beside it (.json), each whole or not at all."""
+    """Write `file` (.safetensors, notes included) and the notes again beside it (.json), each whole or not at all."""
     save = extra("safetensors.numpy").save
     said = json.dumps(notes, indent=1)
     content = save({name: np.ascontiguousarray(array) for name, array in tensors.items()}, {"notes": said})
@@ -40,7 +40,7 @@ def write(file: Path, tensors: Mapping[str, npt.NDArray[Any]], notes: Mapping[st
 
 
 def read(file: Path) -> tuple[Tensors, dict[str, Any]]:
-    """Reads what `write` wrote."""
+    """Read what `write` wrote."""
     safe_open = extra("safetensors").safe_open
     problem = "there is no such file"
     if file.is_file():
@@ -54,7 +54,7 @@ def read(file: Path) -> tuple[Tensors, dict[str, Any]]:
 
 
 def find(agent: str, weights: str, path: str | None, controls: Iterable[str] = ()) -> Path:
-    """Finds the file of an agent's weights: `path` if there is one, or else the shipped ones of that name.
+    """Find the file of an agent's weights: `path` if there is one, or else the shipped ones of that name.
 
     The agent knows `controls` by name, too, and asks here for what is none of them.
     """
@@ -68,7 +68,7 @@ def find(agent: str, weights: str, path: str | None, controls: Iterable[str] = (
 
 
 def fitting(file: Path, shapes: Mapping[str, tuple[int, ...]], wanted: Mapping[str, Any]) -> Tensors:
-    """Reads weights of these `shapes` from a file; refuses them if their notes differ from what is `wanted`.
+    """Read weights of these `shapes` from a file; refuses them if their notes differ from what is `wanted`.
 
     Of several differences the first one in the order of `wanted` is told.
     """
@@ -83,7 +83,7 @@ def fitting(file: Path, shapes: Mapping[str, tuple[int, ...]], wanted: Mapping[s
 
 
 def _others(wanted: Mapping[str, Any]) -> str:
-    """Writes a remedy that names shipped weights whose notes say what is wanted, if there are any."""
+    """Write a remedy that names shipped weights whose notes say what is wanted, if there are any."""
     prefix = f"{wanted['agent']}-"
     notes = {file.stem.removeprefix(prefix): json.loads(file.read_text()) for file in SHIPPED.glob(f"{prefix}*.json")}
     fit = sorted(name for name, said in notes.items() if all(said.get(key) == value for key, value in wanted.items()))
@@ -92,7 +92,7 @@ def _others(wanted: Mapping[str, Any]) -> str:
 
 
 def _unlike(key: str, was: object, now: object) -> str:
-    """Describes how weights differ from what they are to be used for."""
+    """Describe how weights differ from what they are to be used for."""
     if key == "agent":
         return f"these are weights of {was}, not of {now}"
     if isinstance(was, bool):

@@ -25,31 +25,31 @@ class Trainer(ABC):
 
     @abstractmethod
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
-        """Makes what is trained."""
+        """Make what is trained."""
 
     @abstractmethod
     def iterate(self, iteration: int) -> dict[str, float]:
-        """Trains for one iteration and returns metrics. Iterations count from 1."""
+        """Train for one iteration and returns metrics. Iterations count from 1."""
 
     @abstractmethod
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:
-        """Returns metrics of the agent, as it would be used, on the validation requests of these seeds."""
+        """Return metrics of the agent, as it would be used, on the validation requests of these seeds."""
 
     @abstractmethod
     def save(self) -> tuple[Tensors, dict[str, Any]]:
-        """Returns everything that training goes on from: arrays, and notes that JSON can hold."""
+        """Return everything that training goes on from: arrays, and note that JSON can hold."""
 
     @abstractmethod
     def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
-        """Goes on from what `save` returned."""
+        """Go on from what `save` returned."""
 
     @abstractmethod
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        """Returns what the agent needs in use: arrays, and notes that say what they are for."""
+        """Return what the agent needs in use: arrays, and note that say what they are for."""
 
 
 def device_for(asked: Literal["auto", "cpu", "cuda"]) -> str:
-    """Returns the device to train on: CUDA if there is any, unless something else was asked for."""
+    """Return the device to train on: CUDA if there is any, unless something else was asked for."""
     there = extra("torch").cuda.is_available()
     if asked == "cuda" and not there:
         raise UserError(

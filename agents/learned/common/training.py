@@ -83,7 +83,7 @@ class Training:
         self.rows = [{key: value for key, value in row.items() if value is not None} for row in log.to_dicts()]
 
     def run(self, watch: Callable[[Row], None] = lambda row: None) -> None:
-        """Trains to the end, showing every row of the log to `watch`."""
+        """Train to the end, showing every row of the log to `watch`."""
         if self.step >= self.course.iterations:
             return
         extra("torch").set_num_threads(self.course.threads)
@@ -137,7 +137,7 @@ class Training:
             write(self.folder / "best.safetensors", tensors, {**notes, "trained": row, "terms": self.course.terms})
 
     def _snapshot(self) -> Callable[[], None]:
-        """Keeps all of this moment in memory and returns a function that writes it."""
+        """Keep all of this moment in memory and return a function that writes it."""
         tensors, trainer = self.trainer.save()
         rows = list(self.rows)
         notes = {
@@ -157,14 +157,14 @@ class Training:
 
 
 def _flat(terms: Any, at: str = "") -> Row:
-    """Flattens plain data to dotted keys; lists are values."""
+    """Flatten plain data to dotted keys; lists are values."""
     if not isinstance(terms, dict):
         return {at: terms}
     return {key: value for name in terms for key, value in _flat(terms[name], f"{at}.{name}" if at else name).items()}
 
 
 def write_log(file: Path, rows: Sequence[Row]) -> None:
-    """Writes rows as Parquet, whole or not at all; a row has null for what it does not say."""
+    """Write rows as Parquet, whole or not at all; a row has null for what it does not say."""
     import polars as pl
 
     write_table(file, pl.DataFrame(rows, infer_schema_length=None))

@@ -44,7 +44,7 @@ class CvdRL(Ruled):
         self.numbers = np.zeros(size_of(sizes(lookahead))), how
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Loads the weights, and compiles the kernel or loads it."""
+        """Load the weights, and compile the kernel or load it."""
         check_servers(view, "cvd-rl")
         weights = self.numbers[0]
         if self._file is None:
@@ -56,7 +56,7 @@ class CvdRL(Ruled):
 
 
 def described(view: View, lookahead: bool, decomposition: bool) -> dict[str, Any]:
-    """Returns what the notes beside the weights say they were trained for."""
+    """Return what the notes beside the weights say they were trained for."""
     return {
         "agent": "cvd-rl",
         "resources": list(view.resources),

@@ -20,7 +20,7 @@ class Values(nn.Module):
         self._decomposition = decomposition
 
     def forward(self, seen: torch.Tensor, servers: torch.Tensor) -> torch.Tensor:
-        """Returns values of choices, float32 [batch, choices]; `servers` int64 of the same shape are theirs.
+        """Return values of choices, float32 [batch, choices]; `servers` int64 of the same shape are theirs.
 
         `seen` float32 [batch, any, inputs] is what `rule.look_all` saw.
         """

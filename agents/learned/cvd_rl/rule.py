@@ -21,7 +21,7 @@ BEST, INTERNAL, LOOKAHEAD, DECOMPOSITION = range(4)
 
 
 def sizes(lookahead: bool) -> tuple[int, ...]:
-    """Returns the sizes of the layers. Without looking ahead, what the request takes is seen beside what is free."""
+    """Return the sizes of the layers. Without looking ahead, what the request takes is seen beside what is free."""
     return (NODES * RESOURCES * (1 if lookahead else 2), *(WIDTH,) * (LAYERS - 1), 1)
 
 
@@ -29,7 +29,7 @@ def sizes(lookahead: bool) -> tuple[int, ...]:
 def look(
     free: Any, capacity: Ints, server: int, node: int, demand: Amounts, spread: bool, ahead: bool, seen: Any
 ) -> int:
-    """Writes what the network sees of a server to seen[:count]; returns the count.
+    """Write what the network sees of a server to seen[:count]; returns the count.
 
     The request goes to `node`, or to both if `spread`, or nowhere for node -1. Of each node it is the free shares, with
     the request there if `ahead`; else those before and the shares that it takes. Which node is which makes no
@@ -67,7 +67,7 @@ def look_all(
     whole: bool,
     seen: npt.NDArray[np.float32],
 ) -> None:
-    """Does the same for learning: writes seen[b], first all servers as they are if `whole`, then those of codes[b]."""
+    """Do the same for learning: writes seen[b], first all servers as they are if `whole`, then those of codes[b]."""
     for b in range(len(codes)):
         demand, row = (int(demands[b, 0]), int(demands[b, 1])), 0
         if whole:
@@ -91,7 +91,7 @@ def worth(
     ahead: bool,
     room: Floats,
 ) -> float:
-    """Returns what the network says of what `look` sees; changes `room` float64 [2, WIDTH]."""
+    """Return what the network says of what `look` sees; changes `room` float64 [2, WIDTH]."""
     x, y, at = room[0], room[1], 0
     count = look(free, capacity, server, node, demand, spread, ahead, x)
     for _ in range(LAYERS - 1):
@@ -106,7 +106,7 @@ def worth(
 def best_of(
     free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, how: Floats, codes: Ints
 ) -> int:
-    """Returns the best candidate, the first of equals: by what the server gains, or undecomposed by its worth."""
+    """Return the best candidate, the first of equals: by what the server gains, or undecomposed by its worth."""
     ahead, room = how[LOOKAHEAD] > 0, np.empty((2, WIDTH))
     best, best_gain, last, before = int(codes[0]), -np.inf, -1, 0.0
     for i in range(len(codes) if len(codes) > 1 else 0):
@@ -121,7 +121,7 @@ def best_of(
 
 @kernel
 def cvd_rl(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, how: Floats) -> int:
-    """Decides as a `Scan` with numbers: the network's, and how to use it."""
+    """Decide as a `Scan` with numbers: the network's, and how to use it."""
     codes = candidates(free, capacity, demand, spread, int(how[BEST]), int(how[INTERNAL]))
     return best_of(free, capacity, demand, spread, weights, how, codes) if len(codes) else -1
 
@@ -130,7 +130,7 @@ def cvd_rl(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: F
 def cvd_rl_exploring(
     free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, how: Floats, tape: Floats
 ) -> int:
-    """Does the same, but now and then takes another candidate, and writes all to the tape: changes `tape`."""
+    """Do the same, but now and then takes another candidate, and write all to the tape: changes `tape`."""
     codes = candidates(free, capacity, demand, spread, int(how[BEST]), int(how[INTERNAL]))
     code = exploring(codes, tape)
     if code < 0 and len(codes):

@@ -40,12 +40,12 @@ class CvdTrainer(DQN):
         self._how = np.array([*self._counts, self.lookahead, self.decomposition], np.float64)
 
     def make(self, rng: np.random.Generator) -> tuple[Callable[[], Any], Floats]:
-        """Returns how to make the network of one server, and its first numbers."""
+        """Return how to make the network of one server, and its first numbers."""
         kind = extra("agents.learned.cvd_rl.network").Values
         return partial(kind, self.lookahead, self.decomposition), untrained(sizes(self.lookahead), rng)
 
     def inputs(self, decisions: Decisions, codes: Ints) -> tuple[npt.NDArray[Any], ...]:
-        """Returns every server as it is, those of the choices with the request there, and which servers these are."""
+        """Return every server as it is, those of the choices with the request there, and which servers these are."""
         rows = codes.shape[1] + len(self.view.capacity) * self.decomposition
         seen = np.empty((len(codes), rows, sizes(self.lookahead)[0]), np.float32)
         look_all(
@@ -61,23 +61,23 @@ class CvdTrainer(DQN):
         return seen, codes // NODES
 
     def put(self, network: Any, numbers: Floats) -> None:
-        """Puts numbers into the network, layer by layer."""
+        """Put numbers into the network, layer by layer."""
         put(network.layers, numbers)
 
     def taken(self, network: Any) -> Floats:
-        """Returns the numbers of the network, layer by layer."""
+        """Return the numbers of the network, layer by layer."""
         return taken(network.layers)
 
     def rule(self, network: Any, recorded: Floats | None) -> Compiled:
-        """Returns the agent's kernel, or the one that explores."""
+        """Return the agent's kernel, or the one that explores."""
         numbers = self.taken(network), self._how
         return Compiled(cvd_rl, numbers) if recorded is None else Compiled(cvd_rl_exploring, (*numbers, recorded))
 
     def slots(self) -> int:
-        """Returns how many candidates the filter lets through, or how many places there are."""
+        """Return how many candidates the filter lets through, or how many places there are."""
         return sum(self._counts) or self.view.capacity.shape[0] * self.view.capacity.shape[1]
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        """Returns the network's weights, and which candidates they were trained with."""
+        """Return the network's weights, and which candidates they were trained with."""
         notes = described(self.view, self.lookahead, self.decomposition) | {"filter": self.filter, "k": self.k}
         return {"weights": self.taken(self._network).astype(np.float32)}, notes

@@ -49,7 +49,7 @@ class FabricRL(Agent):
         self._reject, self._random = reject, choice == "random"
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Loads the weights, and makes room to work in."""
+        """Load the weights, and makes room to work in."""
         view = network_of(self, view)
         self._weights = self._read(view, rng)
         self._rng = rng
@@ -60,7 +60,7 @@ class FabricRL(Agent):
         self._place = prepared(place, self._sight, self._weights, *self._seen, 1, 0.0, 1.0, False, self._reject)
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
-        """Takes the cheapest candidate, if it is worth it."""
+        """Take the cheapest candidate, if it is worth it."""
         assert isinstance(view, NetworkView)
         if self._random:
             self._sight.lots[:] = 1e9 * self._rng.random(self._sight.lots.shape)
@@ -90,7 +90,7 @@ class FabricRL(Agent):
         return Weights(**fitting(self._file, SHAPES, described(view)))
 
     def _blamed(self, view: NetworkView, request: Request) -> Refusal | None:
-        """Says for want of what the last candidate could not go on."""
+        """Say for want of what the last candidate could not go on."""
         room, routes, tiers = self._sight.room, view.routing.routes, view.topology.link_tier
         left = np.flatnonzero(view.free.any(axis=(1, 2)) & (room.chosen != room.counts[3]))
         if len(left) == 0:
@@ -101,5 +101,5 @@ class FabricRL(Agent):
 
 
 def described(view: View) -> dict[str, Any]:
-    """Returns what the notes beside the weights say they were trained for."""
+    """Return what the notes beside the weights say they were trained for."""
     return {"agent": "fabric-rl", "features": [*FEATURES, *TERMS], "resources": list(view.resources)}

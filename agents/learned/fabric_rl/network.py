@@ -64,7 +64,7 @@ SIZE = sum(int(np.prod(shape)) for shape in SHAPES.values())
 
 
 def weights_of(flat: Floats) -> Weights:
-    """Returns the parts of one vector, float64 [SIZE], which they share."""
+    """Return the parts of one vector, float64 [SIZE], which they share."""
     parts, place = [], 0
     for shape in SHAPES.values():
         length = int(np.prod(shape))
@@ -88,7 +88,7 @@ what a server holds and the request will outlast."""
 
 
 def beginning(rng: np.random.Generator) -> Floats:
-    """Returns weights with which it places and declines much as the tuned best-home does."""
+    """Return weights with which it places and declines much as the tuned best-home does."""
     flat = np.zeros(SIZE)
     made = weights_of(flat)
     made.server[:, :HIDDEN] = rng.normal(size=(len(FEATURES), HIDDEN)) * len(FEATURES) ** -0.5
@@ -102,7 +102,7 @@ def beginning(rng: np.random.Generator) -> Floats:
 
 @kernel
 def squashed(value: float) -> float:
-    """Returns 0 for nothing, and nears 1 for much."""
+    """Return 0 for nothing, and nears 1 for much."""
     return value / (1.0 + value) if value < np.inf else 1.0
 
 
@@ -142,7 +142,7 @@ def score(
 
 @kernel
 def rejects(weights: Weights, terms: Floats) -> bool:
-    """Tells whether a placement with these `TERMS` is not worth what it takes from requests to come.
+    """Tell whether a placement with these `TERMS` is not worth what it takes from requests to come.
 
     By rule when its volume is above the bound; a network of one hidden layer moves it.
     """
@@ -173,7 +173,7 @@ def describe(
     stays: float,
     duration: float,
 ) -> tuple[bool, float]:
-    """Writes the `OWN` features of a server to `x[n]`; returns whether it completes the request, and how much it gives.
+    """Write the `OWN` features of a server to `x[n]`; returns whether it completes the request, and how much it gives.
 
     `need` int64 [resources] is still missing, `most` int64 [resources + 1] the largest server and link,
     `parts[place]` float64 [resources] what is free, as a share of that; `wire` and `bandwidth` are shares of the link.

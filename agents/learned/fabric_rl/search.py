@@ -26,7 +26,7 @@ DECLINED = 0
 def joins(
     routes: Routes, link_free: Ints, room: Filling, joined: Ints, rack: int, bandwidth: int, weighted: bool
 ) -> bool:
-    """Tells whether this rack has a working path to the racks of all servers chosen; looks for each path only once."""
+    """Tell whether this rack has a working path to the racks of all servers chosen; looks for each path only once."""
     if joined[rack, 0] != room.counts[3]:
         joined[rack, 0], joined[rack, 1] = room.counts[3], 0
     while 0 <= joined[rack, 1] < room.counts[0]:
@@ -38,7 +38,7 @@ def joins(
 
 @kernel
 def enough(need: Ints, most: Ints, gives: Floats, row: int) -> float:
-    """Returns how much of what is needed `gives[row]` is, of the scarcest resource, squashed."""
+    """Return how much of what is needed `gives[row]` is, of the scarcest resource, squashed."""
     least = np.inf
     for r in range(len(need)):
         if need[r] > 0:
@@ -48,7 +48,7 @@ def enough(need: Ints, most: Ints, gives: Floats, row: int) -> float:
 
 @kernel
 def relative(duration: float, mean: float) -> float:
-    """Returns the amount relative to the mean; 1 where there is no mean."""
+    """Return the amount relative to the mean; 1 where there is no mean."""
     return duration / mean if 0 < mean < np.inf else 1.0
 
 
@@ -71,7 +71,7 @@ def describe_all(
     first: bool,
     known: Floats,
 ) -> int:
-    """Writes the `OWN` features of the servers from place `begin` to `end` that may be chosen; returns their number."""
+    """Write the `OWN` features of the servers from place `begin` to `end` that may be chosen; returns their number."""
     count, duration, now, mean = 0, known[4], known[6], known[7]
     for place in range(begin, end):
         server = able[place]
@@ -101,7 +101,7 @@ def share(
     wide: float,
     known: Floats,
 ) -> None:
-    """Writes the `SHARED` features of a rack's servers."""
+    """Write the `SHARED` features of a rack's servers."""
     first = room.counts[0] == 0
     new_rack = new_pod = 0.0 if first else 1.0
     for j in range(room.counts[0]):
@@ -124,7 +124,7 @@ def share(
 def follow(
     style: int, known: int, alike: Flags, lengths: Ints, liked: Indices, picked: Indices, costs: Floats
 ) -> tuple[int, float, bool]:
-    """Returns how many choices of a style are known, as others chose alike; their cost; and whether that is all."""
+    """Return how many choices of a style are known, as others chose alike; their cost; and whether that is all."""
     total, step, same = 0.0, 0, 0 if known > 0 else style
     alike[:known] = True
     while same != style and step < lengths[same]:
@@ -153,7 +153,7 @@ def fill(
     style: int,
     known: int,
 ) -> tuple[int, float]:
-    """Makes a candidate in `sight.room`; returns the status, as `choose` does, and what it costs.
+    """Make a candidate in `sight.room`; returns the status, as `choose` does, and what it costs.
 
     Of the servers that work, at home, else in neighbouring racks, else anywhere, it takes the one that the style likes
     best. The first `known` styles have made their candidates with this home; one that is the same again is not made.
@@ -241,7 +241,7 @@ def place(
     weighted: bool,
     reject: bool,
 ) -> int:
-    """Leaves the cheapest candidate in `sight.room`; returns `COMPLETE`, or `DECLINED`, or -1 when nothing works.
+    """Leave the cheapest candidate in `sight.room`; returns `COMPLETE`, or `DECLINED`, or -1 when nothing works.
 
     `free` int64 [servers, nodes, resources] and `link_free` int64 [links] are unchanged.
     """
@@ -276,7 +276,7 @@ def place(
 
 @kernel
 def size_of(sight: Sight, demand: Amounts) -> float:
-    """Returns a size in servers, the mean over the resources."""
+    """Return a size in servers, the mean over the resources."""
     size = 0.0
     for r in range(len(demand)):
         size += demand[r] / max(1, sight.most[r])
@@ -312,7 +312,7 @@ def weigh(sight: Sight, effort: float, demand: Amounts, bandwidth: int, cost: fl
 def play(
     rules: NetworkRules, state: NetworkState, fillings: Filling, sight: Sight, weights: Weights, reject: bool
 ) -> bool:
-    """Answers the requests of simulation 0, which `sight` shows; tells whether all were, or a log is full."""
+    """Answer the requests of simulation 0, which `sight` shows; tells whether all were, or a log is full."""
     placing, wiring = sight.room.amounts.shape[0], sight.room.links.shape[0]
     while state.at[0, 0] < state.at[0, 1]:
         if state.logged[0, 0] + placing > state.places.shape[1] or state.logged[0, 1] + wiring > state.wires.shape[1]:

@@ -84,7 +84,7 @@ class Sight(NamedTuple):
 
 
 def sight(view: NetworkView) -> Sight:
-    """Makes room for one agent, or for one simulation at a time."""
+    """Make room for one agent, or for one simulation at a time."""
     topology = view.topology
     servers, nodes, resources = view.capacity.shape
     wires = topology.link_capacity[topology.server_link[topology.server_link >= 0]]
@@ -133,7 +133,7 @@ def sight(view: NetworkView) -> Sight:
 
 @kernel
 def look(sight: Sight, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> float:
-    """Writes all that is the same for the whole request; returns the share of the cluster that is free."""
+    """Write all that is the same for the whole request; returns the share of the cluster that is free."""
     resources, most, count = len(demand), sight.most, 0
     sight.pod_gives[:] = 0.0
     rest = 0.0

@@ -47,7 +47,7 @@ class FabricTrainer(Trainer):
     memory: Share = 0.9
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
-        """Begins near best-home."""
+        """Begin near best-home."""
         self._seed = seed
         self._worlds = training, validation
         workers = usable_cpus()
@@ -56,7 +56,7 @@ class FabricTrainer(Trainer):
         self._evolution = Evolution(beginning(stream(seed, "train", "weights")), self.memory)
 
     def iterate(self, iteration: int) -> dict[str, float]:
-        """Plays one generation."""
+        """Play one generation."""
         rng = stream(self._seed, "train", iteration)
         seeds = TRAINING + rng.integers(2**40, size=self.episodes)
         workloads = [self._worlds[0].draw(int(seed)) for seed in seeds]
@@ -80,7 +80,7 @@ class FabricTrainer(Trainer):
         return found
 
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:
-        """Plays every episode without rejecting, and with; returns metrics."""
+        """Play every episode without rejecting, and with; returns metrics."""
         workloads = [self._worlds[1].draw(seed) for seed in seeds]
         found: dict[str, float] = {}
         fitness = []
@@ -96,15 +96,15 @@ class FabricTrainer(Trainer):
         return {**found, "fitness": weights[0] * fitness[0] + weights[1] * fitness[1]}
 
     def save(self) -> tuple[Tensors, dict[str, Any]]:
-        """Returns where the strategy is."""
+        """Return where the strategy is."""
         return self._evolution.save(), {}
 
     def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
-        """Puts back what `save` returned."""
+        """Put back what `save` returned."""
         self._evolution.load(tensors)
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        """Returns the mean of the weights over time."""
+        """Return the mean of the weights over time."""
         return weights_of(self._evolution.average.copy())._asdict(), described(self._view)
 
 
@@ -116,7 +116,7 @@ class Player:
         self._sight = sight(self.episodes.view)
 
     def play(self, flat: Floats, workload: Workload, reject: bool) -> list[float]:
-        """Returns the share of requests placed, and of every resource in use, by weights in one vector."""
+        """Return the share of requests placed, and of every resource in use, by weights in one vector."""
         episodes = self.episodes
         episodes.reset(0, workload)
         self._sight.known[:] = 0.0
@@ -130,13 +130,13 @@ class Player:
         return [placed / max(1, len(workload)), *(state.sums[0] / decisions / episodes.rules.total).tolist()]
 
     def _over(self, weights: Weights, reject: bool) -> bool:
-        """Plays on; tells whether the episode is over, and not just out of space in a log."""
+        """Play on; tells whether the episode is over, and not just out of space in a log."""
         arguments = self.episodes.rules, self.episodes.state, self.episodes.filling, self._sight, weights, reject
         return bool(prepared(play, *arguments)(*arguments))
 
 
 def play_all(players: Sequence[Player], vectors: Floats, workloads: Sequence[Workload], reject: Any) -> Floats:
-    """Plays every vector [n, SIZE] on every workload: float64 [n, workloads, 1 + resources], on all processors.
+    """Play every vector [n, SIZE] on every workload: float64 [n, workloads, 1 + resources], on all processors.
 
     `reject` bool [workloads] says where they may reject requests that they could place.
     """

@@ -24,7 +24,7 @@ class Lesson(NamedTuple):
 
 
 def inputs_of(free: Ints, capacity: Ints) -> Floats:
-    """Returns the free shares of servers [..., 2 nodes, 2 resources] as [..., INPUTS].
+    """Return the free shares of servers [..., 2 nodes, 2 resources] as [..., INPUTS].
 
     First cpu and mem of the node that has less free, then those of the other.
     """
@@ -36,7 +36,7 @@ def inputs_of(free: Ints, capacity: Ints) -> Floats:
 
 
 def terms_of(inputs: Floats) -> Floats:
-    """Computes the terms of `agents.learned.numa.value.worth`, float64 [..., TERMS], of inputs [..., INPUTS]."""
+    """Compute the terms of `agents.learned.numa.value.worth`, float64 [..., TERMS], of inputs [..., INPUTS]."""
     cpu, mem, other_cpu, other_mem = np.moveaxis(inputs, -1, 0)
     least = np.minimum(mem, other_mem)
     terms = np.empty((*inputs.shape[:-1], TERMS))
@@ -49,7 +49,7 @@ def terms_of(inputs: Floats) -> Floats:
 
 
 def places_of(offer: Offer, capacity: Ints) -> tuple[list[int], Floats, Floats]:
-    """Returns the places that fit: codes [c], and the server's inputs before and after, [c, INPUTS] each.
+    """Return the places that fit: codes [c], and the server's inputs before and after, [c, INPUTS] each.
 
     Of places that leave the same shares on a server that had the same before, the first stands for all.
     """
@@ -64,7 +64,7 @@ def places_of(offer: Offer, capacity: Ints) -> tuple[list[int], Floats, Floats]:
 
 
 def lesson_of(replay: Replay, student: Compiled, answers: int, plans: list[Compiled]) -> Lesson | None:
-    """Makes a lesson of the state that a student comes to after so many answers.
+    """Make a lesson of the state that a student comes to after so many answers.
 
     Of every place it says what the best plan reaches that goes on from there, knowing what comes. `None` where there is
     nothing to choose.

@@ -45,7 +45,7 @@ class HindsightTrainer(NumaTrainer):
     memory: Share = 0.95
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
-        """Begins with the known terms and a network that counts for nothing yet; makes the plans."""
+        """Begin with the known terms and a network that counts for nothing yet; makes the plans."""
         super().begin(training, validation, seed, device)
         self._torch = torch = extra("torch")
         weights, self._scale = beginning(stream(seed, "train", "weights"))
@@ -61,7 +61,7 @@ class HindsightTrainer(NumaTrainer):
         return Compiled(value_es, (weights * self._scale,))
 
     def iterate(self, iteration: int) -> dict[str, float]:
-        """Looks at some decisions in hindsight, and takes a step towards the better ones."""
+        """Look at some decisions in hindsight, and take a step towards the better ones."""
         rng = stream(self._seed, "train", iteration)
         student = self._rule(self._weights.detach().numpy())
         lessons, lengths, planned = [], [], []
@@ -95,7 +95,7 @@ class HindsightTrainer(NumaTrainer):
         return metrics
 
     def _loss(self, lessons: Sequence[Lesson]) -> Any:
-        """Returns how much less the policy's choices reach, in percent of the best place of each lesson."""
+        """Return how much less the policy's choices reach, in percent of the best place of each lesson."""
         torch = self._torch
         most = max(len(lesson.reached) for lesson in lessons)
         before, after = np.zeros((2, len(lessons), most, INPUTS))
@@ -111,7 +111,7 @@ class HindsightTrainer(NumaTrainer):
         return (torch.softmax(gain, 1) * torch.from_numpy(short)).sum(1).mean()
 
     def _worth(self, inputs: Floats) -> Any:
-        """Computes the worth of servers [..., INPUTS], as `agents.learned.numa.value.worth` does."""
+        """Compute the worth of servers [..., INPUTS], as `agents.learned.numa.value.worth` does."""
         torch = self._torch
         weights = self._weights * torch.from_numpy(self._scale)
         network = weights[TERMS:].reshape(INPUTS + 2, HIDDEN)
@@ -119,21 +119,21 @@ class HindsightTrainer(NumaTrainer):
         return torch.from_numpy(terms_of(inputs)) @ weights[:TERMS] + hidden @ network[INPUTS + 1]
 
     def used(self) -> Compiled:
-        """Returns the rule with the mean of the weights over time."""
+        """Return the rule with the mean of the weights over time."""
         return self._rule(self._average)
 
     def save(self) -> tuple[Tensors, dict[str, Any]]:
-        """Returns the weights, their mean over time, and Adam's moments."""
+        """Return the weights, their mean over time, and Adam's moments."""
         tensors = {"weights": self._weights.detach().numpy().copy(), "average": self._average.copy()}
         return tensors | averages(self._optimiser), {}
 
     def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
-        """Puts back what `save` returned."""
+        """Put back what `save` returned."""
         with self._torch.no_grad():
             self._weights[:] = self._torch.from_numpy(tensors["weights"])
         self._average = tensors["average"]
         put_averages(self._optimiser, tensors)
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        """Returns the weights of the terms and the network."""
+        """Return the weights of the terms and the network."""
         return {"weights": self._average * self._scale}, described(self.view, self.agent)

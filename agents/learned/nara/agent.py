@@ -35,7 +35,7 @@ class Nara(Choosing):
         self._file = find("nara", weights, path)
 
     def prepare(self, view: NetworkView, rng: np.random.Generator) -> None:
-        """Loads the network."""
+        """Load the network."""
         topology = view.topology
         resources = len(view.resources)
         tensors = fitting(self._file, shapes(resources), described(view))
@@ -50,7 +50,7 @@ class Nara(Choosing):
         self._infer = prepared(infer, *self._inputs)
 
     def scores(self, view: NetworkView, request: Request) -> npt.NDArray[Any]:
-        """Returns the network's logits."""
+        """Return the network's logits."""
         self._observe(
             self._total,
             view.free,
@@ -65,10 +65,10 @@ class Nara(Choosing):
 
 
 def described(view: View) -> dict[str, Any]:
-    """Returns what the notes beside the weights say they were trained for."""
+    """Return what the notes beside the weights say they were trained for."""
     return {"agent": "nara", "features": list(FEATURES), "resources": list(view.resources)}
 
 
 def import_network() -> Any:
-    """Imports the part that needs torch, which is not imported before."""
+    """Import the part that needs torch, which is not imported before."""
     return extra("agents.learned.nara.network")

@@ -34,7 +34,7 @@ class Wiring(NamedTuple):
 
 
 def wiring(topology: Topology) -> Wiring:
-    """Returns the edges of this topology."""
+    """Return the edges of this topology."""
     edges, switches = edge_index(topology).astype(np.int64), topology.switches
     to_server = (edges >= switches).any(axis=1)
     own, inner = np.flatnonzero(to_server), np.flatnonzero(~to_server)
@@ -67,7 +67,7 @@ class Layers(NamedTuple):
 
 
 def shapes(resources: int) -> dict[str, tuple[int, ...]]:
-    """Returns the shapes of the tensors that `layers` takes, without those of the value."""
+    """Return the shapes of the tensors that `layers` takes, without those of the value."""
     found: dict[str, tuple[int, ...]] = {}
     for stage in range(STAGES):
         found[f"stages.{stage}.state.weight"] = WIDTH, resources + 1 if stage == 0 else WIDTH
@@ -79,7 +79,7 @@ def shapes(resources: int) -> dict[str, tuple[int, ...]]:
 
 
 def layers(tensors: Mapping[str, Reals]) -> Layers:
-    """Makes the layers from tensors with the names that torch gives them."""
+    """Make the layers from tensors with the names that torch gives them."""
     stage = np.zeros((STAGES, WIDTH, WIDTH), np.float32)
     cluster = np.zeros((2, CLUSTER, CLUSTER), np.float32)
     for number in range(STAGES):
@@ -103,7 +103,7 @@ def layers(tensors: Mapping[str, Reals]) -> Layers:
 
 @kernel
 def product(states: Reals, inputs: int, weight: Reals, bias: Reals, out: Reals) -> None:
-    """Writes `states` float32 [n, any], the first `inputs` of them, times `weight`, plus `bias`, to `out`."""
+    """Write `states` float32 [n, any], the first `inputs` of them, times `weight`, plus `bias`, to `out`."""
     for n in range(len(states)):
         for unit in range(WIDTH):
             out[n, unit] = bias[unit]

@@ -46,7 +46,7 @@ class Stage(nn.Module):
         nn.init.uniform_(self.link, -((inputs + 1) ** -0.5), (inputs + 1) ** -0.5)
 
     def forward(self, graph: GraphTensors, servers: Tensor, switches: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the next states: `servers` [servers, b, f], `switches` [switches, b, f], `edges` [edges, b, 1]."""
+        """Return the next states: `servers` [servers, b, f], `switches` [switches, b, f], `edges` [edges, b, 1]."""
         from_server, from_switch = self.state(servers), self.state(switches)
         up = edges.index_select(0, graph.own) * self.link  # [servers, b, WIDTH]
         racks = from_switch[: graph.racks]
@@ -75,17 +75,17 @@ class Policy(nn.Module):
         self.value = nn.Sequential(nn.Linear(WIDTH + context, 2 * WIDTH), nn.ReLU(), nn.Linear(2 * WIDTH, 1))
 
     def forward(self, graph: GraphTensors, nodes: Tensor, edges: Tensor, cluster: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns logits [b, servers] and values [b] for `nodes` [b, vertices, f], `edges` [b, e], `cluster` [b, f]."""
+        """Return logits [b, servers] and values [b] for `nodes` [b, vertices, f], `edges` [b, e], `cluster` [b, f]."""
         servers, context = self._embedded(graph, nodes, edges, cluster)
         seen = torch.cat([servers.mean(0), context], 1).detach()
         return self._scored(servers, context), self.value(seen).squeeze(1)
 
     def logits(self, graph: GraphTensors, nodes: Tensor, edges: Tensor, cluster: Tensor) -> Tensor:
-        """Returns the logits alone."""
+        """Return the logits alone."""
         return self._scored(*self._embedded(graph, nodes, edges, cluster))
 
     def _embedded(self, graph: GraphTensors, nodes: Tensor, edges: Tensor, cluster: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the servers [servers, b, WIDTH], and what all choices have in common [b, WIDTH + CLUSTER]."""
+        """Return the servers [servers, b, WIDTH], and what all choices have in common [b, WIDTH + CLUSTER]."""
         wires = edges.t().unsqueeze(2)
         states = nodes.transpose(0, 1)
         servers, switches = states[graph.switches :], states[: graph.switches]

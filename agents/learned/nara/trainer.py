@@ -39,7 +39,7 @@ class NaraTrainer(Trainer):
     mask: Literal["any", "feasible"] = "any"
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
-        """Makes the networks, the optimiser and the episodes."""
+        """Make the networks, the optimiser and the episodes."""
         torch, ppo, network = extra("torch"), extra("agents.learned.common.ppo"), import_network()
         self._torch, self._library, self._seed = torch, ppo, seed
         self._settings = ppo.Settings(
@@ -63,7 +63,7 @@ class NaraTrainer(Trainer):
         self._optimiser = torch.optim.Adam(self._policy.parameters(), lr=self.rate)
 
     def iterate(self, iteration: int) -> dict[str, float]:
-        """Plays some episodes and learns from them."""
+        """Play some episodes and learns from them."""
         rng = stream(self._seed, "train", iteration)
         for i in range(self.episodes):
             self._playing.reset(i, self._training.draw(TRAINING + int(rng.integers(2**40))))
@@ -83,7 +83,7 @@ class NaraTrainer(Trainer):
         return metrics
 
     def _play(self, rng: np.random.Generator) -> tuple[list[Any], Any, dict[str, float]]:
-        """Plays; returns what was seen, the batch, and how well it went."""
+        """Play; returns what was seen, the batch, and how well it went."""
         torch, library, episodes = self._torch, self._library, self._playing
         draws = torch.Generator(self._device).manual_seed(int(rng.integers(2**62)))
         steps: list[tuple[Any, ...]] = []
@@ -127,7 +127,7 @@ class NaraTrainer(Trainer):
         return [nodes, edges, cluster], batch, metrics
 
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:
-        """Takes the best choice every time; returns metrics of the validation."""
+        """Take the best choice every time; returns metrics of the validation."""
         torch = self._torch
         episodes = self._validation.episodes(len(seeds), feasible=self.mask == "feasible")
         look = Observer(episodes)
@@ -148,12 +148,12 @@ class NaraTrainer(Trainer):
         return {"acceptance": float(results[0] / results.sum()), **shares}
 
     def save(self) -> tuple[Tensors, dict[str, Any]]:
-        """Returns the weights, the optimiser's averages, and the weight of the KL penalty."""
+        """Return the weights, the optimiser's averages, and the weight of the KL penalty."""
         tensors = {f"policy.{name}": array for name, array in self.weights()[0].items()}
         return tensors | averages(self._optimiser), {"kl_weight": self._kl_weight}
 
     def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
-        """Puts back what `save` returned."""
+        """Put back what `save` returned."""
         names = self._policy.state_dict()
         policy = {name: self._torch.from_numpy(tensors[f"policy.{name}"].copy()) for name in names}
         self._policy.load_state_dict(policy)
@@ -161,6 +161,6 @@ class NaraTrainer(Trainer):
         self._kl_weight = notes["kl_weight"]
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        """Returns the weights of the networks."""
+        """Return the weights of the networks."""
         tensors = {name: value.detach().cpu().numpy().copy() for name, value in self._policy.state_dict().items()}
         return tensors, described(self._playing.view)

@@ -28,14 +28,14 @@ class Choosing(Agent):
 
     @abstractmethod
     def prepare(self, view: NetworkView, rng: np.random.Generator) -> None:
-        """Makes the agent ready, as `start` does, for a network."""
+        """Make the agent ready, as `start` does, for a network."""
 
     @abstractmethod
     def scores(self, view: NetworkView, request: Request) -> npt.NDArray[Any]:
-        """Returns a score for every server, given `self.room`: what is chosen so far and still needed."""
+        """Return a score for every server, given `self.room`: what is chosen so far and still needed."""
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Makes the arrays to work in."""
+        """Make the arrays to work in."""
         view = network_of(self, view)
         servers, nodes, resources = view.capacity.shape
         topology, routes = view.topology, view.routing.routes
@@ -51,7 +51,7 @@ class Choosing(Agent):
         self.prepare(view, rng)
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
-        """Takes servers until the request is complete, or one has no route."""
+        """Take servers until the request is complete, or one has no route."""
         assert isinstance(view, NetworkView)
         self._begin(self.room, request.demand)
         self._reach[:] = True
@@ -82,7 +82,7 @@ class Choosing(Agent):
 
 
 def provisioned(room: Filling) -> Provisioned:
-    """Returns the placement that was filled into `room`."""
+    """Return the placement that was filled into `room`."""
     servers, shares, links, _ = room.counts.tolist()
     chosen = room.servers[:servers].tolist()
     places, amounts = room.places[:shares].tolist(), room.amounts[:shares].tolist()

@@ -59,30 +59,30 @@ class DQN(NumaTrainer):
 
     @abstractmethod
     def make(self, rng: np.random.Generator) -> tuple[Callable[[], Any], Floats]:
-        """Returns a function that makes the network, and the numbers that it begins with."""
+        """Return a function that makes the network, and the numbers that it begins with."""
 
     @abstractmethod
     def inputs(self, decisions: Decisions, codes: Ints) -> tuple[npt.NDArray[Any], ...]:
-        """Returns the inputs with which the network says what choices `codes` int64 [n, any] are worth."""
+        """Return the inputs with which the network says what choices `codes` int64 [n, any] are worth."""
 
     @abstractmethod
     def put(self, network: Any, numbers: Floats) -> None:
-        """Puts numbers into a network."""
+        """Put numbers into a network."""
 
     @abstractmethod
     def taken(self, network: Any) -> Floats:
-        """Returns a network's numbers."""
+        """Return a network's numbers."""
 
     @abstractmethod
     def rule(self, network: Any, recorded: Floats | None) -> Compiled:
-        """Returns the agent's rule with the network as it is; with a tape, one that explores and writes that down."""
+        """Return the agent's rule with the network as it is; with a tape, one that explores and write that down."""
 
     @abstractmethod
     def slots(self) -> int:
-        """Returns how many candidates there are at most."""
+        """Return how many candidates there are at most."""
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
-        """Makes the networks, the optimiser and an empty memory."""
+        """Make the networks, the optimiser and an empty memory."""
         super().begin(training, validation, seed, device)
         self._torch, self._device = extra("torch"), device
         make, numbers = self.make(stream(seed, "train", "weights"))
@@ -103,7 +103,7 @@ class DQN(NumaTrainer):
         return self._tape
 
     def iterate(self, iteration: int) -> dict[str, float]:
-        """Plays some episodes, and learns from what is remembered."""
+        """Play some episodes, and learns from what is remembered."""
         rng = stream(self._seed, "train", iteration)
         epsilon = max(self.explore, 1 - (1 - self.explore) * iteration / self.annealed)
         placed, played, start = 0, [self._remembered], perf_counter()
@@ -128,7 +128,7 @@ class DQN(NumaTrainer):
         }
 
     def _learn(self, rng: np.random.Generator) -> tuple[float, float]:
-        """Updates the network several times; returns the mean loss and the mean value of what was chosen."""
+        """Update the network several times; returns the mean loss and the mean value of what was chosen."""
         torch = self._torch
         known = np.flatnonzero(self._remembered.fate != tape.CUT)
         if not len(known):
@@ -155,7 +155,7 @@ class DQN(NumaTrainer):
         return float(np.mean(losses)), float(np.mean(values))
 
     def _wanted(self, rows: Ints) -> Tensor:
-        """Returns what choices should be worth: the reward, and the target's value of the network's next choice."""
+        """Return what choices should be worth: the reward, and the target's value of the network's next choice."""
         torch, memory = self._torch, self._remembered
         goes_on = memory.fate[rows] == tape.GOES_ON
         after = np.where(goes_on, rows + 1, rows)
@@ -177,18 +177,18 @@ class DQN(NumaTrainer):
         return [self._torch.from_numpy(array).to(self._device) for array in self.inputs(decisions, codes)]
 
     def used(self) -> Compiled:
-        """Returns the rule that always takes the best choice."""
+        """Return the rule that always takes the best choice."""
         return self.rule(self._network, None)
 
     def save(self) -> tuple[Tensors, dict[str, Any]]:
-        """Returns both networks, the optimiser's averages, and the memory."""
+        """Return both networks, the optimiser's averages, and the memory."""
         tensors = {"network": self.taken(self._network), "target": self.taken(self._copy)}
         tensors |= averages(self._optimiser)
         tensors |= {f"memory.{name}": array for name, array in self._remembered._asdict().items()}
         return tensors, {"learned": self._learned}
 
     def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
-        """Puts back what `save` returned."""
+        """Put back what `save` returned."""
         self.put(self._network, tensors["network"])
         self.put(self._copy, tensors["target"])
         put_averages(self._optimiser, tensors)

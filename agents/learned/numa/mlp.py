@@ -15,12 +15,12 @@ from simcore.vocabulary import Floats
 
 
 def size_of(sizes: Sequence[int]) -> int:
-    """Counts the numbers of a network whose layers have these inputs and outputs."""
+    """Count the numbers of a network whose layers have these inputs and outputs."""
     return sum((inputs + 1) * outputs for inputs, outputs in pairwise(sizes))
 
 
 def untrained(sizes: Sequence[int], rng: np.random.Generator) -> Floats:
-    """Draws first numbers, float64 [size_of(sizes)]: uniform with variance 2 / inputs (He et al. 2015), no biases.
+    """Draw first numbers, float64 [size_of(sizes)]: uniform with variance 2 / inputs (He et al. 2015), no biases.
 
     The last layer has a hundredth of that, so that the first values are near nothing. As float32 numbers, which is
     what torch goes on with.
@@ -34,7 +34,7 @@ def untrained(sizes: Sequence[int], rng: np.random.Generator) -> Floats:
 
 
 def put(layers: Sequence[Any], numbers: Floats) -> None:
-    """Puts numbers into these torch layers, which change."""
+    """Put numbers into these torch layers, which change."""
     at = 0
     for layer in layers:
         for values in (layer.weight.data.T, layer.bias.data):
@@ -44,14 +44,14 @@ def put(layers: Sequence[Any], numbers: Floats) -> None:
 
 
 def taken(layers: Sequence[Any]) -> Floats:
-    """Returns the numbers of these torch layers."""
+    """Return the numbers of these torch layers."""
     parts = [part for layer in layers for part in (layer.weight.detach().T, layer.bias.detach())]
     return np.concatenate([part.cpu().numpy().astype(np.float64).ravel() for part in parts])
 
 
 @kernel
 def dense(inputs: Floats, count: int, weights: Floats, at: int, outputs: Floats, width: int, rectified: bool) -> int:
-    """Computes one layer, whose numbers begin at `at`, into outputs[:width]; returns where the next layer's begin.
+    """Compute one layer, whose numbers begin at `at`, into outputs[:width]; returns where the next layer's begin.
 
     Each output is added up in the order of the inputs, so that the last bits do not depend on the machine.
     """

@@ -24,7 +24,7 @@ TELLING = 0.02
 
 
 def check_worlds(agent: str, *worlds: World) -> None:
-    """Raises a `UserError` for worlds that compiled episodes are not for."""
+    """Raise a `UserError` for worlds that compiled episodes are not for."""
     for world in worlds:
         if world.overflow.mode not in ("drop", "stop") or world.pacing:
             remedy = "Write `overflow: stop`, and no pacing."
@@ -32,12 +32,12 @@ def check_worlds(agent: str, *worlds: World) -> None:
 
 
 def rules_of(names: Sequence[str]) -> list[Compiled]:
-    """Returns the rules of these agents, each of which must be compiled."""
+    """Return the rules of these agents, each of which must be compiled."""
     return [AGENTS.load(name)().compiled for name in names]
 
 
 def replays_of(world: World, seeds: Sequence[int], warm: Sequence[float]) -> list[Replay]:
-    """Returns replays of every seed's requests from every share `warm` of the first resource on, filled by Best-Fit."""
+    """Return replays of every seed's requests from every share `warm` of the first resource on, filled by Best-Fit."""
     found = []
     for seed in seeds:
         workload = world.draw(seed)
@@ -54,13 +54,13 @@ def replays_of(world: World, seeds: Sequence[int], warm: Sequence[float]) -> lis
 
 
 def _missing(ledger: Ledger, wanted: float, largest: int) -> int:
-    """Returns after how many more placements, at least, so much of the first resource is used; 0 once it is."""
+    """Return after how many more placements, at least, so much of the first resource is used; 0 once it is."""
     left = wanted - int(ledger.used()[0])
     return max(1, int(left // largest)) if left > 0 else 0
 
 
 def telling(world: World, seeds: Ints, warm: Sequence[float], rules: Sequence[Compiled]) -> tuple[list[Replay], Floats]:
-    """Returns the episodes in which these rules differ, and what each places in them, float64 [rules, episodes].
+    """Return the episodes in which these rules differ, and what each places in them, float64 [rules, episodes].
 
     Most episodes end at one burst of demand whoever decides, and teach nothing.
     """
@@ -82,7 +82,7 @@ def telling(world: World, seeds: Ints, warm: Sequence[float], rules: Sequence[Co
 
 
 def play_all(replays: Sequence[Replay], rules: Sequence[Compiled]) -> Floats:
-    """Counts the requests placed, float64 [rules, replays], on all processors. Each replay has copies of the rules."""
+    """Count the requests placed, float64 [rules, replays], on all processors. Each replay has copies of the rules."""
     placed = np.empty((len(rules), len(replays)))
 
     def play_one(number: int) -> None:
@@ -95,7 +95,7 @@ def play_all(replays: Sequence[Replay], rules: Sequence[Compiled]) -> Floats:
 
 
 def gains(placed: Floats, base: Floats, warm: Sequence[float]) -> dict[str, float]:
-    """Returns how much more is placed than by another rule: ratios of means, in all and for every warm start.
+    """Return how much more is placed than by another rule: ratios of means, in all and for every warm start.
 
     Both `placed` and `base` are float64 [episodes], with the warm starts in turn.
     """
@@ -106,7 +106,7 @@ def gains(placed: Floats, base: Floats, warm: Sequence[float]) -> dict[str, floa
 
 
 def compiled_agent(name: str) -> Agent:
-    """Makes the agent of that name; raises a `UserError` if it is not for compiled episodes."""
+    """Make the agent of that name; raises a `UserError` if it is not for compiled episodes."""
     agent: Agent = AGENTS.load(name)()
     if agent.compiled is None:
         remedy = "Name one that is, such as internal."
@@ -125,7 +125,7 @@ class HeldOut:
         self._kept: tuple[list[int], list[Replay], Floats] | None = None
 
     def gains(self, rule: Compiled, seeds: Sequence[int]) -> dict[str, float]:
-        """Returns how much more a rule places in the episodes of these seeds."""
+        """Return how much more a rule places in the episodes of these seeds."""
         if self._kept is None or self._kept[0] != list(seeds):
             replays = replays_of(self._world, seeds, self._warm)
             self._kept = list(seeds), replays, play_all(replays, [self._other])[0]

@@ -9,7 +9,7 @@ NODES = 2
 
 
 def check_servers(view: View, agent: str) -> None:
-    """Raises a `UserError` unless every server has two nodes with some of two resources each."""
+    """Raise a `UserError` unless every server has two nodes with some of two resources each."""
     _, nodes, resources = view.capacity.shape
     if nodes != NODES or resources != 2 or (view.capacity == 0).any():
         raise UserError(

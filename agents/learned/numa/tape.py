@@ -36,17 +36,17 @@ class Decisions(NamedTuple):
 
 
 def blank(rows: int, slots: int, capacity: Ints) -> Floats:
-    """Makes a tape for so many decisions."""
+    """Make a tape for so many decisions."""
     return np.zeros(HEAD + rows * (3 + capacity.shape[2] + slots + capacity.size))
 
 
 def wind(tape: Floats, epsilon: float, slots: int, stops: bool, seed: int) -> None:
-    """Winds a tape back to its beginning; changes its head."""
+    """Wind a tape back to its beginning; changes its head."""
     tape[:HEAD] = 0, epsilon, slots, stops, seed, 0
 
 
 def read(tape: Floats, capacity: Ints) -> Decisions:
-    """Returns copies of the decisions on a tape."""
+    """Return copies of the decisions on a tape."""
     rows, slots, resources = int(tape[ROWS]), int(tape[SLOTS]), capacity.shape[2]
     width = 3 + resources + slots + capacity.size
     table = tape[HEAD : HEAD + rows * width].reshape(rows, width)
@@ -63,7 +63,7 @@ def read(tape: Floats, capacity: Ints) -> Decisions:
 
 @kernel
 def exploring(codes: Ints, tape: Floats) -> int:
-    """Returns any candidate now and then, and -1 otherwise or where there is none; changes the tape's stream."""
+    """Return any candidate now and then, and -1 otherwise or where there is none; changes the tape's stream."""
     if not len(codes) or drawn(tape[SEED:HEAD]) >= tape[EPSILON]:
         return -1
     return int(codes[int(drawn(tape[SEED:HEAD]) * len(codes))])
@@ -71,7 +71,7 @@ def exploring(codes: Ints, tape: Floats) -> int:
 
 @kernel
 def write(free: Ints, demand: Amounts, spread: bool, codes: Ints, code: int, tape: Floats) -> None:
-    """Adds a decision, or without candidates an end, unless the tape is full; changes `tape`."""
+    """Add a decision, or without candidates an end, unless the tape is full; changes `tape`."""
     slots, resources = int(tape[SLOTS]), len(demand)
     width = 3 + resources + slots + free.size
     at = HEAD + int(tape[ROWS]) * width

@@ -34,14 +34,14 @@ class NumaTrainer(Trainer):
 
     @abstractmethod
     def used(self) -> Compiled:
-        """Returns the rule of the agent as it would be used."""
+        """Return the rule of the agent as it would be used."""
 
     def check(self, view: View) -> None:
-        """Refuses servers that the agent is not for."""
+        """Refuse servers that the agent is not for."""
         check_servers(view, self.agent)
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
-        """Checks the worlds and draws the seeds."""
+        """Check the worlds and draw the seeds."""
         self._training, self._seed = training, seed
         self.view = training.ledger().view
         check_worlds(self.agent, training, validation)
@@ -55,5 +55,5 @@ class NumaTrainer(Trainer):
         self._seeds = TRAINING + stream(seed, "train", "episodes").integers(2**40, size=self.pool)
 
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:
-        """Returns how much more is placed than by `against`."""
+        """Return how much more is placed than by `against`."""
         return self._held_out.gains(self.used(), seeds)

@@ -20,7 +20,7 @@ LARGE, MIDDLE, SMALL = (0.8, 0.71), (0.4, 0.355), (0.2, 0.177)
 
 
 def beginning(rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Returns where training begins, and its scale, both float64 [SIZE]; what `value_es` takes is the product.
+    """Return where training begins, and its scale, both float64 [SIZE]; what `value_es` takes is the product.
 
     The known terms begin with weights of 1, the network with weights that count for nothing yet.
     """
@@ -33,7 +33,7 @@ def beginning(rng: np.random.Generator) -> tuple[Floats, Floats]:
 
 @kernel
 def worth(cpu: float, mem: float, other_cpu: float, other_mem: float, weights: Floats) -> float:
-    """Computes the worth of a server with these shares free on its nodes; which node is which makes no difference.
+    """Compute the worth of a server with these shares free on its nodes; which node is which makes no difference.
 
     The terms: the square of the free share of the server's cpu; the least share of all; the squares of the nodes'
     shares of cpu; and 1 for each of three sizes while both nodes have room for it.
@@ -56,7 +56,7 @@ def worth(cpu: float, mem: float, other_cpu: float, other_mem: float, weights: F
 
 @kernel
 def value_es(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats) -> int:
-    """Takes, as a `Scan` for two nodes and two resources, the place that costs its server least worth.
+    """Take, as a `Scan` for two nodes and two resources, the place that costs its server least worth.
 
     Equals go to the first.
     """

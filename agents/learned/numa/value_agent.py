@@ -28,7 +28,7 @@ class ValueAgent(Ruled):
         self.numbers = (np.zeros(SIZE),)
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Loads the weights."""
+        """Load the weights."""
         check_servers(view, self.name)
         [weights] = self.numbers
         if self._file is None:
@@ -39,5 +39,5 @@ class ValueAgent(Ruled):
 
 
 def described(view: View, agent: str) -> dict[str, Any]:
-    """Returns what the notes beside an agent's weights say they were trained for."""
+    """Return what the notes beside an agent's weights say they were trained for."""
     return {"agent": agent, "resources": list(view.resources), "nodes": NODES, "hidden": HIDDEN}

@@ -28,7 +28,7 @@ class PADRL(Ruled):
         self.numbers = np.zeros(SIZE), np.zeros(MEMORY)
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Loads the weights, and forgets all requests."""
+        """Load the weights, and forget all requests."""
         check_servers(view, "padrl")
         weights, memory = self.numbers
         weights[:] = joined(fitting(self._file, SHAPES, described(view)))
@@ -37,11 +37,11 @@ class PADRL(Ruled):
 
 
 def described(view: View) -> dict[str, Any]:
-    """Returns what the notes beside the weights say they were trained for."""
+    """Return what the notes beside the weights say they were trained for."""
     sizes = [CELLS, FORECAST, HIDDEN]
     return {"agent": "padrl", "resources": list(view.resources), "nodes": NODES, "sizes": sizes}
 
 
 def joined(tensors: Tensors) -> Floats:
-    """Joins all weights into one array, float64 [SIZE]."""
+    """Join all weights into one array, float64 [SIZE]."""
     return np.concatenate([tensors[name].astype(np.float64).ravel() for name in SHAPES])

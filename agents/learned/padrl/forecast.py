@@ -15,7 +15,7 @@ LARGE = (0.2, 0.4, 0.8)
 
 
 def sequence(workload: Workload, cluster: Cluster) -> tuple[Floats, Floats]:
-    """Describes every request that has `AHEAD` after it, [n, ASKED], and what those are like, [n, FORECAST].
+    """Describe every request that has `AHEAD` after it, [n, ASKED], and what those are like, [n, FORECAST].
 
     That is: the means of their shares of a node's cpu and mem, the share that is spread, and those that want at least
     so much cpu. Both float64, not standardised.

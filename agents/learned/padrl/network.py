@@ -38,13 +38,13 @@ MEMORY = 2 * CELLS + FORECAST
 
 @kernel
 def sigmoid(x: float) -> float:
-    """Returns 1 / (1 + exp(-x))."""
+    """Return 1 / (1 + exp(-x))."""
     return 1 / (1 + exp(-x))
 
 
 @kernel
 def asked(demand: Amounts, spread: bool, capacity: Ints, out: Floats) -> None:
-    """Describes a request in `out` [ASKED]: the roots of its shares of the first node, and whether it is spread."""
+    """Describe a request in `out` [ASKED]: the roots of its shares of the first node, and whether it is spread."""
     out[0] = sqrt(demand[0] / capacity[0, 0, 0])
     out[1] = sqrt(demand[1] / capacity[0, 0, 1])
     out[2] = 1.0 if spread else 0.0
@@ -52,7 +52,7 @@ def asked(demand: Amounts, spread: bool, capacity: Ints, out: Floats) -> None:
 
 @kernel
 def remember(seen: Floats, weights: Floats, memory: Floats) -> None:
-    """Tells the LSTM of a request, `seen` [ASKED]; changes `memory`."""
+    """Tell the LSTM of a request, `seen` [ASKED]; changes `memory`."""
     gates = np.empty(4 * CELLS)
     at_hidden, at_bias = 4 * CELLS * ASKED, 4 * CELLS * (ASKED + CELLS)
     for gate in range(4 * CELLS):
@@ -75,7 +75,7 @@ def remember(seen: Floats, weights: Floats, memory: Floats) -> None:
 
 @kernel
 def share(free: Ints, capacity: Ints, seen: Floats, memory: Floats, out: Floats) -> None:
-    """Writes the inputs that all places share to `out` [SHARED]: request, free shares of the cluster, forecast."""
+    """Write the inputs that all places share to `out` [SHARED]: request, free shares of the cluster, forecast."""
     out[:ASKED] = seen
     for r in range(2):
         left, there = 0, 0
@@ -89,7 +89,7 @@ def share(free: Ints, capacity: Ints, seen: Floats, memory: Floats, out: Floats)
 
 @kernel
 def describe(free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int, out: Floats) -> bool:
-    """Tells whether the request fits there, and if so describes the place in `out` [PLACE].
+    """Tell whether the request fits there, and if so describes the place in `out` [PLACE].
 
     These are the free shares of this node and of the other, cpu and mem, as they are and as they would be.
     """
@@ -112,7 +112,7 @@ def describe(free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: 
 
 @kernel
 def begin_scores(shared: Floats, weights: Floats, common: Floats) -> None:
-    """Writes the part of the hidden layer that all places have in common to `common` [HIDDEN]."""
+    """Write the part of the hidden layer that all places have in common to `common` [HIDDEN]."""
     at = AT_POLICY
     for j in range(HIDDEN):
         total = weights[at + HIDDEN * SHARED + j]
@@ -123,7 +123,7 @@ def begin_scores(shared: Floats, weights: Floats, common: Floats) -> None:
 
 @kernel
 def score(place: Floats, common: Floats, weights: Floats) -> float:
-    """Scores one place, `place` [PLACE]."""
+    """Score one place, `place` [PLACE]."""
     at = AT_POLICY + HIDDEN * (SHARED + 1)
     found = 0.0
     for j in range(HIDDEN):
@@ -136,7 +136,7 @@ def score(place: Floats, common: Floats, weights: Floats) -> float:
 
 @kernel
 def padrl(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, memory: Floats) -> int:
-    """Takes, as a `Scan` for two nodes and two resources, the place with the highest score, the first of equals.
+    """Take, as a `Scan` for two nodes and two resources, the place with the highest score, the first of equals.
 
     `memory` float64 [MEMORY] changes.
     """
@@ -159,7 +159,7 @@ def padrl(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Fl
 def padrl_sampled(
     free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, memory: Floats, diary: Floats
 ) -> int:
-    """Takes each place with probability softmax(score), and writes to the `diary` what was seen and done.
+    """Take each place with probability softmax(score), and write to the `diary` what was seen and done.
 
     `diary` float64: how many rows there are so far, and then rows as `rows_of` reads them, whose first number is a
     random one in [0, 1) before they are written. Answers nowhere once it is full.
@@ -195,19 +195,19 @@ def padrl_sampled(
 
 
 def diary_of(rows: int, servers: int) -> Floats:
-    """Makes a diary for so many decisions."""
+    """Make a diary for so many decisions."""
     return np.zeros(1 + rows * _width(servers))
 
 
 def begin_diary(diary: Floats, servers: int, rng: np.random.Generator) -> None:
-    """Empties a diary, and gives it new random numbers."""
+    """Empty a diary, and give it new random numbers."""
     diary[0] = 0.0
     numbers = diary[1 :: _width(servers)]
     numbers[:] = rng.random(len(numbers))
 
 
 def rows_of(diary: Floats, servers: int) -> tuple[Ints, Floats, npt.NDArray[np.bool_], Floats]:
-    """Reads actions [n], shared inputs [n, SHARED], places that fitted [n, places], their inputs [n, places, PLACE]."""
+    """Read actions [n], shared inputs [n, SHARED], places that fitted [n, places], their inputs [n, places, PLACE]."""
     places = 2 * servers
     rows = diary[1:].reshape(-1, _width(servers))[: int(diary[0])]
     parts = np.split(rows, [1, 1 + SHARED, 1 + SHARED + places], axis=1)

@@ -64,7 +64,7 @@ class PADRLTrainer(NumaTrainer):
     pool: Count = 200
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
-        """Makes the networks, the optimisers and the episodes."""
+        """Make the networks, the optimisers and the episodes."""
         super().begin(training, validation, seed, device)
         self._torch, self._library = torch, library = extra("torch"), extra("agents.learned.common.ppo")
         self._settings = library.Settings(
@@ -94,14 +94,14 @@ class PADRLTrainer(NumaTrainer):
         self._usual = wanted.mean(axis=0), np.maximum(wanted.std(axis=0), 1e-3)
 
     def _first(self, name: str, rng: np.random.Generator) -> Any:
-        """Draws weights to begin with: uniform within one over the root of the inputs, scores near 0."""
+        """Draw weights to begin with: uniform within one over the root of the inputs, scores near 0."""
         shape = SHAPES[name]
         inputs = shape[-1] if len(shape) > 1 else {"lstm.bias": CELLS, "forecast.bias": CELLS}.get(name, HIDDEN)
         weights = rng.uniform(-1, 1, shape) / np.sqrt(inputs)
         return self._torch.from_numpy(weights)
 
     def iterate(self, iteration: int) -> dict[str, float]:
-        """Plays some episodes; what is learned from them depends on the iteration."""
+        """Play some episodes; what is learned from them depends on the iteration."""
         rng = stream(self._seed, "train", iteration)
         metrics = self._forecast(rng) if iteration <= self.lessons else {}
         seen, batch, said = self._play(rng)
@@ -126,7 +126,7 @@ class PADRLTrainer(NumaTrainer):
         return metrics
 
     def _forecast(self, rng: np.random.Generator) -> dict[str, float]:
-        """Takes a step of the LSTM; returns the mean square of its errors, which is 1 for always saying the mean."""
+        """Take a step of the LSTM; returns the mean square of its errors, which is 1 for always saying the mean."""
         torch, parts = self._torch, []
         mean, deviation = self._usual
         for _ in range(self.sequences):
@@ -146,7 +146,7 @@ class PADRLTrainer(NumaTrainer):
         return {"forecast_loss": loss}
 
     def _said(self, inputs: Any) -> Any:
-        """Returns the LSTM's forecasts [b, steps, FORECAST] after each of `inputs` [b, steps, ASKED]."""
+        """Return the LSTM's forecasts [b, steps, FORECAST] after each of `inputs` [b, steps, ASKED]."""
         torch, tensors = self._torch, self._tensors
         hidden = cell = torch.zeros(len(inputs), CELLS, dtype=torch.float64)
         told = inputs @ tensors["lstm.weight_ih"].T + tensors["lstm.bias"]
@@ -160,14 +160,14 @@ class PADRLTrainer(NumaTrainer):
         return torch.stack(outputs, 1) @ tensors["forecast.weight"].T + tensors["forecast.bias"]
 
     def _evaluate(self, shared: Any, places: Any) -> tuple[Any, Any]:
-        """Returns logits [n, places] of inputs [n, SHARED] and [n, places, PLACE], and values of 0 [n]."""
+        """Return logits [n, places] of inputs [n, SHARED] and [n, places, PLACE], and values of 0 [n]."""
         torch, tensors = self._torch, self._tensors
         common = shared @ tensors["shared.weight"].T + tensors["shared.bias"]
         hidden = torch.relu(common[:, None] + places @ tensors["place.weight"].T)
         return hidden @ tensors["score.weight"], torch.zeros(len(shared), dtype=torch.float64)
 
     def _play(self, rng: np.random.Generator) -> tuple[list[Any], Any, dict[str, float]]:
-        """Plays; returns what was seen, the batch, and how well it went."""
+        """Play; returns what was seen, the batch, and how well it went."""
         torch, library, weights = self._torch, self._library, self._joined()
         kept: list[tuple[Any, ...]] = []
         lengths, advantages = [], []
@@ -203,7 +203,7 @@ class PADRLTrainer(NumaTrainer):
         return [shared, places], batch, metrics
 
     def _imitate(self, seen: list[Any], batch: Any) -> dict[str, float]:
-        """Learns the choices of Best-Fit: the server with the least free cpu, then the node with the least."""
+        """Learn the choices of Best-Fit: the server with the least free cpu, then the node with the least."""
         torch, (shared, places) = self._torch, seen
         for group in self._optimisers[1].param_groups:
             group["lr"] = self.learning
@@ -221,7 +221,7 @@ class PADRLTrainer(NumaTrainer):
         return {"imitation_loss": loss}
 
     def used(self) -> Compiled:
-        """Returns the rule that always takes the highest score."""
+        """Return the rule that always takes the highest score."""
         return Compiled(padrl, (self._joined(), np.zeros(MEMORY)))
 
     def _joined(self) -> Floats:
@@ -231,14 +231,14 @@ class PADRLTrainer(NumaTrainer):
         return {name: tensor.detach().numpy().copy() for name, tensor in self._tensors.items()}
 
     def save(self) -> tuple[Tensors, dict[str, Any]]:
-        """Returns the weights, both optimisers' averages, and the weight of the KL penalty."""
+        """Return the weights, both optimisers' averages, and the weight of the KL penalty."""
         tensors = {f"weights.{name}": array for name, array in self._arrays().items()}
         for which, optimiser in enumerate(self._optimisers):
             tensors |= averages(optimiser, f"adam.{which}")
         return tensors, {"kl_weight": self._kl_weight}
 
     def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
-        """Puts back what `save` returned."""
+        """Put back what `save` returned."""
         with self._torch.no_grad():
             for name, parameter in self._tensors.items():
                 parameter[:] = self._torch.from_numpy(tensors[f"weights.{name}"])
@@ -247,5 +247,5 @@ class PADRLTrainer(NumaTrainer):
         self._kl_weight = notes["kl_weight"]
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        """Returns the weights of both networks."""
+        """Return the weights of both networks."""
         return self._arrays(), described(self.view)

@@ -30,7 +30,7 @@ class SchedRL(Ruled):
         self.numbers = (np.zeros(0),)
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Loads the weights, and compiles the kernel or loads it."""
+        """Load the weights, and compile the kernel or load it."""
         check_servers(view)
         _, notes = read(self._file)
         there = len(view.capacity)
@@ -42,7 +42,7 @@ class SchedRL(Ruled):
         self.get_ready(view)
 
     def decide(self, view: View, request: Request) -> Placement | None:
-        """Places the request where the kernel says, on a cluster of as many servers as in training."""
+        """Place the request where the kernel says, on a cluster of as many servers as in training."""
         if len(view.free) != self._trained:
             self._refuse(self._trained, len(view.free))
         return super().decide(view, request)
@@ -56,12 +56,12 @@ class SchedRL(Ruled):
 
 
 def sizes(capacity: Ints) -> tuple[int, ...]:
-    """Returns the sizes of the layers that a decision needs."""
+    """Return the sizes of the layers that a decision needs."""
     return (*trunk(capacity), capacity.shape[0] * capacity.shape[1])
 
 
 def described(view: View) -> dict[str, Any]:
-    """Returns what the notes beside the weights say they were trained for."""
+    """Return what the notes beside the weights say they were trained for."""
     servers, nodes, _ = view.capacity.shape
     return {
         "agent": "sched-rl",
@@ -73,7 +73,7 @@ def described(view: View) -> dict[str, Any]:
 
 
 def check_servers(view: View) -> None:
-    """Raises a `UserError` for servers that are not all alike."""
+    """Raise a `UserError` for servers that are not all alike."""
     if (view.capacity == 0).any() or (view.capacity != view.capacity[0, 0]).any():
         raise UserError(
             "sched-rl is for servers that are all alike, as are their nodes",

@@ -19,7 +19,7 @@ class Dueling(nn.Module):
         self.value = nn.Linear(trunk[-1], 1)
 
     def forward(self, seen: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
-        """Returns the values of choices `codes` int64 [batch, any], shaped alike; `seen` is float32 [batch, inputs]."""
+        """Return the values of choices `codes` int64 [batch, any], shaped alike; `seen` is float32 [batch, inputs]."""
         state = seen
         for layer in self.trunk:
             state = torch.relu(layer(state))

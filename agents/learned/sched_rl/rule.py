@@ -15,13 +15,13 @@ HIDDEN, WIDTH = 2, 128
 
 
 def trunk(capacity: Ints) -> tuple[int, ...]:
-    """Returns the sizes of the shared layers, which see what is free, the demand, and whether it is spread."""
+    """Return the sizes of the shared layers, which see what is free, the demand, and whether it is spread."""
     return (capacity.size + capacity.shape[2] + 1, *(WIDTH,) * HIDDEN)
 
 
 @kernel
 def best_of(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, codes: Ints) -> int:
-    """Returns the candidate with the largest advantage, the first of equals; `weights` are what decisions need."""
+    """Return the candidate with the largest advantage, the first of equals; `weights` are what decisions need."""
     servers, nodes, resources = free.shape
     longest, count = max(WIDTH, free.size + resources + 1), 0
     x, y = np.empty(longest), np.empty(longest)
@@ -49,14 +49,14 @@ def best_of(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: 
 
 @kernel
 def sched_rl(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats) -> int:
-    """Decides as a `Scan` with numbers, for the cluster of the training only."""
+    """Decide as a `Scan` with numbers, for the cluster of the training only."""
     codes = candidates(free, capacity, demand, spread, 0, 0)
     return best_of(free, capacity, demand, spread, weights, codes) if len(codes) else -1
 
 
 @kernel
 def sched_rl_exploring(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, tape: Floats) -> int:
-    """Does the same, but now and then takes another place, and writes all to the tape: changes `tape`."""
+    """Do the same, but now and then takes another place, and write all to the tape: changes `tape`."""
     codes = candidates(free, capacity, demand, spread, 0, 0)
     code = exploring(codes, tape)
     if code < 0 and len(codes):

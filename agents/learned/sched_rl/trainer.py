@@ -24,11 +24,11 @@ class SchedTrainer(DQN):
     agent = "sched-rl"
 
     def check(self, view: View) -> None:
-        """Refuses servers that are not all alike."""
+        """Refuse servers that are not all alike."""
         check_servers(view)
 
     def make(self, rng: np.random.Generator) -> tuple[Callable[[], Any], Floats]:
-        """Returns how to make the network of a cluster like this, and its first numbers."""
+        """Return how to make the network of a cluster like this, and its first numbers."""
         capacity = self.view.capacity
         self._needed = sizes(capacity)
         numbers = [untrained(self._needed, rng), untrained((self._needed[-2], 1), rng)]
@@ -36,37 +36,37 @@ class SchedTrainer(DQN):
         return partial(kind, trunk(capacity), self._needed[-1]), np.concatenate(numbers)
 
     def inputs(self, decisions: Decisions, codes: Ints) -> tuple[npt.NDArray[Any], ...]:
-        """Returns what is free, the demand and whether it is spread, in a row; and the choices."""
+        """Return what is free, the demand and whether it is spread, in a row; and the choices."""
         shares = decisions.free.reshape(len(codes), -1) / self.view.capacity.ravel()
         asked = decisions.demand / self.view.capacity[0, 0]
         return np.column_stack([shares, asked, decisions.spread]).astype(np.float32), codes
 
     def _layers(self, network: Any) -> list[Any]:
-        """Returns the layers that a decision needs, and last the value of the state, which decides nothing."""
+        """Return the layers that a decision needs, and last the value of the state, which decides nothing."""
         return [*network.trunk, network.advantage, network.value]
 
     def put(self, network: Any, numbers: Floats) -> None:
-        """Puts numbers into the network, layer by layer."""
+        """Put numbers into the network, layer by layer."""
         put(self._layers(network), numbers)
 
     def taken(self, network: Any) -> Floats:
-        """Returns the numbers of the network, layer by layer."""
+        """Return the numbers of the network, layer by layer."""
         return taken(self._layers(network))
 
     def _deciding(self, network: Any) -> Floats:
         return self.taken(network)[: size_of(self._needed)]
 
     def rule(self, network: Any, recorded: Floats | None) -> Compiled:
-        """Returns the agent's kernel, or the one that explores."""
+        """Return the agent's kernel, or the one that explores."""
         weights = self._deciding(network)
         if recorded is None:
             return Compiled(sched_rl, (weights,))
         return Compiled(sched_rl_exploring, (weights, recorded))
 
     def slots(self) -> int:
-        """Returns how many places there are."""
+        """Return how many places there are."""
         return self._needed[-1]
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        """Returns the weights that a decision needs."""
+        """Return the weights that a decision needs."""
         return {"weights": self._deciding(self._network).astype(np.float32)}, described(self.view)

@@ -42,7 +42,7 @@ class ValueTrainer(NumaTrainer):
     memory: Share = 0.9
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
-        """Begins with the known terms, and a network that counts for nothing yet."""
+        """Begin with the known terms, and a network that counts for nothing yet."""
         super().begin(training, validation, seed, device)
         mean, self._scale = beginning(stream(seed, "train", "weights"))
         self._evolution = Evolution(mean, self.memory)
@@ -54,7 +54,7 @@ class ValueTrainer(NumaTrainer):
         return Compiled(value_es, (mean * self._scale,))
 
     def iterate(self, iteration: int) -> dict[str, float]:
-        """Plays one generation."""
+        """Play one generation."""
         rng = stream(self._seed, "train", iteration)
         chosen = rng.permutation(len(self._replays))[: self.episodes]
         replays = [self._replays[number] for number in chosen]
@@ -71,17 +71,17 @@ class ValueTrainer(NumaTrainer):
         }
 
     def used(self) -> Compiled:
-        """Returns the rule with the mean of the weights over time."""
+        """Return the rule with the mean of the weights over time."""
         return self._candidate(self._evolution.average)
 
     def save(self) -> tuple[Tensors, dict[str, Any]]:
-        """Returns where the strategy is."""
+        """Return where the strategy is."""
         return self._evolution.save(), {}
 
     def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
-        """Puts back what `save` returned."""
+        """Put back what `save` returned."""
         self._evolution.load(tensors)
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        """Returns the weights of the terms and the network."""
+        """Return the weights of the terms and the network."""
         return {"weights": self._evolution.average * self._scale}, described(self.view, self.agent)

@@ -158,7 +158,7 @@ class Problem:
 
     @cached_property
     def elastic(self) -> Ints:
-        """Dimensions of which one ball more may need less: 1 there, otherwise 0, int64 [dims].
+        """Dimension of which one ball more may need less: 1 there, otherwise 0, int64 [dims].
 
         A search that trims lets a group of bins exceed them meanwhile.
         """

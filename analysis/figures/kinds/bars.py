@@ -16,7 +16,7 @@ from simcore.errors import ResultsError
 
 @figure(meaning="acceptance and utilisation, a bar per agent", needs="any results")
 def draw(chosen: Chosen, options: Options) -> Figure:
-    """Draws a panel per metric: by default acceptance (scheduled requests where runs stop), and all allocation."""
+    """Draw a panel per metric: by default acceptance (scheduled requests where runs stop), and all allocation."""
     names = [*chosen.results.resources, *chosen.results.tiers]
     metrics = chosen.metrics([chosen.success, *(f"allocation_{name}" for name in names)])
     averages = {metric.name: chosen.averages(metric.name) for metric in metrics}

@@ -18,7 +18,7 @@ LARGEST = 400.0
 
 @figure(meaning="servers per request against span", needs="a network, record: [requests]")
 def draw(chosen: Chosen, options: Options) -> Figure:
-    """Draws a panel per agent; the mark is the mean over the seeds with its 95 % interval, both ways."""
+    """Draw a panel per agent; the mark is the mean over the seeds with its 95 % interval, both ways."""
     agents = chosen.few_agents()
     point: Point = chosen.few_points(1)[0]
     found = placements(chosen, point, ("servers", "span"))

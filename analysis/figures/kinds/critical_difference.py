@@ -33,7 +33,7 @@ class Ranks:
     p: float
 
     def cliques(self) -> list[tuple[int, int]]:
-        """Finds the first and last place, in order of the ranks, of every largest group that cannot be told apart."""
+        """Find the first and last place, in order of the ranks, of every largest group that cannot be told apart."""
         order = np.sort(self.average)
         last = np.searchsorted(order, order + self.critical, side="right") - 1
         return [
@@ -61,7 +61,7 @@ def rank(scores: Floats) -> Ranks:
     needs="three agents or more, and points, scenarios or seeds to rank them on",
 )
 def draw(chosen: Chosen, options: Options) -> Figure:
-    """Draws the ranks by acceptance (scheduled requests where runs stop), or by the first metric asked for.
+    """Draw the ranks by acceptance (scheduled requests where runs stop), or by the first metric asked for.
 
     They are ranks over the points, or over the seeds where there is one point only.
     """
@@ -98,7 +98,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
 
 
 def _diagram(chosen: Chosen, found: Ranks) -> Figure:
-    """Draws the ranks on a line, the best on the left, and names below it, half of them on either side."""
+    """Draw the ranks on a line, the best on the left, and names below it, half of them on either side."""
     agents = len(chosen.agents)
     order = np.argsort(found.average, kind="stable")
     cliques = found.cliques()

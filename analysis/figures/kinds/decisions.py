@@ -19,7 +19,7 @@ TITLE = 84
 
 @figure(meaning="time of every decision of one seed, in their order", needs="record: [times]")
 def draw(chosen: Chosen, options: Options) -> Figure:
-    """Draws a panel per point: every decision as a dot, and the mean of each agent as a line.
+    """Draw a panel per point: every decision as a dot, and the mean of each agent as a line.
 
     The seed is the first that all agents finished at all points.
     """

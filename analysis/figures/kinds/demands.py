@@ -16,7 +16,7 @@ from simcore.vocabulary import QUANTUM, Workload
 
 @figure(meaning="densities of what the requests asked for", needs="record: [requests]")
 def draw(chosen: Chosen, options: Options) -> Figure:
-    """Draws the requests of all seeds together: of the agent that came furthest, as all meet the same."""
+    """Draw the requests of all seeds together: of the agent that came furthest, as all meet the same."""
     workloads = {}
     resources = tuple(chosen.results.resources)
     for point in chosen.few_points(4):
@@ -41,7 +41,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
 
 
 def _columns(frame: pl.DataFrame, resources: tuple[str, ...]) -> pl.DataFrame:
-    """Returns the requests of the workload, without those that a failure sent back."""
+    """Return the requests of the workload, without those that a failure sent back."""
     asked = [name for name in (*resources, "bandwidth") if name in frame.columns]
     return frame.filter(pl.col("origin") < 0).select("arrival", "duration", *asked)
 

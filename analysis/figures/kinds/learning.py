@@ -33,7 +33,7 @@ STEPS = 200
 
 @figure(meaning="learning curves, mean over the seeds", needs="folders with a log.parquet", source="training")
 def draw(folders: str | Path | Iterable[str | Path], options: Options) -> Figure:
-    """Draws a panel per metric; dashes are training, lines validation. Lines end where the first seed's log does."""
+    """Draw a panel per metric; dashes are training, lines validation. Lines end where the first seed's log does."""
     logs = _logs([folders] if isinstance(folders, str | Path) else list(folders))
     known = list(dict.fromkeys(name for log in logs.values() for name in log.columns if name not in COLUMNS))
     for name in options.metrics:
@@ -71,13 +71,13 @@ def draw(folders: str | Path | Iterable[str | Path], options: Options) -> Figure
 
 
 def _judged(logs: Mapping[str, pl.DataFrame]) -> set[str]:
-    """Returns what validations report: that is what a training is for, and shown first."""
+    """Return what validations report: that is what a training is for, and shown first."""
     rows = [log.filter(pl.col("split") == "validation") for log in logs.values()]
     return {name for log in rows for name in log.columns if log[name].count() and not name.endswith("seconds")}
 
 
 def _logs(folders: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
-    """Reads the logs by name of the training; the seeds of folders that share one are told apart by the folder."""
+    """Read the logs by name of the training; the seeds of folders that share one are told apart by the folder."""
     found: dict[str, list[pl.DataFrame]] = {}
     for folder in dict.fromkeys(map(Path, folders)):
         path = folder / LOG
@@ -114,7 +114,7 @@ def _name(folder: Path) -> str:
 
 
 def _curve(ax: Axes, log: pl.DataFrame, metric: str, colour: str, dashes: str) -> None:
-    """Draws the mean over the seeds, which are taken to change evenly between reports; a single report is a marker."""
+    """Draw the mean over the seeds, which are taken to change evenly between reports; a single report is a marker."""
     seeds = [
         (group["step"].to_numpy(), group[metric].to_numpy())
         for _, group in log.drop_nulls(metric).sort("step").group_by("seed", maintain_order=True)

@@ -12,7 +12,7 @@ from simcore.errors import ResultsError
 
 @figure(meaning="scheduled length over servers", needs="overflow: stop, a sweep over cluster.servers")
 def draw(chosen: Chosen, options: Options) -> Figure:
-    """Draws scheduled requests over `cluster.servers`; runs must end at the first request that fits nowhere."""
+    """Draw scheduled requests over `cluster.servers`; runs must end at the first request that fits nowhere."""
     if chosen.success != "scheduled":
         raise ResultsError(
             "no run was stopped by a request that fits nowhere",

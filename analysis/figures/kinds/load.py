@@ -12,7 +12,7 @@ from simcore.errors import ResultsError
 
 @figure(meaning="acceptance over the load", needs="a sweep that changes the load")
 def draw(chosen: Chosen, options: Options) -> Figure:
-    """Draws acceptance over the load of the first resource, measured in every run; a sweep must change it."""
+    """Draw acceptance over the load of the first resource, measured in every run; a sweep must change it."""
     resource = chosen.results.resources[0]
     loads = {key: 100 * average.mean for key, average in chosen.averages(f"load_{resource}").items()}
     if len({round(load, 4) for load in loads.values()}) < 2 or not chosen.swept:
@@ -31,6 +31,6 @@ def draw(chosen: Chosen, options: Options) -> Figure:
 
 
 def _what_loads(chosen: Chosen) -> list[str]:
-    """Returns the swept keys that make the workload or the size; lines run over them."""
+    """Return the swept keys that make the workload or the size; lines run over them."""
     keys = [key for key in chosen.swept if key.startswith(("workload.", "cluster."))]
     return keys or list(chosen.swept)

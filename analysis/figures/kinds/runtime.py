@@ -12,7 +12,7 @@ from simcore.errors import ResultsError
 
 @figure(meaning="time of a decision over servers", needs="a sweep that changes how many servers there are")
 def draw(chosen: Chosen, options: Options) -> Figure:
-    """Draws the time over the servers of points of different size; keys other than `cluster.` have their own panels."""
+    """Draw the time over the servers of points of different size; keys other than `cluster.` have their own panels."""
     sizes = {key: average.mean for key, average in chosen.averages("servers").items()}
     if len(set(sizes.values())) < 2:
         raise ResultsError(

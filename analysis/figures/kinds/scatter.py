@@ -23,7 +23,7 @@ DOTS = 1500
 
 @figure(meaning="demand of the placed requests, coloured by span", needs="a network, record: [requests]")
 def draw(chosen: Chosen, options: Options) -> Figure:
-    """Draws a row of panels per agent, one for each two of the resources and the bandwidth."""
+    """Draw a row of panels per agent, one for each two of the resources and the bandwidth."""
     agents = chosen.few_agents()
     point = chosen.few_points(1)[0]
     names = [*chosen.results.resources, "bandwidth"]

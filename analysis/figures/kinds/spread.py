@@ -17,7 +17,7 @@ from simcore.errors import ResultsError
 
 @figure(meaning="share of placements by span, a bar per agent", needs="a network")
 def draw(chosen: Chosen, options: Options) -> Figure:
-    """Draws stacked bars of the means over the seeds; whiskers are the 95 % intervals of where each part ends."""
+    """Draw stacked bars of the means over the seeds; whiskers are the 95 % intervals of where each part ends."""
     names = [f"span_{number}" for number in range(len(SPANS))]
     if names[0] not in chosen.runs.columns:
         raise ResultsError(

@@ -34,7 +34,7 @@ Panel = tuple[Metric, str, Sequence[Entry | None]]
 
 @figure(meaning="paired differences to the first agent, then the table, a panel per metric", needs="what differs")
 def draw(chosen: Chosen, options: Options) -> Figure:
-    """Draws the summary; refuses where nothing differs, or where a sweep of more than a number has over `ROWS` rows."""
+    """Draw the summary; refuses where nothing differs, or where a sweep of more than a number has over `ROWS` rows."""
     asked = [chosen.metric(name) for name in dict.fromkeys(options.metrics)]
     table = Table(chosen.results, asked)
     found = [(metric, [row.entries[number] for row in table.rows]) for number, metric in enumerate(table.metrics)]
@@ -80,12 +80,12 @@ def draw(chosen: Chosen, options: Options) -> Figure:
 
 
 def _differ(metric: Metric, entries: Sequence[Entry | None]) -> bool:
-    """Tells whether the agents differ in a metric of the simulation."""
+    """Tell whether the agents differ in a metric of the simulation."""
     return not metric.timed and len({entry.mean for entry in entries if entry}) > 1
 
 
 def _difference(chosen: Chosen, table: Table, metric: Metric) -> Panel | None:
-    """Compares with the first agent over the seeds in common; differences that the seeds tell are marked."""
+    """Compare with the first agent over the seeds in common; differences that the seeds tell are marked."""
     results = copy(chosen.results)
     if "scenario" in results.swept:  # a name that the comparison has a use of its own for
         results.runs = results.runs.rename({"scenario": "results"})
@@ -106,7 +106,7 @@ def _difference(chosen: Chosen, table: Table, metric: Metric) -> Panel | None:
 
 
 def _words(metric: Metric, unit: str, baseline: str, told: bool, letters: int) -> str:
-    """Writes what stands beside a panel's axis."""
+    """Write what stands beside a panel's axis."""
     notes = ["lower is better"] * (metric.better == "lower") + ["filled: told from it"] * told
     lines = [metric.heading + (unit and f",{unit}")]
     lines += [f"difference to {baseline}"] if baseline else []
@@ -136,7 +136,7 @@ def _dots(
     named: bool,
     difference: bool,
 ) -> None:
-    """Draws a line per agent (and point of the sweep), and fills the dots that have a mark.
+    """Draw a line per agent (and point of the sweep), and fills the dots that have a mark.
 
     Of values all are filled, where no agent is told from the best.
     """
@@ -161,7 +161,7 @@ def _dots(
 
 
 def _lines(ax: Axes, entries: Sequence[Entry | None], scale: float, table: Table, look: dict[str, Look]) -> None:
-    """Draws values over the one swept number, a line per agent."""
+    """Draw values over the one swept number, a line per agent."""
     for agent in dict.fromkeys(row.agent for row in table.rows):
         mine = [(row.point[0], entry) for row, entry in zip(table.rows, entries, strict=True) if row.agent == agent]
         found = sorted((x, entry.mean, entry.half) for x, entry in mine if entry is not None)

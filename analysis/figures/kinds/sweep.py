@@ -12,12 +12,12 @@ from simcore.errors import ResultsError, suggest
 
 @figure(meaning="any metric over a swept number, a line per agent", needs="a sweep over numbers")
 def draw(chosen: Chosen, options: Options) -> Figure:
-    """Draws acceptance, or scheduled requests where runs stop, or the metrics asked for, over the swept number."""
+    """Draw acceptance, or scheduled requests where runs stop, or the metrics asked for, over the swept number."""
     return over_key(chosen, _key(chosen), [chosen.success])
 
 
 def _key(chosen: Chosen) -> str:
-    """Returns the swept key that was asked for, or the only one that is a number."""
+    """Return the swept key that was asked for, or the only one that is a number."""
     folder = chosen.results.folder
     if chosen.options.x:
         if chosen.options.x not in chosen.swept:

@@ -26,7 +26,7 @@ Samples = dict[tuple[Point, str], list[pl.DataFrame]]
 
 @figure(meaning="utilisation over time, with expansion and failures", needs="record: [samples]")
 def draw(chosen: Chosen, options: Options) -> Figure:
-    """Draws a column per point: a panel per resource and tier, and one for the servers where their number changes.
+    """Draw a column per point: a panel per resource and tier, and one for the servers where their number changes.
 
     Lines end when the first seed of the agent does: a mean over those that are left would be one of other runs.
     """
@@ -65,7 +65,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
 
 
 def _names(chosen: Chosen, frames: Sequence[pl.DataFrame]) -> list[str]:
-    """Returns the resources and tiers to draw."""
+    """Return the resources and tiers to draw."""
     columns = dict.fromkeys(name for frame in frames for name in frame.columns)
     known = [name.removeprefix("capacity_") for name in columns if name.startswith("capacity_")]
     if not known:
@@ -81,7 +81,7 @@ def _names(chosen: Chosen, frames: Sequence[pl.DataFrame]) -> list[str]:
 
 
 def _line(ax: Axes, runs: Sequence[pl.DataFrame], name: str, scale: float, colour: str) -> None:
-    """Draws the mean and 95 % band over the seeds, with dots where the first seed's cluster grows."""
+    """Draw the mean and 95 % band over the seeds, with dots where the first seed's cluster grows."""
     start, end = max(float(run["time"][0]) for run in runs), min(float(run["time"][-1]) for run in runs)
     times = np.unique(np.concatenate([np.linspace(start, end, MOMENTS), runs[0]["time"].to_numpy().clip(start, end)]))
     values = np.stack([_at(run, name, times) for run in runs])
@@ -95,7 +95,7 @@ def _line(ax: Axes, runs: Sequence[pl.DataFrame], name: str, scale: float, colou
 
 
 def _at(run: pl.DataFrame, name: str, times: Floats) -> Floats:
-    """Returns what the last sample before each time says: servers, or percent of what is installed, float64 [times]."""
+    """Return what the last sample before each time says: servers, or percent of what is installed, float64 [times]."""
     value = run["servers"] if name == "servers" else 100 * run[f"used_{name}"] / run[f"capacity_{name}"]
     last = np.searchsorted(run["time"].to_numpy(), times, side="right") - 1
     found: Floats = value.to_numpy()[last].astype(np.float64)
@@ -103,7 +103,7 @@ def _at(run: pl.DataFrame, name: str, times: Floats) -> Floats:
 
 
 def _mark_failures(ax: Axes, mine: dict[str, list[pl.DataFrame]], scale: float) -> None:
-    """Draws dashed lines at the samples of the first seed between which something failed; its agents share them."""
+    """Draw dashed lines at the samples of the first seed between which something failed; its agents share them."""
     run = next(iter(mine.values()))[0]
     failed = run.filter(pl.col("failures").diff() > 0)["time"].to_numpy()
     for time in failed:

@@ -20,7 +20,7 @@ from simcore.vocabulary import QUANTUM, Floats
 
 @figure(meaning="the network coloured by link load at a moment", needs="a network, record: [states]")
 def draw(chosen: Chosen, options: Options) -> Figure:
-    """Draws the first seed of one agent at one point: the only one, the one that was asked for, or the first."""
+    """Draw the first seed of one agent at one point: the only one, the one that was asked for, or the first."""
     chosen.few_points(1)
     agent = chosen.agents[0]
     run = next(runs[0] for _, name, runs in chosen.groups() if name == agent)
@@ -52,7 +52,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
 
 
 def _moment(chosen: Chosen, times: Floats, load: Floats) -> int:
-    """Finds the last sample at the moment asked for, or else that of the highest load [samples]."""
+    """Find the last sample at the moment asked for, or else that of the highest load [samples]."""
     at = chosen.options.at
     if at is None:
         return int(load.argmax())

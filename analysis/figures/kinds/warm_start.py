@@ -11,5 +11,5 @@ from analysis.figures.panels import over_key
 
 @figure(meaning="allocation over the warm-start ratio", needs="a sweep over warm_start.until")
 def draw(chosen: Chosen, options: Options) -> Figure:
-    """Draws a panel per resource; needs a sweep over `warm_start.until`."""
+    """Draw a panel per resource; needs a sweep over `warm_start.until`."""
     return over_key(chosen, "warm_start.until", [f"allocation_{name}" for name in chosen.results.resources])

@@ -16,7 +16,7 @@ from analysis.measure.metrics import shares
     meaning="share allocated, weighted by time",
 )
 def allocation(run: FinishedRun) -> list[float]:
-    """Averages what is allocated over the measured time."""
+    """Average what is allocated over the measured time."""
     return shares.over_time(run, links=False)
 
 
@@ -30,7 +30,7 @@ def allocation(run: FinishedRun) -> list[float]:
     meaning="share allocated, mean over the moments right after every decision",
 )
 def after_decisions(run: FinishedRun) -> list[float]:
-    """Averages what is allocated over the decisions."""
+    """Average what is allocated over the decisions."""
     return shares.over_decisions(run, links=False)
 
 
@@ -44,7 +44,7 @@ def after_decisions(run: FinishedRun) -> list[float]:
     meaning="share allocated right after the last decision",
 )
 def at_the_end(run: FinishedRun) -> list[float]:
-    """Returns what is allocated after the last decision."""
+    """Return what is allocated after the last decision."""
     return shares.at_the_end(run, links=False)
 
 
@@ -58,5 +58,5 @@ def at_the_end(run: FinishedRun) -> list[float]:
     meaning="share allocated over the makespan",
 )
 def utilisation(run: FinishedRun) -> list[float] | None:
-    """Averages what is allocated over the time until the last holding period ends."""
+    """Average what is allocated over the time until the last holding period ends."""
     return shares.over_makespan(run, links=False)

@@ -18,6 +18,6 @@ from analysis.measure.finished import FinishedRun
     meaning="free {} that no flavour can use",
 )
 def fragmentation(run: FinishedRun) -> list[float]:
-    """Averages the stranded share of what is free over the samples."""
+    """Average the stranded share of what is free over the samples."""
     free, stranded = run.samples["free"], run.samples["stranded"]
     return [float((stranded[:, r] / np.maximum(free[:, r], 1)).mean()) for r in range(len(run.resources))]

@@ -10,7 +10,7 @@ from analysis.measure.finished import FinishedRun
 
 @metric(heading="income", better="higher", meaning="prices x amounts x hours held while the run lasted")
 def income(run: FinishedRun) -> float | None:
-    """Adds up what was earned within the measured time."""
+    """Add up what was earned within the measured time."""
     return float(run.seconds[run.sold] @ run.worth) if run.prices else None
 
 
@@ -18,7 +18,7 @@ def income(run: FinishedRun) -> float | None:
     name="income_booked", heading="income booked", better="higher", meaning="the same to the end of all holding periods"
 )
 def booked(run: FinishedRun) -> float | None:
-    """Adds up what was sold: the same placements to their ends, where all of them end."""
+    """Add up what was sold: the same placements to their ends, where all of them end."""
     if not run.prices:
         return None
     whole = run.end[run.sold] - run.start[run.sold]

@@ -7,18 +7,18 @@ from analysis.measure.finished import FinishedRun
 
 
 def _cut(run: FinishedRun) -> int:
-    """Counts the holding periods that a failure cut short."""
+    """Count the holding periods that a failure cut short."""
     return int((run.interruption >= run.begin).sum())
 
 
 @metric(heading="interrupted", better="lower", table="differs", meaning="holding periods that a failure cut short")
 def interrupted(run: FinishedRun) -> int:
-    """Counts the holding periods that a failure cut short in the measured time."""
+    """Count the holding periods that a failure cut short in the measured time."""
     return _cut(run)
 
 
 @metric(heading="lost", better="lower", table="differs", meaning="of those, the ones that got no new place")
 def lost(run: FinishedRun) -> int:
-    """Counts those of them whose request got no new place."""
+    """Count those of them whose request got no new place."""
     back = run.got_place & (run.origin >= 0) & (run.interruption[run.origin] >= run.begin)
     return _cut(run) - int(back.sum())

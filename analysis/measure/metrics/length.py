@@ -10,11 +10,11 @@ from analysis.measure.finished import HOUR, FinishedRun
 
 @metric(heading="hours", table="never", meaning="from the first arrival after the warm start to the last decision")
 def hours(run: FinishedRun) -> float:
-    """Measures the measured time."""
+    """Measure the measured time."""
     return (run.finish - run.begin) / HOUR
 
 
 @metric(heading="makespan", unit="s", better="lower", meaning="from the first arrival to the end of the last lifetime")
 def makespan(run: FinishedRun) -> float | None:
-    """Measures the time until the last holding period ends, where all of them do."""
+    """Measure the time until the last holding period ends, where all of them do."""
     return run.last - run.begin if run.last < np.inf else None

@@ -13,7 +13,7 @@ NO_PATH = "no path: "
 
 @metric(name="allocation_{}", per="tier", heading="{} %", unit="%", meaning="share of the links reserved")
 def allocation(run: FinishedRun) -> list[float]:
-    """Averages what is reserved over the measured time."""
+    """Average what is reserved over the measured time."""
     return shares.over_time(run, links=True)
 
 
@@ -26,7 +26,7 @@ def allocation(run: FinishedRun) -> list[float]:
     meaning="share of the links reserved, mean over the moments right after every decision",
 )
 def after_decisions(run: FinishedRun) -> list[float]:
-    """Averages what is reserved over the decisions."""
+    """Average what is reserved over the decisions."""
     return shares.over_decisions(run, links=True)
 
 
@@ -39,7 +39,7 @@ def after_decisions(run: FinishedRun) -> list[float]:
     meaning="share of the links reserved right after the last decision",
 )
 def at_the_end(run: FinishedRun) -> list[float]:
-    """Returns what is reserved after the last decision."""
+    """Return what is reserved after the last decision."""
     return shares.at_the_end(run, links=True)
 
 
@@ -52,7 +52,7 @@ def at_the_end(run: FinishedRun) -> list[float]:
     meaning="share of the links reserved over the makespan",
 )
 def utilisation(run: FinishedRun) -> list[float] | None:
-    """Averages what is reserved over the time until the last holding period ends."""
+    """Average what is reserved over the time until the last holding period ends."""
     return shares.over_makespan(run, links=True)
 
 
@@ -66,7 +66,7 @@ def utilisation(run: FinishedRun) -> list[float] | None:
     meaning="share of the requests that were rejected because no path through the tier {} was free",
 )
 def blocked(run: FinishedRun) -> list[float]:
-    """Counts the rejections for want of a path, as a share of all answers."""
+    """Count the rejections for want of a path, as a share of all answers."""
     reasons, rows = run.simulation.record.reasons, run.answered
     rejected = run.reason[rows[run.outcome[rows] == REJECTED]]
     found = []

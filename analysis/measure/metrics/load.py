@@ -18,7 +18,7 @@ from simcore.record import IMPOSSIBLE
     meaning="share that would be allocated if every request that some server could hold were placed when it arrives",
 )
 def load(run: FinishedRun) -> list[float]:
-    """Averages over the measured time what would be held; what the warm start skipped does not count."""
+    """Average over the measured time what would be held; what the warm start skipped does not count."""
     rows = np.arange(run.simulation.offered)
     rows = rows[np.where(rows < run.first, run.got_place[rows], run.outcome[rows] != IMPOSSIBLE)]
     arrival, there = run.arrival[rows], run.installed_seconds

@@ -10,13 +10,13 @@ from simcore.record import IMPOSSIBLE, REJECTED
 
 @metric(heading="offered", table="never", meaning="requests that arrived while the run lasted")
 def offered(run: FinishedRun) -> int:
-    """Counts the requests that arrived after the warm start."""
+    """Count the requests that arrived after the warm start."""
     return len(run.offered)
 
 
 @metric(heading="scheduled", better="higher", meaning="requests that got a place")
 def scheduled(run: FinishedRun) -> int:
-    """Counts those that got a place: the scheduled length where the run stops at the first that gets none."""
+    """Count those that got a place: the scheduled length where the run stops at the first that gets none."""
     return len(run.placed)
 
 
@@ -27,29 +27,29 @@ def scheduled(run: FinishedRun) -> int:
     meaning="requests before the first that no agent could place",
 )
 def bound(run: FinishedRun) -> int | None:
-    """Counts the requests that can be placed at most, where that is known."""
+    """Count the requests that can be placed at most, where that is known."""
     return scheduled_bound(run.simulation, run.first) if run.bounded else None
 
 
 @metric(heading="accepted %", unit="%", better="higher", meaning="share of the offered requests that got a place")
 def acceptance(run: FinishedRun) -> float:
-    """Divides the placed requests by those offered."""
+    """Divide the placed requests by those offered."""
     return ratio(len(run.placed), len(run.offered))
 
 
 @metric(heading="rejected", better="lower", table="never", meaning="requests that got no place")
 def rejected(run: FinishedRun) -> int:
-    """Counts the requests that were refused, or declined by the agent."""
+    """Count the requests that were refused, or declined by the agent."""
     return int((run.outcome[run.offered] == REJECTED).sum())
 
 
 @metric(heading="impossible", table="never", meaning="requests larger than any server, which no agent was asked about")
 def impossible(run: FinishedRun) -> int:
-    """Counts the requests that not even the empty cluster could hold."""
+    """Count the requests that not even the empty cluster could hold."""
     return int((run.outcome[run.offered] == IMPOSSIBLE).sum())
 
 
 @metric(heading="stopped", table="never", meaning="1 when a request that fit nowhere ended the run")
 def stopped(run: FinishedRun) -> int:
-    """Tells whether overflow ended the run."""
+    """Tell whether overflow ended the run."""
     return int(run.simulation.stopped)

@@ -8,11 +8,11 @@ from analysis.measure.finished import FinishedRun
 
 @metric(heading="servers", better="lower", table="differs", meaning="at the end, with all expansion")
 def servers(run: FinishedRun) -> int:
-    """Counts the servers at the end."""
+    """Count the servers at the end."""
     return len(run.capacity)
 
 
 @metric(name="servers_used", heading="servers used", better="lower", meaning="holding something, mean over the run")
 def used(run: FinishedRun) -> float:
-    """Averages over the samples how many servers hold something."""
+    """Average over the samples how many servers hold something."""
     return float(run.samples["in_use"].mean())

@@ -8,29 +8,29 @@ from analysis.measure.finished import FinishedRun, ratio
 
 
 def columns(run: FinishedRun, *, links: bool) -> range:
-    """Returns which columns of the run's amounts are of links, or which are of resources."""
+    """Return which columns of the run's amounts are of links, or which are of resources."""
     resources = len(run.resources)
     return range(resources, resources + len(run.tiers)) if links else range(resources)
 
 
 def over_time(run: FinishedRun, *, links: bool) -> list[float]:
-    """Averages the shares over the measured time, weighted by time."""
+    """Average the shares over the measured time, weighted by time."""
     there = run.installed_seconds
     return [ratio(float(run.seconds @ run.amounts[:, r]), float(there[r])) for r in columns(run, links=links)]
 
 
 def over_decisions(run: FinishedRun, *, links: bool) -> list[float]:
-    """Averages the shares right after every decision."""
+    """Average the shares right after every decision."""
     return [float(run.shares[:, r].mean()) for r in columns(run, links=links)]
 
 
 def at_the_end(run: FinishedRun, *, links: bool) -> list[float]:
-    """Returns the shares right after the last decision."""
+    """Return the shares right after the last decision."""
     return [float(run.shares[-1, r]) for r in columns(run, links=links)]
 
 
 def over_makespan(run: FinishedRun, *, links: bool) -> list[float] | None:
-    """Averages the shares over the time until the last holding period ends, where all of them do."""
+    """Average the shares over the time until the last holding period ends, where all of them do."""
     if run.last == np.inf:
         return None
     seconds, there = np.clip(run.end - np.maximum(run.start, run.begin), 0, None), run.installed(run.last)

@@ -8,25 +8,25 @@ from analysis.measure.finished import FinishedRun
 
 @metric(heading="servers/request", better="lower", meaning="servers that a placed request is spread over")
 def servers_per_request(run: FinishedRun) -> float | None:
-    """Averages how many servers a placed request has."""
+    """Average how many servers a placed request has."""
     return _mean(run, 0)
 
 
 @metric(heading="span", better="lower", meaning="0 one server, 1 one rack, 2 neighbouring racks, 3 beyond; mean")
 def span(run: FinishedRun) -> float | None:
-    """Averages the spans of the placed requests."""
+    """Average the spans of the placed requests."""
     return _mean(run, 1)
 
 
 def _mean(run: FinishedRun, column: int) -> float | None:
-    """Averages a column of the spans; 0 where nothing was placed, None without a network."""
+    """Average a column of the spans; 0 where nothing was placed, None without a network."""
     if run.spans is None:
         return None
     return float(run.spans.T[column].mean()) if len(run.spans) else 0.0
 
 
 def _share(number: int, where: str) -> Definition:
-    """Makes the metric of the share of placements with one span."""
+    """Make the metric of the share of placements with one span."""
 
     @metric(
         name=f"span_{number}",

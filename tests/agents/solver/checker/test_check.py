@@ -174,7 +174,7 @@ def test_every_mistake_has_its_message(text: str, message: str) -> None:
 
 
 def test_the_documentation_has_every_message() -> None:
-    page = (ROOT / "docs" / "solver.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides" / "solver.md").read_text(encoding="utf-8")
     documented = set(re.findall(r"^\| `([^`]+)` \|", page, re.M))
     assert documented >= {message for _, message in MESSAGES}
 
