@@ -66,7 +66,7 @@ def windows(window: Window) -> Callable[[Columns, int], Workload]:
 
 
 def blocks(requests: int) -> Callable[[Columns, int], Workload]:
-    """A many requests of a trace in blocks from anywhere, with the gaps before and between them."""
+    """Make what draws as many requests of a trace in blocks from anywhere, with the gaps before and between them."""
 
     def draw(table: Columns, seed: int) -> Workload:
         rng = stream(seed, "blocks")

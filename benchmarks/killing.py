@@ -152,7 +152,7 @@ def _kill(pid: int, victim: str, took: float, drawn: random.Random, family: list
 
 
 def _family(pid: int) -> list[int]:
-    """The processes that a process has started."""
+    """List the processes that a process has started."""
     return [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 

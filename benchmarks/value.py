@@ -28,7 +28,7 @@ BASE = ("best-fit", "internal")
 
 
 def workload_of(trace: npt.NDArray[np.float64], servers: int, windows: int, rows: int, episode: int) -> Workload:
-    """A `benchmarks.internal` draws them; `trace` float64 [n, 4] has at, lt, cpu and mem."""
+    """Draw requests as `benchmarks.internal` does; `trace` float64 [n, 4] has at, lt, cpu and mem."""
     starts = np.random.default_rng([servers, episode]).integers(0, len(trace) - rows + 1, windows)
     picked = starts[:, None] + np.arange(rows)
     arrival = (trace[picked, 0] - trace[starts, 0][:, None]).ravel()

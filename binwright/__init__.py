@@ -1,4 +1,4 @@
-"""Binwright: which allocator is better, by how much, and why?
+"""Binwright answers which allocator is better, by how much, and why.
 
 import binwright as bw
 results = bw.run("quickstart")

@@ -56,12 +56,12 @@ class Graph:
         self.servers.add(name)
 
     def is_server(self, name: str) -> bool:
-        """Do the file say so, or, when it says so of none, has this vertex exactly one link?"""
+        """Tell whether the file calls a vertex a server; where it calls none so, whether it has exactly one link."""
         return len(self.near[name]) == 1 if self.servers is None else name in self.servers
 
 
 def build(graph: Graph, name: str) -> Topology:
-    """The topology of a graph; a `TopologyError` when it is none that servers can use."""
+    """Build the topology of a graph; a `TopologyError` where servers cannot use it."""
     servers = {vertex: None for vertex in graph.lines if graph.is_server(vertex)}
     _check(graph, servers)
     level = _levels(graph, servers)

@@ -98,6 +98,7 @@ class _Reader:
 
 
 def read_graphml(path: Path) -> Graph:
+    """Read a graph from a GraphML file; a `TopologyError` names the line of a mistake."""
     reader = _Reader(path)
     try:
         reader.parser.Parse(path.read_bytes(), True)

@@ -12,7 +12,7 @@ from simcore.errors import suggest
 
 
 def read(path: str | Path, name: str | None = None) -> Topology:
-    """The network in a `.graphml` or `.csv` file; called as the file, unless a name is given.
+    """Read the network in a `.graphml` or `.csv` file; it is called as the file, unless a name is given.
 
     A CSV has a header and the columns `a`, `b` (the ends of a link) and `capacity` (units, or a number with bps to
     Tbps); a fourth, `server`, repeats the end that is a server, or is empty. In GraphML an edge has a `capacity`, and

@@ -126,7 +126,7 @@ class NetworkLedger(Ledger):
         return server, node
 
     def _numbers(self, placement: object, amounts: Sequence[int] = ()) -> Ints:
-        """A placement as `fabric.books` reads it; an `InfeasiblePlacement` if it is not made of whole numbers."""
+        """Flatten a placement as `fabric.books` reads it; an `InfeasiblePlacement` if it has other than whole numbers."""
         if not isinstance(placement, Placement):
             raise InfeasiblePlacement(f"answered {placement!r:.200}, which is no Placement, Refusal or None")
         chosen = placement.chosen if isinstance(placement, Provisioned) else ()
@@ -145,7 +145,7 @@ class NetworkLedger(Ledger):
         return np.frombuffer(numbers, np.int64)
 
     def _mistake(self, said: int, numbers: Ints, request: Request) -> str:
-        """What `take` has found, in words."""
+        """Put what `take` has found in words."""
         place = int(self._books.told[0])
         number = int(numbers[place])
         if said in (NO_PLACE, NEGATIVE, TOO_MUCH, TWICE):
@@ -185,7 +185,7 @@ class NetworkLedger(Ledger):
             yield numbers[place], numbers[place + 1], numbers[place + 2 : place + width]
 
     def _wires(self, held: Any) -> tuple[list[int], list[int]]:
-        """The links of what one placement holds, and the quanta held on each."""
+        """List the links of what one placement holds, and the quanta held on each."""
         numbers, bandwidth, _ = held
         shares, links, amounts, _ = numbers[:HEAD].tolist()
         first = HEAD + shares * (2 + self._resources)
@@ -193,7 +193,7 @@ class NetworkLedger(Ledger):
         return wires, numbers[first + links : first + 2 * links].tolist() if amounts else [bandwidth] * links
 
     def place(self, row: int) -> tuple[list[tuple[int, int, tuple[int, ...]]], list[tuple[int, int]]] | None:
-        """The shares that this request holds now, and its links with the quanta reserved on each; None without any."""
+        """Find the shares that a request holds now, and its links with the quanta reserved on each; None if none."""
         held = self._held.get(row)
         if held is None:
             return None
@@ -240,7 +240,7 @@ class NetworkLedger(Ledger):
         self.room[:] = self._free.sum(axis=(0, 1)).tolist()
 
     def grow(self, by: int) -> None:
-        """A network has the servers that its topology says."""
+        """Refuse to grow: a network has the servers that its topology says."""
         raise LedgerError("a network does not grow")
 
     def spreads(self, demand: Ints) -> npt.NDArray[np.bool_]:
@@ -253,7 +253,7 @@ class NetworkLedger(Ledger):
         return fits
 
     def has_room(self, request: Request) -> bool:
-        """Be as much free, over all servers together?"""
+        """Tell whether as much is free, over all servers together."""
         return all(amount <= free for amount, free in zip(request.demand, self.room, strict=True))
 
     def why_not(self, request: Request) -> int:
@@ -291,7 +291,7 @@ class NetworkLedger(Ledger):
         return notes[np.argsort(notes[:, 0])[np.searchsorted(np.sort(notes[:, 0]), rows)], 1:]
 
     def confirm(self) -> None:
-        """A for servers, and what the view shows of links."""
+        """Confirm what the view shows, as for servers, of links, too."""
         super().confirm()
         if not np.array_equal(self.view.link_free, self._link_free):
             raise AgentError(WRITTEN)

@@ -28,7 +28,7 @@ TOPOLOGIES = Registry(
 
 
 def topology(name: str, /, folder: Path | None = None, **options: object) -> Topology:
-    """The network of this name. Options are the constructor's arguments; presets need none.
+    """Build the network of this name. Options are the constructor's arguments; presets need none.
 
     `folder` is where `file.py:function` is looked for.
     """

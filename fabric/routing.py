@@ -108,13 +108,13 @@ class Routing:
         """No route has more links: the room that `route_links` needs."""
 
     def links(self, a: int, b: int) -> list[tuple[int, ...]]:
-        """The paths from rack a to rack b in order, each as its links; within a rack one path without any."""
+        """List the paths from rack a to rack b in order, each as its links; within a rack one path without any."""
         out = np.empty(self.longest, np.int32)
         counts = (path_links(self.routes, a, b, k, out) for k in range(self.k))
         return [tuple(out[:count].tolist()) for count in counts if count >= 0]
 
     def paths(self, a: int, b: int) -> list[tuple[int, ...]]:
-        """The same as vertices, both racks included."""
+        """List the same paths as vertices, both racks included."""
         found = []
         for links in self.links(a, b):
             path = [a]
@@ -126,7 +126,7 @@ class Routing:
 
 
 def _switches_only(topology: Topology) -> tuple[Indices, Indices]:
-    """The adjacency without the servers: `first` and `edges` as `k_shortest` wants them."""
+    """Make the adjacency without the servers: `first` and `edges` as `k_shortest` wants them."""
     count = topology.switches
     end = topology.first[count]
     keep = topology.neighbour[:end] < count
@@ -137,7 +137,7 @@ def _switches_only(topology: Topology) -> tuple[Indices, Indices]:
 
 @kernel
 def first_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) -> int:
-    """The first of the K paths between two racks whose links all have the bandwidth free, or -1.
+    """Find the first of the K paths between two racks whose links all have the bandwidth free, or -1.
 
     `link_free` int64 [links] quanta. Within a rack that is path 0, which has no links.
     """
@@ -163,7 +163,7 @@ def first_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) 
 
 @kernel
 def weighted_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) -> int:
-    """The first of the K weighted paths between two racks whose links all have the bandwidth free, or -1.
+    """Find the first of the K weighted paths between two racks whose links all have the bandwidth free, or -1.
 
     These are the paths with the least bandwidth free in all, of equals those with the fewest hops, and then by the
     numbers of their vertices, from the lower rack; they lead around links that have failed.
@@ -192,7 +192,7 @@ def path_links(routes: Routes, a: int, b: int, k: int, out: Indices) -> int:
 
 @kernel
 def find_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int, weighted: bool) -> int:
-    """The first of the K paths between two racks with the bandwidth free, by hops or `weighted`, or -1."""
+    """Find the first of the K paths between two racks with the bandwidth free, by hops or `weighted`, or -1."""
     if weighted:
         return weighted_path(routes, link_free, a, b, bandwidth)
     return first_path(routes, link_free, a, b, bandwidth)
@@ -200,7 +200,7 @@ def find_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int, w
 
 @kernel
 def find_route(routes: Routes, link_free: Ints, s: int, t: int, bandwidth: int, weighted: bool) -> int:
-    """The path that a route from server s to server t takes, the servers' own links included, or -1.
+    """Find the path that a route from server s to server t takes, the servers' own links included, or -1.
 
     See `find_path`.
     """
@@ -252,7 +252,7 @@ def _written(paths: Indices, k: int, forward: bool, out: Indices) -> int:
 
 @kernel
 def _weighted(routes: Routes, link_free: Ints, a: int, b: int, wanted: int, enough: int) -> Indices:
-    """The weighted paths of a pair, from the lower rack, as `k_shortest` says them; it stops at one with `enough`."""
+    """Search the weighted paths of a pair, from the lower rack, as `k_shortest` does; stops at one with `enough`."""
     low, high = min(a, b), max(a, b)
     return k_shortest(routes.alone, routes.first, routes.edges, link_free, True, wanted, enough, low, high)
 
@@ -291,14 +291,14 @@ def _fabric_links(routes: Routes, a: int, b: int, k: int, out: Indices) -> int:
 
 @kernel
 def _free_in(routes: Routes, link_free: Ints, a: int, b: int, k: int) -> int:
-    """What path k within a pod has free."""
+    """Compute what path k within a pod has free."""
     up = routes.rack_links + _way(routes, a, b, k, 1)
     return int(min(link_free[up + a * routes.planes], link_free[up + b * routes.planes]))
 
 
 @kernel
 def _free_across(routes: Routes, link_free: Ints, a: int, b: int, k: int) -> int:
-    """What path k between pods has free."""
+    """Compute what path k between pods has free."""
     spine = _way(routes, a, b, k, routes.uplinks)
     up = routes.rack_links + spine // routes.uplinks
     top = routes.spine_links + spine
@@ -310,7 +310,7 @@ def _free_across(routes: Routes, link_free: Ints, a: int, b: int, k: int) -> int
 
 @kernel
 def _least(link_free: Ints, paths: Indices, k: int) -> int:
-    """What the fullest link of a searched path has free."""
+    """Compute what the fullest link of a searched path has free."""
     least = int(link_free[paths[k, 1]])
     for place in range(2, paths[k, 0] + 1):
         least = min(least, link_free[paths[k, place]])
@@ -319,7 +319,7 @@ def _least(link_free: Ints, paths: Indices, k: int) -> int:
 
 @kernel
 def _searched(routes: Routes, a: int, b: int) -> Indices:
-    """The paths of a pair, int32 [K, any] as in `kept`; searches when they are not kept, and keeps them if it can."""
+    """Find the paths of a pair, int32 [K, any] as in `kept`; searched if they are not kept, and kept if possible."""
     low, high = min(a, b), max(a, b)
     pair = high * (high - 1) // 2 + low
     slot = pair % len(routes.pairs)

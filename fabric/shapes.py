@@ -20,8 +20,10 @@ def fabric(
     capacities: Sequence[object],
     name: str = "fabric",
 ) -> Topology:
-    """Three tiers: each rack has a link to each of its pod's fabric switches, one per plane; the switch of a plane has
-    `uplinks` links, to that many spines, which it shares with the same plane of the other pods only.
+    """Build a fabric of three tiers.
+
+    Each rack has a link to each of its pod's fabric switches, one per plane; the switch of a plane has `uplinks` links,
+    to that many spines, which it shares with the same plane of the other pods only.
 
     `capacities` are those of a server-rack, a rack-fabric and a fabric-spine link, in units.
 
@@ -75,7 +77,7 @@ def fabric(
 
 
 def fat_tree(k: int, capacities: Sequence[object] = (1, 1, 1), name: str = "fat-tree") -> Topology:
-    """k pods of k/2 edge and k/2 aggregation switches with k ports each: a fabric of k/2 planes.
+    """Build k pods of k/2 edge and k/2 aggregation switches with k ports each: a fabric of k/2 planes.
 
     Al-Fares, Loukissas, Vahdat, "A scalable, commodity data center network architecture", SIGCOMM 2008.
     """
@@ -87,8 +89,10 @@ def fat_tree(k: int, capacities: Sequence[object] = (1, 1, 1), name: str = "fat-
 
 
 def tree(fanouts: Sequence[int], capacities: Sequence[object], name: str = "tree") -> Topology:
-    """One switch at the top; from the servers up, `fanouts` says how many of a level share a switch of the next, and
-    `capacities` the link between the two, in units: `tree((10, 4, 2), (1, 4, 8))` has 2 x 4 racks of 10 servers.
+    """Build a tree with one switch at the top.
+
+    From the servers up, `fanouts` says how many of a level share a switch of the next, and `capacities` the link
+    between the two, in units: `tree((10, 4, 2), (1, 4, 8))` has 2 x 4 racks of 10 servers.
 
     Racks below the same switch are neighbours.
     """

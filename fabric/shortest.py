@@ -21,7 +21,7 @@ FAR = np.iinfo(np.int64).max
 def k_shortest(
     alone: int, first: Indices, edges: Indices, length: Ints, weighted: bool, wanted: int, enough: int, a: int, b: int
 ) -> Indices:
-    """The K shortest simple paths from a to b, in order: int32 [K, vertices], each its number of links, then the links.
+    """Find the K shortest simple paths from a to b: int32 [K, vertices], each its number of links, then the links.
 
     That number is 0 where there are no more paths. The neighbours of vertex v and the links to them are
     `edges[first[v]:first[v + 1]]`, int32 [edges, 2], the neighbours ascending. No path leads through the first `alone`
@@ -113,7 +113,7 @@ def _complete(
     away: Ints,
     hops: Ints,
 ) -> bool:
-    """Go on from vertex `place` of a path to b the shortest way, of equals the first; is there any?
+    """Go on from vertex `place` of a path to b the shortest way, of equals the first; returns whether there is any.
 
     Writes `path` from there on, and how long it is then; not through what is `on_path`, and not next to what is
     `barred`. `away` and `hops`, int64 [switches], are scratch: how far it is from each vertex to b.
@@ -163,7 +163,7 @@ def _complete(
 
 @kernel
 def _edge(first: Indices, edges: Indices, path: Ints, place: int) -> int:
-    """The edge from vertex `place` of a path to the next."""
+    """Find the edge from vertex `place` of a path to the next."""
     edge = first[path[2 + place]]
     while edges[edge, 0] != path[3 + place]:
         edge += 1
@@ -172,7 +172,7 @@ def _edge(first: Indices, edges: Indices, path: Ints, place: int) -> int:
 
 @kernel
 def _least(first: Indices, edges: Indices, length: Ints, path: Ints) -> int:
-    """The length of a path's shortest link."""
+    """Find the length of a path's shortest link."""
     least = FAR
     for place in range(path[1]):
         least = min(least, length[edges[_edge(first, edges, path, place), 1]])
@@ -181,7 +181,7 @@ def _least(first: Indices, edges: Indices, length: Ints, path: Ints) -> int:
 
 @kernel
 def _share(one: Ints, other: Ints, place: int) -> bool:
-    """Are two paths the same up to this vertex?"""
+    """Tell whether two paths are the same up to this vertex."""
     same = True
     for k in range(2, 3 + place):
         same &= bool(one[k] == other[k])
@@ -190,7 +190,7 @@ def _share(one: Ints, other: Ints, place: int) -> bool:
 
 @kernel
 def _before(one: Ints, other: Ints) -> bool:
-    """Do a path come before another: shorter, then fewer hops, or then the lower numbers of vertices?"""
+    """Tell whether a path comes before another: shorter, then fewer hops, then the lower numbers of vertices."""
     for place in range(3 + min(one[1], other[1])):
         if one[place] != other[place]:
             return bool(one[place] < other[place])

@@ -22,7 +22,7 @@ LARGEST = 50_000_000
 
 
 class TopologyError(UserError):
-    """This network cannot be built, or not be routed."""
+    """A network that cannot be built, or not be routed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +76,7 @@ class Topology:
         return len(self.link_ends)
 
     def ends_of(self, servers: Ints) -> Ints:
-        """The vertices from which these servers' links lead: their own, or the racks that stand for them."""
+        """Find the vertices from which these servers' links lead: their own, or the racks that stand for them."""
         return np.where(self.server_link[servers] >= 0, self.switches + servers, self.rack_of[servers])
 
     def __repr__(self) -> str:
@@ -95,7 +95,7 @@ def assemble(
     planes: int = 0,
     uplinks: int = 0,
 ) -> Topology:
-    """The topology of checked parts (see `Topology`): derives the tiers and the order of neighbours."""
+    """Assemble the topology of checked parts (see `Topology`): derives the tiers and the order of neighbours."""
     rack, own, ends = fixed(rack_of, np.int32), fixed(server_link, np.int32), fixed(link_ends, np.int32)
     pods, levels = fixed(pod_of, np.int32), fixed(level, np.int8)
     servers, switches = len(rack), len(levels) - len(rack)
@@ -138,7 +138,7 @@ def _adjacency(ends: Indices, rack_of: Indices, own: Indices, switches: int) -> 
 
 
 def level_name(number: int) -> str:
-    """What stands `number` levels above the servers."""
+    """Name what stands `number` levels above the servers."""
     return LEVELS[number] if number < len(LEVELS) else f"level-{number}"
 
 
@@ -174,7 +174,7 @@ class Tier(NamedTuple):
 
 
 def tier_rows(topology: Topology) -> list[Tier]:
-    """A row per tier of links, from the servers up."""
+    """Make a row per tier of links, from the servers up."""
     levels = topology.level[topology.link_ends]
     tiers = []
     arriving: dict[int, int] = {}  # quanta that reach a level from below

@@ -18,7 +18,7 @@ from simcore.vocabulary import Embedding, Ints, Share, VirtualNetwork
 
 
 def shares_of(network: VirtualNetwork, hosts: Ints, nodes: int) -> tuple[Share, ...]:
-    """What machines on these nodes (see `Embedding.hosts`) take there, by ascending node."""
+    """Sum what machines on these nodes (see `Embedding.hosts`) take there, by ascending node."""
     used, machine = np.unique(hosts, return_inverse=True)
     amounts = np.zeros((len(used), network.machines.shape[1]), np.int64)
     np.add.at(amounts, machine, network.machines)
@@ -27,13 +27,13 @@ def shares_of(network: VirtualNetwork, hosts: Ints, nodes: int) -> tuple[Share, 
 
 
 def hosed(topology: Topology, network: VirtualNetwork, hosts: Ints, nodes: int) -> Embedding:
-    """The answer for the hose form: as much on every link as it needs, whether that is free or not."""
+    """Answer for the hose form: as much on every link as it needs, whether that is free or not."""
     links, amounts = reserve(tree(topology), network, hosts // nodes)
     return Embedding(shares_of(network, hosts, nodes), links, hosts=hosts, amounts=amounts)
 
 
 def routed(network: VirtualNetwork, hosts: Ints, nodes: int, route_first: Ints, route_links: Indices) -> Embedding:
-    """The answer for pairs with these paths (see `Embedding`): every link's sum, whether that is free or not."""
+    """Answer for pairs with these paths (see `Embedding`): every link's sum, whether that is free or not."""
     assert network.rates is not None
     links, amounts = _summed(route_links, np.repeat(network.rates, np.diff(route_first)))
     return Embedding(
@@ -57,7 +57,7 @@ def _summed(links: Indices | Ints, amounts: Ints) -> tuple[npt.NDArray[Any], Int
 def check_embedding(
     topology: Topology, network: VirtualNetwork, placement: object, servers: int, nodes: int
 ) -> Embedding:
-    """The same answer in plain numbers; an `InfeasiblePlacement` unless it takes and reserves what the network needs.
+    """Put an answer in plain numbers; an `InfeasiblePlacement` unless it takes and reserves what the network needs.
 
     Whether so much is free is not looked at here. What the agent made is read once: it may be of types of its own.
     """
@@ -97,7 +97,7 @@ def _plain(shares: Iterable[Share]) -> tuple[Share, ...]:
 
 
 def _reserved(topology: Topology, links: Iterable[int], amounts: Iterable[int]) -> dict[int, int]:
-    """The amount on every link."""
+    """Sum the amount on every link."""
     try:
         found = [(index(link), index(amount)) for link, amount in zip(links, amounts, strict=True)]
     except (TypeError, ValueError):
@@ -111,7 +111,7 @@ def _reserved(topology: Topology, links: Iterable[int], amounts: Iterable[int]) 
 
 
 def _numbers(array: object, name: str) -> Ints:
-    """A copy of an array of whole numbers, as numpy's own type."""
+    """Copy an array of whole numbers, as numpy's own type."""
     found = np.array(array) if isinstance(array, np.ndarray) else np.zeros(0)
     if found.ndim != 1 or not np.issubdtype(found.dtype, np.integer):
         raise InfeasiblePlacement(f"its {name} are no array of whole numbers with one dimension")
@@ -139,7 +139,7 @@ def _check_paths(
 
 @kernel
 def _first_astray(link_ends: Indices, ends: Ints, first: Ints, links: Ints) -> int:
-    """The first pair whose links are no way from its one vertex to its other, `ends` int64 [k, 2], or -1."""
+    """Find the first pair whose links do not lead from its one vertex to its other, `ends` int64 [k, 2], or -1."""
     for pair in range(len(ends)):
         vertex = ends[pair, 0]
         for place in range(first[pair], first[pair + 1]):

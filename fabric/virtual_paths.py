@@ -12,7 +12,7 @@ from simcore.vocabulary import Ints
 
 @kernel
 def widest_in_fabric(routes: Routes, link_free: Ints, s: int, t: int, rate: int, out: Indices) -> int:
-    """A `widest_shortest`, without a search, between two servers of a fabric whose own links have the rate free.
+    """Find a path as `widest_shortest` does, but without a search, between servers whose own links have the rate free.
 
     0 if none of the paths that go up and down once has it.
     """
@@ -109,7 +109,7 @@ def widest_shortest(
 def route_pairs(
     routes: Routes, link_free: Ints, servers: Ints, pairs: Ints, rates: Ints, order: Ints, widest: bool
 ) -> tuple[int, Ints, Indices]:
-    """A path for every pair, in this order of them, `order` int64 [k]: the pair that has none, or -1; and the paths.
+    """Find a path for every pair, in this `order` int64 [k]; returns the pair that has none, or -1, and the paths.
 
     `servers` int64 [n] has the server of each machine, `pairs` int64 [k, 2] its two machines. Paths are the
     `widest_shortest` ones, or else the first of the K with the rate free. They are as `Embedding` says: where each

@@ -33,7 +33,7 @@ class Tree(NamedTuple):
 
 @lru_cache(maxsize=4)
 def tree(topology: Topology) -> Tree:
-    """The tree that a topology is, or a `TopologyError`: its root is the lowest-numbered switch of the top level."""
+    """Read a topology as a tree, or raise a `TopologyError`; the root is the lowest-numbered switch of the top."""
     vertices, switches = len(topology.level), topology.switches
     root = int(topology.level.argmax())
     if topology.links != vertices - 1 or (topology.server_link < 0).any():
@@ -98,7 +98,7 @@ def needed(below: Ints, sizes: Ints, hose: int, trunk: int) -> int:
 
 @kernel
 def _reserved(tree: Tree, servers: Ints, groups: Ints, sizes: Ints, hose: int, trunk: int) -> tuple[Indices, Ints]:
-    """The links that need anything, and how much each needs, for machines on these `servers` int64 [n]."""
+    """Find the links that need anything, and how much each needs, for machines on these `servers` int64 [n]."""
     vertices = len(tree.parent)
     slot, touched = np.full(vertices, -1, np.int32), np.empty(vertices, np.int32)
     count = 0
@@ -125,7 +125,7 @@ def _reserved(tree: Tree, servers: Ints, groups: Ints, sizes: Ints, hose: int, t
 
 
 def grouped(network: VirtualNetwork) -> tuple[Ints, Ints]:
-    """The group of each machine of the hose form, int64 [n], and how many each group has, int64 [groups]."""
+    """Find the group of each machine of the hose form, int64 [n], and how many each group has, int64 [groups]."""
     if network.groups is None:
         return np.zeros(len(network), np.int64), np.array([len(network)])
     return network.groups.astype(np.int64), np.bincount(network.groups)

@@ -126,7 +126,7 @@ class Simulation:
     # -- the two calls that drive a run --------------------------------------------------------------------------
 
     def advance(self) -> Request | None:
-        """Runs the clock to the next request that needs an answer, or to the end: `None`."""
+        """Run the clock to the next request that needs an answer, or to the end: `None`."""
         return next(self._decisions, None)
 
     def answer(self, placement: Placement | Refusal | None, request: Request | None = None) -> None:

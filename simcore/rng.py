@@ -23,7 +23,7 @@ class Watched(np.random.Generator):
         self._spawned: list[Watched] = []
 
     def spawn(self, n_children: int) -> list[np.random.Generator]:
-        """A numpy's."""
+        """Make children as numpy does, whose draws count, too."""
         children = [Watched(np.random.Generator(bits)) for bits in self.bit_generator.spawn(n_children)]
         self._spawned += children
         return [*children]

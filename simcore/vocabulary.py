@@ -26,7 +26,7 @@ Share: TypeAlias = tuple[int, int, Amounts]
 
 @dataclass(slots=True)
 class Placement:
-    """An agent's answer: what it takes where, and the links it reserves. (Frozen, it would be much slower to make.)"""
+    """An agent's answer: what it takes where, and the links it reserves. It is not frozen, which would make it slow."""
 
     shares: tuple[Share, ...]
     links: tuple[int, ...] = ()

@@ -43,7 +43,7 @@ class Sizes:
     above: int = 0
 
     def at(self, uniform: Floats) -> Ints:
-        """The sizes int64 [n] below which lie the shares `uniform`, float64 [n] in [0, 1)."""
+        """Find the sizes int64 [n] below which lie the shares `uniform`, float64 [n] in [0, 1)."""
         if self.mean is None:
             return self.least + (uniform * (self.most - self.least + 1)).astype(np.int64)
         found = np.rint(self.above - self.mean * np.log1p(-uniform))
@@ -64,7 +64,7 @@ class Networks(Protocol):
     def bandwidth(self) -> tuple[float, float]: ...
 
     def total(self, size: Ints, bandwidth: Ints) -> Ints:
-        """The bandwidth that whole networks ask for, for so many machines and a drawn bandwidth each, int64 [n]."""
+        """Compute the bandwidth of whole networks, for so many machines and a drawn bandwidth each, int64 [n]."""
         ...
 
     def network(self, machines: Ints, bandwidth: int, rng: np.random.Generator) -> VirtualNetwork:
@@ -177,7 +177,7 @@ class TenantRequests:
     networks: Networks
 
     def draw(self, resources: tuple[str, ...], seed: int) -> Workload:
-        """The workload of a seed, for a cluster's resources; ids are 0, 1, 2, ..."""
+        """Draw the workload of a seed, for a cluster's resources; ids are 0, 1, 2, ..."""
         n, kind = self.requests, self.networks
         machine = self._machine(resources)
         size = kind.machines.at(stream(seed, "workload", "sizes").random(n))

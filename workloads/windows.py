@@ -81,7 +81,7 @@ def select(
     scale: Mapping[str, float] | None = None,
     file: Path | None = None,
 ) -> Workload:
-    """The requests of a window over a trace (the common columns, as a frame or one array), for a cluster's resources.
+    """Select the requests of a window over a trace (the common columns, as a frame or one array).
 
     Ids are the trace's; of superposed windows they are strings, `w1:` and the trace's id for the first window.
     Requests of one instant stay in the order of windows, and within a window of the trace. `scale` says how many units
@@ -162,7 +162,7 @@ def _check_resources(table: Columns, units: dict[str, float], file: Path | None)
 
 
 def _names(table: Columns, rows: Ints) -> npt.NDArray[Any]:
-    """The ids of these rows, int64 or str."""
+    """List the ids of these rows, int64 or str."""
     ids = table["id"][rows]
     return ids if ids.dtype.kind == "i" else np.char.decode(ids, "utf-8")
 
@@ -210,7 +210,7 @@ def _spans(arrival: Floats, window: Window, seed: int, file: Path | None) -> lis
 
 
 def firsts(window: Window, seed: int) -> list[int]:
-    """The row that each window of a seed starts at; of a window whose start is listed, drawn or dealt."""
+    """Find the row that each window of a seed starts at, whether its start is listed, drawn or dealt."""
     start, numbers = window.start, range(window.superpose)
     if isinstance(start, int):
         return [start + number * (window.requests or 0) for number in numbers]
@@ -225,7 +225,7 @@ def firsts(window: Window, seed: int) -> list[int]:
 
 
 def _key(start: Start) -> str:
-    """What the scenario calls it."""
+    """Name the key by which a scenario says it."""
     return f"workload.start{'.random' if isinstance(start, RandomRow) else '.apart' * isinstance(start, ApartRows)}"
 
 

@@ -49,8 +49,10 @@ def cheapest_place(cost: PlaceCost) -> Scan:
 
 
 def cheapest_server(cost: ServerCost) -> Scan:
-    """Make a `Scan` of two costs, of the server and of the node: the cheapest server on which the request fits, and of
-    its nodes on which it fits the cheapest one. For a spread request only the first cost counts.
+    """Make a `Scan` of two costs, of the server and of the node.
+
+    It takes the cheapest server on which the request fits, and of its nodes on which it fits the cheapest one. For a
+    spread request only the first cost counts.
     """
     of = inlined(cost)
 

@@ -28,7 +28,7 @@ class Comparison(Differences):
         return words.markdown(self)
 
     def latex(self) -> str:
-        """Write one table for a paper: needs `\\usepackage{booktabs}`."""
+        r"""Write one table for a paper: needs `\usepackage{booktabs}`."""
         return words.latex(self)
 
     def csv(self) -> str:

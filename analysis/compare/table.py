@@ -41,7 +41,7 @@ class Entry:
 
     @property
     def alone(self) -> bool:
-        """Be nothing known about how far chance might carry it?"""
+        """Whether nothing is known about how far chance might carry it."""
         return not (self.exact or isfinite(self.half))
 
     def show(self, metric: Metric) -> str:
@@ -203,7 +203,7 @@ def _standing(metric: Metric, groups: Groups, mean: Floats, family: Family) -> t
 
 
 def _vary(done: pl.DataFrame, groups: list[str], metrics: list[Metric]) -> bool:
-    """Do any metric that is no time depend on the seed?"""
+    """Tell whether any metric that no clock measured depends on the seed."""
     import polars as pl
 
     names = [metric.name for metric in metrics if not metric.timed]

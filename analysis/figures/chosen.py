@@ -57,10 +57,10 @@ class Average:
 
 
 class Chosen:
-    """Gives a figure its runs: those that `options` leave (`results`), those of them that finished (`runs`), and the
-    looks of their agents.
+    """Gives a figure its runs.
 
-    `swept` are the keys that still vary, `points` their values in order of appearance.
+    `results` are those that `options` leave, `runs` those of them that finished, `look` how their agents look, `swept`
+    are the keys that still vary, `points` their values in order of appearance.
     """
 
     def __init__(self, results: ResultsFolder, options: Options) -> None:

@@ -80,7 +80,6 @@ def metric(
     `name`, `heading` and `meaning` have `{}` where the resource or the tier stands. The other arguments are those of
     `Metric`; `name` is the function's by default.
     """
-
     if better not in get_args(Better) or table not in get_args(Table) or per not in (None, *get_args(Per)):
         kinds = ", ".join(f"{key} {' or '.join(get_args(kind))}" for key, kind in _CHOICES.items())
         raise ValueError(f"a metric's choices are {kinds}")

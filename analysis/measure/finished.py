@@ -179,9 +179,7 @@ class FinishedRun:
 
     @cached_property
     def spans(self) -> Ints | None:
-        """Of each of `answered` that got a place, how many servers it has and its span, int64 [n, 2]; None without a
-        network.
-        """
+        """How many servers each of `answered` with a place has, and its span, int64 [n, 2]; None without network."""
         ledger = self.simulation.ledger
         return ledger.spans(self.answered[self.got_place[self.answered]]) if isinstance(ledger, NetworkLedger) else None
 

@@ -17,8 +17,9 @@ WORTH_SAYING = 0.05
 
 
 class Overlap(NamedTuple):
-    """Says of `seeds` which share of a seed's requests another one met too, and how many seeds' worth of different
-    requests there are in all.
+    """Says of `seeds` which share of a seed's requests another one met too.
+
+    It also says how many seeds' worth of different requests there are in all.
     """
 
     seeds: int

@@ -15,8 +15,10 @@ KEPT = 128
 
 
 class Sampler:
-    """Keeps rows of (time, decisions, changes and servers so far, in use, waiting, and quanta free, used, stranded and
-    installed per resource).
+    """Keeps a row for every look at the cluster.
+
+    It has time, decisions, changes and servers so far, servers in use, requests waiting, and quanta free, used,
+    stranded and installed per resource.
 
     Meant as the `watch` of `play`. When there are too many rows, every second one goes and the pace halves: runs of
     any length are covered evenly.
@@ -66,8 +68,10 @@ class Sampler:
         return self._installed[1]
 
     def columns(self) -> dict[str, Any]:
-        """Return the samples as columns: `time` float64 [k], `decisions`, `changes`, `servers`, `in_use`, `waiting`
-        int64 [k]; `free`, `used`, `stranded` and `capacity` int64 [k, resources] quanta.
+        """Return the samples as columns.
+
+        They are `time` float64 [k], `decisions`, `changes`, `servers`, `in_use`, `waiting` int64 [k]; `free`, `used`,
+        `stranded` and `capacity` int64 [k, resources] quanta.
         """
         names = (
             *("time", "decisions", "changes", "servers", "in_use", "waiting"),

@@ -14,8 +14,9 @@ from simcore.vocabulary import QUANTUM, Ints
 
 
 def spread_columns(simulation: Simulation, held: Any) -> dict[str, Any]:
-    """Return columns with a value for every row of the record: `bandwidth` in units, and `servers` and `span` of the
-    rows that `held` a place (bool [rows]), -1 for the others.
+    """Return columns with a value for every row of the record: `bandwidth` in units, `servers` and `span`.
+
+    The last two are -1 but for the rows that `held` a place (bool [rows]).
     """
     ledger, bandwidth = simulation.ledger, simulation.asked().bandwidth
     assert isinstance(ledger, NetworkLedger)

@@ -16,8 +16,10 @@ FILE = "columns.json"
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Says what results have: the cluster's `resources`, the `tiers` of its network's links, the keys that are
-    `swept`, and every metric, in the order in which tables show them.
+    """Says what results have.
+
+    That is the cluster's `resources`, the `tiers` of its network's links, the keys that are `swept`, and every metric,
+    in the order in which tables show them.
     """
 
     resources: tuple[str, ...] = ()

@@ -67,7 +67,7 @@ class Live:
             self._console.print(text, highlight=False, soft_wrap=True)
 
     def text(self) -> str:
-        """`312 of 1000, 2 failed, 95 runs/s, 7 s left`"""
+        """Say it in a line, such as `312 of 1000, 2 failed, 95 runs/s, 7 s left`."""
         parts = [f"{self._rows} of {self._total}"]
         if self._failed:
             parts.append(f"{self._failed} failed")

@@ -97,7 +97,7 @@ class Worker:
         return "the worker process died"
 
     def interrupt(self) -> None:
-        """A Ctrl-C does."""
+        """Interrupt the worker, as Ctrl-C does."""
         if self._process.is_alive() and self._process.pid:
             with suppress(ProcessLookupError):  # it ended since
                 os.kill(self._process.pid, signal.SIGINT)

@@ -82,8 +82,9 @@ class Replay:
         return Offer(self._state.free.copy(), self._requests.demand[row], bool(self._requests.spread[row]))
 
     def tried(self, codes: Sequence[int], rule: Compiled) -> Ints:
-        """Count the requests placed in all, int64 [codes], when the request on offer gets each of these answers and a
-        rule answers all later ones. The request stays on offer.
+        """Count the requests placed in all, int64 [codes], when the request on offer gets each of these answers.
+
+        A rule answers all later ones. The request stays on offer.
         """
         here = self._copied()
         found = np.zeros(len(codes), np.int64)

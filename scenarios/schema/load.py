@@ -29,7 +29,7 @@ def load_scenario(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
 
 
 def load_to_run(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
-    """A `load_scenario`, for all points of the sweep: overrides that it overrides again at every point are refused."""
+    """Load as `load_scenario` does, and refuse overrides that the sweep overrides again at every point."""
     overrides = list(overrides)
     scenario = load_scenario(path, overrides)
     for override in overrides:
@@ -68,7 +68,7 @@ def default_folder(scenario: Scenario) -> Path:
 
 
 def folder_for(scenario: Scenario, out: str | Path | None, *below: str) -> Path:
-    """The folder that is named, or else the default one, or what is `below` that."""
+    """Choose the folder that is named, or else the default one, or what is `below` that."""
     if out == "":
         remedy = "Name a folder, or leave it out: then it is in results/NAME."
         raise UserError("is empty", key="out", remedy=remedy)

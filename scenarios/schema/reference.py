@@ -61,7 +61,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _parse_examples(schema: Any) -> None:
-    """Example are written as YAML in the models, and stand for its data in a JSON schema."""
+    """Parse the examples in a schema: they are YAML in the models, and stand for its data in a JSON schema."""
     if isinstance(schema, dict) and isinstance(schema.get("examples"), list):
         schema["examples"] = [yaml.safe_load(str(example)) for example in schema["examples"]]
     for below in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():

@@ -41,8 +41,10 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
     def __init__(
         self, function: Callable[..., object], callers: bool = True, generated: bool = False, **options: Any
     ) -> None:
-        """Make the kernel of a function. `callers`: can Python call it, and not only other kernels? `generated`: was
-        it made at run time? Such a kernel has the same form for both callers, as somebody waits for its compilation.
+        """Make the kernel of a function.
+
+        `callers` tells whether Python can call it, and not only other kernels; `generated`, whether it was made at run
+        time: such a kernel has the same form for both callers, as somebody waits for its compilation.
         """
         chosen: dict[str, Any] = {"nopython": True, "nogil": True, **options}
         within = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}

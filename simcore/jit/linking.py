@@ -54,7 +54,7 @@ class Library(JITCodeLibrary):  # type: ignore[misc]  # numba's classes have no 
         self._generated = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        """The address of a function, 0 if there is none of this name."""
+        """Find the address of a function, 0 if there is none of this name."""
         self._ensure_finalized()
         if not self._generated and any(f.name == name and not f.is_declaration for f in self._final_module.functions):
             self._generate()
@@ -62,7 +62,7 @@ class Library(JITCodeLibrary):  # type: ignore[misc]  # numba's classes have no 
         return address
 
     def serialize_using_object_code(self) -> tuple[str, str, object]:
-        """What to keep on disk: machine code if there is some, or else what other libraries link."""
+        """Choose what to keep on disk: machine code if there is some, or else what other libraries link."""
         how = super().serialize_using_object_code if self._generated else self.serialize_using_bitcode
         kept: tuple[str, str, object] = how()
         return kept

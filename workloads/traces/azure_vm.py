@@ -18,6 +18,8 @@ HEADER = frozenset({"vmid", "cpu", "mem", "at", "lt", "censored"})
 
 @dataclass(frozen=True)
 class AzureVM(Trace):
+    """Reads Azure's virtual machines of 2017, as sampled and binned."""
+
     summary: ClassVar[str] = "nine days of VM requests of Azure in 5-minute bins: cores and GB, 16 flavours."
     reference: ClassVar[str] = "Cortez et al., Resource Central, SOSP 2017; Bergsma et al., SOSP 2021"
     source: ClassVar[str] = (

@@ -27,11 +27,11 @@ class Trace:
     """Part of the cache's key: raise it whenever `read` gives something else for the same file."""
 
     def only(self, resources: tuple[str, ...]) -> Trace:
-        """The same for these resources, whose columns are read alone where a file may have any columns."""
+        """Restrict the trace to these resources, whose columns are read alone where a file may have any columns."""
         return self
 
     def read(self, path: Path) -> pl.DataFrame:
-        """The checked requests of a file, in order of arrival.
+        """Read the checked requests of a file, in order of arrival.
 
         Columns: `id` Int64 or String, `arrival` and `lifetime` Float64 in seconds (a lifetime of inf keeps
         running), then one Float64 column per resource, in its unit.

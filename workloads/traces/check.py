@@ -31,7 +31,7 @@ def require(found: list[str], wanted: frozenset[str], path: Path, line: int | No
 
 
 def check(frame: pl.DataFrame, path: Path, keys: Mapping[str, str]) -> pl.DataFrame:
-    """The common columns of `frame`, or a `WorkloadError` at the first row that breaks a rule.
+    """Check the common columns of `frame`, and raise a `WorkloadError` at the first row that breaks a rule.
 
     `frame` holds the common columns in file order and, where the file has lines, `line`; `keys` says what the
     file calls a column, where its name differs.
@@ -59,7 +59,7 @@ def check(frame: pl.DataFrame, path: Path, keys: Mapping[str, str]) -> pl.DataFr
 
 
 def cell(frame: pl.DataFrame, name: str, row: int) -> Any:
-    """A value as the file would have it: 2, not 2.0."""
+    """Write a value as the file would have it: 2, not 2.0."""
     value = frame[name][row]
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value
 

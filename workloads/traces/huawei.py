@@ -20,6 +20,8 @@ EVENTS = frozenset({"vmid", "cpu", "memory", "time", "type"})
 
 @dataclass(frozen=True)
 class Huawei(Trace):
+    """Reads Huawei-East-1, as intervals or as events."""
+
     summary: ClassVar[str] = "one month of VM requests of one Huawei Cloud region: cores and GB, 15 flavours."
     reference: ClassVar[str] = "Sheng et al., VMAgent: scheduling simulator for reinforcement learning, 2021"
     source: ClassVar[str] = (

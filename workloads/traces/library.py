@@ -34,7 +34,7 @@ def folders() -> list[Path]:
 
 
 def find(name: str, path: str | Path | None = None) -> Path:
-    """The file of the trace `name`: `path`, or the first of its default names in `folders()`."""
+    """Find the file of the trace `name`: `path`, or the first of its default names in `folders()`."""
     trace: Trace = TRACES.load(name)
     if path is not None:
         if Path(path).is_file():
@@ -59,7 +59,7 @@ def _whence(name: str, trace: Trace) -> str:
 
 
 def detect(path: str | Path) -> str:
-    """The name of a file's format, by its columns; of several that match, the one that asks for the most."""
+    """Detect a file's format by its columns; of several that match, the one that asks for the most."""
     path = Path(path)
     try:
         header = _header(path)
@@ -106,7 +106,7 @@ def read(
     options: Mapping[str, Any] | None = None,
     resources: tuple[str, ...] | None = None,
 ) -> pl.DataFrame:
-    """The requests of a trace in the common columns of `Trace.read`. `path` may also be a converted Parquet of it.
+    """Read the requests of a trace in the common columns of `Trace.read`. `path` may also be a converted Parquet of it.
 
     Of a file that may have any columns, only those of `resources` are read if they are given.
     """
@@ -123,7 +123,7 @@ def read_mapped(
     resources: tuple[str, ...] | None = None,
     cache: Path | None = None,
 ) -> Columns:
-    """What `read` gives, as one array; with `cache`, a folder, mapped from the copy that is kept there."""
+    """Read a trace as `read` does, into one array; with `cache`, a folder, mapped from the copy that is kept there."""
     file = find(name, path)
     if is_mapped(file):
         return load(file)

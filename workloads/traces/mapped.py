@@ -21,7 +21,7 @@ MAGIC = b"\x93NUMPY"
 
 
 def structured(frame: pl.DataFrame) -> Columns:
-    """The frame's columns in one array, row by row, so that a window of rows is few pages."""
+    """Put the frame's columns into one array, row by row, so that a window of rows is few pages."""
     ids = frame["id"]
     columns = {name: frame[name].to_numpy() for name in frame.columns if name != "id"}
     names = ids.to_numpy() if ids.dtype.is_integer() else np.array([text.encode() for text in ids.to_list()])
@@ -39,7 +39,7 @@ def save(table: Columns, path: Path) -> None:
 
 
 def load(path: Path) -> Columns:
-    """What `save` wrote, read-only and mapped: only what is looked at is read, and no process has its own copy.
+    """Map what `save` wrote, read-only: only what is looked at is read, and no process has its own copy.
 
     Raises `OSError` or `ValueError` when that is not what is there.
     """

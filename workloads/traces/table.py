@@ -53,7 +53,7 @@ class Table(Trace):
         return check(frame, path, {})
 
     def resources_of(self, frame: pl.DataFrame, path: Path) -> list[str]:
-        """The columns that are read as resources: here all but those of words, in which no cell is a number."""
+        """List the columns that are read as resources: here all but those of words, in which no cell is a number."""
         others = (frame[name] for name in frame.columns if name not in {"line", *COMMON})
         return [column.name for column in others if not _is_words(column)]
 

@@ -22,7 +22,7 @@ SOUND = "Every row needs as many cells as the header; close every quote."
 
 
 def contents(path: Path) -> bytes:
-    """The file's text as UTF-8 bytes, decompressed where it is gzipped."""
+    """Read the file's text as UTF-8 bytes, decompressed where it is gzipped."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -87,7 +87,7 @@ def read_text(path: Path, *wanted: frozenset[str]) -> pl.DataFrame:
 
 
 def _header(data: bytes, path: Path) -> list[str]:
-    """The names of the columns, without the blanks around them."""
+    """List the names of the columns, without the blanks around them."""
     first = data.partition(b"\n")[0].decode().removeprefix("\ufeff").strip("\r")
     try:
         names = [name.strip() for name in next(csv.reader([first]), [])]
@@ -101,7 +101,7 @@ def _header(data: bytes, path: Path) -> list[str]:
 
 
 def _ragged(data: bytes) -> int | None:
-    """The line from which on rows differ, or cannot be read."""
+    """Find the line from which on rows differ, or cannot be read."""
     rows = csv.reader(io.StringIO(data.decode(), newline=""))
     try:
         width = len(next(rows))
@@ -111,7 +111,7 @@ def _ragged(data: bytes) -> int | None:
 
 
 def number(frame: pl.DataFrame, column: str, path: Path) -> pl.Series:
-    """A column of text as Float64; what is not a number is refused, an empty cell stays null."""
+    """Read a column of text as Float64; what is not a number is refused, an empty cell stays null."""
     import polars as pl
 
     text = frame[column].str.strip_chars()

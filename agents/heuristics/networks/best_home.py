@@ -34,7 +34,9 @@ class CostWeights(NamedTuple):
 
 
 class Homes(NamedTuple):
-    """`first`, `neighbour` and `via` are the topology's; `most` int64 [resources + 1] is the largest server, and the
+    """Holds what a search for the best home reads and writes.
+
+    `first`, `neighbour` and `via` are the topology's; `most` int64 [resources + 1] is the largest server, and the
     capacity of its link. `cost` int64 [1] is what the last answer costs, see `fill`. The racks of pod p are
     `mates[pods[p]:pods[p + 1]]`, int32 [racks]. The rest is scratch.
 
@@ -112,10 +114,10 @@ def cut_off(left: int, wire: int, most: int) -> int:
 
 @kernel
 def worth(homes: Homes, place: int, bandwidth: int, first: bool) -> tuple[int, int, bool]:
-    """What the server at this place would give, what taking it costs (without links), and whether the request is
-    complete.
+    """Compute what the server at a place would give, what taking it costs, and whether the request is complete.
 
-    Stranded is how much more it has left of one resource than of another; one server alone needs no link.
+    Links are not part of that cost.     Stranded is how much more it has left of one resource than of another; one
+    server alone needs no link.
     """
     need, most, weights, there = homes.network.room.need, homes.most, homes.weights, homes.there
     given, complete, low, high, total = 0, True, MOST, 0, 0

@@ -130,7 +130,7 @@ def cvd_rl(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: F
 def cvd_rl_exploring(
     free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, how: Floats, tape: Floats
 ) -> int:
-    """Do the same, but now and then takes another candidate, and write all to the tape: changes `tape`."""
+    """Do the same, but now and then take another candidate, and write all to the tape: changes `tape`."""
     codes = candidates(free, capacity, demand, spread, int(how[BEST]), int(how[INTERNAL]))
     code = exploring(codes, tape)
     if code < 0 and len(codes):

@@ -110,8 +110,10 @@ def squashed(value: float) -> float:
 def score(
     server: Floats, bias: Floats, out: Floats, shared: Floats, x: Floats, count: int, hidden: Floats, y: Floats
 ) -> None:
-    """Write to `y` float64 [any, STYLES + 1] how much each style likes the first `count` servers with the features
-    `x` float64 [any, OWN] and `shared` float64 [SHARED], and what they cost; `hidden` [2, COLUMNS] is scratch."""
+    """Write to `y` float64 [any, STYLES + 1] how much each style likes the first `count` servers, and what they cost.
+
+    Their features are `x` float64 [any, OWN] and `shared` float64 [SHARED]; `hidden` [2, COLUMNS] is scratch.
+    """
     own = x.shape[1]
     common, mine = hidden[0], hidden[1]
     common[:] = 0.0

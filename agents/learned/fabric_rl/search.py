@@ -295,8 +295,10 @@ def remember(sight: Sight, demand: Amounts, duration: float) -> None:
 
 @kernel
 def weigh(sight: Sight, effort: float, demand: Amounts, bandwidth: int, cost: float) -> None:
-    """Write the `TERMS` of the candidate in `sight.room`: volume is the logarithm of duration x (size + effort x cost),
-    relative to the mean volume so far."""
+    """Write the `TERMS` of the candidate in `sight.room`.
+
+    Volume is the logarithm of duration x (size + effort x cost), relative to the mean volume so far.
+    """
     terms, size, room, known = sight.terms, size_of(sight, demand), sight.room, sight.known
     mean = known[3] / known[0]
     volume = (size + effort * cost) * known[4] * known[7] / mean if 0 < mean < np.inf else 1.0

@@ -20,8 +20,10 @@ STAGES, WIDTH, CLUSTER = 3, 16, 8
 
 
 class Wiring(NamedTuple):
-    """Holds the edges of a topology, int64 [any] but `share`: `own` are those of servers, to racks `rack_of`; `inner`
-    those between switches, `sender` to `receiver`, both ways. `share` float32 [switches] is one over the number of
+    """Holds the edges of a topology, int64 [any] but `share`.
+
+    `own` are those of servers, to racks `rack_of`; `inner` those between switches, `sender` to `receiver`, both ways.
+    `share` float32 [switches] is one over the number of
     messages that a switch gets.
     """
 
@@ -50,9 +52,11 @@ def wiring(topology: Topology) -> Wiring:
 
 
 class Layers(NamedTuple):
-    """Holds the weights, float32, inputs first: `stage` [STAGES, WIDTH, WIDTH] (of the first only feature rows),
-    `stage_bias` and `link` [STAGES, WIDTH]; `cluster` [2, CLUSTER, CLUSTER] likewise, `cluster_bias` [2, CLUSTER];
-    `server` [WIDTH, WIDTH], `server_bias` [WIDTH], `context` [WIDTH + CLUSTER, WIDTH], `logit` [WIDTH + 1].
+    """Holds the weights, float32, inputs first.
+
+    They are `stage` [STAGES, WIDTH, WIDTH] (of the first only feature rows), `stage_bias` and `link` [STAGES, WIDTH];
+    `cluster` [2, CLUSTER, CLUSTER] likewise, `cluster_bias` [2, CLUSTER]; `server` [WIDTH, WIDTH], `server_bias`
+    [WIDTH], `context` [WIDTH + CLUSTER, WIDTH], `logit` [WIDTH + 1].
     """
 
     stage: Reals
@@ -124,10 +128,10 @@ def infer(
     sent: Reals,
     logits: Reals,
 ) -> None:
-    """Write `logits` float32 [servers] of an observation: `nodes` float32 [vertices, features], `edges` float32 [any],
-    `cluster` float32 [features].
+    """Write `logits` float32 [servers] of an observation.
 
-    `states` and `sent`, float32 [vertices, WIDTH], are scratch.
+    That is `nodes` float32 [vertices, features], `edges` float32 [any] and `cluster` float32 [features]; `states` and
+    `sent`, float32 [vertices, WIDTH], are scratch.
     """
     switches, servers, zero = len(wires.share), len(wires.own), np.float32(0)
     own, rack_of, inner, sender, receiver = wires.own, wires.rack_of, wires.inner, wires.sender, wires.receiver

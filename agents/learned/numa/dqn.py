@@ -32,9 +32,11 @@ ROWS = 10_000
 
 @dataclass
 class DQN(NumaTrainer):
-    """An iteration plays `episodes` of a `pool` of so many, each the requests of a seed from a share of `warm` on (of
-    the first resource, filled by Best-Fit), and learns from `updates` batches of the last `memory` decisions, with Adam
-    at `rate`.
+    """Plays episodes, and learns from what is remembered of them.
+
+    An iteration plays `episodes` of a `pool` of so many, each the requests of a seed from a share of `warm` on (of the
+    first resource, filled by Best-Fit), and learns from `updates` batches of the last `memory` decisions, with Adam at
+    `rate`.
 
     The share of choices that are random falls from 1 to `explore` over the first `annealed` iterations. `reward` for a
     request placed is 1 (`one`), or its share of the cluster's first resource (`delta`), per server; times

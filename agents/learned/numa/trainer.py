@@ -20,7 +20,9 @@ from simcore.vocabulary import Compiled, View
 
 @dataclass
 class NumaTrainer(Trainer):
-    """Training has the requests of `pool` seeds, from shares of `warm` on: so much of the first resource is filled by
+    """Prepares episodes for training and validation.
+
+    Training has the requests of `pool` seeds, from shares of `warm` on: so much of the first resource is filled by
     Best-Fit before. What is validated is how much more is placed than by the agent `against`.
     """
 

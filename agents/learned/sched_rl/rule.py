@@ -56,7 +56,7 @@ def sched_rl(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights:
 
 @kernel
 def sched_rl_exploring(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, tape: Floats) -> int:
-    """Do the same, but now and then takes another place, and write all to the tape: changes `tape`."""
+    """Do the same, but now and then take another place, and write all to the tape: changes `tape`."""
     codes = candidates(free, capacity, demand, spread, 0, 0)
     code = exploring(codes, tape)
     if code < 0 and len(codes):

@@ -112,10 +112,10 @@ def put(call: Utilfn, flat: Flat, friends: int, room: Room, unit: int, place: in
 
 @kernel
 def take(call: Utilfn, flat: Flat, room: Room, unit: int, owner: Ints, group: int) -> int:
-    """Take all balls of a unit out again, if that changes a dimension that is over and whose `owner` [dims] is this
-    group.
+    """Take all balls of a unit out again, if that changes a dimension that is over and that a group owns.
 
-    Returns how many additions are taken away, the first ones in `dims`; 0 if the unit stays, -1 if UTILFN rejects it.
+    `owner` [dims] says which groups own which. Returns how many additions are taken away, the first ones in `dims`; 0
+    if the unit stays, -1 if UTILFN rejects it.
     """
     alloc, dims, amounts = room.alloc, room.dims, room.amounts
     place = alloc[flat.unit_balls[flat.units[unit]]]

@@ -88,10 +88,9 @@ def prepare(problem: Problem) -> None:
 def attempts(
     problem: Problem, seed: int, first: int, count: int, *, trims: bool = False, until: float = inf
 ) -> Iterator[Found]:
-    """Make attempts first, ..., first + count - 1 in every grouping, up to the first success; yields the best now and
-    then.
+    """Make attempts first, ..., first + count - 1 in every grouping, up to the first success.
 
-    When `monotonic()` is `until`, attempts are cut short: what they have placed counts.
+    Yields the best now and then. When `monotonic()` is `until`, attempts are cut short: what they have placed counts.
     """
     source, numbers = utilfn(problem, PYTHON)
     call, scan = compiled(source)

@@ -118,11 +118,10 @@ class _Session:
         """Units that a launch tries in every attempt, where time is limited."""
 
     def run(self, seed: int, first: int, count: int, until: float = inf) -> Ints:
-        """Make attempts first, ..., first + count - 1 of all groupings in turn; returns the units each leaves, int64
-        [count].
+        """Make attempts first, ..., first + count - 1 of all groupings in turn.
 
-        When `monotonic()` is `until`, they are cut short. A launch cannot be: where there is such a time, an attempt
-        goes on in one launch after another.
+        Returns the units that each leaves, int64 [count]. When `monotonic()` is `until`, they are cut short. A launch
+        cannot be: where there is such a time, an attempt goes on in one launch after another.
         """
         if until == inf:
             return self._launch(seed, first, count, True, ALL, False)
@@ -173,12 +172,11 @@ def attempts(
     device: int | None = None,
     width: int | None = None,
 ) -> Iterator[Found]:
-    """Make attempts first, ..., first + count - 1 in every grouping, up to the first success; yields the best now and
-    then.
+    """Make attempts first, ..., first + count - 1 in every grouping, up to the first success.
 
-    When `monotonic()` is `until`, attempts are cut short: what they have placed counts. `device` is a number, by
-    default that of the first usable one. `width` is how many lanes work on one attempt; by default what suits the
-    device.
+    Yields the best now and then. When `monotonic()` is `until`, attempts are cut short: what they have placed counts.
+    `device` is a number, by default that of the first usable one. `width` is how many lanes work on one attempt; by
+    default what suits the device.
     """
     with _reported(chosen := choose(device)):
         session = _Session(problem, chosen.number, width, trims)

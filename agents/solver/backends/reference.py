@@ -204,10 +204,10 @@ def _joined(problem: Problem, units: list[int], friends: list[list[int]]) -> lis
 def attempt(
     problem: Problem, seed: int, group: int, number: int, trims: bool = False, until: float = inf, turning: bool = True
 ) -> tuple[list[int], int]:
-    """Make an attempt: the allocation [balls] that it ends with, NULL for balls that are left, and how many units are
-    left.
+    """Make an attempt; returns the allocation [balls] that it ends with, and how many units are left.
 
-    Units that would be tried when `monotonic()` is `until` are left. Without `turning` all begin at the first bin.
+    The allocation is NULL for balls that are left. Units that would be tried when `monotonic()` is `until` are left.
+    Without `turning` all begin at the first bin.
     """
     try:
         return _attempt(problem, seed, group, number, trims, until, turning)
@@ -294,10 +294,9 @@ class Found:
 def attempts(
     problem: Problem, seed: int, first: int, count: int, *, trims: bool = False, until: float = inf
 ) -> Iterator[Found]:
-    """Make attempts first, ..., first + count - 1 in every grouping, up to the first success; yields the best after
-    each.
+    """Make attempts first, ..., first + count - 1 in every grouping, up to the first success.
 
-    When `monotonic()` is `until`, the last one is cut short: what it has placed counts.
+    Yields the best after each. When `monotonic()` is `until`, the last one is cut short: what it has placed counts.
     """
     best: Found | None = None
     checked = 0

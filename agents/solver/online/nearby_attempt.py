@@ -96,7 +96,7 @@ def differing(entries: Ints, seen: Ints, where: Ints, more: Ints) -> int:
 
 @kernel
 def holds(near: Near, free: Free, group: int, balls: int) -> bool:
-    """Tell whether this group may hold so many balls. (It is asked after `sums` has said yes.)"""
+    """Tell whether this group may hold so many balls, once `sums` has said yes."""
     count = 0
     for at in range(near.begin[group], near.end[group]):
         count += slots(free.bins[near.order[at]], free.least, balls - count)
@@ -107,10 +107,9 @@ def holds(near: Near, free: Free, group: int, balls: int) -> bool:
 
 @kernel
 def next_group(near: Near, free: Free, level: int, balls: int, room: int, last: int) -> tuple[int, int]:
-    """Choose the group of a level that may hold so many balls and has the least room, by number if equal: (room,
-    group).
+    """Choose the group of a level that may hold so many balls and has the least room: (room, group).
 
-    It comes after the group `last` with that `room`. The group is -1 if there is none.
+    Equals go by number. It comes after the group `last` with that `room`. The group is -1 if there is none.
     """
     bins, best, least = len(near.order), -1, NO_LIMIT + 1
     for group in range(near.group[level, 0], near.group[level, bins - 1] + 1):

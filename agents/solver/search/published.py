@@ -162,10 +162,10 @@ def attempts(
     stop: Ints,
     kept: Ints,
 ) -> tuple[int, int, int]:
-    """Make attempts first, ..., last - 1, up to the first that succeeds: (attempts made, the best's number, its balls
-    left).
+    """Make attempts first, ..., last - 1, up to the first that succeeds.
 
-    The best leaves the fewest balls; of several it has the lowest number. Writes its placement to `kept` [balls].
+    Returns how many were made, the number of the best, and its balls left. The best leaves the fewest balls; of several
+    it has the lowest number. Writes its placement to `kept` [balls].
     """
     bins, balls = len(capacity), len(demand)
     where, left = np.empty(balls, np.int64), np.empty(balls, np.int64)
