@@ -16,7 +16,7 @@ import binwright
 from agents import AGENTS
 from analysis.measure.measuring import describe
 from binwright.checker import AgentCheck, check_agent
-from binwright.cli import parser
+from binwright.parser import parser
 
 ROOT = Path(__file__).parent.parent
 SERVERS = {

@@ -126,7 +126,7 @@ class NetworkLedger(Ledger):
         return server, node
 
     def _numbers(self, placement: object, amounts: Sequence[int] = ()) -> Ints:
-        """Flatten a placement as `fabric.books` reads it; an `InfeasiblePlacement` if it has other than whole numbers."""
+        """Flatten a placement as `fabric.books` reads it; an `InfeasiblePlacement` where numbers are not whole."""
         if not isinstance(placement, Placement):
             raise InfeasiblePlacement(f"answered {placement!r:.200}, which is no Placement, Refusal or None")
         chosen = placement.chosen if isinstance(placement, Provisioned) else ()

@@ -18,9 +18,14 @@ LADDER = ("simcore", "workloads fabric", "agents", "analysis", "scenarios", "bin
 """From the bottom; those of one rung do not know one another."""
 RUNG = {name: rung for rung, names in enumerate(LADDER) for name in names.split()}
 INSIDE = {
+    "agents": ("rules inner networked running world", "environments", "heuristics learned solver"),
+    "agents.heuristics": ("servers networks virtual", "random_fit", "feasible in_line two_stage"),
+    "agents.learned": ("common", "numa network", "cvd_rl fabric_rl hindsight nara padrl sched_rl value_es"),
     "agents.solver": (
         "model", "language", "checker", "specification", "backends", "search", "solving packing", "online",
     ),
+    "analysis": ("measure", "results", "compare", "figures", "report", "front"),
+    "scenarios": ("schema", "build", "run", "batch", "learn"),
 }  # fmt: skip
 """The parts of a package, written like the ladder: each imports only those before it."""
 STRANGERS = ("agents.heuristics", "agents.learned", "agents.solver")
@@ -95,6 +100,8 @@ def wrong(module: str, imported: str) -> str | None:
             part, before = (name.removeprefix(f"{whole}.").partition(".")[0] for name in (module, imported))
             if part not in rungs:
                 return f"INSIDE does not say where {part} is in {whole}"
+            if before.isupper():  # a registry, of the package itself
+                continue
             if part != before and rungs.get(before, len(order)) >= rungs[part]:
                 return f"{module} imports {imported}, which is not before it in {whole}"
     if other in ONLY_IN and not any(below(module, place) for place in ONLY_IN[other]):
@@ -146,8 +153,8 @@ def test_an_import_that_points_up_is_found(module: str, line: str) -> None:
     ("module", "line"),
     [
         ("simcore.engine", "import simpy_like, numpy as np\nfrom simcore import clock\nfrom .clock import Clock"),
-        ("agents.environments.mine", "from agents.rules import x\nimport agents.learned, workloads, fabric.ledger"),
-        ("agents.learned.common.ppo", "import torch\nfrom ..env import Environment"),
+        ("agents.environments.mine", "from agents.rules import x\nimport workloads, fabric.ledger"),
+        ("agents.learned.nara.mine", "import torch\nfrom ..common import ppo\nfrom agents import AGENTS"),
         ("analysis.figures", "from matplotlib import rc_context\nimport agents"),
         ("binwright.cli", "from scenarios.batch.batch import Batch\nimport rich"),
     ],
@@ -196,7 +203,7 @@ def ring(sources: Mapping[str, tuple[str, bool]]) -> list[str]:
     return []
 
 
-@pytest.mark.parametrize("package", INSIDE)
+@pytest.mark.parametrize("package", RUNG)
 def test_no_modules_import_one_another_in_a_circle(package: str) -> None:
     sources = {
         module: (file.read_text(encoding="utf-8"), file.stem == "__init__")
@@ -233,7 +240,9 @@ def test_tests_lie_in_folders_named_like_packages() -> None:
     assert not faults, "\n".join(sorted(faults))
 
 
-@pytest.mark.parametrize("what", ["import binwright", "import binwright.cli; binwright.cli.parser().format_help()"])
+@pytest.mark.parametrize(
+    "what", ["import binwright", "import binwright.parser; binwright.parser.parser().format_help()"]
+)
 def test_starting_costs_nothing_heavy(what: str) -> None:
     script = f"{what}\nimport sys\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)

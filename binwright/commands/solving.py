@@ -17,11 +17,10 @@ from rich.live import Live
 from rich.table import Table
 
 from binwright.commands.console import entry, out, seconds
+from binwright.solved import as_json, properties
 from simcore.errors import UserError
 
 if TYPE_CHECKING:
-    from agents.solver.model.problem import Problem
-    from agents.solver.solving.answer import Answer
     from binwright.commands.serving import There
 
 UNSOLVED = 1
@@ -117,21 +116,6 @@ class Here:
         return as_json(solve(self._problem, time=left, progress=progress, **how))
 
 
-def properties(problem: Problem) -> dict[str, Any]:
-    """Describe what the compiler knows of a problem."""
-    proven = problem.program
-    names = ("alloc_free", "non_negative", "bin_local", "bin_blind", "distinct", "steps", "adds")
-    return {
-        "balls": problem.balls,
-        "bins": "?" if problem.searched else problem.bins,
-        "dims": problem.dims,
-        "resources": {family.name: list(family.sizes) for family in problem.families},
-        **{name: getattr(proven, name) for name in names},
-        "vector": problem.matrix is not None,
-        "guards": [{"line": line, "what": what} for line, what in proven.guards],
-    }
-
-
 _MEANING = {
     "alloc_free": "what a ball uses does not depend on the others",
     "non_negative": "no ball frees what others use",
@@ -204,26 +188,6 @@ def _ranges(numbers: Iterable[int]) -> str:
             runs.append([number, number])
     more = f" and {len(runs) - RUNS:,} ranges more" if len(runs) > RUNS else ""
     return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in runs[:RUNS]) + more
-
-
-def as_json(answer: Answer) -> dict[str, Any]:
-    """Shape an answer as `--json` prints it."""
-    return {
-        "status": answer.status,
-        "search": answer.search,
-        "interrupted": answer.interrupted,
-        "bins": answer.bins,
-        "bound": answer.bound,
-        "gap": answer.gap,
-        "placed": answer.placed,
-        "balls": answer.problem.balls,
-        "searched": answer.problem.searched,
-        "checked": answer.checked,
-        "seconds": round(answer.seconds, 6),
-        "impossible": answer.impossible,
-        "notes": list(answer.notes),
-        "alloc": [None if place < 0 else place for place in answer.alloc],
-    }
 
 
 def _param(text: str) -> tuple[str, str]:

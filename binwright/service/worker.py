@@ -21,8 +21,8 @@ from agents.solver.model.program import MICRO
 from agents.solver.model.verify import utilisation
 from agents.solver.solving.answer import Answer, Progress
 from agents.solver.solving.solve import solve
-from binwright.commands.solving import as_json, properties
 from binwright.service.limits import Limits
+from binwright.solved import as_json, properties
 from simcore.errors import UserError
 
 PR_SET_PDEATHSIG = 1

@@ -13,6 +13,7 @@ import pytest
 
 import binwright as bw
 from binwright import check_agent, cli
+from binwright.parser import parser
 from scenarios.schema.load import load_scenario
 from tests.support import ROOT
 
@@ -51,7 +52,7 @@ def test_its_command_is_right_and_its_picture_is_small(folder: Path, desk: Path)
             compile(Path(arguments[0]).read_text(), arguments[0], "exec")
         else:
             assert program == "binwright"
-            cli.parser().parse_args(arguments)
+            parser().parse_args(arguments)
 
 
 @pytest.mark.parametrize("file", SCENARIOS, ids=lambda file: file.parent.name)

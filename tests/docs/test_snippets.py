@@ -24,6 +24,7 @@ from analysis.figures import FIGURES
 from analysis.measure.measuring import describe
 from binwright import cli
 from binwright.api import as_overrides
+from binwright.parser import parser
 from scenarios.schema.load import load_scenario, scenario_from
 from tests.support import ROOT
 from tests.support.documentation import Block, blocks, commands, name_of, pages
@@ -243,7 +244,7 @@ def check_extras(arguments: list[str]) -> None:
 
 def check_command(arguments: list[str]) -> None:
     """Parse a command with the real parser, and do or check what the tables say."""
-    asked = cli.parser().parse_args(arguments)
+    asked = parser().parse_args(arguments)
     command = asked.command
     if command in ("run", "validate"):
         for file in asked.files:

@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 import binwright as bw
-from binwright.cli import INTERRUPTED, MISTAKE, main, parser
+from binwright.cli import INTERRUPTED, MISTAKE, main
+from binwright.parser import parser
 from scenarios.learn.cma import Cma
 from scenarios.learn.ranges import Range
 from simcore.errors import UserError

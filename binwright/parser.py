@@ -1,0 +1,252 @@
+"""The parser of the command line: a function per command, which names the function that answers it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TypeAlias
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make the parser of every command, its options, and the function below `binwright.commands` that answers it."""
+    top = argparse.ArgumentParser(prog="binwright", description="Which allocator is better, by how much, and why?")
+    top.add_argument("--version", action="store_true", help="print the version")
+    commands = top.add_subparsers(metavar="COMMAND", dest="command")
+    for add in COMMANDS:
+        add(commands)
+    return top
+
+
+def _run(commands: Commands) -> None:
+    run = commands.add_parser("run", help="run scenarios, print their tables, write results and figures")
+    run.set_defaults(answer="running.run")
+    run.add_argument("files", nargs="+", metavar="FILE", help="a scenario file, or a shipped one's name (quickstart)")
+    run.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value")
+    run.add_argument("--agents", help="these agents instead of the scenario's, with commas between")
+    run.add_argument("--seeds", type=int, help="how many seeds, instead of the scenario's replications")
+    run.add_argument("--out", help="folder of the results (default: results/NAME); of several files OUT/NAME")
+    run.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: one per CPU)")
+    run.add_argument("--on", default="local", help="where runs are done: local (default), ray, or ray://HOST:PORT")
+    run.add_argument(
+        "--engine",
+        default="auto",
+        help="simpy, compiled, or auto (default): compiled where the scenario allows it, with the same results",
+    )
+    run.add_argument("--fresh", action="store_true", help="run again what the folder has already")
+    run.add_argument("--dry-run", action="store_true", help="say what would run, and run nothing")
+
+
+def _compare(commands: Commands) -> None:
+    compare = commands.add_parser("compare", help="every agent beside a baseline: by how much, and can the seeds tell")
+    compare.set_defaults(answer="comparing.compare")
+    compare.add_argument("results", nargs="+", metavar="RESULTS", help="folders that runs wrote")
+    compare.add_argument("--baseline", metavar="AGENT", help="what the others are compared with (default: the first)")
+    compare.add_argument(
+        "--metric", dest="metrics", action="append", default=[], metavar="NAME", help="only these metrics"
+    )
+    compare.add_argument(
+        "--format", choices=("terminal", "markdown", "csv", "latex"), help="default: terminal, or as the file ends"
+    )
+    compare.add_argument("--out", metavar="FILE", help="the file to write: .md, .csv or .tex")
+
+
+def _report(commands: Commands) -> None:
+    report = commands.add_parser("report", help="one HTML file: answer, tables, figures, failures and a replay")
+    report.set_defaults(answer="reporting.report")
+    report.add_argument("results", metavar="RESULTS", help="a folder that runs wrote")
+    report.add_argument("--out", metavar="FILE", help="the file to write (default: RESULTS/report.html)")
+    report.add_argument("--open", action="store_true", help="open it in the browser")
+
+
+def _train(commands: Commands) -> None:
+    train = commands.add_parser(
+        "train",
+        help="teach an agent what a scenario's `train:` says",
+        description="Teach an agent what a scenario's `train:` says. The same command goes on from its folder: after "
+        "an interruption, or with more iterations.",
+    )
+    train.set_defaults(answer="training.train")
+    train.add_argument("file", help="a scenario file, or the name of a shipped one (nara/train-alpha)")
+    train.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value")
+    train.add_argument("--out", help="folder of logs and weights (default: results/NAME/training)")
+    train.add_argument("--fresh", action="store_true", help="begin again, whatever the folder has already")
+
+
+def _tune(commands: Commands) -> None:
+    tune = commands.add_parser("tune", help="find the numeric options with which an agent does best in a scenario")
+    tune.set_defaults(answer="tuning.tune")
+    tune.add_argument("file", metavar="FILE", help="a scenario file, or the name of a shipped one (nara/table1)")
+    tune.add_argument("--agent", required=True, help="best-home, or with options that stay: '{best-home: {links: 2}}'")
+    tune.add_argument(
+        "--param",
+        dest="params",
+        action="append",
+        default=[],
+        metavar="OPTION=RANGE",
+        help="what is searched, as in stranded=0..2, or penalty=0.01..1:log for what varies by orders of magnitude",
+    )
+    tune.add_argument("--metric", default="acceptance", help="of which the best mean is searched (default: acceptance)")
+    tune.add_argument("--rounds", type=int, default=20, metavar="N", help="default: 20")
+    tune.add_argument("--population", type=int, default=16, metavar="N", help="candidates in a round (default: 16)")
+    tune.add_argument("--seeds", type=int, default=8, metavar="N", help="that each of them is tried on (default: 8)")
+    tune.add_argument("--held-out", type=int, default=100, metavar="N", help="seeds at the end (default: 100)")
+    tune.add_argument("--seed", type=int, default=0, metavar="N", help="of the search itself (default: 0)")
+    tune.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value")
+    tune.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: one per CPU)")
+    tune.add_argument("--out", help="folder of the answer, the log and the runs (default: results/NAME/tuning)")
+
+
+def _figures(commands: Commands) -> None:
+    figures = commands.add_parser("figures", help="draw results: bars, timelines, sweeps, spread, ranks and more")
+    figures.set_defaults(answer="drawing.figures")
+    figures.add_argument("results", nargs="*", metavar="RESULTS", help="folders that runs wrote; drawn together")
+    figures.add_argument("--list", action="store_true", help="list the kinds of figures, and what each needs")
+    figures.add_argument(
+        "--kind",
+        dest="kinds",
+        action="append",
+        default=[],
+        metavar="KIND",
+        help="a name, or mine.py:my_figure (default: all that can be drawn)",
+    )
+    figures.add_argument("--out", help="folder, or the file of a single figure (default: RESULTS/figures)")
+    figures.add_argument("--format", choices=("png", "svg", "pdf"), help="default: png")
+    figures.add_argument("--metric", dest="metrics", action="append", default=[], metavar="NAME", help="only these")
+    figures.add_argument("--agents", help="only these, with commas between")
+    figures.add_argument(
+        "--where", action="append", default=[], metavar="KEY=VALUE", help="only these points, or seed=N"
+    )
+    figures.add_argument("--x", metavar="KEY", help="the swept key to draw over")
+    figures.add_argument("--at", metavar="TIME", help="the moment that a topology is drawn at (default: the busiest)")
+    figures.add_argument("--width", choices=("column", "page"), help="3.5 or 7.2 inches (default: as needed)")
+
+
+def _solve(commands: Commands) -> None:
+    solve = commands.add_parser("solve", help="solve an allocation problem written as balls, bins and resources")
+    solve.set_defaults(answer="solving.solve")
+    solve.add_argument("file", nargs="?", help="a specification (*.alloc), or the name of a shipped one (vm-placement)")
+    solve.add_argument("--check", action="store_true", help="compile only; print what is proven, and the step bound")
+    solve.add_argument("--device", default="cpu", help="cpu (all cores, the default), opencl, opencl:N, or reference")
+    solve.add_argument("--devices", action="store_true", help="list the OpenCL devices, and which can be used")
+    solve.add_argument("--search", default="ours", help="ours (the default), or published")
+    solve.add_argument("--time", default="10s", help="the search ends after this long (default: 10s)")
+    solve.add_argument("--seed", type=int, default=0, help="of the random orders (default: 0)")
+    solve.add_argument("--set", dest="sets", action="append", default=[], metavar="PARAM=NUMBER", help="change a PARAM")
+    solve.add_argument("--server", metavar="URL", help="let this service solve it (binwright serve)")
+    solve.add_argument("--token-file", metavar="F", help="the service's token")
+    shapes = solve.add_mutually_exclusive_group()
+    shapes.add_argument("--json", action="store_true", help="print the answer, or the list, as JSON")
+    shapes.add_argument("--csv", action="store_true", help="print the answer as CSV: ball, bin")
+
+
+def _serve(commands: Commands) -> None:
+    serve = commands.add_parser("serve", help="the solver as a web service, with a page to try it on")
+    serve.set_defaults(answer="serving.serve")
+    serve.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine only)"
+    )
+    serve.add_argument("--port", type=int, default=8000, help="default: 8000; 0 is any free one")
+    serve.add_argument("--data", default="service", metavar="DIR", help="folder of the jobs (default: service)")
+    serve.add_argument("--workers", type=int, metavar="N", help="jobs at a time (default: one per CPU)")
+    serve.add_argument("--token-file", metavar="F", help="tokens, one per line: requests without one are refused")
+    serve.add_argument(
+        "--limit", dest="limits", action="append", default=[], metavar="NAME=NUMBER", help="change a limit (memory=2e9)"
+    )
+
+
+def _pack(commands: Commands) -> None:
+    pack = commands.add_parser("pack", help="put machines that are all known at once onto as few servers as possible")
+    pack.set_defaults(answer="packing.pack")
+    pack.add_argument("input", metavar="INPUT", help="pgrank, clkbot, imgproc, ct1 to ct8, planted, or a CSV file")
+    pack.add_argument(
+        "--with",
+        dest="methods",
+        default="ffd-prod,dot-product,norm-greedy,published,solver",
+        metavar="NAMES",
+        help="with commas between (default: %(default)s; more: z3,cp-sat)",
+    )
+    pack.add_argument("--time", default="10s", help="for each search and rival (default: 10s)")
+    pack.add_argument("--seed", type=int, help="of a generated input (default: 1)")
+    pack.add_argument("--seeds", type=int, default=1, help="how often each search runs, with seeds 0, 1, ...")
+    pack.add_argument("--count", type=int, help="machines of ct1 to ct8 and planted (default: 200)")
+    pack.add_argument("--server", metavar="CAPACITY", help="what a server has of a CSV file's columns: cpu=8,mem=16")
+    pack.add_argument("--json", action="store_true", help="print the table as JSON")
+    pack.add_argument("--out", metavar="FILE", help="write the placements (.csv or .json)")
+
+
+def _validate(commands: Commands) -> None:
+    validate = commands.add_parser("validate", help="check scenario files")
+    validate.set_defaults(answer="running.validate")
+    validate.add_argument("files", nargs="+", metavar="FILE", help="a scenario file, or a shipped one's name")
+    validate.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value")
+
+
+def _schema(commands: Commands) -> None:
+    schema = commands.add_parser("schema", help="print the JSON schema of scenario files, for editors")
+    schema.set_defaults(answer="running.schema")
+
+
+def _agents(commands: Commands) -> None:
+    agents = commands.add_parser("agents", help="list the agents, or check one of your own")
+    agents.set_defaults(answer="catalogue.agents")
+    check = agents.add_subparsers(metavar="COMMAND").add_parser(
+        "check", help="play an agent in small worlds, and say what it does wrong"
+    )
+    check.set_defaults(answer="catalogue.check")
+    check.add_argument(
+        "agent", metavar="AGENT", help="mine.py:Mine, a registered name, or with options: '{mine.py:Mine: {skip: 2}}'"
+    )
+
+
+def _workloads(commands: Commands) -> None:
+    workloads = commands.add_parser("workloads", help="list traces, arrivals, lifetimes and demands, or draw demands")
+    workloads.set_defaults(answer="catalogue.workloads")
+    workloads.add_argument("demands", nargs="*", metavar="DEMAND", help="uniform, '{azure: {path: FILE}}', ... to draw")
+    workloads.add_argument("--draw", metavar="FILE", help="draw the densities of these demands (PNG, SVG or PDF)")
+    workloads.add_argument(
+        "--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="other keys of the workload"
+    )
+
+
+def _topology(commands: Commands) -> None:
+    topology = commands.add_parser("topology", help="a network: its tiers, oversubscription, and a drawing")
+    topology.set_defaults(answer="catalogue.topology")
+    topology.add_argument("name", help="alpha, beta, gamma, delta, fabric, fat-tree, tree, or a CSV or GraphML file")
+    topology.add_argument("--set", dest="sets", action="append", default=[], metavar="OPTION=VALUE", help="its options")
+    topology.add_argument("--parts", action="store_true", help="list every link and switch by number")
+    topology.add_argument("--draw", metavar="FILE", help="draw it (PNG, SVG or PDF)")
+
+
+def _traces(commands: Commands) -> None:
+    traces = commands.add_parser("traces", help="look into traces of requests")
+    actions = traces.add_subparsers(metavar="ACTION", dest="action", required=True)
+    known = actions.add_parser("list", help="the known traces: whether they are here, and where to get them")
+    known.set_defaults(answer="traces.list_known")
+    describe = actions.add_parser("describe", help="what a trace's file holds")
+    describe.set_defaults(answer="traces.describe_file")
+    describe.add_argument("file", help="a file of any known format, or the name of a trace")
+    convert = actions.add_parser("convert", help="write a trace as Parquet")
+    convert.set_defaults(answer="traces.convert_file")
+    convert.add_argument("file", help="a file of any known format, or the name of a trace")
+    convert.add_argument("--out", help="the file to write (default: the same name with .parquet)")
+
+
+COMMANDS = (
+    _run,
+    _compare,
+    _report,
+    _train,
+    _tune,
+    _figures,
+    _solve,
+    _serve,
+    _pack,
+    _validate,
+    _schema,
+    _agents,
+    _workloads,
+    _topology,
+    _traces,
+)
+"""In the order of `--help`."""

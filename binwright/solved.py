@@ -1,0 +1,44 @@
+"""Problems of the solver and their answers as plain data: what `solve --json` prints and the service sends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agents.solver.model.problem import Problem
+    from agents.solver.solving.answer import Answer
+
+
+def properties(problem: Problem) -> dict[str, Any]:
+    """Describe what the compiler knows of a problem."""
+    proven = problem.program
+    names = ("alloc_free", "non_negative", "bin_local", "bin_blind", "distinct", "steps", "adds")
+    return {
+        "balls": problem.balls,
+        "bins": "?" if problem.searched else problem.bins,
+        "dims": problem.dims,
+        "resources": {family.name: list(family.sizes) for family in problem.families},
+        **{name: getattr(proven, name) for name in names},
+        "vector": problem.matrix is not None,
+        "guards": [{"line": line, "what": what} for line, what in proven.guards],
+    }
+
+
+def as_json(answer: Answer) -> dict[str, Any]:
+    """Shape an answer as `--json` prints it."""
+    return {
+        "status": answer.status,
+        "search": answer.search,
+        "interrupted": answer.interrupted,
+        "bins": answer.bins,
+        "bound": answer.bound,
+        "gap": answer.gap,
+        "placed": answer.placed,
+        "balls": answer.problem.balls,
+        "searched": answer.problem.searched,
+        "checked": answer.checked,
+        "seconds": round(answer.seconds, 6),
+        "impossible": answer.impossible,
+        "notes": list(answer.notes),
+        "alloc": [None if place < 0 else place for place in answer.alloc],
+    }
