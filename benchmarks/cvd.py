@@ -1,7 +1,7 @@
 """The tables of docs/experiments/cvd.md: python -m benchmarks.cvd table-2 [--seeds N] [--runs N] [--agents A,B] ...
 
 How much longer every agent's schedule is than that of Best-Fit and of `internal` in scenarios/cvd/NAME.yaml, on the
-same seeds, as Markdown: ratios of means with 95 % intervals. Two rows are no agents: the longest of all agents of the
+same seeds, as Markdown: ratios of means with 95 % intervals. Two rows are not agents: the longest of all agents of the
 table for every seed, and the bound by volume. So is what `--knowing AGENT` adds: an agent that errs about nothing to
 come. It takes seconds of CPU a seed.
 

@@ -84,10 +84,10 @@ def agent_of(entry: object) -> AgentSpec:
 
 
 def _class_of(agent: object, options: Mapping[str, Any]) -> type[Agent]:
-    """Load what is to be checked, and refuse what is no agent."""
+    """Load what is to be checked, and refuse what is not an agent."""
     kind: Any = AGENTS.load(agent_of({"name": agent, "options": options}).name) if isinstance(agent, str) else agent
     if not (isinstance(kind, type) and issubclass(kind, Agent)):
-        raise UserError("is no agent", value=agent, remedy="Give a subclass of binwright.Agent, or its name.")
+        raise UserError("is not an agent", value=agent, remedy="Give a subclass of binwright.Agent, or its name.")
     if kind.decide is Agent.decide and kind.decide_line is Agent.decide_line:
         raise UserError("decide is missing", key=kind.__name__, remedy=WRITE_DECIDE, **_where(kind))
     return kind

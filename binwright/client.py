@@ -43,7 +43,7 @@ class Client:
     def __init__(self, url: str, token: str | None = None, patience: float = PATIENCE) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UserError("is no address", key="server", value=url, remedy="Write http://HOST:PORT.")
+            raise UserError("is not an address", key="server", value=url, remedy="Write http://HOST:PORT.")
         self._url = url.rstrip("/")
         self._token = token
         self._patience = patience

@@ -33,7 +33,7 @@ class _Reader:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         tag = tag.rpartition(" ")[2]
         if not self._open and tag != "graphml":
-            raise self.wrong(f"is no GraphML: it begins with <{tag}>")
+            raise self.wrong(f"is not GraphML: it begins with <{tag}>")
         if tag == "hyperedge" or (tag == "graph" and "graph" in self._open):
             raise self.wrong(f"<{tag}> is not supported here", "Use plain nodes and edges of a single graph.")
         needed = {"node": ("id",), "edge": ("source", "target"), "key": ("id",), "data": ("key",)}.get(tag, ())
@@ -92,7 +92,9 @@ class _Reader:
         for one, other, value, line in self._edges:
             for end in (one, other):
                 if end not in self.graph.lines:
-                    raise TopologyError(f"an edge leads to {end!r}, which is no node", file=self.graph.file, line=line)
+                    raise TopologyError(
+                        f"an edge leads to {end!r}, which is not a node", file=self.graph.file, line=line
+                    )
             self.graph.link(one, other, value, line)
         return self.graph
 
@@ -104,6 +106,6 @@ def read_graphml(path: Path) -> Graph:
         reader.parser.Parse(path.read_bytes(), True)
     except expat.ExpatError as error:
         raise TopologyError(
-            f"is no well-formed XML: {expat.ErrorString(error.code)}", file=path, line=error.lineno
+            f"is not well-formed XML: {expat.ErrorString(error.code)}", file=path, line=error.lineno
         ) from None
     return reader.finish()

@@ -25,13 +25,13 @@ def read(path: str | Path, name: str | None = None) -> Topology:
     path = Path(path)
     reader = {".csv": _read_csv, ".graphml": read_graphml}.get(path.suffix.lower())
     if reader is None:
-        raise TopologyError("is no .graphml or .csv file", file=path)
+        raise TopologyError("is not a .graphml or .csv file", file=path)
     try:
         graph = reader(path)
     except OSError as error:
         raise TopologyError(f"cannot be read: {error.strerror}", file=path) from None
     except UnicodeDecodeError:
-        raise TopologyError("is no UTF-8 text", file=path) from None
+        raise TopologyError("is not UTF-8 text", file=path) from None
     return build(graph, name or path.stem)
 
 
@@ -48,7 +48,7 @@ def _read_csv(path: Path) -> Graph:
                 if any(cell.strip() for cell in row):
                     _take_row(graph, dict(zip(header, map(str.strip, row), strict=False)), rows.line_num)
         except csv.Error as error:
-            raise TopologyError(f"is no CSV: {error}", file=path, line=rows.line_num) from None
+            raise TopologyError(f"is not CSV: {error}", file=path, line=rows.line_num) from None
     return graph
 
 

@@ -128,7 +128,7 @@ class NetworkLedger(Ledger):
     def _numbers(self, placement: object, amounts: Sequence[int] = ()) -> Ints:
         """Flatten a placement as `fabric.books` reads it; an `InfeasiblePlacement` where numbers are not whole."""
         if not isinstance(placement, Placement):
-            raise InfeasiblePlacement(f"answered {placement!r:.200}, which is no Placement, Refusal or None")
+            raise InfeasiblePlacement(f"answered {placement!r:.200}, which is not a Placement, Refusal or None")
         chosen = placement.chosen if isinstance(placement, Provisioned) else ()
         try:
             shares = [(server, node, *part) for server, node, part in placement.shares]

@@ -28,7 +28,7 @@ def k_shortest(
     vertices. Changes nothing.
 
     Shortest is what has the fewest links; `length` is not read. If `weighted`, it is what has the least sum of
-    `length` int64 [links], and of equals the fewest links; what has less than 0 is no link, and the search ends with
+    `length` int64 [links], and of equals the fewest links; what has less than 0 is not a link, and the search ends with
     the first path whose links have `enough` each.
 
     J. Y. Yen, "Finding the K shortest loopless paths in a network", 1971, as E. L. Lawler partitions it, 1972: every

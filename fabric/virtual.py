@@ -114,7 +114,7 @@ def _numbers(array: object, name: str) -> Ints:
     """Copy an array of whole numbers, as numpy's own type."""
     found = np.array(array) if isinstance(array, np.ndarray) else np.zeros(0)
     if found.ndim != 1 or not np.issubdtype(found.dtype, np.integer):
-        raise InfeasiblePlacement(f"its {name} are no array of whole numbers with one dimension")
+        raise InfeasiblePlacement(f"its {name} are not a one-dimensional array of whole numbers")
     return found.astype(np.int64, copy=False)
 
 

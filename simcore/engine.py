@@ -351,7 +351,7 @@ def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda
 
     `watch` is called before the first decision and says after how many decisions to call it again: never when
     negative; 0 ends the play, and another one can go on from there. Of requests that are offered together those that
-    get a place count, and one if none does. What the agent raises, and what it answers that is no placement, becomes
+    get a place count, and one if none does. What the agent raises, and what it answers that is not a placement, becomes
     an `AgentError` naming the request.
     """
     view, decide, advance, answer = simulation.view, agent.decide, simulation.advance, simulation.answer

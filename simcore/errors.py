@@ -89,7 +89,7 @@ class RunError(BinwrightError):
 
 
 class AgentError(RunError):
-    """An agent raised, or answered something that is no placement."""
+    """An agent raised, or answered something that is not a placement."""
 
 
 class InfeasiblePlacement(AgentError):

@@ -98,7 +98,7 @@ def _from_file(where: str, folder: Path | None) -> Any:
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
         if spec is None:
-            raise UserError("this file is no Python module", file=path)
+            raise UserError("this file is not a Python module", file=path)
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         try:

@@ -42,13 +42,13 @@ class Measure:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value) if abs(value) < 1e300 else inf
         if not isinstance(value, str):
-            raise UserError(f"is no {self.name}", value=value, remedy=self.accepted)
+            raise UserError(f"is not a valid {self.name}", value=value, remedy=self.accepted)
         match = _TEXT.fullmatch(value.strip())
         if match is None:
-            raise UserError(f"is no {self.name}", value=value, remedy=self.accepted)
+            raise UserError(f"is not a valid {self.name}", value=value, remedy=self.accepted)
         number, unit = match.groups()
         if unit and unit not in self.factors:
-            problem = f"{unit!r} is no unit of {self.name}"
+            problem = f"{unit!r} is not a unit of {self.name}"
             raise UserError(problem, value=value, remedy=f"{self._meant(unit)}{self.accepted}")
         # Decimals: 0.1 TB is 100 GB exactly.
         return float(Decimal(number) * self.factors.get(unit, Decimal(1)))

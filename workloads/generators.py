@@ -91,7 +91,7 @@ def _check_times(key: str, times: Floats, *, finite: bool) -> None:
     wrong = ~(times >= 0) | (finite & ~np.isfinite(times))
     if wrong.any():
         raise WorkloadError(
-            f"a draw of {key} is no time",
+            f"a draw of {key} is not a time",
             key=f"workload.{key}",
             value=float(times[wrong][0]),
             remedy="Every gap, mean and lifetime is zero or more seconds.",
@@ -119,7 +119,10 @@ def _demands(spec: Synthetic, resources: tuple[str, ...]) -> Ints:
                 )
             if not 0 <= amount < np.inf:
                 raise WorkloadError(
-                    "a demand that is no amount", key=f"{key}.{name}", value=amount, remedy="Give zero or more units."
+                    "a demand that is not an amount",
+                    key=f"{key}.{name}",
+                    value=amount,
+                    remedy="Give zero or more units.",
                 )
             demands[number, resources.index(name)] = round(amount * QUANTUM)
         if not demands[number].any():

@@ -198,9 +198,9 @@ PIECES = 5
 def machines(name: str, seed: int = 1, count: int | None = None) -> Machines:
     """Draw the machines of a name and a seed; `count` of them (200 if not given), where the name leaves that open."""
     if name not in NAMES:
-        raise WorkloadError("is no offline input", key="input", value=name, remedy=suggest(name, NAMES))
+        raise WorkloadError("unknown offline input", key="input", value=name, remedy=suggest(name, NAMES))
     if seed < 0:
-        raise WorkloadError("is no seed", key="seed", value=seed, remedy="Give a whole number from 0.")
+        raise WorkloadError("is not a seed", key="seed", value=seed, remedy="Give a whole number from 0.")
     rng = np.random.default_rng(seed)
     if name in FITTED:
         if count is not None:
@@ -210,7 +210,7 @@ def machines(name: str, seed: int = 1, count: int | None = None) -> Machines:
         return Machines(name, RESOURCES, demand, np.full(len(RESOURCES), QUANTUM))
     count = 200 if count is None else count
     if not 1 <= count <= WIDEST:
-        raise WorkloadError("is no count of machines", key="count", value=count, remedy=f"Give 1 to {WIDEST}.")
+        raise WorkloadError("is not a count of machines", key="count", value=count, remedy=f"Give 1 to {WIDEST}.")
     if name == PLANTED:
         return Machines(name, ("a", "b"), _planted(rng, count), np.full(2, 1000 * QUANTUM))
     capacity, draw = CLASSES[name]

@@ -21,7 +21,7 @@ def read_csv(file: Path, server: str) -> Machines:
     for entry in server.split(","):
         name, equals, text = entry.partition("=")
         if not equals or name.strip() in room:
-            raise WorkloadError("is no capacity", key="server", value=entry, remedy="Write cpu=8,mem=16, each once.")
+            raise WorkloadError("is not a capacity", key="server", value=entry, remedy="Write cpu=8,mem=16, each once.")
         room[name.strip()] = _quanta(name.strip(), text, None, None, "server")
     try:
         with file.open(encoding="utf-8-sig", newline="") as opened:

@@ -25,7 +25,7 @@ def listed_start(file: Path, seed: int) -> tuple[int, int | None]:
     except OSError as error:
         raise WorkloadError(f"cannot be read: {error.strerror}", file=file, key=KEY) from None
     except (UnicodeDecodeError, csv.Error) as error:
-        raise WorkloadError(f"is no CSV: {error}", file=file, key=KEY) from None
+        raise WorkloadError(f"is not CSV: {error}", file=file, key=KEY) from None
     if seed >= len(starts):
         remedy = f"Seeds count from 0: take those below {len(starts)} by `seed:` and `replications:`, or list more."
         raise WorkloadError(f"has {len(starts)} starts, and none for seed {seed}", file=file, key=KEY, remedy=remedy)
@@ -36,6 +36,6 @@ def _whole(row: dict[str, str], name: str, file: Path, line: int) -> int:
     text = (row[name] or "").strip()
     least = 1 if name == "requests" else 0
     if not (text.isdecimal() and int(text) >= least):
-        problem = f"the {name} is no whole number from {least}"
+        problem = f"the {name} is not a whole number from {least}"
         raise WorkloadError(problem, file=file, line=line, key=KEY, value=text, remedy="Write it in digits.")
     return int(text)

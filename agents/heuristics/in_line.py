@@ -31,7 +31,7 @@ class InLine(Agent):
         options: dict[str, Any] | None = None,
     ) -> None:
         if order not in get_args(Order):
-            raise UserError("is no order", key="order", value=order, remedy=suggest(order, get_args(Order)))
+            raise UserError("unknown order", key="order", value=order, remedy=suggest(order, get_args(Order)))
         self.agent = inner(agent, options)
         self.order, self.passing = order, passing
 

@@ -133,7 +133,7 @@ def _tails(ranks: Any) -> Floats:
 
 
 def holm(p: Floats) -> Floats:
-    """Holm's step-down correction of a family of p-values [m]; NaN is no member of it and stays NaN."""
+    """Holm's step-down correction of a family of p-values [m]; NaN is not a member of it and stays NaN."""
     adjusted = np.full(len(p), np.nan)
     order = np.argsort(p, kind="stable")[: int((~np.isnan(p)).sum())]  # NaN comes last
     steps = p[order] * np.arange(len(order), 0, -1)

@@ -122,7 +122,7 @@ class Chosen:
         try:
             return metric_named(name, self.runs, self.results.metrics)
         except UnknownName as error:
-            problem = f"{name} is no metric of these results"
+            problem = f"{name} is not a metric of these results"
             raise ResultsError(problem, file=self.results.folder, remedy=error.remedy) from None
 
     def metrics(self, default: Sequence[str]) -> list[Metric]:
@@ -182,7 +182,7 @@ class Chosen:
         return self.agents
 
     def numbers(self, key: str) -> dict[Any, tuple[float, str]] | None:
-        """Turn the values of a swept key into numbers with their unit; None when some are no number."""
+        """Turn the values of a swept key into numbers with their unit; None when some are not numbers."""
         try:
             return {value: number(value) for value in self.runs[key].unique(maintain_order=True)}
         except UserError:

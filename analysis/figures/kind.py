@@ -38,7 +38,9 @@ class Kind:
             found = self._drawn(given if self.source == "training" else Chosen(given, asked), asked)
         if not isinstance(found, Figure):
             name = self._function.__name__
-            raise ResultsError(f"{name} returned {found!r}, which is no figure", remedy="Return a matplotlib Figure.")
+            raise ResultsError(
+                f"{name} returned {found!r}, which is not a figure", remedy="Return a matplotlib Figure."
+            )
         return found
 
     def _drawn(self, given: Any, asked: Options) -> object:

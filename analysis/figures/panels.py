@@ -25,7 +25,7 @@ def over_key(chosen: Chosen, key: str, default: Sequence[str]) -> Figure:
         )
     numbers = chosen.numbers(key)
     if numbers is None:
-        raise ResultsError("has values that are no numbers", file=chosen.results.folder, key=key)
+        raise ResultsError("has values that are not numbers", file=chosen.results.folder, key=key)
     place = chosen.swept.index(key)
     units = dict.fromkeys(unit for _, unit in numbers.values() if unit)
     return panels(

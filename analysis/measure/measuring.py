@@ -52,7 +52,7 @@ def added_metric(name: str) -> Definition:
     """Return a metric that is not built in, by its registered name, `package.module:name` or `file.py:name`."""
     found = METRICS.load(name)
     if not isinstance(found, Definition):
-        raise UserError("is no metric", value=name, remedy=DEFINE)
+        raise UserError("is not a metric", value=name, remedy=DEFINE)
     return found
 
 
@@ -72,7 +72,7 @@ def check_added(added: Sequence[str], resources: Sequence[str], tiers: Sequence[
 
 
 def _guarded(definition: Definition, run: FinishedRun) -> dict[str, Any]:
-    """Compute a metric that is not ours: what it raises, and what is no number, becomes a RunError that says so."""
+    """Compute a metric that is not ours: what it raises, and what is not a number, becomes a RunError that says so."""
     name = definition.name
     try:
         found = definition.measured(run)
@@ -81,6 +81,6 @@ def _guarded(definition: Definition, run: FinishedRun) -> dict[str, Any]:
         raise RunError(f"metric {name} raised {error!r} at {at}") from error
     for column, value in found.items():
         if not isinstance(value, Real | np.bool_):
-            raise RunError(f"metric {name} returned {value!r} for the column {column}, which is no number")
+            raise RunError(f"metric {name} returned {value!r} for the column {column}, which is not a number")
         found[column] = int(value) if isinstance(value, Integral | np.bool_) else float(value)
     return found

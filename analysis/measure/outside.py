@@ -1,4 +1,4 @@
-"""Code that is no part of Binwright: where it went wrong."""
+"""Code that is not a part of Binwright: where it went wrong."""
 
 from __future__ import annotations
 

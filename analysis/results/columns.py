@@ -64,7 +64,7 @@ def _listed(data: Any, key: str, kind: type) -> Sequence[Any]:
     """Return a list of data whose items are all of one kind."""
     found = data[key]
     if not isinstance(found, list) or not all(isinstance(one, kind) for one in found):
-        raise ValueError(f"{key} is no list of {kind.__name__}")
+        raise ValueError(f"{key} is not a list of {kind.__name__}")
     return found
 
 

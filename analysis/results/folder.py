@@ -173,7 +173,7 @@ def _read(path: Path, remedy: Callable[[], str]) -> pl.DataFrame:
         return pl.read_parquet(path, glob=False)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         first = (str(error).splitlines() or [""])[0]
-        raise ResultsError(f"this is no readable Parquet file: {first}", file=path, remedy=remedy()) from error
+        raise ResultsError(f"this is not a readable Parquet file: {first}", file=path, remedy=remedy()) from error
 
 
 def _again(folder: Path) -> str:

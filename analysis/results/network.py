@@ -19,7 +19,7 @@ def network_of(results: ResultsFolder, row: Mapping[str, Any]) -> dict[str, Any]
     try:
         data: Any = yaml.safe_load(results.scenario_file.read_text("utf-8"))
         if not isinstance(data, dict):
-            raise ValueError("it is no scenario")
+            raise ValueError("it is not a scenario")
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise ResultsError(
             "cannot be read, and says which network the runs had",
@@ -38,5 +38,5 @@ def network_of(results: ResultsFolder, row: Mapping[str, Any]) -> dict[str, Any]
 def _set(data: Any, keys: tuple[str, ...], value: Any) -> None:
     for key in keys[:-1]:
         data = data.setdefault(key, {})
-    # The column of a sweep has what is no plain value as JSON.
+    # The column of a sweep has what is not a plain value as JSON.
     data[keys[-1]] = json.loads(value) if isinstance(value, str) and value.startswith(("{", "[")) else value

@@ -142,7 +142,7 @@ def _drawing(text: str) -> Path:
     target = Path(text)
     if target.suffix.removeprefix(".") not in FORMATS:
         endings = ", ".join(f".{each}" for each in FORMATS)
-        raise UserError("is no format to draw in", key="--draw", value=text, remedy=f"End it with {endings}.")
+        raise UserError("unknown format to draw in", key="--draw", value=text, remedy=f"End it with {endings}.")
     return target
 
 
@@ -150,7 +150,7 @@ def _option(text: str) -> tuple[str, Any]:
     """`k=4` as an option; the value is YAML."""
     name, equals, value = text.partition("=")
     if not equals:
-        raise UserError("is no option", key=f"--set {text}", remedy="Write --set option=value.")
+        raise UserError("is not an option", key=f"--set {text}", remedy="Write --set option=value.")
     return name, _value(value, f"--set {text}")
 
 
@@ -161,4 +161,4 @@ def _value(text: str, key: str) -> Any:
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError:
-        raise UserError("is no YAML value", key=key) from None
+        raise UserError("is not a YAML value", key=key) from None

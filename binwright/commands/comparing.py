@@ -46,5 +46,5 @@ def _form(out: str | None) -> str:
     form = {".md": "markdown", ".csv": "csv", ".tex": "latex"}.get(Path(out).suffix)
     if form is None:
         remedy = "End it with .md, .csv or .tex, or say --format."
-        raise ResultsError("is no name that says the format", file=out, key="--out", remedy=remedy)
+        raise ResultsError("does not say the format by its ending", file=out, key="--out", remedy=remedy)
     return form

@@ -87,7 +87,7 @@ def _where(asked: Namespace, kinds: list[str], formats: tuple[str, ...]) -> tupl
     if not asked.out or target.is_dir() or not ending:
         return target, None
     if ending not in formats:
-        raise UserError("is no format for figures", key=f"--out {target}", remedy=f"Known: {', '.join(formats)}.")
+        raise UserError("unknown format for figures", key=f"--out {target}", remedy=f"Known: {', '.join(formats)}.")
     if len(kinds) > 1 or ALL in kinds:
         raise UserError("is one file for several figures", key=f"--out {target}", remedy="Name a folder.")
     if asked.format and asked.format != ending:

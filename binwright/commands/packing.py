@@ -56,7 +56,7 @@ def _given(asked: Namespace) -> Machines:
         return machines(asked.input, 1 if asked.seed is None else asked.seed, asked.count)
     if Path(asked.input).suffix.lower() != ".csv":
         remedy = f"Give a CSV file, or one of {', '.join(NAMES)}."
-        raise UserError("is no offline input", key="INPUT", value=asked.input, remedy=remedy)
+        raise UserError("unknown offline input", key="INPUT", value=asked.input, remedy=remedy)
     for key in ("seed", "count"):
         if (value := getattr(asked, key)) is not None:
             remedy = f"Leave --{key} out: it goes with generated inputs."

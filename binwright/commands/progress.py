@@ -18,7 +18,7 @@ STARTING = "no run has finished yet; what is new on this machine is compiled fir
 class Live:
     """A line on stderr that lives from entering to leaving the `with`; call it with every row.
 
-    `total` runs, `done` of them before; those are no part of the rate, and neither are the first `jobs` after them,
+    `total` runs, `done` of them before; those are not part of the rate, and neither are the first `jobs` after them,
     which wait for workers and compilation. Without a terminal it is a line every EVERY seconds, and none of a short
     batch; if no run finishes for so long, one says what may be the reason.
     """

@@ -105,4 +105,4 @@ def _number(name: str, text: str) -> int | float:
             return kind(text)
         except ValueError:
             continue
-    raise UserError(f"parameter {name} is no number", value=text, remedy="Give a number, like 4 or 0.5.")
+    raise UserError(f"parameter {name} is not a number", value=text, remedy="Give a number, like 4 or 0.5.")

@@ -194,5 +194,5 @@ def _param(text: str) -> tuple[str, str]:
     """`RACKS=4`."""
     name, equals, value = text.partition("=")
     if not equals:
-        raise UserError("is no parameter", key=f"--set {text}", remedy="Write --set PARAM=number.")
+        raise UserError("is not a parameter", key=f"--set {text}", remedy="Write --set PARAM=number.")
     return name, value

@@ -55,7 +55,7 @@ def _agent(text: str) -> Any:
         return yaml.safe_load(text)
     except yaml.YAMLError:
         remedy = "Write a name, or '{name: {option: value}}'."
-        raise UserError("is no agent", key="--agent", value=text, remedy=remedy) from None
+        raise UserError("is not an agent", key="--agent", value=text, remedy=remedy) from None
 
 
 def _params(texts: list[str]) -> dict[str, str]:
@@ -63,7 +63,7 @@ def _params(texts: list[str]) -> dict[str, str]:
     for text in texts:
         name, equals, between = text.partition("=")
         if not equals or name in found:
-            problem = "this option has a range already" if equals else "is no range of an option"
+            problem = "this option has a range already" if equals else "is not a range of an option"
             raise UserError(problem, key="--param", value=text, remedy="Write it once, as in stranded=0..2.")
         found[name] = between
     return found

@@ -319,13 +319,13 @@ def _parsed(model: type[M], body: bytes) -> M | Response:
     try:
         return _checked(model, from_json(body))
     except ValueError as error:
-        return refusal(422, f"this is no JSON that can be read: {error}", "See /v1/openapi.json.")
+        return refusal(422, f"this is not JSON that can be read: {error}", "See /v1/openapi.json.")
 
 
 def _checked(model: type[M], given: Any) -> M | Response:
     """Check what was given against the model; few names first, since pydantic lists every mistake there is."""
     if not isinstance(given, dict):
-        return refusal(422, "the JSON is no object", "See /v1/openapi.json.")
+        return refusal(422, "the JSON is not an object", "See /v1/openapi.json.")
     if any(len(one) > models.NAMES for one in (given, *given.values()) if isinstance(one, dict)):
         return refusal(422, f"there are more than {models.NAMES:,} names", "Put numbers into rows of a table.")
     try:

@@ -151,7 +151,7 @@ class Jobs:
     def add(self, owner: str, key: str, request: str) -> tuple[Row, bool]:
         """Add a job, or find the owner's earlier one with the same key; returns whether it is new, too.
 
-        One that failed or was cancelled is no answer.
+        One that failed or was cancelled is not an answer.
         """
         with self._writing() as base:
             earlier = base.execute(

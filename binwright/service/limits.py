@@ -61,11 +61,11 @@ def changed(changes: Iterable[str]) -> Limits:
     for change in changes:
         name, _, text = change.partition("=")
         if name not in known:
-            raise UserError("is no limit", key=f"--limit {change}", remedy=suggest(name, known))
+            raise UserError("unknown limit", key=f"--limit {change}", remedy=suggest(name, known))
         try:
             values[name] = type(known[name])(float(text))
         except (ValueError, OverflowError):
             values[name] = 0
         if not 0 < values[name] < inf:
-            raise UserError("is no number above zero", key=f"--limit {change}", remedy=f"Write {name}=NUMBER.")
+            raise UserError("is not a number above zero", key=f"--limit {change}", remedy=f"Write {name}=NUMBER.")
     return Limits(**values)

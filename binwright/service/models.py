@@ -42,7 +42,7 @@ def _numbers(entries: list[Any], depth: int = 1) -> list[Any]:
                 raise ValueError(f"has rows nested deeper than {DEEPEST}")
             _numbers(entry, depth + 1)
         elif type(entry) not in (int, float):
-            raise ValueError("has entries that are no numbers")
+            raise ValueError("has entries that are not numbers")
         else:
             _number(entry)
     return entries

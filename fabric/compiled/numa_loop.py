@@ -19,7 +19,7 @@ from simcore.vocabulary import Amounts, Floats, Ints, Placement, Request
 
 OVER, ASK, GROW, CHANGE, BROKEN = range(5)
 """Why the loop stopped: the run is over; a request needs an answer, or got one; servers have to be added because a
-request fits nowhere; servers have to be added because the time for it has come; the answer was no place that the
+request fits nowhere; servers have to be added because the time for it has come; the answer was not a place that the
 request could take.
 """
 DROP, WAIT, STOP, EXPAND = range(4)

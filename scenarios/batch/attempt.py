@@ -57,7 +57,7 @@ def attempt(task: Task) -> Row:
         metrics, status, error = {}, "failed", f"GeneratorExit was raised at {_place(end)}"
     except KeyboardInterrupt:
         raise
-    except BaseException:  # CancelledError and panics of Rust are no Exception
+    except BaseException:  # CancelledError and panics of Rust are not Exception
         metrics, status, error = {}, "failed", traceback.format_exc()
     return _row(task, status, error, perf_counter() - began) | metrics
 
@@ -86,7 +86,7 @@ def _row(task: Task, status: str, error: str, seconds: float) -> Row:
 
 
 def shown(run: Run) -> Row:
-    """Show a run's point as tables have it: values that are no number or text become JSON."""
+    """Show a run's point as tables have it: values that are neither numbers nor text become JSON."""
     return {
         key: value if isinstance(value, int | float | str) else json.dumps(value) for key, value in run.point.items()
     }

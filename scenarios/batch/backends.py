@@ -24,7 +24,7 @@ RUN, REQUEST = 0.005, 20e-6
 
 
 def checked_jobs(jobs: int | None) -> int | None:
-    """Refuse what is no number of runs at a time."""
+    """Refuse what is not a number of runs at a time."""
     if jobs is not None and jobs < 1:
         raise UserError("must be 1 or more", key="jobs", value=jobs, remedy="Give how many runs to do at a time.")
     return jobs

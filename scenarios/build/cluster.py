@@ -88,7 +88,7 @@ def _rows(spec: Csv, reader: csv.DictReader[str], nodes: int) -> Iterator[list[t
             units = number * spec.scale.get(name, 1.0)
             if not 0 <= units <= LARGEST:
                 raise ScenarioError(
-                    "is no capacity",
+                    "is not a capacity",
                     file=spec.path,
                     line=reader.line_num,
                     key=column,

@@ -107,7 +107,7 @@ KINDS: dict[type[Model], Callable[[Any, Total], Any]] = {
     Tenants: _tenants,
     OwnWorkload: lambda spec, total: built(spec),
 }
-"""For every kind of workload that is no trace what makes an object with `draw(resources, seed) -> Workload`, and with
+"""For every kind of workload but traces what makes an object with `draw(resources, seed) -> Workload`, and with
 `drawn`, which tells whether the requests depend on the seed (they do where it has none).
 """
 
@@ -135,9 +135,9 @@ def _checked(workload: object, resources: tuple[str, ...]) -> Workload:
         ("its columns have different lengths", not n == len(duration) == len(demand) == len(workload.id)),
         ("demand is not an array of int64 [requests, resources]", demand.dtype != np.int64 or demand.ndim != 2),
         ("a demand is below zero", bool((demand < 0).any())),
-        ("an arrival is no time from 0 on", not (np.isfinite(arrival) & (arrival >= 0)).all()),
+        ("an arrival is not a time from 0 on", not (np.isfinite(arrival) & (arrival >= 0)).all()),
         ("arrivals do not ascend", bool((np.diff(arrival) < 0).any())),
-        ("a duration is no time from 0 on", not (duration >= 0).all()),
+        ("a duration is not a time from 0 on", not (duration >= 0).all()),
     ):
         if wrong:
             raise WorkloadError(f"what draw returned cannot be met: {problem}", key="workload", remedy=remedy)

@@ -63,7 +63,7 @@ def ranges_of(spec: AgentSpec, params: Mapping[str, Between]) -> list[Range]:
         low, high, logarithmic = _ends(name, between)
         number = _number(hints.get(name, float))
         if number is None:
-            raise UserError("this option is no number", key=f"param {name}", remedy="Tune options that are numbers.")
+            raise UserError("this option is not a number", key=f"param {name}", remedy="Tune options that are numbers.")
         ranges.append(Range(name, low, high, logarithmic, isinstance(number, int)))
     for place in (0.0, 1.0):
         build_agent(candidate(spec, ranges, np.full(len(ranges), place)))  # it may refuse them
@@ -76,7 +76,7 @@ def _ends(name: str, between: Between) -> tuple[float, float, bool]:
         low, high = map(float, parts.groups()[:2] if parts else between)
     except (TypeError, ValueError):
         remedy = f"Write {name}=0..4, or {name}=0.01..4:log."
-        raise UserError("is no range", key=f"param {name}", value=between, remedy=remedy) from None
+        raise UserError("is not a range", key=f"param {name}", value=between, remedy=remedy) from None
     logarithmic = bool(parts and parts[3])
     if not (isfinite(low) and isfinite(high) and low < high):
         remedy = "Give two numbers, the smaller one first."
@@ -100,7 +100,7 @@ def _number(hint: Any) -> int | float | None:
 
 
 def start_of(spec: AgentSpec, option: Range) -> float:
-    """Find where the search begins: at the option's value as it is, or in the middle where that is no number."""
+    """Find where the search begins: at the option's value as it is, or in the middle where that is not a number."""
     value = spec.options.get(option.name, signature(AGENTS.load(spec.name)).parameters[option.name].default)
     return option.place(value) if isinstance(value, int | float) else 0.5
 

@@ -48,10 +48,10 @@ class AgentSpec(Model):
             at_name = at_options = (name,)
             data = {"name": name, "options": options}
         else:
-            raise wrong("is no agent", "Write a name, or {name: {option: value}}.")
+            raise wrong("is not an agent", "Write a name, or {name: {option: value}}.")
         name, options = data["name"], data.get("options") or {}
         if not isinstance(name, str):
-            raise wrong("is no agent", "Write a name, or {name: {option: value}}.", at_name)
+            raise wrong("is not an agent", "Write a name, or {name: {option: value}}.", at_name)
         if ":" not in name and name not in AGENTS:
             raise wrong("unknown agent", class_in(name) or suggest(name, AGENTS), at_name, name)
         if options or ":" in name:
@@ -82,7 +82,7 @@ def _load(name: str, at: tuple[str, ...]) -> type[Agent]:
     except UserError as error:
         raise wrong(error.problem, error.remedy, at) from None
     if not (isinstance(found, type) and issubclass(found, Agent)):
-        raise wrong("is no agent", "Name a subclass of simcore.vocabulary.Agent.", at, name)
+        raise wrong("is not an agent", "Name a subclass of simcore.vocabulary.Agent.", at, name)
     if found.decide is Agent.decide and found.decide_line is Agent.decide_line:
         raise wrong("decide is missing", WRITE_DECIDE, at, name)
     return found

@@ -243,7 +243,7 @@ def _each(values: Mapping[str, Any], parse: Callable[[str, Any], float]) -> dict
     def one(name: str, value: object) -> None:
         if not is_name(name):
             remedy = "Names begin with a letter. Decimals have a point: 8.5 GB, not 8,5 GB."
-            raise wrong("is no name of a resource", remedy, (name,))
+            raise wrong("is not the name of a resource", remedy, (name,))
         if value is not None:
             found[name] = parse(name, value)
 

@@ -31,7 +31,7 @@ class Offline(WorkloadKind):
     @model_validator(mode="after")
     def _known(self) -> Self:
         if self.offline not in NAMES:
-            raise wrong("is no offline input", suggest(self.offline, NAMES), ("offline",), self.offline)
+            raise wrong("unknown offline input", suggest(self.offline, NAMES), ("offline",), self.offline)
         if self.offline not in FITTED and (self.requests or 0) > WIDEST:
             raise wrong("is too many", f"Give {WIDEST} at most.", ("requests",), self.requests)
         return self

@@ -79,7 +79,7 @@ def check_options(kind: type, options: object, at: tuple[str | int, ...] = ()) -
 
 
 def _plain(value: Any) -> str:
-    """Write a value as JSON, whose types are taken as they are: the text '4' is no number, and `yes` is not 1."""
+    """Write a value as JSON, whose types are taken as they are: the text '4' is not a number, and `yes` is not 1."""
     try:
         return json.dumps(whole(value))
     except TypeError:

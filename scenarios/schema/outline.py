@@ -15,7 +15,7 @@ Schema: TypeAlias = dict[str, Any]
 
 NULL: Schema = {"type": "null"}
 PLUGIN = r"[^:]:\w"
-"""Names of what is no part of Binwright: `package.module:Class`, `file.py:Class`."""
+"""Names of what is not a part of Binwright: `package.module:Class`, `file.py:Class`."""
 OTHERS: Schema = {"additionalProperties": NULL, "propertyNames": {"pattern": "^[^0-9]"}}
 """What else may be in a mapping: nothing but null, and names only."""
 _ABOUT = ("description", "examples", "default", "title")

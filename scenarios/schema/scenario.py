@@ -192,7 +192,7 @@ class Scenario(Model):
         for key in self.prices:
             if key not in (known := _price_keys(self.cluster.resources)):
                 usual = [name for name in known if measure_of(known[name][0]) is not DATA or "_gb_" in name]
-                raise wrong("is no price of the cluster's resources", suggest(key, usual), ("prices", key))
+                raise wrong("is not a price of the cluster's resources", suggest(key, usual), ("prices", key))
 
     def _check_overflow(self) -> None:
         expand, size = expand_of(self.overflow), self.cluster.size

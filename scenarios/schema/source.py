@@ -31,7 +31,7 @@ _TAGS = {
 _ODD = re.compile(r"[-+]?(?:[0-9][0-9_]*(:)[0-9:.]+|0[0-9_]+)")
 """Whole numbers that YAML does not count in tens: 1:30 is 90, and 010 is 8."""
 MOST = 100_000
-"""Values in a file; lists of a hundred thousand numbers are no scenario."""
+"""Values in a file; lists of a hundred thousand numbers are not a scenario."""
 LONGEST, DEEPEST, LONGEST_NUMBER = 20_000_000, 100, 400
 """Bytes of a file; mappings and lists within one another (where these are many more, libyaml ends the process); and
 characters of what may be a number.
@@ -125,7 +125,7 @@ class Source:
         name, equals, value = text.partition("=")
         origin = f"--set {text}"
         if not equals or not name.strip():
-            raise ScenarioError("is no override", file=origin, remedy="Write --set key.of.the.scenario=value.")
+            raise ScenarioError("is not an override", file=origin, remedy="Write --set key.of.the.scenario=value.")
         keys = undotted(name.strip())
         places = {keys: Place(origin)}
         data = _Reader(Place(origin), Path.cwd(), places).read(value, keys)
@@ -147,7 +147,7 @@ def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:
         raise ScenarioError(f"cannot be read: {error.strerror}", file=file, remedy=remedy) from None
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise ScenarioError("this is no text in UTF-8", file=file, line=line, remedy="Save it as UTF-8.") from None
+        raise ScenarioError("this is not UTF-8 text", file=file, line=line, remedy="Save it as UTF-8.") from None
     source = Source(file)
     data = _Reader(Place(str(file), 1), file.parent, source.places).read(text, ())
     if not isinstance(data, dict):
@@ -160,7 +160,9 @@ def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:
     place = source.place(("extends",))
     if not isinstance(other, str):
         remedy = "Name one scenario file, as text; it may extend another one itself."
-        raise ScenarioError("is no name", file=place.file, line=place.line, key="extends", value=other, remedy=remedy)
+        raise ScenarioError(
+            "is not a name", file=place.file, line=place.line, key="extends", value=other, remedy=remedy
+        )
     path = Path(_absolute(other, file.parent, place))
     if not path.is_file() and (named := Path(_absolute(f"{other}.yaml", LIBRARY, place))).is_file():
         path = named
@@ -186,7 +188,7 @@ def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:
 class _Reader:
     """Turns YAML into plain data; enters in `places` where every key was written, and makes paths absolute.
 
-    `origin` is the file; without a line when it is no file but an override.
+    `origin` is the file; without a line when it is not a file but an override.
     """
 
     def __init__(self, origin: Place, folder: Path, places: dict[Keys, Place]) -> None:
@@ -209,9 +211,9 @@ class _Reader:
             tab = "\t" in "".join(text.splitlines()[number : number + 1])
             remedy = "Indent with spaces: YAML takes no tabs." if tab else "Check colons, quotes and indentation there."
             problem = ", ".join(part for part in (error.context, error.problem) if part)
-            raise self._error(f"this is no YAML: {problem}", self._place(number), at, remedy) from None
+            raise self._error(f"this is not valid YAML: {problem}", self._place(number), at, remedy) from None
         except yaml.YAMLError as error:
-            problem = f"this is no YAML: {str(error).splitlines()[0]}"
+            problem = f"this is not valid YAML: {str(error).splitlines()[0]}"
             raise self._error(problem, self._origin, at, "Save the file as UTF-8 text.") from None
 
     def _check_depth(self, text: str, at: Keys) -> None:
@@ -305,7 +307,7 @@ def _absolute(text: str, folder: Path, place: Place) -> str:
         why = (isinstance(error, OSError) and error.strerror) or error
         remedy = "Name a file."
         raise ScenarioError(
-            f"{short(text)} is no path: {why}", file=place.file, line=place.line, remedy=remedy
+            f"{short(text)} is not a path: {why}", file=place.file, line=place.line, remedy=remedy
         ) from None
     return str(path)
 

@@ -39,7 +39,7 @@ def _range_of(value: object) -> tuple[float, float]:
     """Both ends in Gbps, from one bandwidth or a pair of them."""
     ends = value if isinstance(value, list | tuple) else (value, value)
     if len(ends) != 2:
-        raise wrong("is no range", "Write [50 Mbps, 150 Mbps], or one bandwidth.", value=value)
+        raise wrong("is not a range", "Write [50 Mbps, 150 Mbps], or one bandwidth.", value=value)
     low, high = (checked(partial(amount, "bandwidth"))(end) for end in ends)
     if not 0 < low <= high:
         raise wrong("is an empty range", "Give the lower bandwidth first, above 0.", value=value)

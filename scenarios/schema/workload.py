@@ -61,7 +61,7 @@ class Flavour(Model):
 
     @classmethod
     def takes(cls, key: str, data: Mapping[str, Any]) -> bool:
-        # A mapping is no amount: a misspelt key of this model, then.
+        # A mapping is not an amount: a misspelt key of this model, then.
         return not isinstance(data[key], dict | list)
 
     @classmethod

@@ -228,7 +228,7 @@ def test_an_agent_that_thinks_for_ever_is_stopped(monkeypatch: pytest.MonkeyPatc
 
 def test_what_is_no_agent_is_refused() -> None:
     for what in (Right(), int, None):
-        with pytest.raises(UserError, match=r"is no agent.*\n  Give a subclass of binwright\.Agent"):
+        with pytest.raises(UserError, match=r"is not an agent.*\n  Give a subclass of binwright\.Agent"):
             check_agent(what)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="unknown agent"):
         check_agent("best")

@@ -23,22 +23,22 @@ YAML = [
     ("requests: 30", "requests: 1e400", ["workload.requests: is a wrong value", "Write a whole number."]),
     ("servers: 2", "servers: 99999999999999999999", ["cluster.servers", "less than or equal to 100000000"]),
     ("every: 10 s", "every: .inf", ["workload.arrivals.fixed.every: must be finite (got inf)"]),
-    ("every: 10 s", "every: 10s 5", ["'s 5' is no unit of time", "us, ms, s, min, h, d, w"]),
+    ("every: 10 s", "every: 10s 5", ["'s 5' is not a unit of time", "us, ms, s, min, h, d, w"]),
     ("mem: 8 GB", "ram: 8 GB", ["cluster.node.ram: amounts of ram have no unit (got '8 GB')", "Did you mean 'mem'?"]),
-    ("mem: 8 GB", "mem: 8 gb", ["'gb' is no unit of data", "Did you mean 'GB'?"]),
-    ("mem: 2 GB", "mem: 2,5 GB", ["workload.flavours.0.5 GB: is no "]),
+    ("mem: 8 GB", "mem: 8 gb", ["'gb' is not a unit of data", "Did you mean 'GB'?"]),
+    ("mem: 2 GB", "mem: 2,5 GB", ["workload.flavours.0.5 GB: is not "]),
     ("servers: 2", "servers: 2,5", ["s.yaml:1: cluster: the key 5 is not text"]),
-    ("mem: 8 GB", "mem: 8,5 GB", ["cluster.node.5 GB: is no name of a resource", "8.5 GB, not 8,5 GB"]),
+    ("mem: 8 GB", "mem: 8,5 GB", ["cluster.node.5 GB: is not the name of a resource", "8.5 GB, not 8,5 GB"]),
     ("agents: [first-fit, worst-fit]", "agents: first-fit", ["agents: is a wrong value", "Write a list"]),
-    ("agents: [first-fit, worst-fit]", "agents: [first-fit, null]", ["agents.1: is no agent", "Write a name"]),
+    ("agents: [first-fit, worst-fit]", "agents: [first-fit, null]", ["agents.1: is not an agent", "Write a name"]),
     ("agents: [first-fit, worst-fit]", "agents: {first-fit: }", ["s.yaml:7: agents: is a wrong value", "a list"]),
-    ("agents: [first-fit, worst-fit]", "agents: [{best-fit: {}, worst-fit: {}}]", ["agents.0: is no agent"]),
+    ("agents: [first-fit, worst-fit]", "agents: [{best-fit: {}, worst-fit: {}}]", ["agents.0: is not an agent"]),
     ("agents: [first-fit, worst-fit]", "agents: [{random-top: {k: '5'}}]", ["random-top.k", "valid integer"]),
     ("agents: [first-fit, worst-fit]", "agents: [{random-top: {k: yes}}]", ["random-top.k", "(got True)"]),
     ("agents: [first-fit, worst-fit]", "agents: [{random-top: {k: 2020-01-01}}]", ["random-top.k", "like a date"]),
     ("agents: [first-fit, worst-fit]", "agents: &a [*a]", ["agents.0: an alias contains itself", "the value out"]),
     ("cluster:", "name: ''\ncluster:", ["s.yaml:1: name: is a wrong value (got '')", "the first is a letter"]),
-    ("cluster:", "extends: [s.yaml]\ncluster:", ["extends: is no name (got ['s.yaml'])", "as text"]),
+    ("cluster:", "extends: [s.yaml]\ncluster:", ["extends: is not a name (got ['s.yaml'])", "as text"]),
     ("cluster:", "extends: .\ncluster:", ["extends: there is no such file (got '.')"]),
     ("cluster:", "3: 4\ncluster:", ["the key 3 is not text", "quotes"]),
     ("cluster:", f"prices: {'[' * 3000}{']' * 3000}\ncluster:", ["s.yaml:1: is nested too deeply"]),
@@ -47,9 +47,9 @@ YAML = [
     ("cluster:", "sweep: {product: {seed: [1]}}\ncluster:", ["sweep.product.seed: cannot be swept", "agents"]),
     ("{servers: 2, node: {cpu: 4, mem: 8 GB}}", "{csv: {path: ., columns: {cpu: c, mem: m}, scale: {mem: 1}}}",
      ["cluster.csv.path: cannot be read: Is a directory", "CSV file"]),
-    (TEXT, TEXT + "---\n" + TEXT, ["s.yaml:8: this is no YAML", "another document"]),
-    (TEXT, TEXT.replace("first", "f\0rst"), ["this is no YAML: unacceptable character #x0000", "UTF-8 text"]),
-    (TEXT, '{"cluster": 3', ["this is no YAML", "did not find expected ',' or '}'"]),
+    (TEXT, TEXT + "---\n" + TEXT, ["s.yaml:8: this is not valid YAML", "another document"]),
+    (TEXT, TEXT.replace("first", "f\0rst"), ["this is not valid YAML: unacceptable character #x0000", "UTF-8 text"]),
+    (TEXT, '{"cluster": 3', ["this is not valid YAML", "did not find expected ',' or '}'"]),
 ]  # fmt: skip
 
 # A trace's file, and what the message has.
@@ -79,8 +79,8 @@ TRACES = [
 SERVERS = [
     ("4,8\n", ["c.csv:1: cluster.csv.columns.cpu: has no column cpu", "Its columns: 4, 8."]),
     ("cpu\n0\n", ["c.csv: cluster.csv.path: has servers with nothing on them"]),
-    ("cpu\n-4\n", ["c.csv:2: cpu: is no capacity (got '-4')"]),
-    ("cpu\n1e18\n", ["c.csv:2: cpu: is no capacity (got '1e18')", "at most 1000000000 cores"]),
+    ("cpu\n-4\n", ["c.csv:2: cpu: is not a capacity (got '-4')"]),
+    ("cpu\n1e18\n", ["c.csv:2: cpu: is not a capacity (got '1e18')", "at most 1000000000 cores"]),
     ("cpu,cpu\n1,2\n", ["c.csv:1: has two columns cpu"]),
     ("cpu,mem\n1,2,3\n", ["c.csv:2: has more cells than columns"]),
     ("cpu\n", ["c.csv: cluster.csv.path: has no servers"]),
@@ -91,8 +91,8 @@ AGENT = "from simcore.vocabulary import Agent\nclass Mine(Agent):\n"
 AGENTS = [
     ("x = 3\n", ["cannot import this agent: there is no Mine in it"]),
     (AGENT.replace("Mine", "Yours") + "    pass\n", ["there is no Mine in it", "mine.py:Yours."]),
-    ("class Mine: pass\n", ["agents.0: is no agent", "Name a subclass of simcore.vocabulary.Agent."]),
-    ("def Mine(view, request): return None\n", ["agents.0: is no agent"]),
+    ("class Mine: pass\n", ["agents.0: is not an agent", "Name a subclass of simcore.vocabulary.Agent."]),
+    ("def Mine(view, request): return None\n", ["agents.0: is not an agent"]),
     (AGENT + "    pass\n", ["agents.0: decide is missing", "Write a method decide(self, view, request)"]),
     (AGENT + "    def __init__(self, k): pass\n    def decide(self, v, r): pass\n", ["agents.0.k: is missing"]),
     ("class Mine:\n\tx = 1\n        y = 2\n", ["cannot import this agent: inconsistent use of tabs"]),
@@ -108,7 +108,7 @@ ARGUMENTS = [
     (["run", "s.yaml", "s.yaml"], ["two scenarios have the same name"]),
     (["run", "s.yaml", "--out", "s.yaml"], ["cannot be written", "--out"]),
     (["run", "s.yaml", "--agents", ""], ["agents: is a wrong value (got [])", "at least 1"]),
-    (["run", "s.yaml", "--agents", "first-fit,,best-fit"], ["this is no YAML"]),
+    (["run", "s.yaml", "--agents", "first-fit,,best-fit"], ["this is not valid YAML"]),
     (["run", "s.yaml", "--agents", "mine.py"], ["unknown agent (got 'mine.py')", "mine.py:Class"]),
     (["run", "s.yaml", "--set", "agents.5=best-fit"], ["the list agents has no item 5", "0 to 1"]),
     (["run", "s.yaml", "--set", "overflow.expand.by=1"], ["overflow.expand.limit: is missing"]),
@@ -122,7 +122,7 @@ ARGUMENTS = [
     (["traces", "describe", "/dev/null"], ["/dev/null", "no known trace has these columns"]),
     (["topology", "fat-tree", "--set", "k=four"], ["k: must be a whole number of at least 1 (got 'four')"]),
     (["workloads", "nosuch", "--draw", "x.png"], ["workload.demand.nosuch: unknown key", "azure-like"]),
-    (["compare", "results", "--out", "x.docx"], ["x.docx: --out: is no name that says the format"]),
+    (["compare", "results", "--out", "x.docx"], ["x.docx: --out: does not say the format by its ending"]),
 ]
 
 
@@ -174,9 +174,9 @@ def test_a_pair_of_one(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_bytes_that_are_no_text(capsys: pytest.CaptureFixture[str]) -> None:
     Path("s.yaml").write_bytes(TEXT.replace("first", "fïrst").encode("latin-1"))
-    check(["validate", "s.yaml"], ["s.yaml:7: this is no text in UTF-8", "Save it as UTF-8."], capsys)
+    check(["validate", "s.yaml"], ["s.yaml:7: this is not UTF-8 text", "Save it as UTF-8."], capsys)
     Path("s.yaml").write_bytes(TEXT.encode("utf-16"))
-    check(["validate", "s.yaml"], ["this is no text in UTF-8"], capsys)
+    check(["validate", "s.yaml"], ["this is not UTF-8 text"], capsys)
 
 
 @pytest.mark.long

@@ -180,7 +180,7 @@ WRONG_PAIRS: list[tuple[str, Any]] = [
     ("answer an Embedding", lambda e: Placement(e.shares, e.links)),
     ("hosts are not", lambda e: replace(e, hosts=e.hosts[:2])),
     ("hosts are not", lambda e: replace(e, hosts=np.array([0, 0, 99]))),
-    ("hosts are no array", lambda e: replace(e, hosts=[0, 0, 4])),
+    ("hosts are not a one-dimensional array", lambda e: replace(e, hosts=[0, 0, 4])),
     ("shares are not", lambda e: replace(e, shares=e.shares[:1])),
     ("shares are not", lambda e: replace(e, hosts=np.array([0, 4, 4]))),
     ("equally long", lambda e: replace(e, amounts=e.amounts[:-1])),

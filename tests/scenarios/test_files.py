@@ -75,8 +75,8 @@ def changed(text: str, old: str, new: str) -> str:
 
 MISTAKES = [
     # The file itself
-    (TRACE, "servers: 10", "servers: [10", 4, "", "this is no YAML", "Check colons"),
-    (TRACE, "  servers: 10", "\tservers: 10", 3, "", "this is no YAML", "Indent with spaces"),
+    (TRACE, "servers: 10", "servers: [10", 4, "", "this is not valid YAML", "Check colons"),
+    (TRACE, "  servers: 10", "\tservers: 10", 3, "", "this is not valid YAML", "Indent with spaces"),
     (TRACE, TRACE, "", 1, "", "a scenario is a mapping", "Write `cluster:`"),
     (TRACE, "  nodes: 2", "  servers: 20", 4, "cluster.servers", "is written twice", "on line 3"),
     (TRACE, "  nodes: 2", "  on: 2", 4, "cluster", "the key on is not text", "quotes"),
@@ -124,13 +124,13 @@ MISTAKES = [
     (GENERATED, "size: 8", "size: 0.5", 8, "workload.arrivals.bursty.size", "0.5", "greater than or equal to 1"),
     (GENERATED, "weight: 3", "weight: .nan", 10, "workload.flavours.0.weight", "nan", "It should be"),
     # Units and amounts
-    (TRACE, "mem: 90 GB", "mem: 90 min", 5, "cluster.node.mem", "'min' is no unit of data", "GiB"),
-    (TRACE, "mem: 90 GB", "mem: 90 gib", 5, "cluster.node.mem", "'gib' is no unit", "Did you mean 'GiB'?"),
+    (TRACE, "mem: 90 GB", "mem: 90 min", 5, "cluster.node.mem", "'min' is not a unit of data", "GiB"),
+    (TRACE, "mem: 90 GB", "mem: 90 gib", 5, "cluster.node.mem", "'gib' is not a unit", "Did you mean 'GiB'?"),
     (TRACE, "cpu: 40", "cpu: -40", 5, "cluster.node.cpu", "must not be negative (got -40)", "cores"),
     (TRACE, "cpu: 40, mem: 90 GB", "cpu: 0", 5, "cluster.node", "has nothing on it", "Give at least one"),
     (TRACE, "50 %", "50", 10, "warm_start.until", "is more than 1 (got 50)", "%"),
     (TRACE, "50 %", "-1", 10, "warm_start.until", "must not be negative", "%"),
-    (TRACE, "{random: [50000, 100000]}", "3 days", 9, "workload.start", "'days' is no unit of time", "d, w"),
+    (TRACE, "{random: [50000, 100000]}", "3 days", 9, "workload.start", "'days' is not a unit of time", "d, w"),
     (GENERATED, "cpu: 1,", "cpu: .nan,", 10, "workload.flavours.0.cpu", "must be finite", "cores"),
     (GENERATED, "cpu: 1,", "cpu: -1,", 10, "workload.flavours.0.cpu", "must not be negative", "cores"),
     (GENERATED, "{fixed: never}", "{fixed: -5 s}", 11, "workload.flavours.1.lifetimes.fixed", "negative", "min"),
@@ -150,8 +150,8 @@ MISTAKES = [
     (TRACE, "[50000, 100000]", "[9]", 9, "workload.start.random", "[9]", "at least 2 items"),
     (TRACE, "{mem: 10 GB}", "{men: 10}", 6, "cluster.spread_above.men", "no such resource", "Did you mean 'mem'?"),
     (TRACE, "resource: cpu", "resource: gpu", 10, "warm_start.resource", "'gpu'", "Did you mean 'cpu'?"),
-    (TRACE, "cpu_hour", "gpu_hour", 14, "prices.gpu_hour", "is no price", "Did you mean 'cpu_hour'?"),
-    (TRACE, "mem_gib_hour", "mem_hour", 14, "prices.mem_hour", "is no price", "Did you mean 'mem_gb_hour'?"),
+    (TRACE, "cpu_hour", "gpu_hour", 14, "prices.gpu_hour", "is not a price", "Did you mean 'cpu_hour'?"),
+    (TRACE, "mem_gib_hour", "mem_hour", 14, "prices.mem_hour", "is not a price", "Did you mean 'mem_gb_hour'?"),
     (GENERATED, "weight: 3", "wieght: 3", 10, "workload.flavours.0.wieght", "no such resource", "mean 'weight'?"),
     (GENERATED, "cpu: 1, mem: 2 GB, ", "", 10, "workload.flavours.0", "asks for nothing", "like cpu: 1"),
     (GENERATED, "  lifetimes: {lognormal: {median: 10 min, sigma: 1.5}}\n", "", 10, "workload.flavours.0", "has no lifetimes", "Give"),
@@ -172,9 +172,9 @@ MISTAKES = [
     (TRACE, "{node: loose}", "{node: lose}", 12, "agents.2.best-fit.node", "wrong value (got 'lose')", "'tight' or 'loose'"),
     (TRACE, "{node: loose}", "loose", 12, "agents.2.best-fit", "must be a mapping of options", "Options: node."),
     (TRACE, "[first-fit,", "[best-fit,", 12, "agents.1", "has the same label as agent 0 (got 'best-fit')", "give a label"),
-    (TRACE, "[first-fit,", "[7,", 12, "agents.0", "is no agent (got 7)", "Write a name"),
+    (TRACE, "[first-fit,", "[7,", 12, "agents.0", "is not an agent (got 7)", "Write a name"),
     (TRACE, "[first-fit,", "['mine.py:Mine',", 12, "agents.0", "cannot import", "relative to the scenario"),
-    (TRACE, "[first-fit,", "['pathlib:Path',", 12, "agents.0", "is no agent", "subclass"),
+    (TRACE, "[first-fit,", "['pathlib:Path',", 12, "agents.0", "is not an agent", "subclass"),
     (TRACE, "with: best-fit", "with: best", 10, "warm_start.with", "unknown agent", "Did you mean"),
     (TRACE, "[first-fit, best-fit, {best-fit: {node: loose}}]", "[]", 12, "agents", "wrong value", "at least 1"),
     (TRACE, "huawei-east-1", "huawei-east", 8, "workload.trace", "unknown trace", "Did you mean 'huawei-east-1'?"),
@@ -291,10 +291,10 @@ def test_a_mistake_in_a_sweep_names_the_line_in_the_sweep(
         ("cluster.servers=0", "--set cluster.servers=0", "cluster.servers: is a wrong value (got 0)"),
         ("cluster.servrs=3", "--set cluster.servrs=3", "cluster.servrs: unknown key"),
         ("workload.0=3", "--set workload.0=3", "workload.0: unknown key"),
-        ("cluster.servers", "--set cluster.servers", "is no override"),
+        ("cluster.servers", "--set cluster.servers", "is not an override"),
         ("agents.7=best-fit", "--set agents.7=best-fit", "agents.7: the list agents has no item 7"),
         ("agents.first=best-fit", "--set agents.first=best-fit", "agents.first: the list agents has no item first"),
-        ("cluster.servers=[", "--set cluster.servers=[", "cluster.servers: this is no YAML"),
+        ("cluster.servers=[", "--set cluster.servers=[", "cluster.servers: this is not valid YAML"),
     ],
 )
 def test_a_wrong_override_names_itself(file: Path, override: str, file_named: str, problem: str) -> None:
@@ -321,10 +321,10 @@ def test_shipped_scenarios_are_found_by_name(tmp_path: Path, monkeypatch: pytest
 
 def test_a_file_that_is_no_text(file: Path) -> None:
     file.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ScenarioError, match="this is no text in UTF-8"):
+    with pytest.raises(ScenarioError, match="this is not UTF-8 text"):
         load_scenario(file)
     file.write_bytes(b"name: \x01")
-    with pytest.raises(ScenarioError, match="this is no YAML"):
+    with pytest.raises(ScenarioError, match="this is not valid YAML"):
         load_scenario(file)
 
 

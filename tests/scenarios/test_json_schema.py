@@ -20,7 +20,7 @@ from simcore.errors import ScenarioError
 
 BEYOND = (
     "the cluster has no such resource",
-    "is no price of the cluster's resources",
+    "is not a price of the cluster's resources",
     "has the same label",
     "is below the servers there are",
     "is above what any link has",

@@ -162,7 +162,7 @@ WRONG: list[tuple[dict[str, Any], str, Any, str]] = [
     (HOSE, "workload.networks.hose.bandwidth", "2 Gbps", "more than any link has"),
     (PAIRS, "workload.networks.pairs.bandwidth", "200 Gbps", "more than any link has"),
     (HOSE, "workload.networks.hose.bandwidth", ["2 Mbps", "1 Mbps"], "empty range"),
-    (HOSE, "workload.networks.hose.bandwidth", [1, 2, 3], "is no range"),
+    (HOSE, "workload.networks.hose.bandwidth", [1, 2, 3], "is not a range"),
     (HOSE, "workload.networks.hose.bandwidth", "0 Mbps", "empty range"),
     (HOSE, "workload.networks.hose.machine", {"gpu": 1}, "no such resource"),
     (HOSE, "workload.networks.hose.machine", {"slots": 5}, "more than any server has"),

@@ -12,9 +12,9 @@ from simcore.errors import BinwrightError, ScenarioError, UserError, suggest
 
 def test_a_full_message() -> None:
     error = ScenarioError(
-        "is no duration", file=Path("a.yaml"), line=3, key="workload.gap", value="1 parsec", remedy="Write 10 min."
+        "is not a duration", file=Path("a.yaml"), line=3, key="workload.gap", value="1 parsec", remedy="Write 10 min."
     )
-    assert str(error) == "a.yaml:3: workload.gap: is no duration (got '1 parsec')\n  Write 10 min."
+    assert str(error) == "a.yaml:3: workload.gap: is not a duration (got '1 parsec')\n  Write 10 min."
     assert (error.file, error.line, error.key, error.value) == (Path("a.yaml"), 3, "workload.gap", "1 parsec")
 
 

@@ -173,7 +173,7 @@ DIFFERENT: dict[str, tuple[Callable[..., object], ...]] = {
     "a kernel of a module": tuple(plain(USE, rules=module(A=kernel(plain(f"def f(x): return {n}")))) for n in (1, 2)),
     "a module in a module": tuple(plain(USE + ".B", rules=module(A=module(B=n))) for n in (1, 2)),
     "a member of an enumeration": tuple(plain("def f(x):\n    return E.A", E=IntEnum("E", {"A": n})) for n in (1, 2)),
-    "a function that is no kernel": tuple(plain(CALL, help=plain(f"def f(x): return {n}")) for n in (1, 2)),
+    "a function that is not a kernel": tuple(plain(CALL, help=plain(f"def f(x): return {n}")) for n in (1, 2)),
     "a function that numba compiles": tuple(plain(CALL, help=njit(plain(f"def f(x): return {n}"))) for n in (1, 2)),
     "a fields name": tuple(plain("def f(x):\n    return T(1)", T=namedtuple("T", [n])) for n in "ab"),
     "what an exception ends": (

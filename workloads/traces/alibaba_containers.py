@@ -37,7 +37,7 @@ def read_containers(path: Path) -> Floats:
         require(cells, frozenset(COLUMNS), path, line=1)
     elif len(cells) != len(COLUMNS):
         raise WorkloadError(
-            f"rows of {len(cells)} cells are no container table",
+            f"rows of {len(cells)} cells are not a container table",
             file=path,
             line=1,
             key="workload.demand.alibaba.path",

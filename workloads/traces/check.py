@@ -82,7 +82,7 @@ def _rules(columns: list[str]) -> Iterator[tuple[str, pl.Expr, str, str]]:
     lifetime, arrival = pl.col("lifetime"), pl.col("arrival")
     yield "lifetime", lifetime.is_nan(), "a lifetime that is not a number", "Give seconds, or inf to keep running."
     yield "lifetime", lifetime < 0, "negative lifetime", "A request must end after it arrives: correct or remove it."
-    yield "arrival", ~arrival.is_finite(), "an arrival that is no time", "Give seconds."
+    yield "arrival", ~arrival.is_finite(), "an arrival that is not a time", "Give seconds."
     yield "arrival", arrival.abs() > LATEST, f"an arrival beyond {LATEST:.0e} s", "Give seconds from any near moment."
     yield "arrival", arrival.diff() < 0, "arrivals are not sorted: earlier than the row before", "Sort by arrival."
     yield "id", ~pl.col("id").is_first_distinct(), "duplicate id", "Every request needs its own id."

@@ -48,7 +48,7 @@ def load(path: Path) -> Columns:
     except EOFError as error:
         raise ValueError(str(error)) from error
     if table.ndim != 1 or not {"id", "arrival", "lifetime"} <= set(table.dtype.names or ()):
-        raise ValueError(f"{path} is no trace")
+        raise ValueError(f"{path} is not a trace")
     return table
 
 

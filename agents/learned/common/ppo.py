@@ -97,7 +97,7 @@ def update(
 ) -> dict[str, float]:
     """Train for some epochs on a batch; `evaluate(rows)` returns the logits and values of these rows now.
 
-    Returns the means over the last epoch. Stops at a loss that is no number: the caller sees it in what is returned.
+    Returns the means over the last epoch. Stops at a loss that is not a number: the caller sees it in what is returned.
     """
     count = len(batch.actions)
     parts = torch.zeros(4)

@@ -124,7 +124,7 @@ class Training:
         if wrong:
             kept = f"state.safetensors has iteration {self.step}" if self.step else "there is no checkpoint yet"
             raise UserError(
-                f"training went astray: {', '.join(wrong)} of iteration {self.step + 1} is no finite number; {kept}",
+                f"training went astray: {', '.join(wrong)} of iteration {self.step + 1} is not a finite number; {kept}",
                 file=self.folder,
                 remedy="Lower the learning rate (`rate`), and give --fresh or another folder with --out.",
             )

@@ -110,7 +110,7 @@ def compiled_agent(name: str) -> Agent:
     agent: Agent = AGENTS.load(name)()
     if agent.compiled is None:
         remedy = "Name one that is, such as internal."
-        raise UserError("is no agent for compiled episodes", key="against", value=name, remedy=remedy)
+        raise UserError("is not an agent for compiled episodes", key="against", value=name, remedy=remedy)
     return agent
 
 

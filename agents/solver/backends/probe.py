@@ -93,7 +93,7 @@ def tried(device: Any) -> str:
 def main(number: int) -> None:
     """Print what is here, then whether the device works."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what drivers print is no answer
+    os.dup2(2, 1)  # what drivers print is not an answer
     devices = found()
     print(json.dumps([described(one) for one in devices]), file=answers, flush=True)
     if number < len(devices):

@@ -234,7 +234,7 @@ def _choose(scope: Scope, node: s.Choose) -> Typed:
         kind = PLACE if PLACE in (yes.kind, no.kind) else QUANTITY
         if kind == PLACE and min(one.low for one in (yes, no) if one.kind == INT) < 0:
             remedy = "Write NULL for no bin, or bound the number with max(0, ...)."
-            raise SpecError("a number below zero is no bin", remedy, node.at)
+            raise SpecError("a number below zero is not a bin", remedy, node.at)
         if kind == QUANTITY:
             yes, no = micro(yes), micro(no)
     sides = (*then, Set(result.slot, yes.code)), (*other, Set(result.slot, no.code))

@@ -69,7 +69,7 @@ class Interpreter:
         if value.kind not in (INT, QUANTITY, PLACE):
             raise SpecError("this must be a number", f"It is {value.kind}.", node.at)
         if is_null(value):
-            raise SpecError("NULL is no number", "Where a bin is missing in a table, write -1.", node.at)
+            raise SpecError("NULL is not a number", "Where a bin is missing in a table, write -1.", node.at)
         return value if value.kind != PLACE else Value(INT, value.raw)
 
     def truth(self, node: s.Expr) -> bool:

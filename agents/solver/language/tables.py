@@ -138,7 +138,7 @@ def from_file(name: str, file: str, columns: Sequence[str], folder: Path | None,
     if folder is None:
         raise SpecError("there is no folder to find files in", "Read it in Python and pass tables={...}.", at)
     if not file.isprintable():
-        raise SpecError(f"{file!r} is no name of a file", "Put the file beside the specification.", at)
+        raise SpecError(f"{file!r} is not the name of a file", "Put the file beside the specification.", at)
     path = (folder / file).resolve()
     if not path.is_relative_to(folder.resolve()):
         raise SpecError(f"{file} is outside the specification's folder", "Put the file beside the specification.", at)
@@ -179,7 +179,7 @@ def _rows(name: str, series: Any, file: str, at: At) -> Table:
             raise ValueError
     except (ValueError, TypeError):
         remedy = "A cell with a row is a list, or a text like 3 5 8."
-        raise SpecError(f"a cell of column {series.name!r} of {file} is no row of numbers", remedy, at) from None
+        raise SpecError(f"a cell of column {series.name!r} of {file} is not a row of numbers", remedy, at) from None
     whole = all(cell.dtype.kind in "iub" for cell in cells if cell.size)
     rows = [cell.astype(np.int64 if whole else np.float64) for cell in cells]
     starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)

@@ -67,7 +67,7 @@ class Solver(Agent):
         self._slot, self._slots = _time("slot", slot), slots
         if self._slot is not None and (not self._slot or fallback is not None):
             remedy = "Give a time above 0, and no fallback: who gets no place now waits for its slot."
-            raise UserError("is no plan", key="slot", value=slot, remedy=remedy)
+            raise UserError("unknown plan", key="slot", value=slot, remedy=remedy)
         self._fallback = None if fallback is None else _agent(fallback)
 
     _model: Model
@@ -126,6 +126,8 @@ def _time(key: str, value: float | str | None) -> float | None:
 def _agent(given: str | dict[str, Any]) -> Agent:
     """Make the fallback."""
     if isinstance(given, dict) and len(given) != 1:
-        raise UserError("is no agent", key="fallback", value=given, remedy="Write a name, or {name: {option: value}}.")
+        raise UserError(
+            "is not an agent", key="fallback", value=given, remedy="Write a name, or {name: {option: value}}."
+        )
     [(name, options)] = given.items() if isinstance(given, dict) else [(given, {})]
     return inner(name, options, ("fallback", "fallback"))

@@ -44,9 +44,9 @@ def compare(
     """Pack by each method with seeds 0, 1, ...; heuristics have no use for more than one."""
     for method in methods:
         if method not in METHODS:
-            raise UserError("is no way to pack", key="with", value=method, remedy=suggest(method, METHODS))
+            raise UserError("unknown way to pack", key="with", value=method, remedy=suggest(method, METHODS))
     if seeds < 1:
-        raise UserError("is no count of seeds", key="seeds", value=seeds, remedy="Give 1 or more.")
+        raise UserError("is not a count of seeds", key="seeds", value=seeds, remedy="Give 1 or more.")
     for method in methods:
         answers = []
         for seed in range(1 if method in HEURISTICS else seeds):

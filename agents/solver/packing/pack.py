@@ -65,7 +65,7 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
     A search ends at the lower bound, or when its time is up. Heuristics take what time they need.
     """
     if method not in METHODS:
-        raise UserError("is no way to pack", key="--with", value=method, remedy=suggest(method, METHODS))
+        raise UserError("unknown way to pack", key="--with", value=method, remedy=suggest(method, METHODS))
     if seconds > LONGEST:
         raise UserError("is out of range", key="seconds", value=seconds, remedy=f"Give {LONGEST:,} at most.")
     check(demand, capacity)

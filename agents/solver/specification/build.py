@@ -134,7 +134,7 @@ class Build:
         number = self.constants.whole(node, f"the number of {what}")
         if not 1 <= number <= COUNT_LIMIT:
             remedy = f"There can be 1 to {COUNT_LIMIT:,}."
-            raise SpecError(f"{number} is no number of {what}", remedy, node.at)
+            raise SpecError(f"{number} is not a number of {what}", remedy, node.at)
         return number
 
     def _new(self, name: str, at: At) -> None:

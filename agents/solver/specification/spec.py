@@ -114,5 +114,5 @@ def _param(name: str, value: object) -> Value:
             raise ValueError
         raw, whole = number(str(value).strip(), None)
     except (ArithmeticError, ValueError):
-        raise SpecError(f"parameter {name} is no number: {value!r}", "Give a number, like 4 or 0.5.") from None
+        raise SpecError(f"parameter {name} is not a number: {value!r}", "Give a number, like 4 or 0.5.") from None
     return Value(INT if whole else QUANTITY, raw)

@@ -87,12 +87,12 @@ def _logs(folders: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
             log = pl.read_parquet(path, glob=False)
         except (pl.exceptions.PolarsError, OSError) as error:
             raise ResultsError(
-                f"this is no readable Parquet file: {error}", file=path, remedy="Train again."
+                f"this is not a readable Parquet file: {error}", file=path, remedy="Train again."
             ) from error
         missing = [name for name in COLUMNS if name not in log.columns]
         if missing:
             raise ResultsError(
-                f"this is no training log: it has no {', '.join(missing)}",
+                f"this is not a training log: it has no {', '.join(missing)}",
                 file=path,
                 remedy=f"A log has the columns {', '.join(COLUMNS)} and a float column per metric.",
             )

@@ -21,7 +21,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     names = [f"span_{number}" for number in range(len(SPANS))]
     if names[0] not in chosen.runs.columns:
         raise ResultsError(
-            "these placements have no spread: the cluster is no network",
+            "these placements have no spread: the cluster has no network",
             file=chosen.results.folder,
             remedy="Write `cluster: {network: ...}` into the scenario.",
         )

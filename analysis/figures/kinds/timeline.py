@@ -76,7 +76,9 @@ def _names(chosen: Chosen, frames: Sequence[pl.DataFrame]) -> list[str]:
         )
     for name in chosen.options.metrics:
         if name not in known:
-            raise ResultsError("is no resource or link tier", key=f"--metric {name}", remedy=suggest(name, known))
+            raise ResultsError(
+                "is neither a resource nor a link tier", key=f"--metric {name}", remedy=suggest(name, known)
+            )
     return list(chosen.options.metrics) or known
 
 

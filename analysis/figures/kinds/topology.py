@@ -27,7 +27,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     states = chosen.results.states(run)
     if "links" not in states.columns:
         raise ResultsError(
-            "the cluster is no network",
+            "the cluster has no network",
             file=chosen.results.folder,
             remedy="Write `cluster: {network: ...}` into the scenario.",
         )

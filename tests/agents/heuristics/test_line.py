@@ -46,7 +46,7 @@ def test_a_random_order_is_the_streams() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"order": "shortest"}, "order: is no order"),
+        ({"order": "shortest"}, "order: unknown order"),
         ({"agent": "bestfit"}, "agent: unknown agent (got 'bestfit')\n  Did you mean 'best-fit'"),
         ({"agent": "best-fit", "options": {"nod": 1}}, "Options: node"),
     ],

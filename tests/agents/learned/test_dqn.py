@@ -228,7 +228,7 @@ def test_weights_that_are_no_numbers_are_not_kept(tmp_path: Path, monkeypatch: p
         return said
 
     monkeypatch.setattr(DQN, "_learn", astray)
-    with pytest.raises(UserError, match="loss of iteration 1 is no finite number"):
+    with pytest.raises(UserError, match="loss of iteration 1 is not a finite number"):
         train(small(), tmp_path)
     assert not list(tmp_path.rglob("*.safetensors"))
 

@@ -41,7 +41,7 @@ def test_an_agent_that_is_not_compiled_is_told(tmp_path: Path) -> None:
     from scenarios.learn.training import train
 
     asked = trained({"value-es": {"against": "random"}})
-    with pytest.raises(UserError, match="is no agent for compiled episodes"):
+    with pytest.raises(UserError, match="is not an agent for compiled episodes"):
         train(scenario_from(asked), tmp_path)
     assert not list(tmp_path.rglob("*.safetensors"))
 

@@ -137,7 +137,7 @@ def test_a_loss_that_is_no_number_stops_it_and_keeps_the_last_good_checkpoint(
     bw.train(tiny(iterations=2), out=tmp_path / "good")
     monkeypatch.setattr(NaraTrainer, "iterate", counted)
     monkeypatch.setattr(ppo, "loss_of", astray)
-    with pytest.raises(UserError, match=r"iteration 3 is no finite number; state\.safetensors has iteration 2"):
+    with pytest.raises(UserError, match=r"iteration 3 is not a finite number; state\.safetensors has iteration 2"):
         bw.train(tiny(), out=tmp_path / "bad")
     assert sound(tmp_path / "bad") == sound(tmp_path / "good")
 
@@ -202,7 +202,7 @@ def test_mistakes_are_explained(train: Any, match: str, tmp_path: Path) -> None:
         ("cvd-rl.warm=[]", "warm: names no share (got [])", "Give one or more"),
         ("cvd-rl.warm=0.5", "warm: is a wrong value (got 0.5)", "It should be a valid list."),
         ("cvd-rl.against=best-fits", "against: unknown agent (got 'best-fits')", "Did you mean 'best-fit'?"),
-        ("cvd-rl.against=random", "against: is no agent for compiled episodes", "such as internal"),
+        ("cvd-rl.against=random", "against: is not an agent for compiled episodes", "such as internal"),
         ("value-es.pairs=0", "pairs: is a wrong value (got 0)", "It should be greater"),
         ("padrl.lessons=-1", "lessons: is a wrong value (got -1)", "It should be greater than or equal to 0."),
         ("fabric-rl.rejecting=2", "rejecting: is a wrong value (got 2)", "It should be less than or equal to 1."),

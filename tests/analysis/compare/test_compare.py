@@ -563,10 +563,10 @@ JOURNAL = '{"run": "a0", "status": "done"}\n{"run": "a1", "status": "failed"}\n{
     [
         ({}, "there are no results here\n  Run a scenario"),
         ({"journal.jsonl": JOURNAL}, "unfinished: 1 finished run in journal.jsonl.*\n  .*again, it goes on"),
-        ({"runs.parquet": ""}, "no readable Parquet.*with this version"),
+        ({"runs.parquet": ""}, "not a readable Parquet.*with this version"),
         (
             {"runs.parquet": "PAR1", "journal.jsonl": JOURNAL},
-            "no readable.*it takes 1 finished run from journal.jsonl and writes this file anew.",
+            "not a readable.*it takes 1 finished run from journal.jsonl and writes this file anew.",
         ),
         (
             {"journal.jsonl": JOURNAL, "scenario.yaml": "name: x"},
@@ -594,7 +594,7 @@ def test_a_half_written_file_is_named(tmp_path: Path) -> None:
     whole = (tmp_path / "runs.parquet").read_bytes()
     for size in (0, 3, 8, len(whole) // 2, len(whole) - 1):
         (tmp_path / "runs.parquet").write_bytes(whole[:size])
-        with pytest.raises(UserError, match="no readable Parquet file"):
+        with pytest.raises(UserError, match="not a readable Parquet file"):
             Results(tmp_path)
 
 

@@ -418,7 +418,7 @@ def test_results_name_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="there are no results here"):
         Results(tmp_path / "nowhere")
     (tmp_path / "runs.parquet").write_bytes(b"PAR1 and then something else")
-    with pytest.raises(ResultsError, match=r"runs\.parquet: this is no readable Parquet file"):
+    with pytest.raises(ResultsError, match=r"runs\.parquet: this is not a readable Parquet file"):
         Results(tmp_path)
     table(tmp_path, [row("a", 0), failed("b", 0)])
     found = Results(tmp_path)

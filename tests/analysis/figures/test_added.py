@@ -74,7 +74,7 @@ def test_every_built_in_figure_says_what_it_shows_and_needs() -> None:
     ("text", "says"),
     [
         ("def f(chosen, options):\n    return chosen.nothing\n", r"f raised AttributeError.* at .*mine.py:2"),
-        ("def f(chosen, options):\n    return 1\n", "f returned 1, which is no figure"),
+        ("def f(chosen, options):\n    return 1\n", "f returned 1, which is not a figure"),
         ("f = 1\n", "is no figure"),
         ("", "cannot import this figure"),
     ],

@@ -366,7 +366,7 @@ def test_the_summary_draws_the_metrics_that_were_asked_for(found: dict[str, Resu
     labels = [ax.get_xlabel() for ax in draw(results, "summary", metrics=["acceptance"]).axes]
     assert len(labels) == 2
     assert all(label.startswith("accepted %") for label in labels)
-    figure = draw(results, "summary", metrics=["load_cpu", "acceptance"])  # the first is no column of the table
+    figure = draw(results, "summary", metrics=["load_cpu", "acceptance"])  # the first is not a column of the table
     assert [ax.get_xlabel().splitlines()[0] for ax in figure.axes if ax.axison] == ["cpu load %"] * 2 + ["accepted %"]
     means = results.done.group_by("agent", maintain_order=True).agg(pl.mean("load_cpu"))["load_cpu"].to_list()
     assert [mark[0] for mark in dots(figure)[1]] == pytest.approx([100 * mean for mean in means])
@@ -429,13 +429,13 @@ REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
     ("swept", "bars", {"where": [("cluster.server", "2")]}, "Did you mean 'cluster.servers'"),
     ("servers", "bars", {"agents": ["best-fot"]}, "Did you mean 'best-fit'"),
     ("servers", "bars", {"metrics": ["aceptance"]}, "Did you mean 'acceptance'"),
-    ("servers", "timeline", {"metrics": ["gpu"]}, "is no resource or link tier"),
+    ("servers", "timeline", {"metrics": ["gpu"]}, "is neither a resource nor a link tier"),
     ("servers", "sweep", {}, "no number was swept"),
     ("servers", "warm-start", {}, "warm_start.until was not swept"),
     ("loaded", "length", {}, "overflow: stop"),
     ("servers", "load", {}, "the load is the same everywhere"),
     ("loaded", "runtime", {}, "the cluster is as large everywhere"),
-    ("servers", "spread", {}, "the cluster is no network"),
+    ("servers", "spread", {}, "the cluster has no network"),
     ("servers", "scatter", {}, "the requests have no bandwidth and span"),
     ("network", "topology", {"at": 1e6}, "is outside of the run"),
     ("network", "critical-difference", {"agents": ["random", "nalb"]}, "ranks need 3 agents"),
@@ -527,7 +527,7 @@ def test_one_report_is_a_marker_and_time_is_no_metric(tmp_path: Path, seeds: int
     ("columns", "says"),
     [
         (None, "there is no training log here"),
-        ({}, "no readable Parquet"),
+        ({}, "not a readable Parquet"),
         ({"step": [1], "seed": [0]}, "it has no seconds, split"),
         ({"step": [], "seconds": [], "split": [], "seed": [], "loss": []}, "no rows"),
     ],

@@ -106,7 +106,7 @@ def test_of_a_metric_that_is_not_there_the_nearest_is_named() -> None:
     [
         (LONGEST.replace("longest_queue", "acceptance"), "there is a column acceptance already"),
         (LONGEST.replace("longest_queue", "seed"), "there is a column seed already"),
-        ("\ndef plain(run):\n    return 1\n", "is no metric"),
+        ("\ndef plain(run):\n    return 1\n", "is not a metric"),
         (LONGEST.replace('"lower"', '"less"'), "better higher or lower or neither"),
         (LONGEST.replace("better=", 'per="tier", better='), "has {} in its name"),
     ],
@@ -126,7 +126,7 @@ def test_a_metric_that_every_run_has_is_refused() -> None:
     [
         ("return run.samples['queue'].max()", r"metric longest_queue raised KeyError\('queue'\) at .*mine.py:7"),
         ("run.arrival[0] = 1", r"metric longest_queue raised ValueError\('assignment destination is read-only'\)"),
-        ("return 'many'", "metric longest_queue returned 'many' for the column longest_queue, which is no number"),
+        ("return 'many'", "metric longest_queue returned 'many' for the column longest_queue, which is not a number"),
     ],
 )
 def test_a_metric_that_fails_fails_its_run(tmp_path: Path, line: str, says: str) -> None:

@@ -70,7 +70,7 @@ def test_run_the_first_example_with_the_keyboard(opened: Browser, server: Server
     opened.run("document.getElementById('example').focus()")
     opened.press("Tab", "Tab", "Tab")
     assert opened.run("return document.activeElement.id") == "text"
-    opened.press("Tab")  # is no trap
+    opened.press("Tab")  # is not a trap
     assert opened.run("return document.activeElement.id") == "run"
     opened.press("Enter")
     assert "Optimal: 4 of 4 balls in 2 bins" in wait_for(opened, "state", "Optimal")

@@ -73,7 +73,7 @@ def test_the_clients_user_errs(server: Server) -> None:
         Client(server.url, "a-token-of-the-client").look("x")
     with pytest.raises(UserError, match=r"no answer: .*refused"):
         Client("http://127.0.0.1:9", patience=0.2).check(SMALL)
-    with pytest.raises(UserError, match="is no address"):
+    with pytest.raises(UserError, match="is not an address"):
         Client("127.0.0.1:8000")
 
 
@@ -104,7 +104,7 @@ def test_solve_by_a_server_prints_what_solve_prints(
     assert "SIZES" in here
     for wrong, says in (
         (["solve", "nothing", *there], "no such file or example"),
-        (["solve", "oktopus", "--set", "RACKS=x", *there], "is no number"),
+        (["solve", "oktopus", "--set", "RACKS=x", *there], "is not a number"),
         (["solve", "oktopus", "--server", server.url], "no request without a token"),
         (["solve", "oktopus", "--server", server.url, "--token-file", str(tmp_path / "none")], "cannot be read"),
     ):
@@ -121,9 +121,9 @@ def test_solve_by_a_server_prints_what_solve_prints(
         (["--token-file", "none"], "cannot be read"),
         (["--token-file", "SHORT"], "one that is too short"),
         (["--limit", "memroy=1"], "Did you mean 'memory'?"),
-        (["--limit", "memory=much"], "is no number above zero"),
-        (["--limit", "queue=0.5"], "is no number above zero"),
-        (["--limit", "time=inf"], "is no number above zero"),
+        (["--limit", "memory=much"], "is not a number above zero"),
+        (["--limit", "queue=0.5"], "is not a number above zero"),
+        (["--limit", "time=inf"], "is not a number above zero"),
         (["--workers", "0"], "workers"),
         (["--data", "SHORT"], "cannot keep jobs here"),
     ],

@@ -270,7 +270,7 @@ def test_a_rule_that_writes_to_what_it_sees_gets_nothing_for_it(run: str, reques
 
 
 def test_compiling_is_no_thought(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the first run of a process waits for is no part of its decisions' time."""
+    """What the first run of a process waits for is not a part of its decisions' time."""
     clock, known, real = [0], set[Any](), numa_loop.as_argument
 
     def slow(*rule: Any) -> Any:

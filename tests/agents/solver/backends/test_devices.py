@@ -101,7 +101,7 @@ def test_a_program_that_a_working_device_does_not_build(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     opencl_device()
-    monkeypatch.setattr(opencl, "OPENCL", "this is no OpenCL C;")
+    monkeypatch.setattr(opencl, "OPENCL", "this is not OpenCL C;")
     assert main(["solve", "cdn", "--device", "opencl"]) == MISTAKE
     said = capsys.readouterr().err
     assert "fails at this problem" in said
@@ -117,7 +117,7 @@ def test_a_driver_that_computes_wrong_numbers(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_driver_that_fails_says_so_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     device = probe.found()[opencl_device().number]
-    monkeypatch.setattr(probe, "SOURCE", "this is no OpenCL C;")
+    monkeypatch.setattr(probe, "SOURCE", "this is not OpenCL C;")
     assert "error:" in probe.tried(device)
     assert "\n" not in probe.tried(device)
 

@@ -61,7 +61,7 @@ MESSAGES = [
     (spec(more="BALLS 4"), "BALLS is there twice"),
     (spec(more="RESOURCES CPU => 1"), "CPU is there twice"),
     (spec(more="PARAM T = 1"), "T has a meaning already"),
-    (spec(top="BALLS 0 BINS 1 RESOURCES C => 1"), "0 is no number of BALLS"),
+    (spec(top="BALLS 0 BINS 1 RESOURCES C => 1"), "0 is not a number of BALLS"),
     (spec(top="BALLS 1.5 BINS 1 RESOURCES C => 1"), "the number of BALLS must be a whole number"),
     (spec(more="PARAM x = y"), "unknown name y"),
     (spec(more="PARAM x = 1 / 0"), "division by zero"),
@@ -70,7 +70,7 @@ MESSAGES = [
     (spec(more="PARAM x = 1 < 2"), "this must be a number"),
     (spec(more="PARAM x = if 1 then 2 else 3"), "this must be true or false"),
     (spec(more="PARAM x = (1 == 1) == 1"), "truth values and numbers differ"),
-    (spec(more="PARAM x = NULL"), "NULL is no number"),
+    (spec(more="PARAM x = NULL"), "NULL is not a number"),
     (spec(more="PARAM x = T[3]"), "index 3 leaves T"),
     (spec(more="PARAM x = R[0, 1]"), "index 1 leaves the row of R"),
     (spec(more="PARAM x = T[0, 0]"), "T takes 1 indices, here are 2"),
@@ -125,7 +125,7 @@ MESSAGES = [
     (spec("if (BALL == 1) == 1 REJECT end"), "truth values and numbers differ"),
     (spec("UTIL.CPU[BIN] += if BALL == 1 then BALL == 2 else 1"), "truth values and numbers differ"),
     (spec("let x = if BALL == 1 then NULL else 0.5"), "bins and quantities differ"),
-    (spec("let x = if BALL == 1 then NULL else BIN - 1"), "a number below zero is no bin"),
+    (spec("let x = if BALL == 1 then NULL else BIN - 1"), "a number below zero is not a bin"),
     (spec("UTIL.CPU[BIN] += ALLOC[0]"), "this may be NULL"),
     (spec("UTIL.CPU[ALLOC[0]] += 1"), "this may be NULL"),
     (spec("UTIL.CPU[BIN] += 1 / (2 - 2)"), "division by zero"),
@@ -216,12 +216,12 @@ def test_files_are_found_beside_the_specification_only(tmp_path: Path) -> None:
         ('TABLE V FROM "vms.csv" COLUMN "cpux"', "has no column 'cpux'"),
         ('TABLE V FROM "vms.csv"', "is not numeric"),
         ('TABLE V FROM "bad.csv" COLUMNS "a", "b"', "is not numeric"),
-        ('TABLE V FROM "a\0.csv"', "is no name of a file"),
+        ('TABLE V FROM "a\0.csv"', "is not the name of a file"),
         ('TABLE V FROM "*.csv"', "cannot be read"),
         ('TABLE V FROM "odd.parquet" COLUMN "wide"', "is out of range"),
         ('TABLE V FROM "odd.parquet" COLUMN "decimal"', "is not numeric"),
-        ('TABLE V FROM "odd.parquet" COLUMN "words"', "is no row of numbers"),
-        ('TABLE V FROM "odd.parquet" COLUMN "nested"', "is no row of numbers"),
+        ('TABLE V FROM "odd.parquet" COLUMN "words"', "is not a row of numbers"),
+        ('TABLE V FROM "odd.parquet" COLUMN "nested"', "is not a row of numbers"),
     ):
         with pytest.raises(SpecError, match=re.escape(message)):
             load(line)
@@ -234,7 +234,7 @@ def test_parameters_come_from_outside(tmp_path: Path) -> None:
     assert problem(text, params={"n": "3"}).capacity.tolist() == [3 * MICRO]
     for params, message in (
         ({"m": 1}, "there is no parameter m"),
-        ({"n": "x"}, "is no number"),
+        ({"n": "x"}, "is not a number"),
         ({"n": 1e300}, "range"),
     ):
         with pytest.raises(UserError, match=message):

@@ -60,8 +60,8 @@ def test_a_ball_that_is_not_placed_is_not_left_of_bin_0(device: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("let x = if BALL == 0 then ALLOC[1] else BIN - 1", "a number below zero is no bin"),
-        ("let x = if BALL == 0 then T[0] else NULL", "a number below zero is no bin"),
+        ("let x = if BALL == 0 then ALLOC[1] else BIN - 1", "a number below zero is not a bin"),
+        ("let x = if BALL == 0 then T[0] else NULL", "a number below zero is not a bin"),
     ],
 )
 def test_a_number_below_zero_never_passes_for_a_bin(text: str, message: str) -> None:
@@ -75,7 +75,7 @@ def test_a_number_below_zero_never_passes_for_a_bin(text: str, message: str) -> 
 
 @pytest.mark.parametrize("more", ["PARAM x = NULL", "TABLE X = [NULL]", "TABLE X[i in 2] = NULL", "FOES 0, NULL"])
 def test_null_is_no_constant(more: str) -> None:
-    with pytest.raises(SpecError, match="NULL is no number"):
+    with pytest.raises(SpecError, match="NULL is not a number"):
         problem(f"BALLS 2 BINS 2 RESOURCES C => 9 {more} procedure UTILFN(BALL, BIN, ALLOC) end")
 
 

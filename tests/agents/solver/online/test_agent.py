@@ -297,10 +297,10 @@ def test_templates_are_specifications_themselves(template: str) -> None:
     [
         ({"attempts": 0}, "attempts: is out of range"),
         ({"pieces": 10_001}, "pieces: is out of range"),
-        ({"deadline": "soon"}, "deadline: is no time"),
+        ({"deadline": "soon"}, "deadline: is not a valid time"),
         ({"fallback": "bestfit"}, "fallback: unknown agent (got 'bestfit')\n  Did you mean 'best-fit'"),
         ({"fallback": {"best-fit": {"nod": 1}}}, "Options: node"),
-        ({"fallback": {"best-fit": {}, "first-fit": {}}}, "fallback: is no agent"),
+        ({"fallback": {"best-fit": {}, "first-fit": {}}}, "fallback: is not an agent"),
     ],
 )
 def test_wrong_options(options: dict[str, Any], said: str) -> None:

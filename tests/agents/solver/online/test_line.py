@@ -322,9 +322,9 @@ def test_failures_and_growth(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"slot": 0}, "slot: is no plan"),
+        ({"slot": 0}, "slot: unknown plan"),
         ({"slot": "1 s", "fallback": "first-fit"}, "and no fallback"),
-        ({"slot": "soon"}, "slot: is no time"),
+        ({"slot": "soon"}, "slot: is not a valid time"),
         ({"slots": 257}, "slots: is out of range"),
         ({"balls": 3}, "balls: is out of range"),
     ],

@@ -181,9 +181,9 @@ def test_classes_are_as_wide_as_they_say_and_planted_servers_are_full() -> None:
     ("arguments", "problem"),
     [
         (("pgrunk",), "Did you mean 'pgrank'"),
-        (("pgrank", -1), "is no seed"),
+        (("pgrank", -1), "is not a seed"),
         (("pgrank", 1, 10), "pgrank has 474 machines"),
-        (("ct1", 1, 0), "is no count of machines"),
+        (("ct1", 1, 0), "is not a count of machines"),
     ],
 )
 def test_inputs_that_are_none(arguments: tuple[str, int, int], problem: str) -> None:
@@ -242,19 +242,22 @@ def test_the_command_packs_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["pgrunk"], "INPUT: is no offline input (got 'pgrunk')\n  Give a CSV file, or one of pgrank, clkbot"),
+        (["pgrunk"], "INPUT: unknown offline input (got 'pgrunk')\n  Give a CSV file, or one of pgrank, clkbot"),
         (["pgrank", "--server", "cpu=1"], "--server: pgrank has its own servers"),
-        (["pgrank", "--with", "solver,ffd-pro"], "with: is no way to pack (got 'ffd-pro')\n  Did you mean 'ffd-prod'?"),
-        (["pgrank", "--seeds", "0"], "seeds: is no count of seeds"),
-        (["pgrank", "--time", "soon"], "--time: is no time (got 'soon')"),
+        (
+            ["pgrank", "--with", "solver,ffd-pro"],
+            "with: unknown way to pack (got 'ffd-pro')\n  Did you mean 'ffd-prod'?",
+        ),
+        (["pgrank", "--seeds", "0"], "seeds: is not a count of seeds"),
+        (["pgrank", "--time", "soon"], "--time: is not a valid time (got 'soon')"),
         (["pgrank", "--out", "x.txt"], "x.txt: is neither CSV nor JSON"),
         (["pgrank", "--out", "nowhere/x.csv"], "nowhere/x.csv: has no folder"),
         (["FILE"], "FILE: --server: the servers are not known"),
-        (["FILE", "--server", "cpu"], "server: is no capacity (got 'cpu')"),
-        (["FILE", "--server", "cpu=1,cpu=2"], "server: is no capacity (got 'cpu=2')"),
+        (["FILE", "--server", "cpu"], "server: is not a capacity (got 'cpu')"),
+        (["FILE", "--server", "cpu=1,cpu=2"], "server: is not a capacity (got 'cpu=2')"),
         (["FILE", "--server", "cpu=-1"], "server: must not be negative (got '-1')"),
         (["FILE", "--server", "disk=1"], "FILE:1: server: has no column disk\n  Its columns: name, cpu, mem."),
-        (["FILE", "--server", "name=1"], "FILE:2: name: is no amount (got 'a')"),
+        (["FILE", "--server", "name=1"], "FILE:2: name: is not a valid amount (got 'a')"),
         (["FILE", "--server", "cpu=5"], "ball 3: a ball fits no bin (got [6.0])\n  One bin has [5.0]."),
         (["missing.csv", "--server", "cpu=5"], "missing.csv: cannot be read"),
         (["EMPTY", "--server", "cpu=5"], "EMPTY: has no machines"),
