@@ -14,7 +14,7 @@ import numpy as np
 
 from agents import AGENTS
 from agents.world import World
-from binwright.check_worlds import NETWORK, SEED, WORLDS, form_of, scenario_of
+from binwright.check_worlds import SEED, WORLDS, form_of, scenario_of
 from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import WRITTEN, Ledger
 from scenarios.build.world import build_world
@@ -119,7 +119,7 @@ class _Check:
         declined: dict[str, str] = {}
         compiled: list[str] = []
         for world in WORLDS:
-            if not _is_meant_for(self.kind, world, bool(placed)):
+            if not _is_meant_for(self.kind, world):
                 continue
             point = build_world(scenario_of(world))
             if point.grows_by and not self.kind.any_size:
@@ -244,13 +244,10 @@ class _Check:
         return True
 
 
-def _is_meant_for(kind: type[Agent], world: str, on_servers: bool) -> bool:
-    """Tell whether a scenario like this world takes the agent.
-
-    Of those for virtual networks, only an agent that plays `on_servers`, too, is asked for other requests in a network.
-    """
+def _is_meant_for(kind: type[Agent], world: str) -> bool:
+    """Tell whether a scenario like this world takes the agent."""
     form = form_of(world)
-    return form in kind.embeds if form else world != NETWORK or on_servers or not kind.embeds
+    return form is None or form in kind.embeds
 
 
 class _Declined(Exception):

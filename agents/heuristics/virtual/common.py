@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
+from agents.networked import network_of
 from fabric.network import NetworkView
 from fabric.virtual import hosed, routed
 from fabric.virtual_paths import route_pairs
+from simcore.errors import UserError
 from simcore.jit import kernel, prepared
-from simcore.vocabulary import Embedding, Form, Ints, Refusal, VirtualNetwork
+from simcore.vocabulary import Agent, Embedding, Form, Ints, Refusal, View, VirtualNetwork
 
 NO_ROOM, NO_PATHS = Refusal("no servers have the room"), Refusal("no paths have the bandwidth")
+
+
+def tenants_of(agent: Agent, view: View) -> NetworkView:
+    """Return the view of a network whose requests are virtual networks that the agent places, and refuse any other."""
+    found = network_of(agent, view)
+    if view.virtual not in agent.embeds:
+        asked = f"virtual networks of the form {view.virtual}" if view.virtual else "no virtual networks"
+        remedy = "Take an agent for such requests: `binwright agents` lists them."
+        raise UserError(
+            f"places virtual networks ({', '.join(agent.embeds)}), and requests here are {asked}", remedy=remedy
+        )
+    return found
 
 
 def warm(view: NetworkView, form: Form) -> None:

@@ -6,8 +6,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from agents.heuristics.virtual.common import warm
-from agents.networked import network_of
+from agents.heuristics.virtual.common import tenants_of, warm
 from fabric.arrays import ascending
 from fabric.virtual import hosed
 from fabric.virtual_tree import Tree, grouped, needed, tree
@@ -228,7 +227,7 @@ class Oktopus(Agent):
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Make a tree of the network."""
-        self._view = network_of(self, view)
+        self._view = tenants_of(self, view)
         self._tree = tree(self._view.topology)
         self._largest = view.capacity.sum(axis=1).max(axis=0)
         self._slots = np.zeros(len(self._tree.parent), np.int64)

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from agents.heuristics.virtual.common import warm
-from agents.networked import network_of
+from agents.heuristics.virtual.common import tenants_of, warm
 from fabric.topology import Indices, Topology
 from fabric.virtual import routed
 from fabric.virtual_paths import route_pairs
@@ -28,7 +27,7 @@ class SecondNet(Agent):
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Group the servers: those of a rack, of a pod, and all."""
-        self._view = view = network_of(self, view)
+        self._view = view = tenants_of(self, view)
         topology = view.topology
         self._groupings = groupings(topology)
         self._own = topology.server_link

@@ -6,8 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from agents.heuristics.virtual.common import NO_ROOM, connected, first_with_room, warm
-from agents.networked import network_of
+from agents.heuristics.virtual.common import NO_ROOM, connected, first_with_room, tenants_of, warm
 from simcore.jit import kernel, prepared
 from simcore.vocabulary import Agent, Embedding, Form, Ints, Refusal, Request, View
 
@@ -34,7 +33,7 @@ class VMFirstFit(Agent):
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Look at the network."""
-        self._view = view = network_of(self, view)
+        self._view = view = tenants_of(self, view)
         if view.virtual:
             warm(view, view.virtual)
         free, none = view.free.reshape(-1, view.free.shape[2]).copy(), np.zeros(0, np.int64)

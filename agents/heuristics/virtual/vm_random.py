@@ -6,8 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from agents.heuristics.virtual.common import NO_ROOM, connected, has_room, warm
-from agents.networked import network_of
+from agents.heuristics.virtual.common import NO_ROOM, connected, has_room, tenants_of, warm
 from simcore.jit import kernel, prepared
 from simcore.vocabulary import Agent, Embedding, Floats, Form, Ints, Refusal, Request, View
 
@@ -51,7 +50,7 @@ class VMRandom(Agent):
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Look at the network, and take the run's random stream."""
-        self._view, self._rng = network_of(self, view), rng
+        self._view, self._rng = tenants_of(self, view), rng
         if self._view.virtual:
             warm(self._view, self._view.virtual)
         free, none = self._view.free.copy(), np.zeros(0, np.int64)
