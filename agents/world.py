@@ -28,10 +28,11 @@ class Requests(Protocol):
     def draw(self, seed: int) -> Workload:
         """Draw the requests of a seed."""
 
-    def windows(self, seed: int, drawn: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
-        """Find the rows of a trace that a seed meets, first and last but one; None where all seeds meet the same.
+    def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
+        """Find the first row of each of a seed's windows of a trace, and the row after its last one.
 
-        Windows that end with the trace have `drawn` requests in all, and of each window the share `met` counts.
+        None where all seeds meet the same. Windows that end with the trace have so many `requests` in all, and of each
+        window the share `met` counts.
         """
 
 
@@ -105,7 +106,7 @@ class World:
                 return key, problem
         for key, each in (("agents", agent), ("warm_start.with", warm)):
             if each is not None and each.compiled is None:
-                return key, f"{type(each).__name__} is not one kernel"
+                return key, f"{type(each).__name__} decides in Python, not in one compiled kernel"
             if each is not None and not each.any_size and self.grows_by:
                 return key, f"{type(each).__name__} is for one number of servers, and the cluster grows"
         return None

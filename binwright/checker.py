@@ -18,7 +18,7 @@ from binwright.check_worlds import SEED, WORLDS, form_of, scenario_of
 from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import WRITTEN, Ledger
 from scenarios.build.world import build_world
-from scenarios.run.guard import TooLong, limited
+from scenarios.run.guard import STARTING, TooLong, limited
 from scenarios.schema.agent import AgentSpec
 from simcore.asking import WRITE_DECIDE
 from simcore.engine import Simulation, play
@@ -168,14 +168,12 @@ class _Check:
         """Make a new agent, and refuse one that brings random numbers of its own."""
         try:
             agent = self.kind(**self.options)
-        except UserError:
+        except (UserError, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:  # sys.exit, too
             remedy = "Check arguments, and raise a UserError that names the option and a remedy."
             self._wrong(f"its constructor raised {error!r}", "", remedy, error)
         own = [f"self.{name}" for name, value in getattr(agent, "__dict__", {}).items() if _draws(value)]
-        module = vars(sys.modules[self.kind.__module__]) if self.kind.__module__ in sys.modules else {}
-        own += [name for name, value in module.items() if _draws(value)]
         if own:
             self._wrong(f"keeps a random generator of its own, {own[0]}", "", _OWN_STREAM)
         return agent
@@ -184,11 +182,12 @@ class _Check:
         """Start an agent in a world and play it to the end."""
         ledger = point.ledger()
         simulation = point.simulation(SEED, ledger)
-        servers, state = len(simulation.view.capacity), _global_state()
+        servers, state = len(simulation.view.capacity), _shared_state(self.kind)
         eyes = _Eyes(simulation, ledger)
         try:
-            with limited(PATIENCE, lambda: len(simulation.record.sequence)):
+            with limited(STARTING):
                 self._start(agent, simulation, world)
+            with limited(PATIENCE, lambda: len(simulation.record.sequence)):
                 thought = play(simulation, agent, eyes)
         except InfeasiblePlacement as error:
             grew = len(simulation.view.capacity) > servers
@@ -200,11 +199,13 @@ class _Check:
         except RunError as error:
             self._wrong(str(error), world, _remedy(error), error)
         except TooLong as error:
-            self._wrong(f"thinks for longer than {PATIENCE:g} s about one decision", world, "Bound the search.", error)
+            many = f"{PATIENCE:g} s about one decision, or {STARTING:g} s to start"
+            self._wrong(f"thinks for longer than {many}", world, "Bound the search.", error)
         except SystemExit as error:
             self._wrong(f"calls sys.exit({error.code!r})", world, "Raise an exception that says what is wrong.", error)
-        if _global_state() != state:
-            self._wrong("draws from the random numbers that all of Python or numpy share", world, _OWN_STREAM)
+        if _shared_state(self.kind) != state:
+            problem = "draws from random numbers that all of Python, of numpy or of its module share"
+            self._wrong(problem, world, _OWN_STREAM)
         return _Played(simulation.record, thought, eyes.asked)
 
     def _start(self, agent: Agent, simulation: Simulation, world: str) -> None:
@@ -296,7 +297,16 @@ def _draws(value: object) -> bool:
     return isinstance(value, np.random.Generator | np.random.RandomState | random.Random)
 
 
-def _global_state() -> tuple[object, ...]:
-    """Return where the random numbers are that everybody in a process shares."""
+def _shared_state(kind: type) -> tuple[object, ...]:
+    """Return where the random numbers are that everybody in a process shares, and those of the agent's module."""
     numpy: Any = np.random.get_state()  # noqa: NPY002 (what others may have drawn from)
-    return random.getstate(), numpy[1].tobytes(), numpy[2:]
+    module = vars(sys.modules[kind.__module__]) if kind.__module__ in sys.modules else {}
+    own = [_state_of(value) for value in module.values() if _draws(value)]
+    return random.getstate(), numpy[1].tobytes(), numpy[2:], *own
+
+
+def _state_of(generator: Any) -> object:
+    """Write the state of a generator of random numbers so that it can be compared."""
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    return repr(generator.bit_generator.state if isinstance(generator, np.random.Generator) else generator.get_state())

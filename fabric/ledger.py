@@ -36,7 +36,7 @@ class Ledger:
         self._lay_out()
 
     def _lay_out(self) -> None:
-        """Give the view new copies, and makes flat windows, after the arrays were made anew.
+        """Give the view new copies, and make flat windows, after the arrays were made anew.
 
         A flat memoryview reads and writes one number several times faster than numpy's indexing does.
         """

@@ -77,11 +77,14 @@ def make_folder(folder: Path) -> None:
 
 def sync(path: Path) -> None:
     """Wait until what a file holds, or which files a folder has, is on disk."""
-    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except PermissionError:
+        return  # a folder that may be written to, but not read, cannot be waited for
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # some network file systems have no such thing for folders
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # network file systems have no such thing for folders
             raise
     finally:
         os.close(descriptor)

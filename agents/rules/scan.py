@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from simcore.errors import UserError
 from simcore.jit import is_kernel, prepared
 from simcore.vocabulary import Agent, Amounts, Compiled, Ints, Placement, Request, View
 
@@ -27,6 +28,9 @@ class ScanAgent(Agent):
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Compile the kernel, or load it, so that no decision takes the time for it."""
+        if not is_kernel(self.scan):
+            remedy = "Write @cheapest_server, @cheapest_place or @kernel above it."
+            raise UserError(f"scan of {type(self).__name__} is not a kernel", remedy=remedy)
         self._prepared = prepared(self.scan, view.free, view.capacity, (1,) * len(view.resources), False)
 
     def decide(self, view: View, request: Request) -> Placement | None:

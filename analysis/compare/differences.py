@@ -55,7 +55,9 @@ class Differences:
         import polars as pl
 
         if metrics is not None and not metrics:
-            raise ResultsError("names none", key="metrics", remedy="Name some, or leave it out for all worth showing.")
+            raise ResultsError(
+                "no metric is named", key="metrics", remedy="Name one, or leave it out for all worth showing."
+            )
         runs, self.keys, columns = pooled([results] if isinstance(results, ResultsFolder) else results)
         done = runs.filter(pl.col("status") == "done")
         self.agents: list[str] = runs["agent"].unique(maintain_order=True).to_list()

@@ -40,7 +40,7 @@ class Definition:
         """List the names of its columns, for a cluster with these resources and tiers."""
         if self._per is None:
             return [self.name]
-        return [self.name.format(part) for part in (resources if self._per == "resource" else tiers)]
+        return [self.name.replace("{}", part) for part in (resources if self._per == "resource" else tiers)]
 
     def columns(self, resources: Sequence[str], tiers: Sequence[str]) -> list[Metric]:
         """Describe its columns, for a cluster with these resources and tiers."""
@@ -74,7 +74,7 @@ def metric(
     table: Table = "always",
     timed: bool = False,
 ) -> Callable[[Callable[[FinishedRun], Any]], Definition]:
-    """Make a metric of a function that takes a finished run and return a number, or None where there is no value.
+    """Make a metric of a function that takes a finished run and returns a number, or None where there is no value.
 
     `per` "resource" or "tier" makes a column for each; the function then returns as many numbers, in their order, and
     `name`, `heading` and `meaning` have `{}` where the resource or the tier stands. The other arguments are those of

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from functools import cached_property, wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,6 +21,23 @@ TOO_LARGE = "no request fits, even into the empty cluster: there is nothing to m
 HOUR = 3600.0
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])
+
+
+def _read_only(array: Array) -> Array:
+    """Return a view of the array that cannot be written to."""
+    found = array.view()
+    found.flags.writeable = False
+    return found
+
+
+def _fixed(function: Callable[[Any], Array]) -> cached_property[Array]:
+    """Make a property that is computed once, and whose array nobody can write to."""
+
+    @wraps(function)
+    def read_only(run: Any) -> Array:
+        return _read_only(function(run))
+
+    return cached_property(read_only)
 
 
 class FinishedRun:
@@ -76,7 +93,7 @@ class FinishedRun:
         self.begin = float(asked.arrival[first])
         self.finish = max(self.begin, float(np.nanmax(self.decided[first:], initial=self.begin)))
 
-    @cached_property
+    @_fixed
     def waits(self) -> Floats:
         """The seconds from arrival to placement of each of `placed`, float64 [placed]."""
         waits: Floats = self.decided[self.placed] - self.arrival[self.placed]
@@ -87,18 +104,18 @@ class FinishedRun:
         """The rows that got a place, int64 [held]; those of the warm start, and those sent back, are among them."""
         return _read_only(np.flatnonzero(self.got_place))
 
-    @cached_property
+    @_fixed
     def amounts(self) -> Ints:
         """What each of `held` holds, int64 [held, resources + tiers] quanta: links are resources like others."""
         return np.hstack([self.demand[self.held], self.simulation.ledger.reserved(self.held)])
 
-    @cached_property
+    @_fixed
     def start(self) -> Floats:
         """When each of `held` was placed, float64 [held]."""
         start: Floats = self.decided[self.held]
         return start
 
-    @cached_property
+    @_fixed
     def end(self) -> Floats:
         """When each of `held` ends or was cut short, float64 [held]; that may be after the run, or never."""
         end: Floats = np.fmin(self.start + self.duration[self.held], self.interruption[self.held])
@@ -109,13 +126,13 @@ class FinishedRun:
         """When the last holding period ends; infinite where one never does."""
         return float(self.end.max(initial=self.begin))
 
-    @cached_property
+    @_fixed
     def seconds(self) -> Floats:
         """For how long within the measured time each of `held` was held, float64 [held]."""
         seconds: Floats = np.clip(np.minimum(self.end, self.finish) - np.maximum(self.start, self.begin), 0, None)
         return seconds
 
-    @cached_property
+    @_fixed
     def sold(self) -> npt.NDArray[np.bool_]:
         """Which of `held` are of requests after the warm start, bool [held], whether or not they were sent back."""
         source = np.arange(len(self.outcome))
@@ -124,7 +141,7 @@ class FinishedRun:
         sold: npt.NDArray[np.bool_] = source[self.held] >= self.first
         return sold
 
-    @cached_property
+    @_fixed
     def worth(self) -> Floats:
         """What a second of each of those that are `sold` earns, float64 [sold]."""
         each = np.zeros(self.amounts.shape[1])
@@ -149,12 +166,12 @@ class FinishedRun:
         found: Floats = np.diff(np.clip([*times, until], self.begin, until)) @ total
         return found
 
-    @cached_property
+    @_fixed
     def installed_seconds(self) -> Floats:
         """What `installed` gives for the measured time."""
         return self.installed(self.finish)
 
-    @cached_property
+    @_fixed
     def shares(self) -> Floats:
         """Of what is installed, the share in use after each measured decision, float64 [decisions, resources + tiers].
 
@@ -170,7 +187,7 @@ class FinishedRun:
             raise RunError(NOTHING if (self.outcome[self.offered] != IMPOSSIBLE).any() else TOO_LARGE)
         return share
 
-    @cached_property
+    @_fixed
     def answered(self) -> Ints:
         """The rows after the warm start that were answered, or were impossible, int64 [n]; those sent back too."""
         rows = np.arange(self.first, len(self.outcome))
@@ -185,7 +202,7 @@ class FinishedRun:
 
 
 def ratio(part: float, whole: float) -> float:
-    """Divide, and gives 0 where there is nothing to divide by."""
+    """Divide; 0 where there is nothing to divide by."""
     return part / whole if whole else 0.0
 
 
@@ -203,10 +220,3 @@ def after_each(answered: Ints, times: Floats, held: Ints, end: Floats, demand: I
     np.add.at(change, placed_at, demand)
     np.subtract.at(change, gone_at, demand)
     return change[:-1].cumsum(axis=0)
-
-
-def _read_only(array: Array) -> Array:
-    """Return a view of the array that cannot be written to."""
-    found = array.view()
-    found.flags.writeable = False
-    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,10 @@ from simcore.errors import RunError, UserError
 if TYPE_CHECKING:
     from analysis.measure.finished import FinishedRun
 
-NO_METRICS = ("run", "agent", "seed", "version", "status", "error", "seconds", "windows", "random", "engine")
-"""What other columns of runs.parquet are called."""
+KEPT_APART = ("family", "asked", "spec", "files", "details", "resources", "tiers")
+"""Of a journal's row, what tells whether it still holds and what it is of, and is not a result."""
+NO_METRICS = ("run", "agent", "seed", "version", "status", "error", "seconds", "windows", "random", "engine", "check")
+"""What other columns of runs.parquet, and of the journal, are called."""
 DEFINE = 'Write `@metric(heading="...", meaning="...")` above it, with `from binwright import metric`.'
 
 
@@ -56,11 +58,11 @@ def added_metric(name: str) -> Definition:
     return found
 
 
-def check_added(added: Sequence[str], resources: Sequence[str], tiers: Sequence[str]) -> None:
-    """Refuse metrics whose columns runs have already."""
+def check_added(added: Sequence[str], resources: Sequence[str], tiers: Sequence[str], swept: Iterable[str]) -> None:
+    """Refuse metrics whose columns runs have already, with these `swept` keys."""
     if not added:
         return  # and nothing is imported that only a run needs
-    taken = {*NO_METRICS, *(one.name for one in describe(resources, tiers))}
+    taken = {*NO_METRICS, *KEPT_APART, *swept, "scenario", *(one.name for one in describe(resources, tiers))}
     for name in added:
         if name in BUILT_IN:
             raise UserError("every run has this metric", value=name, remedy="Take it out of the list.")

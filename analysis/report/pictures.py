@@ -19,7 +19,7 @@ LARGE = 300_000
 
 
 def figures(results: ResultsFolder) -> tuple[dict[str, str], dict[str, str]]:
-    """Draw the figures as HTML, by kind, and says why the other kinds are not there."""
+    """Draw the figures as HTML, by kind, and say why the other kinds are not there."""
     drawn, missing = {}, {}
     for name in FIGURES:
         kind = kind_named(name)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from io import BytesIO
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from analysis.measure.metric import Better, Metric, Table
-from simcore.files import write_text
+from simcore.files import replacing, write_text
 
-FILE = "columns.json"
+if TYPE_CHECKING:
+    import polars as pl
+
+FILE, RUNS = "columns.json", "runs.parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +33,32 @@ class Columns:
     metrics: tuple[Metric, ...] = ()
 
 
-def write_columns(folder: Path, columns: Columns) -> None:
-    """Write columns.json into the folder, whole or not at all."""
-    write_text(folder / FILE, json.dumps(asdict(columns), ensure_ascii=False, indent=1) + "\n")
+def write_runs(folder: Path, runs: pl.DataFrame, columns: Columns) -> None:
+    """Write runs.parquet, and columns.json, which names it by its digest: each whole or not at all."""
+    content = BytesIO()
+    runs.write_parquet(content)
+    data = {"runs": digest_of(content.getvalue()), **asdict(columns)}
+    with replacing(folder / RUNS) as unfinished:
+        unfinished.write_bytes(content.getbuffer())
+    write_text(folder / FILE, json.dumps(data, ensure_ascii=False, indent=1) + "\n")
 
 
-def read_columns(file: Path) -> Columns:
-    """Read columns.json; raises ValueError where it says anything else than `write_columns` writes."""
+def digest_of(content: bytes) -> str:
+    """Digest what is in runs.parquet."""
+    return blake2b(content, digest_size=8).hexdigest()
+
+
+def read_columns(file: Path) -> tuple[Columns, str]:
+    """Read columns.json, and the digest of its runs.parquet; raises ValueError for anything else than is written."""
     try:
         data = json.loads(file.read_text("utf-8"))
         metrics = tuple(_metric(one) for one in _listed(data, "metrics", dict))
         found = Columns(_names(data, "resources"), _names(data, "tiers"), _names(data, "swept"), metrics)
         if len({metric.name for metric in metrics}) < len(metrics):
             raise ValueError("a metric is described twice")
+        return found, str(data["runs"])
     except (KeyError, TypeError, RecursionError) as error:
         raise ValueError(str(error)) from error
-    return found
 
 
 def merged(several: Iterable[Columns]) -> Columns:

@@ -6,10 +6,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from shlex import quote
+from time import sleep
 from typing import TYPE_CHECKING
 
 from analysis.measure.metric import Metric
-from analysis.results.columns import FILE, Columns, read_columns
+from analysis.results.columns import FILE, Columns, digest_of, read_columns
 from simcore.errors import ResultsError
 
 if TYPE_CHECKING:
@@ -26,8 +27,14 @@ class ResultsFolder:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        self.runs = _read_runs(self.folder)
-        self.columns = _read_columns(self.folder, self.runs)
+        for patience in (0.02, 0.1, 0.5, 0.0):  # a batch that goes on may have written one of the two files
+            self.runs, digest = _read_runs(self.folder)
+            self.columns, described = _read_columns(self.folder, self.runs)
+            if digest == described:
+                return
+            sleep(patience)
+        problem = "it says what the columns of another runs.parquet are"
+        raise ResultsError(problem, file=self.folder / FILE, remedy=_again(self.folder))
 
     @property
     def scenario_file(self) -> Path:
@@ -119,7 +126,8 @@ def check_target(file: str | Path) -> None:
         raise ResultsError("is a part of results, and would be overwritten", file=file, remedy=remedy)
 
 
-def _read_runs(folder: Path) -> pl.DataFrame:
+def _read_runs(folder: Path) -> tuple[pl.DataFrame, str]:
+    """Read the table of runs, and digest its file."""
     path = folder / "runs.parquet"
     if not path.is_file():
         finished = _finished(folder)
@@ -135,7 +143,7 @@ def _read_runs(folder: Path) -> pl.DataFrame:
             file=folder,
             remedy=f"Run the scenario again, it goes on from there{_command(folder)}.",
         )
-    runs = _read(path, lambda: _again(folder))
+    content, runs = path.read_bytes(), _read(path, lambda: _again(folder))
     wrong = [name for name in NEEDED if name not in runs.columns]
     wrong = wrong or [name for name in NEEDED if runs.schema[name].is_integer() is not (name == "seed")]
     if wrong:
@@ -146,14 +154,14 @@ def _read_runs(folder: Path) -> pl.DataFrame:
         )
     if not len(runs):
         raise ResultsError("there are no runs in it", file=path, remedy=_again(folder))
-    return runs
+    return runs, digest_of(content)
 
 
-def _read_columns(folder: Path, runs: pl.DataFrame) -> Columns:
+def _read_columns(folder: Path, runs: pl.DataFrame) -> tuple[Columns, str]:
     """Read what the columns of these runs are."""
     path = folder / FILE
     try:
-        columns = read_columns(path)
+        columns, digest = read_columns(path)
     except FileNotFoundError as error:
         problem = "this file is missing, which says what the columns of runs.parquet are"
         raise ResultsError(problem, file=path, remedy=_again(folder)) from error
@@ -163,7 +171,7 @@ def _read_columns(folder: Path, runs: pl.DataFrame) -> Columns:
     if wrong := [key for key in columns.swept if key in NEEDED or key not in runs.columns]:
         problem = f"runs.parquet is of other runs: it has no column for the swept {', '.join(wrong)}"
         raise ResultsError(problem, file=path, remedy=_again(folder))
-    return columns
+    return columns, digest
 
 
 def _read(path: Path, remedy: Callable[[], str]) -> pl.DataFrame:

@@ -50,7 +50,7 @@ def serve(
         limits = changed(limits)
     workers = usable_cpus() if workers is None else workers
     if workers < 1:
-        raise UserError("are too few", key="--workers", value=workers, remedy="Give a number from 1.")
+        raise UserError("must be 1 or more", key="--workers", value=workers, remedy="Give how many jobs run at a time.")
     try:
         if not 0 <= port < 2**16:  # the socket module would leave a socket open
             raise OSError("ports go from 0 to 65535")
@@ -91,7 +91,7 @@ def serve(
 
 
 class _Kept:
-    """Keeps signals for uvicorn from when it is said that it serves: it does not expect them while it starts.
+    """Holds signals that come before uvicorn handles them, and hands them over then.
 
     To block them would not do: threads that are there already would hear them. At the end, the first is raised again.
     """

@@ -44,7 +44,7 @@ class Replay:
         return tuple((array, array.copy()) for array in changing)
 
     def _go(self, rule: Compiled, answers: int, ahead: bool = False) -> int:
-        """Let a rule answer, and returns why the loop stopped."""
+        """Let a rule answer, and return why the loop stopped."""
         resources = self._state.free.shape[2]
         decide = as_argument(rule.scan, resources, len(rule.weights))
         status: int = go(decide, rule.weights, self._requests, self._state, self._mode, inf, answers, ahead)[1]

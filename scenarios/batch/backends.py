@@ -56,9 +56,7 @@ def opened(on: str, jobs: int | None, tasks: Sequence[Task]) -> Iterator[Backend
         else:
             yield lambda tasks: _here(tasks, 1)
     else:
-        raise UserError(
-            "nothing of this name does runs", key="on", value=on, remedy="Give local, ray, or ray://HOST:PORT."
-        )
+        raise UserError("unknown place to run", key="on", value=on, remedy="Give local, ray, or ray://HOST:PORT.")
 
 
 def expected(runs: Sequence[Run]) -> float:

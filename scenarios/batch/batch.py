@@ -14,8 +14,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from analysis.front import Results
-from analysis.measure.measuring import describe
-from analysis.results.columns import Columns, write_columns
+from analysis.measure.measuring import KEPT_APART, describe
+from analysis.results.columns import Columns, write_runs
 from scenarios.batch.attempt import Task, detail, shown
 from scenarios.batch.backends import opened
 from scenarios.batch.journal import Row, line_of, rows_of
@@ -33,7 +33,7 @@ from scenarios.schema.agent import AgentSpec
 from scenarios.schema.load import resolved
 from scenarios.schema.scenario import Scenario
 from simcore.errors import ResultsError, UserError
-from simcore.files import clear, make_folder, sync, write_table, write_text, writing
+from simcore.files import clear, make_folder, sync, write_text, writing
 from simcore.jit import postponed
 from simcore.opened import digest_of, unchanged
 
@@ -41,8 +41,6 @@ EVERY = 30.0
 """Seconds after which `runs.parquet` is written again while a batch goes on, for whoever looks at it."""
 SYNCED = 1.0
 """Seconds between two waits for the journal to be on disk: a power cut costs what finished since the last one."""
-KEPT_APART = ("family", "asked", "spec", "files", "details", "resources", "tiers")
-"""What a journal's row says beside the run's results: whether they still hold, and what the cluster was made of."""
 
 
 class Batch:
@@ -207,8 +205,7 @@ class Batch:
         # The keys of a failed run come first, and those of a finished one complete them.
         names = dict.fromkeys(key for row in rows for key in row if key not in KEPT_APART)
         frame = pl.DataFrame({name: pl.Series(name, [row.get(name) for row in rows], strict=False) for name in names})
-        write_columns(self.folder, self._columns(rows))
-        write_table(self.folder / "runs.parquet", frame)
+        write_runs(self.folder, frame, self._columns(rows))
 
     def _columns(self, rows: Sequence[Row]) -> Columns:
         """Say what the columns of these rows are."""

@@ -49,7 +49,7 @@ class Handout:
         self._expected += SMOOTHING * (max(row["seconds"], 1e-4) - self._expected)
 
     def back(self, tasks: Sequence[Task]) -> None:
-        """Task that were not begun."""
+        """Take back tasks that were not begun."""
         self._left.extendleft(reversed(tasks))
 
     def lost(self, task: Task, why: str) -> Row | None:

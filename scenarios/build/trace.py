@@ -44,19 +44,19 @@ class TraceRequests:
         options = json.dumps(spec.options)
         return _select(spec.trace, file, options, _window(spec, seed), scale, seed, self._cache, version)
 
-    def windows(self, seed: int, drawn: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
-        """Find the rows of a seed's windows: first and last but one. None where all seeds have the same.
+    def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
+        """Find the first row of each of a seed's windows, and the row after its last one.
 
-        Of each window only the first share `met` counts. Windows that go on to the end of the trace have `drawn`
-        requests in all; None where nobody says how many.
+        None where all seeds have the same. Of each window only the first share `met` counts. Windows that go on to the
+        end of the trace have so many `requests` in all; None where nobody says how many.
         """
         if not self.drawn:
             return None
         window = _window(self.spec, seed)
-        if window.requests is None and drawn is None:
+        if window.requests is None and requests is None:
             return None
         starts = firsts(window, seed)
-        rows = ((drawn or 0) + sum(starts)) // len(starts)
+        rows = ((requests or 0) + sum(starts)) // len(starts)
         return [(first, first + ceil((window.requests or rows - first) * met)) for first in starts]
 
 

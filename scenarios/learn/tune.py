@@ -106,7 +106,9 @@ def _check(scenario: Scenario, least: Mapping[str, tuple[int, int]]) -> None:
             raise UserError("is too few", key=key, value=value, remedy=f"Give {enough} or more.")
     if isinstance(getattr(scenario.workload, "start", None), ListedStart):
         remedy = "Have them drawn: start: {random: [FIRST, LAST]}."
-        raise UserError("is a list, and tuning needs other seeds", key="workload.start", remedy=remedy)
+        raise UserError(
+            "a list of starts has no further seeds, which tuning needs", key="workload.start", remedy=remedy
+        )
 
 
 class _Search:

@@ -97,7 +97,7 @@ def write_times(path: Path, simulation: Simulation, first: int) -> None:
 
 
 def _words(codes: Any, words: tuple[str, ...]) -> pl.Series:
-    """Code as categories; -1 is null."""
+    """Turn codes into categories; -1 is null."""
     import polars as pl
 
     text = pl.Series([None, *words], dtype=pl.Enum(words))

@@ -24,7 +24,7 @@ class TooLong(BaseException):
 
 @contextmanager
 def recursion() -> Iterator[None]:
-    """Undo it if an agent has left less recursion than there was; more may be what it needs later."""
+    """Restore the recursion limit if an agent has lowered it; a higher one may be what it needs later."""
     before = sys.getrecursionlimit()
     try:
         yield

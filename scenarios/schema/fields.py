@@ -136,7 +136,7 @@ class Model(BaseModel):
 
     @classmethod
     def more(cls, data: Mapping[str, Any]) -> Iterable[str]:
-        """Key beyond the fields that this data may have, as far as they are known."""
+        """List the keys beyond the fields that this data may have, as far as they are known."""
         return ()
 
     @classmethod

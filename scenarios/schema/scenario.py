@@ -29,9 +29,6 @@ FIXED = (
 _SWEPT: dict[str, Any] = {"propertyNames": {"not": {"pattern": rf"^({'|'.join(FIXED)})(\.|$)"}}}
 
 
-_OF_FLAVOURS = ("weight", "lifetimes")
-
-
 class WarmStart(Model):
     """Requests placed before the run counts: every agent starts from the same partly filled cluster."""
 
@@ -224,7 +221,8 @@ class Scenario(Model):
     def _check_metrics(self) -> None:
         network = self.cluster.network
         try:
-            check_added(self.metrics, self.resources, network.topology.built.tiers if network else ())
+            tiers = network.topology.built.tiers if network else ()
+            check_added(self.metrics, self.resources, tiers, [*self.sweep.product, *self.sweep.zip])
         except UserError as error:
             at = ("metrics", self.metrics.index(str(error.value)))
             raise wrong(error.problem, error.remedy, at, error.value) from None
@@ -238,7 +236,7 @@ class Scenario(Model):
                 continue
             at = ("cluster", "failures", kind)
             if network is None:
-                raise wrong("the cluster has no network", "Give it one, or take this back.", at)
+                raise wrong("the cluster has no network", "Give the cluster a network, or remove this key.", at)
             count = getattr(network.topology.built, kind)
             for number, failure in enumerate(parts.scheduled):
                 if failure.part >= count:

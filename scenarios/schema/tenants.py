@@ -75,7 +75,7 @@ class Exponential(Model):
     @model_validator(mode="after")
     def _ascending(self) -> Self:
         if self.most < self.least:
-            raise wrong("is below `least`", "Give as many or more.", ("most",), self.most)
+            raise wrong("is smaller than `least`", "Give that number or a larger one.", ("most",), self.most)
         return self
 
 

@@ -84,7 +84,7 @@ class Kept(NullCache):  # type: ignore[misc]  # numba's classes have no types
 
     @contextmanager
     def alone(self, arguments: tuple[Any, ...]) -> Iterator[None]:
-        """Wait for the process that is compiling this form, if there is one, and makes others wait within it."""
+        """Wait for the process that is compiling this form, if there is one, and make others wait meanwhile."""
         file = self._file(arguments)
         if file is None or file.exists() or file in self._making:
             yield

@@ -195,7 +195,11 @@ WRONG = [
     (Writer, "Writer raised ValueError('output array is read-only')", "Work on a copy"),
     (Forger, "the agent has written to what it was shown", "Work on a copy"),
     (Traveller, "the agent has written to what it was shown", "Work on a copy"),
-    (GlobalChance, "draws from the random numbers that all of Python or numpy share", "Keep the generator that start"),
+    (
+        GlobalChance,
+        "draws from random numbers that all of Python, of numpy or of its module share",
+        "Keep the generator that start",
+    ),
     (OwnChance, "keeps a random generator of its own, self.generator", "Keep the generator that start"),
     (SharedState, "the same seed gives other answers the second time: outcome of request 0", "not in its class"),
     (NoReset, "started again with the same seed, it gives other answers", "Let start(view, rng) set everything"),

@@ -87,7 +87,7 @@ def test_results_do_not_overwrite_themselves(here: Path, file: str, capsys: pyte
 def test_what_python_is_told_that_says_nothing(here: Path) -> None:
     with pytest.raises(UserError, match="out: is empty"):
         bw.run("s.yaml", out="")
-    with pytest.raises(UserError, match="metrics: names none"):
+    with pytest.raises(UserError, match="metrics: no metric is named"):
         bw.load("out").compare(metrics=[])
     assert not Path("results").exists()
 

@@ -112,7 +112,7 @@ ARGUMENTS = [
     (["run", "s.yaml", "--agents", "mine.py"], ["unknown agent (got 'mine.py')", "mine.py:Class"]),
     (["run", "s.yaml", "--set", "agents.5=best-fit"], ["the list agents has no item 5", "0 to 1"]),
     (["run", "s.yaml", "--set", "overflow.expand.by=1"], ["overflow.expand.limit: is missing"]),
-    (["run", "s.yaml", "--on", "cloud"], ["nothing of this name does runs (got 'cloud')", "local, ray"]),
+    (["run", "s.yaml", "--on", "cloud"], ["unknown place to run (got 'cloud')", "local, ray"]),
     (["run", "s.yaml", "--engine", "fast"], ["unknown engine (got 'fast')", "auto, compiled, simpy"]),
     (["run", "s.yaml", "--set", f"seed={2**63}"], ["seed: is a wrong value (got 9223372036854775808)"]),
     (["run", "s.yaml", "--set", "decision_limit=100 us"], ["decision_limit: is a wrong value", "0.01"]),

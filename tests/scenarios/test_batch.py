@@ -16,7 +16,8 @@ import yaml
 import scenarios.batch.attempt
 import scenarios.batch.batch
 from analysis.front import Results
-from scenarios.batch.batch import KEPT_APART, Batch
+from analysis.measure.measuring import KEPT_APART
+from scenarios.batch.batch import Batch
 from scenarios.batch.journal import rows_of
 from scenarios.build.engines import Engine
 from scenarios.build.plan import Run

@@ -103,7 +103,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     given: list[Any] = ["run", "quickstart", "--seeds", "1", "--set", "workload.requests=60", "--out", str(tmp_path)]
     assert main([*given, "--engine", "compiled"]) == 2
     said = capsys.readouterr().err
-    assert "RandomFit is not one kernel" in said
+    assert "RandomFit decides in Python, not in one compiled kernel" in said
     assert main([*given, "--engine", "simpi"]) == 2
     assert "unknown engine" in capsys.readouterr().err
     with pytest.raises(UserError, match="Did you mean 'simpy'"):

@@ -39,7 +39,7 @@ BEYOND = (
     "are as many as we build",
     "is more than any server has",
     "is more than any link has",
-    "is below `least`",
+    "is smaller than `least`",
     "must be a list of",
     "an even number of ports",
     "the unit of the trace's",

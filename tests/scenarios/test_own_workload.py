@@ -131,7 +131,7 @@ def test_plain_numbers_are_columns() -> None:
         ("{requests: many}", "", "mine.py:Waves.requests: is a wrong value (got 'many')"),
         ("{requests: 40}", "class Wave:", "there is no Waves in it"),
         ("{requests: 40}", "draw = None", "mine.py:Waves: draw is missing"),
-        ("{requests: 40}", "draw = lambda *_: 7", "draw returned int, not a Workload"),
+        ("{requests: 40}", "draw = lambda *_: 7", "of the type int, not a Workload"),
         (
             "{requests: 40}",
             "draw = lambda *_: Workload.of_units([0], 1, {'cpu': 1})",
@@ -159,6 +159,47 @@ def test_what_is_wrong_is_said(
     (here / "mine.py").write_text(text)
     assert main(["validate", "s.yaml"]) == 2
     assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("raise ValueError('boom')", "mine.py:Waves raised ValueError('boom') at "),
+        ("raise SystemExit(0)", "mine.py:Waves raised SystemExit(0) at "),
+        ("return replace(found, arrival=found.arrival.tolist())", "its arrival is not an array"),
+        ("return replace(found, arrival=found.arrival[:, None])", "its arrival has the shape [40, 1], not [40]"),
+        ("return replace(found, demand=found.demand[:, :1])", "its demand has the shape [40, 1], not [40, 2]"),
+        ("return replace(found, demand=found.demand * 1.0)", "its demand has the type float64, not int64"),
+        ("return replace(found, bandwidth=found.demand[:3, 0])", "its bandwidth has the shape [3], not [40]"),
+    ],
+)
+def test_what_a_class_does_wrong_is_its_mistake(
+    here: Path, capsys: pytest.CaptureFixture[str], body: str, said: str
+) -> None:
+    more = "\nfrom dataclasses import replace\ninner = Waves.draw\ndef outer(self, resources, seed):\n"
+    more += f"    found = inner(self, resources, seed)\n    {body}\nWaves.draw = outer\n"
+    (here / "mine.py").write_text((here / "mine.py").read_text() + more)
+    assert main(["validate", "s.yaml"]) == 2
+    assert said in capsys.readouterr().out
+    assert main(["run", "s.yaml"]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_options_that_compare_equal_are_told_apart_and_edits_are_seen(here: Path) -> None:
+    (here / "mine.py").write_text(
+        "import numpy as np\nfrom binwright import Workload\n\nclass Waves:\n"
+        "    def __init__(self, requests):\n        self.n = 20 if requests is True else 10\n"
+        "    def draw(self, resources, seed):\n"
+        "        return Workload.of_units(np.arange(self.n), 1, dict.fromkeys(resources, 1))\n"
+    )
+
+    def offered(requests: str) -> int:
+        (here / "s.yaml").write_text(TEXT.replace("requests: 40", f"requests: {requests}"))
+        return len(build_world(load_scenario("s.yaml")).draw(0))
+
+    assert [offered("1"), offered("true"), offered("1")] == [10, 20, 10]
+    (here / "mine.py").write_text((here / "mine.py").read_text().replace("else 10", "else 30"))
+    assert offered("1") == 30
 
 
 def test_the_json_schema_takes_it(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -243,5 +243,8 @@ def test_requests_that_are_not_drawn_are_not_held_out(tiny: Path) -> None:
     (tiny.parent / "starts.csv").write_text("start\n0\n3\n")
     workload = {"trace": "table", "path": "t.csv", "start": {"path": "starts.csv"}, "requests": 9}
     fixed.write_text(yaml.safe_dump({**data, "workload": workload}))
-    with pytest.raises(UserError, match=r"workload\.start: is a list, and tuning needs other seeds\n  Have them drawn"):
+    with pytest.raises(
+        UserError,
+        match=r"workload\.start: a list of starts has no further seeds, which tuning needs\n  Have them drawn",
+    ):
         quick(fixed)

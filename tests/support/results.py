@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from analysis.measure.measuring import describe
-from analysis.results.columns import Columns, write_columns
+from analysis.results.columns import Columns, write_runs
 
 ALWAYS = {
     "version": "0", "status": "done", "error": "", "seconds": 1.0, "stopped": 0,
@@ -42,5 +42,5 @@ def write_results(folder: Path, rows: list[dict[str, Any]] | pl.DataFrame) -> No
     )
     swept = names[names.index("seed") + 1 : names.index("version")] if {"seed", "version"} <= {*names} else ()
     folder.mkdir(parents=True, exist_ok=True)
-    write_columns(folder, Columns(tuple(resources), tuple(tiers), tuple(swept), tuple(describe(resources, tiers))))
-    frame.write_parquet(folder / "runs.parquet")
+    columns = Columns(tuple(resources), tuple(tiers), tuple(swept), tuple(describe(resources, tiers)))
+    write_runs(folder, frame, columns)

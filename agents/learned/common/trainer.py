@@ -29,7 +29,7 @@ class Trainer(ABC):
 
     @abstractmethod
     def iterate(self, iteration: int) -> dict[str, float]:
-        """Train for one iteration and returns metrics. Iterations count from 1."""
+        """Train for one iteration and return metrics. Iterations count from 1."""
 
     @abstractmethod
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:

@@ -49,7 +49,7 @@ class FabricRL(Agent):
         self._reject, self._random = reject, choice == "random"
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Load the weights, and makes room to work in."""
+        """Load the weights, and make room to work in."""
         view = network_of(self, view)
         self._weights = self._read(view, rng)
         self._rng = rng

@@ -63,7 +63,7 @@ class NaraTrainer(Trainer):
         self._optimiser = torch.optim.Adam(self._policy.parameters(), lr=self.rate)
 
     def iterate(self, iteration: int) -> dict[str, float]:
-        """Play some episodes and learns from them."""
+        """Play some episodes and learn from them."""
         rng = stream(self._seed, "train", iteration)
         for i in range(self.episodes):
             self._playing.reset(i, self._training.draw(TRAINING + int(rng.integers(2**40))))

@@ -7,12 +7,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from analysis.compare.comparison import Comparison
 from analysis.front import Results
 from analysis.measure.metric import Metric
-from analysis.results.columns import Columns, merged, read_columns, write_columns
+from analysis.results.columns import Columns, digest_of, merged, read_columns, write_runs
 from scenarios.batch.batch import Batch
 from simcore.errors import ResultsError
 from tests.support.batches import scenario
@@ -42,11 +43,20 @@ def test_results_of_a_network_have_tiers(tmp_path: Path) -> None:
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     columns = Columns(("cpu",), ("core",), ("a.b",), (Metric("x", "µx", "kWh", "lower", "less", "differs", True),))
-    write_columns(tmp_path, columns)
-    assert read_columns(tmp_path / "columns.json") == columns
+    write_runs(tmp_path, pl.DataFrame({"run": ["a"]}), columns)
+    digest = digest_of((tmp_path / "runs.parquet").read_bytes())
+    assert read_columns(tmp_path / "columns.json") == (columns, digest)
 
 
-GOOD: dict[str, Any] = {"resources": ["cpu"], "tiers": [], "swept": [], "metrics": []}
+def test_a_description_of_other_runs_is_refused(tmp_path: Path) -> None:
+    """As when a disk was full between the two files: swept points would be pooled without a word."""
+    results = Batch(scenario(replications=1), tmp_path).run()
+    results.runs.head(1).write_parquet(tmp_path / "runs.parquet")
+    with pytest.raises(ResultsError, match="says what the columns of another runs"):
+        Results(tmp_path)
+
+
+GOOD: dict[str, Any] = {"runs": "0123", "resources": ["cpu"], "tiers": [], "swept": [], "metrics": []}
 X = {"name": "x", "heading": "x", "unit": "", "better": "lower", "meaning": "", "table": "never", "timed": False}
 
 
