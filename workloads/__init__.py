@@ -58,8 +58,13 @@ def catalogue() -> list[Entry]:
     from workloads.virtual import NETWORKS
 
     return [
-        Entry(registry.kind, name, found.summary, found.reference)
+        Entry(registry.kind, name, _summary(found), getattr(found, "reference", "-"))
         for registry in (WORKLOADS, TRACES, ARRIVALS, LIFETIMES, DEMANDS, NETWORKS)
         for name in registry
         for found in [registry.load(name)]
     ]
+
+
+def _summary(found: object) -> str:
+    """Take what something says of itself, or else the first line of its docstring."""
+    return str(getattr(found, "summary", "") or (found.__doc__ or "-").strip().splitlines()[0])

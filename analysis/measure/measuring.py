@@ -13,7 +13,7 @@ from analysis.measure import BUILT_IN, METRICS
 from analysis.measure.definition import Definition
 from analysis.measure.metric import Metric
 from analysis.measure.outside import place_of
-from simcore.errors import RunError, UserError
+from simcore.errors import RunError, UserError, short
 
 if TYPE_CHECKING:
     from analysis.measure.finished import FinishedRun
@@ -83,6 +83,8 @@ def _guarded(definition: Definition, run: FinishedRun) -> dict[str, Any]:
         raise RunError(f"metric {name} raised {error!r} at {at}") from error
     for column, value in found.items():
         if not isinstance(value, Real | np.bool_):
-            raise RunError(f"metric {name} returned {value!r} for the column {column}, which is not a number")
+            raise RunError(
+                f"metric {name} returned {short(repr(value))} for the column {column}, which is not a number"
+            )
         found[column] = int(value) if isinstance(value, Integral | np.bool_) else float(value)
     return found

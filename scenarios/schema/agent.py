@@ -82,7 +82,7 @@ def _load(name: str, at: tuple[str, ...]) -> type[Agent]:
     except UserError as error:
         raise wrong(error.problem, error.remedy, at) from None
     if not (isinstance(found, type) and issubclass(found, Agent)):
-        raise wrong("is not an agent", "Name a subclass of simcore.vocabulary.Agent.", at, name)
+        raise wrong("is not an agent", "Name a subclass of binwright.Agent.", at, name)
     if found.decide is Agent.decide and found.decide_line is Agent.decide_line:
         raise wrong("decide is missing", WRITE_DECIDE, at, name)
     return found

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from numba import types
 from numba.core import sigutils
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 from numba.core.types.function_type import CompileResultWAP
 from numba.core.typing import signature
 from numba.cpython.unsafe import tuple as unsafe
 
+from simcore.errors import UserError, short
 from simcore.jit import linking
 from simcore.jit.kept import Kept, stamp_of
+from simcore.opened import is_ours
 
 # Numba calls kernels that take compiled functions experimental. Our tests compare them with a reference.
 warnings.filterwarnings("ignore", "First-class function type feature is experimental")
@@ -159,7 +164,25 @@ def prepared(compiled: F, *arguments: object) -> F:
     if not _ahead.get():
         return compiled
     dispatcher = cast(Any, compiled)
-    return cast(F, dispatcher.compile(tuple(map(dispatcher.typeof_pyval, arguments))))
+    try:
+        return cast(F, dispatcher.compile(tuple(map(dispatcher.typeof_pyval, arguments))))
+    except NumbaError as error:
+        if mistake := _mistake(str(error)):
+            raise mistake from error
+        raise
+
+
+def _mistake(said: str) -> UserError | None:
+    """Turn what numba says of a kernel from outside into a message; None where all that it names is ours."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", said)
+    places = re.findall(r'File "([^"]+)", line (\d+)', text)
+    outside = [(file, int(line)) for file, line in places if not is_ours(Path(file).resolve())]
+    if not outside:
+        return None
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("Failed in")]
+    file, line = outside[-1]
+    remedy = "Functions that it calls need @kernel (`from simcore.jit import kernel`): docs/guides/my-agent.md."
+    return UserError(f"cannot be compiled: {short(lines[0])}", file=file, line=line, remedy=remedy)
 
 
 def generated(function: F) -> F:

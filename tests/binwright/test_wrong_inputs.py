@@ -91,7 +91,7 @@ AGENT = "from simcore.vocabulary import Agent\nclass Mine(Agent):\n"
 AGENTS = [
     ("x = 3\n", ["cannot import this agent: there is no Mine in it"]),
     (AGENT.replace("Mine", "Yours") + "    pass\n", ["there is no Mine in it", "mine.py:Yours."]),
-    ("class Mine: pass\n", ["agents.0: is not an agent", "Name a subclass of simcore.vocabulary.Agent."]),
+    ("class Mine: pass\n", ["agents.0: is not an agent", "Name a subclass of binwright.Agent."]),
     ("def Mine(view, request): return None\n", ["agents.0: is not an agent"]),
     (AGENT + "    pass\n", ["agents.0: decide is missing", "Write a method decide(self, view, request)"]),
     (AGENT + "    def __init__(self, k): pass\n    def decide(self, v, r): pass\n", ["agents.0.k: is missing"]),

@@ -502,7 +502,7 @@ NETWORKED: dict[str, Any] = {
         (
             {"network": None, "servers": 3, "failures": {"links": {"mtbf": "1 h", "mttr": "1 s"}}},
             "links",
-            "Give it one",
+            "Give the cluster a network",
         ),
     ],
 )

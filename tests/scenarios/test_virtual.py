@@ -168,7 +168,12 @@ WRONG: list[tuple[dict[str, Any], str, Any, str]] = [
     (HOSE, "workload.networks.hose.machine", {"slots": 5}, "more than any server has"),
     (HOSE, "workload.networks.hose.machine", {"slots": 0}, "asks for nothing"),
     (HOSE, "workload.networks.hose.machines", {"uniform": [5, 4]}, "empty range"),
-    (HOSE, "workload.networks.hose.machines", {"exponential": {"mean": 4, "least": 9, "most": 5}}, "below `least`"),
+    (
+        HOSE,
+        "workload.networks.hose.machines",
+        {"exponential": {"mean": 4, "least": 9, "most": 5}},
+        "smaller than `least`",
+    ),
     (HOSE, "workload.networks.hose.machines", {}, "needs one distribution of sizes"),
     (HOSE, "workload.networks.hose.oversubscription", 4, "Only groups are oversubscribed"),
     (HOSE, "workload.networks", {"mesh": {}}, "unknown key"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import shutil
 import sys
@@ -112,6 +113,8 @@ def contents(folder: Path) -> object:
         if file.suffix == ".parquet":
             frame = pl.read_parquet(file)
             found[name] = frame.drop(*TIMES, "seconds", strict=False).to_dicts()
+        elif file.name == "columns.json":
+            found[name] = json.loads(file.read_bytes()) | {"runs": "a digest, of times, too"}
         elif file.is_file() and file.suffix not in (".jsonl", ".png") and not name.startswith("."):
             found[name] = file.read_bytes()
     return found
