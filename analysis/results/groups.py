@@ -63,7 +63,7 @@ class Groups:
 
 
 def _numbered(frame: pl.DataFrame, keys: Sequence[str]) -> Ints:
-    """Give the different values of `keys` numbers from 0, in order of first appearance; returns each row's, int64 [rows]."""
+    """Give the different values of `keys` numbers from 0, in order of appearance; returns each row's, int64 [rows]."""
     if not keys:
         return np.zeros(len(frame), np.int64)
     groups = frame.with_row_index("_row").group_by(keys, maintain_order=True).agg("_row")["_row"]
