@@ -125,7 +125,7 @@ def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine
         _plan(batch, known)
         _warn_of(overlap_of(batch.scenario))
         if len(known) < len(batch.runs):
-            found = estimate(batch, known, jobs, engine)
+            found = estimate([batch], [known], jobs, engine)
             seconds, probes, more = seconds + found.seconds, probes + found.probes, more or found.more
     if probes or more:
         about = "more than" if more else "about"

@@ -1,4 +1,4 @@
-"""How long a batch will take, from runs that are done and a few that are tried."""
+"""How long batches will take, from runs that are done and a few that are tried."""
 
 from __future__ import annotations
 
@@ -27,22 +27,34 @@ class Estimate(NamedTuple):
     more: bool
 
 
-def estimate(batch: Batch, done: Mapping[str, Row], jobs: int, engine: Engine = "auto") -> Estimate:
-    """For what is left to do after `done`, by one process. Nothing is written.
+def estimate(
+    batches: Sequence[Batch], done: Sequence[Mapping[str, Row]], jobs: int, engine: Engine = "auto"
+) -> Estimate:
+    """Estimate what is left to do of batches, of each after its `done`, by one process. Nothing is written.
 
-    Each agent's mean over the runs that are done counts. Of agents that have none the first seed is tried, at the first
-    and the last point of a sweep, all together for PATIENCE seconds.
+    Each agent's mean over a batch's runs that are done counts. Of agents that have none the first seed is tried, at the
+    first and the last point of a sweep, all together for PATIENCE seconds. Runs that were not finished by then count as
+    PATIENCE, those that were not begun as the mean of what was tried.
     """
-    left = [run for run in batch.runs if run.name not in done]
-    known: dict[str, list[float]] = {}
-    for row in done.values():
-        known.setdefault(row["agent"], []).append(row["seconds"])
-    probes = _probes(run for run in left if run.agent.label not in known)
-    took = _tried(probes, batch.version, jobs, engine) if probes else {}
-    for run in probes:
-        known.setdefault(run.agent.label, []).append(took.get(run.name, PATIENCE))
-    seconds = sum(mean(known[run.agent.label]) for run in left)
-    return Estimate(seconds, len(took) or len(done), len(took) < len(probes))
+    left, known, probes = [], [], []
+    for batch, rows in zip(batches, done, strict=True):
+        times: dict[str, list[float]] = {}
+        for row in rows.values():
+            times.setdefault(row["agent"], []).append(row["seconds"])
+        left.append([run for run in batch.runs if run.name not in rows])
+        known.append(times)
+        probes.append(_probes(run for run in left[-1] if run.agent.label not in times))
+    tried = [run for runs in probes for run in runs]
+    took = _tried(tried, batches[0].version, jobs, engine) if tried else {}
+    unfinished = [run.name for run in tried if run.name not in took]
+    took |= dict.fromkeys(unfinished[jobs:], mean(took.values()) if took else PATIENCE)
+    seconds = 0.0
+    for runs, times, some in zip(left, known, probes, strict=True):
+        for run in some:
+            times.setdefault(run.agent.label, []).append(took.get(run.name, PATIENCE))
+        seconds += sum(mean(times[run.agent.label]) for run in runs)
+    finished = len({run.name for run in tried}) - len(set(unfinished))
+    return Estimate(seconds, finished or sum(map(len, done)), bool(unfinished))
 
 
 def _probes(runs: Iterable[Run]) -> list[Run]:

@@ -353,7 +353,7 @@ def test_an_estimate_goes_by_what_is_done_and_tries_the_others(tmp_path: Path) -
     asked = Batch(plain(agents=[name, "first-fit"], replications=100), tmp_path / "out")
     before = tree(tmp_path)
     done = {run.name: {"agent": "first-fit", "seconds": 3.0} for run in asked.runs[1:6:2]}
-    found = estimate.estimate(asked, done, 2)
+    found = estimate.estimate([asked], [done], 2)
     assert found.probes == 1
     assert not found.more
     assert 97 * 3 + 100 * 60 * 0.002 < found.seconds < 97 * 3 + 100
@@ -364,7 +364,7 @@ def test_an_estimate_goes_by_what_is_done_and_tries_the_others(tmp_path: Path) -
 def test_an_estimate_does_not_wait_for_long_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimate, "PATIENCE", 0.5)
     asked = Batch(plain(agents=[agent(tmp_path, "time.sleep(9)")]), tmp_path / "out")
-    assert estimate.estimate(asked, {}, 2) == (1.5, 0, True)
+    assert estimate.estimate([asked], [{}], 2) == (1.5, 0, True)
 
 
 def test_progress_says_done_failed_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
