@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from analysis.measure.finished import FinishedRun
     from binwright.api import load, run, scenario, solve, train
     from binwright.checker import check_agent
+    from binwright.reproduction.reproduce import reproduce
     from scenarios.learn.tune import tune
     from simcore.engine import Simulation, play
     from simcore.errors import BinwrightError, UserError
@@ -48,6 +49,7 @@ _HOME = {
     "load": "binwright.api",
     "metric": "analysis.measure.definition",
     "play": "simcore.engine",
+    "reproduce": "binwright.reproduction.reproduce",
     "run": "binwright.api",
     "scenario": "binwright.api",
     "solve": "binwright.api",
@@ -76,6 +78,7 @@ __all__ = [  # found on first use, so that importing binwright costs nothing
     "load",
     "metric",
     "play",
+    "reproduce",
     "run",
     "scenario",
     "solve",

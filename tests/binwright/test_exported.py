@@ -33,6 +33,7 @@ EXPORTED = [
     "load",
     "metric",
     "play",
+    "reproduce",
     "run",
     "scenario",
     "solve",

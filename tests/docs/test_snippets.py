@@ -65,6 +65,7 @@ SHORTER = {
 """Parts of Python snippets, and what is run in their place, so that it does not take long."""
 NOT_RUN = {
     "docs/guides/batches.md": "needs a Ray cluster; tests/scenarios/test_ray.py has one",
+    "docs/guides/reproduce.md": "takes minutes; tests/binwright/test_reproduce.py runs the smallest",
     "docs/guides/service.md": "needs a service; tests/binwright/service has one",
     "docs/guides/traces.md": "needs the trace azure-vm-2017",
 }
@@ -192,6 +193,7 @@ PLACEHOLDERS = {
 ONLY_PARSED = {
     "serve": "it goes on until it is stopped; tests/binwright/service starts it",
     "pack": "searches for seconds; tests/binwright/test_cli.py runs it",
+    "reproduce": "takes minutes; tests/binwright/test_reproduce.py runs the smallest",
 }
 """Commands that are parsed, and nothing more."""
 CHECKED = {

@@ -1,0 +1,60 @@
+"""`reproduce`: published numbers beside ours."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+from binwright.cli import FAILED
+from binwright.commands.console import out
+from binwright.commands.progress import Live, duration
+from binwright.reproduction.reproduce import FOLDER, completed, names_of, size_of
+from binwright.reproduction.running import Prepared, prepare
+from simcore.errors import UserError
+
+
+def reproduce(asked: Namespace) -> int:
+    """`binwright reproduce PUBLICATION`."""
+    from scenarios.batch.backends import checked_jobs
+    from simcore.cores import usable_cpus
+
+    checked_jobs(asked.jobs)
+    if "" in (asked.out, asked.pages):
+        key = "--out" if asked.out == "" else "--pages"
+        raise UserError("is empty", key=key, remedy="Name a folder, or leave it out.")
+    names, size, folder = names_of(asked.publication), size_of(asked.quick), Path(asked.out or FOLDER)
+    prepared = prepare(names, size, folder)
+    jobs = asked.jobs or usable_cpus()
+    total, done = _runs(prepared)
+    out.print(f"{total} runs, {done} of them done already, into {folder}", markup=False, highlight=False)
+    if done < total and (asked.dry_run or not asked.quick):  # what is quick is over in minutes
+        _say_estimate(prepared, jobs)
+    if asked.dry_run:
+        return 0
+    with Live(total, done, jobs) as live:
+        found = completed(names, prepared, size, asked.jobs, live)
+    print(found.text())
+    for file in found.write(folder, asked.pages):
+        out.print(f"Written: {file}", markup=False, highlight=False, soft_wrap=True)
+    return FAILED if any(one.failed for one in prepared) else 0
+
+
+def _runs(prepared: Sequence[Prepared]) -> tuple[int, int]:
+    """Count the runs, and those of them that are done."""
+    batches = [batch for one in prepared for batch in one.batches.values()]
+    return sum(len(batch.runs) for batch in batches), sum(len(batch.done()) for batch in batches)
+
+
+def _say_estimate(prepared: Sequence[Prepared], jobs: int) -> None:
+    from scenarios.batch.estimate import estimate
+
+    seconds, more = 0.0, False
+    for one in prepared:
+        batches = list(one.batches.values())
+        done = [batch.done() for batch in batches]
+        if any(len(rows) < len(batch.runs) for rows, batch in zip(done, batches, strict=True)):
+            found = estimate(batches, done, jobs)
+            seconds, more = seconds + found.seconds, more or found.more
+    text = f"The runs will take about {duration(seconds / jobs)} with --jobs {jobs}{', perhaps more' if more else ''}."
+    out.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,53 @@
+"""What a reproduction came to, and how it was made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from binwright.reproduction.experiment import Publication
+from binwright.reproduction.rows import Row, frame_of
+from binwright.reproduction.verdict import Verdict
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Made:
+    """Holds what pages say of how a reproduction was made."""
+
+    command: str
+    date: str
+    machine: str
+    minutes: float
+    """How long all runs took, one after the other."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Holds what publications print beside what came of our runs."""
+
+    publications: tuple[Publication, ...]
+    listed: tuple[Row, ...]
+    made: Made
+
+    @property
+    def rows(self) -> pl.DataFrame:
+        """Make a table with a row for every published value, misses first."""
+        return frame_of(self.listed)
+
+    def of(self, publication: Publication) -> list[Row]:
+        """Select the rows of one publication."""
+        return [one for one in self.listed if one.publication == publication.name]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({counted(self.listed)})"
+
+
+def counted(rows: Sequence[Row]) -> str:
+    """Count the verdicts, such as `3 worse, 12 within, 40 cannot be compared`."""
+    found = Counter(one.verdict for one in rows)
+    return ", ".join(f"{found[verdict]} {verdict}" for verdict in Verdict if found[verdict]) or "nothing"

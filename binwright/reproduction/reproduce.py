@@ -1,0 +1,69 @@
+"""Reproduce publications: run, compare, and keep what came of it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from binwright.reproduction import PUBLICATIONS
+from binwright.reproduction.experiment import Size, publication
+from binwright.reproduction.outcome import Made
+from binwright.reproduction.result import Reproduction
+from binwright.reproduction.running import Prepared, compared, prepare, run
+
+FOLDER = Path("results") / "reproduce"
+
+
+def names_of(name: str) -> tuple[str, ...]:
+    """Take a publication by its name, or `all`; a name that is neither is a `UserError`."""
+    return PUBLICATIONS if name == "all" else (publication(name).name,)
+
+
+def reproduce(
+    name: str,
+    *,
+    quick: bool = False,
+    out: str | Path | None = None,
+    jobs: int | None = None,
+    finished: Callable[[dict[str, Any]], None] = lambda row: None,
+) -> Reproduction:
+    """Run what a publication ran (`nara`, `cvd-rl`, `wrasse`, `spane`, `fgd` or `all`), and compare every value.
+
+    What `out` (default `results/reproduce`) has already is not run again. `quick` takes fewer seeds and less time.
+    `jobs` runs at a time (default: one per CPU); `finished` is called with every finished run's row.
+    """
+    names, size = names_of(name), size_of(quick)
+    return completed(names, prepare(names, size, out or FOLDER), size, jobs, finished)
+
+
+def size_of(quick: bool) -> Size:
+    """Choose how much is run."""
+    return "quick" if quick else "full"
+
+
+def completed(
+    names: Sequence[str],
+    prepared: Sequence[Prepared],
+    size: Size,
+    jobs: int | None,
+    finished: Callable[[dict[str, Any]], None],
+) -> Reproduction:
+    """Run what was prepared, and compare."""
+    for one in prepared:
+        run(one, jobs, finished)
+    whole = tuple(publication(name) for name in names)
+    rows = [
+        row for one in whole for row in compared(one, [each for each in prepared if each.publication.name == one.name])
+    ]
+    asked = "all" if names == PUBLICATIONS else names[0]
+    made = Made(
+        command=f"binwright reproduce {asked}{' --quick' if size == 'quick' else ''}",
+        date=datetime.now(UTC).strftime("%Y-%m-%d"),
+        machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        minutes=sum(one.seconds for one in prepared) / 60,
+    )
+    return Reproduction(whole, tuple(rows), made)

@@ -1,0 +1,164 @@
+"""Run what publications describe, and set our values beside theirs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from binwright.reproduction.experiment import Count, Experiment, Key, Publication, Size, publication
+from binwright.reproduction.measures import Runs
+from binwright.reproduction.published import published
+from binwright.reproduction.rows import Row, row
+from binwright.reproduction.verdict import Value
+from scenarios.batch.batch import Batch, run_batches
+from scenarios.build.code import ours
+from scenarios.schema.load import load_to_run
+from simcore.errors import ResultsError, UserError
+from simcore.files import write_text
+
+
+@dataclass
+class Prepared:
+    """Holds an experiment that is ready to run: its batches, or what is in the way, by condition."""
+
+    publication: Publication
+    experiment: Experiment | Count
+    folder: Path
+    size: Size
+    batches: dict[str, Batch] = field(default_factory=dict)
+    labels: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Our agents' labels for published agents, by condition."""
+    problems: dict[str, str] = field(default_factory=dict)
+    values: dict[Key, Value] = field(default_factory=dict)
+    failed: int = 0
+    seconds: float = 0.0
+    """How long its runs took, one after the other, whenever that was."""
+
+
+def prepare(names: Sequence[str], size: Size, out: str | Path) -> list[Prepared]:
+    """Plan every experiment of some publications; nothing runs, and nothing is written."""
+    found = []
+    for name in names:
+        whole = publication(name)
+        for experiment in whole.experiments:
+            one = Prepared(whole, experiment, Path(out) / name / experiment.name, size)
+            if isinstance(experiment, Experiment):
+                for condition in experiment.conditions:
+                    try:
+                        _plan(one, experiment, condition)
+                    except UserError as error:  # a trace that is not on this machine, for one
+                        one.problems[condition] = _said(error)
+            found.append(one)
+    return found
+
+
+def run(
+    prepared: Prepared, jobs: int | None = None, finished: Callable[[dict[str, Any]], None] = lambda row: None
+) -> None:
+    """Run what is missing of an experiment, and read its values; `finished` is called with every finished run's row."""
+    experiment = prepared.experiment
+    if isinstance(experiment, Count):
+        prepared.values = _counted(prepared, experiment)
+        return
+
+    def counted(row: dict[str, Any]) -> None:
+        prepared.seconds += row["seconds"] or 0.0
+        finished(row)
+
+    try:
+        found = run_batches(list(prepared.batches.values()), jobs=jobs, finished=counted)
+    except ResultsError:  # the disk is full, or the folder is taken
+        raise
+    except UserError as error:  # a library that is not installed, for one
+        prepared.problems = dict.fromkeys(prepared.batches, _said(error)) | prepared.problems
+        return
+    for condition, results in zip(prepared.batches, found, strict=True):
+        prepared.failed += len(results.failed)
+        runs = Runs(results, prepared.labels[condition])
+        prepared.values |= _values(prepared.publication.name, experiment, condition, runs)
+
+
+def compared(whole: Publication, prepared: Sequence[Prepared]) -> list[Row]:
+    """Set every published value of a publication beside ours, and give the verdicts."""
+    derived = [one for each in prepared for one in each.experiment.derived]
+    found = []
+    for one in (*published(whole.name), *derived):
+        answering = next((each for each in prepared if each.experiment.answers(one)), None)
+        if answering is None:
+            found.append(row(one, None, why=whole.unanswered(one)))
+            continue
+        experiment = answering.experiment
+        ours = answering.values.get((one.condition, one.agent, one.metric))
+        missing = answering.problems.get(one.condition) or (
+            f"No value came of its runs, of which {answering.failed} failed."
+            if answering.failed
+            else "Our runs give no such value."
+        )
+        why = experiment.incomparable(one) if ours is not None else missing
+        found.append(row(one, ours, why=why, experiment=experiment, quick=_is_quick(answering, one.condition)))
+    return found
+
+
+def _plan(prepared: Prepared, experiment: Experiment, condition: str) -> None:
+    """Plan the runs of one condition."""
+    asked = experiment.conditions[condition]
+    specs = list(dict.fromkeys(asked.agents.values()))
+    overrides = [
+        *asked.overrides,
+        *(experiment.smallest if prepared.size == "smallest" else ()),
+        f"agents=[{', '.join(specs)}]",
+        f"replications={experiment.seeds(condition, prepared.size)}",
+    ]
+    scenario = load_to_run(experiment.scenario, overrides)
+    labels = dict(zip(specs, (agent.label for agent in scenario.agents), strict=True))
+    folder = prepared.folder / condition.replace(";", ",").replace(" ", "-").replace("%", "")
+    prepared.batches[condition] = Batch(scenario, folder, alone=True)
+    prepared.labels[condition] = {agent: labels[spec] for agent, spec in asked.agents.items()}
+
+
+def _values(name: str, experiment: Experiment, condition: str, runs: Runs) -> dict[Key, Value]:
+    """Read the values that published rows and derived ones ask for."""
+    found = {}
+    for one in (*published(name), *experiment.derived):
+        if one.condition == condition and experiment.answers(one) and len(runs.of(one.agent)):
+            value = experiment.metrics[one.metric].measure(runs, one.agent)
+            if value.seeds:
+                found[one.condition, one.agent, one.metric] = value
+    return found
+
+
+def _is_quick(prepared: Prepared, condition: str) -> bool:
+    """Tell whether less was run than the whole experiment."""
+    experiment = prepared.experiment
+    if isinstance(experiment, Count):
+        return prepared.size != "full" and experiment.quicker
+    return experiment.seeds(condition, prepared.size) < experiment.seeds(condition, "full")
+
+
+def _counted(prepared: Prepared, experiment: Count) -> dict[Key, Value]:
+    """Count, unless the folder has what the same code counted before."""
+    file = prepared.folder / "values.json"
+    made = {"code": ours(), "size": prepared.size}
+    try:
+        kept = json.loads(file.read_text("utf-8"))
+        if {key: kept[key] for key in made} == made:
+            prepared.seconds = kept["seconds"]
+            return {(one[0], one[1], one[2]): Value(*value) for one, value in kept["values"]}
+    except (OSError, ValueError, KeyError):
+        pass
+    started = monotonic()
+    found = dict(experiment.count(prepared.size))
+    prepared.seconds = monotonic() - started
+    values = [[list(key), list(value)] for key, value in found.items()]
+    write_text(file, json.dumps({**made, "seconds": prepared.seconds, "values": values}))
+    return found
+
+
+def _said(error: UserError) -> str:
+    """Write a mistake as a sentence of a table, without the folders of this machine."""
+    about = "" if error.value is None else f" (got {error.value!r})"
+    return f"It cannot be run here: {error.problem.partition(':')[0]}{about}."
