@@ -202,6 +202,7 @@ def test_options_that_compare_equal_are_told_apart_and_edits_are_seen(here: Path
     assert offered("1") == 30
 
 
+@pytest.mark.long
 def test_the_json_schema_takes_it(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     assert main(["schema"]) == 0

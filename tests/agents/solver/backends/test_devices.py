@@ -203,7 +203,7 @@ def test_a_broken_driver_before_one_that_works(broken: Path, tmp_path: Path) -> 
 
 @pytest.mark.long
 def test_tests_of_opencl_skip_with_the_reason(broken: Path) -> None:
-    test = "tests/agents/solver/test_random.py::test_opencl_draws_the_same_bits"
+    test = "tests/agents/solver/model/test_random.py::test_opencl_draws_the_same_bits"
     done = run(broken / "broken.icd", "pytest", "-q", "-rs", "-p", "no:cacheprovider", test)
     assert done.returncode == 0
     assert "1 skipped" in done.stdout
