@@ -28,7 +28,7 @@ from benchmarks.batch import SHORT
 from benchmarks.service import ask
 from scenarios.schema.load import shipped
 
-REQUESTS = 2000
+REQUESTS = 600
 OTHERS = ("run", "version", "seconds", "decision_us", "windows")
 """Columns that differ between any two checkouts, or any two runs."""
 
@@ -47,7 +47,7 @@ def requests(environment: dict[str, str], scratch: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=scratch, env=environment) as server:
         assert server.stdout
         port = int(server.stdout.readline().split()[2].rpartition(":")[2])
-        connection = HTTPConnection("127.0.0.1", port)
+        connection = HTTPConnection("127.0.0.1", port, timeout=30)
         for _ in range(REQUESTS):
             ask(connection, "/v1/examples")
         connection.close()
