@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import networkx as nx  # type: ignore[import-untyped]
+import networkx as nx
 
 PACKAGES = ("simcore", "workloads", "fabric", "agents", "analysis", "scenarios", "binwright")
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
 from time import perf_counter_ns
-from traceback import extract_tb
 
 from simcore.errors import AgentError
+from simcore.raised import place_in
 from simcore.units import say
 from simcore.vocabulary import Agent, Placement, Refusal, Request, View
 
@@ -58,12 +57,9 @@ def answer_all(
 def raised(agent: Agent, error: Exception, of: str) -> AgentError:
     """Turn what an agent raised into an `AgentError` that says where in its own file, and for which request."""
     kind = type(agent)
-    if kind.decide is Agent.decide and isinstance(error, NotImplementedError):
+    if kind.decide is Agent.decide and isinstance(error, NotImplementedError):  # not one that its own code raised
         return AgentError(f"{kind.__name__}: decide is missing. {WRITE_DECIDE}")
-    frames = extract_tb(error.__traceback__)
-    own = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    at = ([frame for frame in frames if frame.filename == own] or frames)[-1]
-    return AgentError(f"{kind.__name__} raised {error!r} at {at.filename}:{at.lineno} for {of}")
+    return AgentError(f"{kind.__name__} raised {error!r} at {place_in(kind.__module__, error)} for {of}")
 
 
 def said(request: Request, resources: Sequence[str]) -> str:

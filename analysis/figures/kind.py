@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from analysis.figures import FIGURES
 from analysis.figures.chosen import Chosen, Options
 from analysis.figures.style import style
-from analysis.measure.outside import place_of
 from simcore.errors import ResultsError, UnknownName, UserError, suggest
+from simcore.raised import place_in
 
 Source = Literal["results", "training"]
 ANY = "any results"
@@ -52,7 +52,7 @@ class Kind:
         except Exception as error:
             if module.startswith("analysis."):
                 raise
-            problem = f"{self._function.__name__} raised {error!r} at {place_of(error, module)}"
+            problem = f"{self._function.__name__} raised {error!r} at {place_in(module, error)}"
             raise ResultsError(problem, remedy="Mend it, or leave this figure out.") from error
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from analysis.measure import BUILT_IN, METRICS
 from analysis.measure.definition import Definition
 from analysis.measure.metric import Metric
-from analysis.measure.outside import place_of
 from simcore.errors import RunError, UserError, short
+from simcore.raised import place_in
 
 if TYPE_CHECKING:
     from analysis.measure.finished import FinishedRun
@@ -79,7 +79,7 @@ def _guarded(definition: Definition, run: FinishedRun) -> dict[str, Any]:
     try:
         found = definition.measured(run)
     except Exception as error:
-        at = place_of(error, definition.__module__)
+        at = place_in(definition.__module__, error)
         raise RunError(f"metric {name} raised {error!r} at {at}") from error
     for column, value in found.items():
         if not isinstance(value, Real | np.bool_):

@@ -15,6 +15,7 @@ from scenarios.run.execute import execute
 from scenarios.run.guard import TooLong, printing, recursion
 from simcore.errors import RunError, UserError
 from simcore.opened import digest_of, files_of
+from simcore.raised import place_of
 from simcore.units import TIME
 
 
@@ -64,8 +65,7 @@ def attempt(task: Task) -> Row:
 
 def _place(error: BaseException) -> str:
     """Name the line of the agent's code that an exception comes from."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.name != "look"]
-    return f"{frames[-1].filename}:{frames[-1].lineno}"
+    return place_of(error, lambda frame: frame.name != "look")
 
 
 def detail(folder: Path, run: Run, kind: str) -> Path:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from traceback import extract_tb
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from scenarios.build.named import built
 from scenarios.schema.workload import OwnWorkload
 from simcore.errors import UserError, WorkloadError
 from simcore.opened import is_ours
+from simcore.raised import place_of
 from simcore.vocabulary import Workload
 
 DRAWING = "`draw(resources, seed)` returns a binwright.Workload: see docs/guides/traces.md."
@@ -51,9 +51,8 @@ def _guarded(name: str) -> Iterator[None]:
     except (UserError, KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # sys.exit, too
-        frames = extract_tb(error.__traceback__)
-        at = ([frame for frame in frames if not is_ours(Path(frame.filename).resolve())] or frames)[-1]
-        problem = f"{name} raised {error!r} at {at.filename}:{at.lineno}"
+        at = place_of(error, lambda frame: not is_ours(Path(frame.filename).resolve()))
+        problem = f"{name} raised {error!r} at {at}"
         raise WorkloadError(problem, key="workload", remedy=DRAWING) from error
 
 

@@ -106,7 +106,7 @@ class PartFailures(Model):
 
     @classmethod
     def outline(cls, own: Schema) -> Schema:
-        return {**own, "allOf": [{"anyOf": [given("mtbf", "mttr"), given(without=["mtbf", "mttr"])]}]}
+        return _both_or_neither(own)
 
     @model_validator(mode="after")
     def _pair(self) -> Self:
@@ -135,12 +135,17 @@ class Failures(Model):
 
     @classmethod
     def outline(cls, own: Schema) -> Schema:
-        return {**own, "allOf": [{"anyOf": [given("mtbf", "mttr"), given(without=["mtbf", "mttr"])]}]}
+        return _both_or_neither(own)
 
     @model_validator(mode="after")
     def _pair(self) -> Self:
         _together(self.mtbf, self.mttr)
         return self
+
+
+def _both_or_neither(own: Schema) -> Schema:
+    """Say in a JSON schema what `_together` checks."""
+    return {**own, "allOf": [{"anyOf": [given("mtbf", "mttr"), given(without=["mtbf", "mttr"])]}]}
 
 
 def _together(mtbf: float | None, mttr: float | None) -> None:

@@ -7,7 +7,7 @@ from itertools import combinations
 from operator import index
 from typing import Any
 
-import networkx  # type: ignore[import-untyped]
+import networkx
 import numpy as np
 
 from fabric.network import NetworkLedger

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema import Draft202012Validator
 
 from scenarios.schema.load import load_scenario, shipped
 from scenarios.schema.reference import json_schema

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import combinations, product
 
-import networkx  # type: ignore[import-untyped]
+import networkx
 import numpy as np
 import pytest
 from hypothesis import given

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import networkx  # type: ignore[import-untyped]
+import networkx
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given
