@@ -27,6 +27,8 @@ def reproduce(asked: Namespace) -> int:
     prepared = prepare(names, size, folder)
     jobs = asked.jobs or usable_cpus()
     total, done = _runs(prepared)
+    for problem in _problems(prepared):
+        out.print(f"cannot be run here: {problem}", markup=False, highlight=False, soft_wrap=True)
     out.print(f"{total} runs, {done} of them done already, into {folder}", markup=False, highlight=False)
     if done < total and (asked.dry_run or not asked.quick):  # what is quick is over in minutes
         _say_estimate(prepared, jobs)
@@ -44,6 +46,15 @@ def _runs(prepared: Sequence[Prepared]) -> tuple[int, int]:
     """Count the runs, and those of them that are done."""
     batches = [batch for one in prepared for batch in one.batches.values()]
     return sum(len(batch.runs) for batch in batches), sum(len(batch.done()) for batch in batches)
+
+
+def _problems(prepared: Sequence[Prepared]) -> list[str]:
+    """Say which experiments cannot be run here, with the reason and the remedy, each reason once."""
+    found: dict[str, list[str]] = {}
+    for one in prepared:
+        for error in one.problems.values():
+            found.setdefault(str(error), []).append(f"{one.publication.name} {one.experiment.name}")
+    return [f"{', '.join(dict.fromkeys(names))}: {text}" for text, names in found.items()]
 
 
 def _say_estimate(prepared: Sequence[Prepared], jobs: int) -> None:

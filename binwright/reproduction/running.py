@@ -11,7 +11,7 @@ from typing import Any
 
 from binwright.reproduction.experiment import Count, Experiment, Key, Publication, Size, publication
 from binwright.reproduction.measures import Runs
-from binwright.reproduction.published import published
+from binwright.reproduction.published import Published, published
 from binwright.reproduction.rows import Row, row
 from binwright.reproduction.verdict import Value
 from scenarios.batch.batch import Batch, run_batches
@@ -32,7 +32,7 @@ class Prepared:
     batches: dict[str, Batch] = field(default_factory=dict)
     labels: dict[str, dict[str, str]] = field(default_factory=dict)
     """Our agents' labels for published agents, by condition."""
-    problems: dict[str, str] = field(default_factory=dict)
+    problems: dict[str, UserError] = field(default_factory=dict)
     values: dict[Key, Value] = field(default_factory=dict)
     failed: int = 0
     seconds: float = 0.0
@@ -51,7 +51,7 @@ def prepare(names: Sequence[str], size: Size, out: str | Path) -> list[Prepared]
                     try:
                         _plan(one, experiment, condition)
                     except UserError as error:  # a trace that is not on this machine, for one
-                        one.problems[condition] = _said(error)
+                        one.problems[condition] = error
             found.append(one)
     return found
 
@@ -74,7 +74,7 @@ def run(
     except ResultsError:  # the disk is full, or the folder is taken
         raise
     except UserError as error:  # a library that is not installed, for one
-        prepared.problems = dict.fromkeys(prepared.batches, _said(error)) | prepared.problems
+        prepared.problems = dict.fromkeys(prepared.batches, error) | prepared.problems
         return
     for condition, results in zip(prepared.batches, found, strict=True):
         prepared.failed += len(results.failed)
@@ -93,12 +93,7 @@ def compared(whole: Publication, prepared: Sequence[Prepared]) -> list[Row]:
             continue
         experiment = answering.experiment
         ours = answering.values.get((one.condition, one.agent, one.metric))
-        missing = answering.problems.get(one.condition) or (
-            f"No value came of its runs, of which {answering.failed} failed."
-            if answering.failed
-            else "Our runs give no such value."
-        )
-        why = experiment.incomparable(one) if ours is not None else missing
+        why = experiment.incomparable(one) if ours is not None else _missing(answering, one)
         found.append(row(one, ours, why=why, experiment=experiment, quick=_is_quick(answering, one.condition)))
     return found
 
@@ -158,7 +153,11 @@ def _counted(prepared: Prepared, experiment: Count) -> dict[Key, Value]:
     return found
 
 
-def _said(error: UserError) -> str:
-    """Write a mistake as a sentence of a table, without the folders of this machine."""
+def _missing(prepared: Prepared, one: Published) -> str:
+    """Say why an experiment has no value for a published one, without the folders of this machine."""
+    error = prepared.problems.get(one.condition)
+    if error is None:
+        failed = prepared.failed
+        return f"No value came of its runs, of which {failed} failed." if failed else "Our runs give no such value."
     about = "" if error.value is None else f" (got {error.value!r})"
     return f"It cannot be run here: {error.problem.partition(':')[0]}{about}."

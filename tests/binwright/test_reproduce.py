@@ -244,6 +244,17 @@ def test_a_trace_that_is_not_here_is_a_reason(tmp_path: Path, monkeypatch: pytes
     assert str(tmp_path) not in found.text()
 
 
+def test_what_cannot_be_run_is_said_before_anything_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    assert cli.main(["reproduce", "spane", "--dry-run", "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("cannot be run here: spane waits: workload.trace: the file of this trace was not found")
+    assert "Get it from" in said
+    assert "0 runs" in said
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert cli.main(["reproduce", "fgd", "--quick", "--pages", "docs"]) == 0
