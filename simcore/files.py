@@ -103,6 +103,12 @@ def write_text(file: str | Path, text: str) -> None:
         unfinished.write_text(text, "utf-8")
 
 
+def write_bytes(file: str | Path, content: bytes) -> None:
+    """Write bytes, whole or not at all."""
+    with replacing(file) as unfinished:
+        unfinished.write_bytes(content)
+
+
 def write_table(file: str | Path, frame: pl.DataFrame, *, lasting: bool = True) -> None:
     """Write Parquet, whole or not at all; `lasting` is as `replacing` has it."""
     content = BytesIO()  # by itself, polars says in words only what the disk has against it

@@ -7,13 +7,16 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Figure  # for those who may not import matplotlib
 
 from analysis.figures.kind import kind_named
 from analysis.figures.style import save, write
 from analysis.results.folder import ResultsFolder
 from analysis.results.together import Together
 from simcore.errors import ResultsError
+
+LARGE = 300_000
+"""Bytes of an SVG for a page; larger ones become PNG."""
 
 
 def draw(results: ResultsFolder | Sequence[ResultsFolder], kind: str, **options: Any) -> Figure:
@@ -31,6 +34,20 @@ def svg(figure: Figure) -> str:
     write(figure, file, "svg")
     text = file.getvalue().decode()
     return text[text.index("<svg") :]
+
+
+def image(figure: Figure) -> tuple[str, bytes, tuple[int, int]]:
+    """Write the figure as an image for a page: its kind, its bytes, and width and height in pixels.
+
+    The kind is `svg`, or `png` where an SVG would be large.
+    """
+    width, height = figure.get_size_inches()
+    size, text = (round(96 * width), round(96 * height)), svg(figure).encode()
+    if len(text) <= LARGE:
+        return "svg", text, size
+    target = BytesIO()
+    figure.savefig(target, format="png", dpi=150, metadata={"Software": None})
+    return "png", target.getvalue(), size
 
 
 def summary(results: ResultsFolder) -> Path | None:

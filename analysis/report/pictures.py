@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 from html import escape
-from io import BytesIO
 
 from matplotlib.figure import Figure
 
 from analysis.figures import FIGURES
-from analysis.figures.draw import draw, svg
+from analysis.figures.draw import draw, image
 from analysis.figures.kind import kind_named
+from analysis.report.images import embedded
 from analysis.results.folder import ResultsFolder
 from simcore.errors import UserError
-
-LARGE = 300_000
-"""Characters of an SVG; larger ones become PNG."""
 
 
 def figures(results: ResultsFolder) -> tuple[dict[str, str], dict[str, str]]:
@@ -35,22 +31,6 @@ def figures(results: ResultsFolder) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _embedded(name: str, meaning: str, figure: Figure) -> str:
-    """Embed a figure as an image: an SVG inside the page would share its names and styles with all others."""
-    text = svg(figure)
-    if len(text) <= LARGE:
-        kind, content = "svg+xml", text.encode()
-    else:
-        kind, content = "png", _png(figure)
-    width, height = figure.get_size_inches()
-    alt = escape(f"{name}: {meaning}. The tables have the numbers.")
-    return (
-        f'<figure id="figure-{name}"><img alt="{alt}" width="{round(96 * width)}" height="{round(96 * height)}" '
-        f'src="data:image/{kind};base64,{base64.b64encode(content).decode()}">'
-        f"<figcaption>{escape(name)}: {escape(meaning)}</figcaption></figure>"
-    )
-
-
-def _png(figure: Figure) -> bytes:
-    target = BytesIO()
-    figure.savefig(target, format="png", dpi=150, metadata={"Software": None})
-    return target.getvalue()
+    kind, content, size = image(figure)
+    shown = embedded(kind, content, size, f"{name}: {meaning}. The tables have the numbers.")
+    return f'<figure id="figure-{name}">{shown}<figcaption>{escape(name)}: {escape(meaning)}</figcaption></figure>'

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Literal
 
 from binwright.reproduction import PUBLICATIONS
+from binwright.reproduction.figures import Drawing
 from binwright.reproduction.measures import Measure
 from binwright.reproduction.published import Published
 from binwright.reproduction.verdict import Better, Value
@@ -118,6 +119,7 @@ class Publication:
     experiments: tuple[Experiment | Count, ...]
     unanswered: Callable[[Published], str]
     """Says why a value that no experiment answers is not compared."""
+    figures: tuple[Drawing, ...] = ()
 
 
 def publication(name: str) -> Publication:

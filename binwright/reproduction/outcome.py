@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from binwright.reproduction.experiment import Publication
+from binwright.reproduction.figures import Picture
 from binwright.reproduction.rows import Row, frame_of
 from binwright.reproduction.verdict import Verdict
 
@@ -33,6 +34,7 @@ class Outcome:
     publications: tuple[Publication, ...]
     listed: tuple[Row, ...]
     made: Made
+    pictures: tuple[Picture, ...] = ()
 
     @property
     def rows(self) -> pl.DataFrame:
@@ -42,6 +44,14 @@ class Outcome:
     def of(self, publication: Publication) -> list[Row]:
         """Select the rows of one publication."""
         return [one for one in self.listed if one.publication == publication.name]
+
+    def figures(self, publication: Publication) -> dict[str, list[Picture]]:
+        """Select the figures of one publication, by what is printed above them."""
+        found: dict[str, list[Picture]] = {}
+        for one in self.pictures:
+            if one.publication == publication.name:
+                found.setdefault(one.heading, []).append(one)
+        return found
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({counted(self.listed)})"

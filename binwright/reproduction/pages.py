@@ -13,6 +13,8 @@ from binwright.reproduction.verdict import Verdict, shown
 WIDTH = 118
 HEADS = ("on", "agent", "metric", "published", "ours", "difference", "verdict")
 QUICK = "quick"
+FIGURES = "figures"
+"""The folder of the figures, beside the pages."""
 
 
 def sections(publication: Publication, rows: Sequence[Row]) -> Iterator[tuple[str, list[str], list[Row]]]:
@@ -75,6 +77,12 @@ def text(found: Outcome) -> str:
             lines += _aligned([cells(one) for one in table if one.verdict != Verdict.INCOMPARABLE])
             lines += [f"{_values(count)} cannot be compared. {why}" for why, count in reasons(table)]
             parts.append("\n".join(lines))
+        drawn = [one for figures in found.figures(publication).values() for one in figures]
+        if drawn:
+            count = sum(not one.why for one in drawn)
+            lines = [f"{count} of {len(drawn)} figures are drawn in the report."]
+            lines += [f"{one.heading} ({one.drawing.title}): {one.why}" for one in drawn if one.why]
+            parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
 
@@ -99,6 +107,12 @@ def page(found: Outcome, publication: Publication) -> str:
             parts.append(f"{table[0].why}")
         lines = [[*cells(one), *([] if shared else [one.why])] for one in table]
         parts.append(_markdown([*HEADS, *([] if shared else ["why"])], lines))
+    for heading, figures in found.figures(publication).items():
+        parts.append(f"## {heading}")
+        for one in figures:
+            title = one.drawing.title
+            parts += [f"**{title}.** {one.drawing.published}".rstrip()]
+            parts.append(f"It is not drawn here. {one.why}" if one.why else f"![{title}]({FIGURES}/{one.file})")
     return "\n\n".join(parts) + "\n"
 
 

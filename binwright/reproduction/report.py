@@ -7,6 +7,8 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
+from analysis.report.images import embedded
+from binwright.reproduction.figures import Picture
 from binwright.reproduction.outcome import Outcome, counted
 from binwright.reproduction.pages import HEADS, cells, misses, sections
 from binwright.reproduction.rows import Row
@@ -64,6 +66,9 @@ def _sections(found: Outcome) -> Iterator[str]:
                     yield figure(metric, drawn)
             many = "<details><summary>Table</summary>" if len(table) > 20 else ""
             yield f"{many}{_table(table)}{'</details>' if many else ''}"
+        for heading, figures in found.figures(publication).items():
+            yield f"<h3>{escape(heading)}</h3>"
+            yield from map(_picture, figures)
 
 
 def figure(metric: str, rows: Sequence[Row]) -> str:
@@ -96,6 +101,15 @@ def figure(metric: str, rows: Sequence[Row]) -> str:
         f'<figure><svg role="img" aria-label="{escape(said)}" viewBox="0 0 {RIGHT + 20} {bottom + LINE}" '
         f'width="{RIGHT + 20}">\n{picture}\n</svg><figcaption>{escape(said)}</figcaption></figure>'
     )
+
+
+def _picture(one: Picture) -> str:
+    """Show a figure of a publication within the page, or say why it is not drawn."""
+    title, published = one.drawing.title, escape(one.drawing.published)
+    if one.why:
+        return f"<p><b>{escape(title)}.</b> {published} It is not drawn here. {escape(one.why)}</p>"
+    shown = embedded(one.kind, one.content, one.size, title)
+    return f"<figure>{shown}<figcaption><b>{escape(title)}.</b> {published}</figcaption></figure>"
 
 
 def _table(rows: Sequence[Row]) -> str:

@@ -11,9 +11,11 @@ from typing import Any
 
 from binwright.reproduction import PUBLICATIONS
 from binwright.reproduction.experiment import Size, publication
+from binwright.reproduction.figures import Picture, pictures
 from binwright.reproduction.outcome import Made
 from binwright.reproduction.result import Reproduction
-from binwright.reproduction.running import Prepared, compared, prepare, run
+from binwright.reproduction.rows import Row
+from binwright.reproduction.running import Prepared, compared, material, prepare, run
 
 FOLDER = Path("results") / "reproduce"
 
@@ -56,14 +58,17 @@ def completed(
     for one in prepared:
         run(one, jobs, finished)
     whole = tuple(publication(name) for name in names)
-    rows = [
-        row for one in whole for row in compared(one, [each for each in prepared if each.publication.name == one.name])
-    ]
-    asked = "all" if names == PUBLICATIONS else names[0]
+    rows: list[Row] = []
+    drawn: list[Picture] = []
+    for asked in whole:
+        own = [each for each in prepared if each.publication.name == asked.name]
+        rows += compared(asked, own)
+        drawn += pictures(asked.name, asked.figures, material(own))
+    called = "all" if names == PUBLICATIONS else names[0]
     made = Made(
-        command=f"binwright reproduce {asked}{' --quick' if size == 'quick' else ''}",
+        command=f"binwright reproduce {called}{' --quick' if size == 'quick' else ''}",
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
         machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         minutes=sum(one.seconds for one in prepared) / 60,
     )
-    return Reproduction(whole, tuple(rows), made)
+    return Reproduction(whole, tuple(rows), made, tuple(drawn))

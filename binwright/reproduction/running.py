@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any
 
 from binwright.reproduction.experiment import Count, Experiment, Key, Publication, Size, publication
+from binwright.reproduction.figures import Material
 from binwright.reproduction.measures import Runs
 from binwright.reproduction.published import Published, published
 from binwright.reproduction.rows import Row, row
@@ -33,6 +34,8 @@ class Prepared:
     labels: dict[str, dict[str, str]] = field(default_factory=dict)
     """Our agents' labels for published agents, by condition."""
     problems: dict[str, UserError] = field(default_factory=dict)
+    runs: dict[str, Runs] = field(default_factory=dict)
+    """What was run, by condition."""
     values: dict[Key, Value] = field(default_factory=dict)
     failed: int = 0
     seconds: float = 0.0
@@ -78,7 +81,7 @@ def run(
         return
     for condition, results in zip(prepared.batches, found, strict=True):
         prepared.failed += len(results.failed)
-        runs = Runs(results, prepared.labels[condition])
+        runs = prepared.runs[condition] = Runs(results, prepared.labels[condition])
         prepared.values |= _values(prepared.publication.name, experiment, condition, runs)
 
 
@@ -96,6 +99,15 @@ def compared(whole: Publication, prepared: Sequence[Prepared]) -> list[Row]:
         why = experiment.incomparable(one) if ours is not None else _missing(answering, one)
         found.append(row(one, ours, why=why, experiment=experiment, quick=_is_quick(answering, one.condition)))
     return found
+
+
+def material(prepared: Sequence[Prepared]) -> Material:
+    """Gather what the figures of a publication are drawn from."""
+    return Material(
+        {(one.experiment.name, condition): runs for one in prepared for condition, runs in one.runs.items()},
+        {key: value for one in prepared for key, value in one.values.items()},
+        {(one.experiment.name, asked): _said(error) for one in prepared for asked, error in one.problems.items()},
+    )
 
 
 def _plan(prepared: Prepared, experiment: Experiment, condition: str) -> None:
@@ -154,10 +166,15 @@ def _counted(prepared: Prepared, experiment: Count) -> dict[Key, Value]:
 
 
 def _missing(prepared: Prepared, one: Published) -> str:
-    """Say why an experiment has no value for a published one, without the folders of this machine."""
+    """Say why an experiment has no value for a published one."""
     error = prepared.problems.get(one.condition)
-    if error is None:
-        failed = prepared.failed
-        return f"No value came of its runs, of which {failed} failed." if failed else "Our runs give no such value."
+    if error is not None:
+        return _said(error)
+    failed = prepared.failed
+    return f"No value came of its runs, of which {failed} failed." if failed else "Our runs give no such value."
+
+
+def _said(error: UserError) -> str:
+    """Write a mistake as a sentence of a table, without the folders of this machine."""
     about = "" if error.value is None else f" (got {error.value!r})"
     return f"It cannot be run here: {error.problem.partition(':')[0]}{about}."

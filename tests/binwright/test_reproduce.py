@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections import Counter
 from html.parser import HTMLParser
@@ -10,11 +11,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 import binwright as bw
+from analysis.figures.lines import Line, Panel, lines
 from binwright import cli
 from binwright.reproduction import PUBLICATIONS
 from binwright.reproduction.experiment import Count, publication
+from binwright.reproduction.figures import Drawing, Material, of_kind, pictures
 from binwright.reproduction.outcome import Made
 from binwright.reproduction.published import everything, published
 from binwright.reproduction.reproduce import completed, names_of
@@ -180,6 +184,50 @@ def test_the_report_is_whole(counted: Reproduction, tmp_path: Path) -> None:
     assert not open_tags
     assert "<figure>" in text
     assert "http" not in text
+
+
+# -- figures -----------------------------------------------------------------------------------------------------------
+
+
+def one_line(given: Material) -> Figure:
+    points = [(1.0, 0.5, 0.4, 0.6), (2.0, 0.7, None, None)]
+    return lines([Panel([Line("tetris", points), Line("nara", points, published=True)], "x", "y")], "title")
+
+
+def missing(given: Material) -> Figure:
+    return of_kind("bars", ("fabrics", "a condition"))(given)
+
+
+def test_figures_are_in_the_report_and_beside_the_pages(tmp_path: Path) -> None:
+    drawings = (
+        Drawing("2", "lines", "Lines & dashes", one_line, "Published are two."),
+        Drawing("3 to 5", "missing", "Bars", missing),
+    )
+    whole = publication("fgd")
+    given = Material(missing={("fabrics", "a condition"): "The trace is not there."})
+    found = Reproduction((whole,), tuple(compared(whole, [])), MADE, tuple(pictures("fgd", drawings, given)))
+    report, page = (file.read_text("utf-8") for file in found.write(tmp_path, tmp_path / "pages"))
+    file = tmp_path / "pages" / "figures" / "fgd-lines.svg"
+    assert "](figures/fgd-lines.svg)" in page
+    assert base64.b64encode(file.read_bytes()).decode() in report
+    assert "dashes: published" in file.read_text("utf-8")
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+    for shown in (page, report, found.text()):
+        assert "Figures 3 to 5" in shown
+        assert "The trace is not there." in shown
+    assert "Published are two." in page
+    assert "1 of 2 figures" in found.text()
+    again = pictures("fgd", drawings, given)
+    assert [one.content for one in again] == [one.content for one in found.pictures]
+
+
+@pytest.mark.parametrize("name", PUBLICATIONS)
+def test_figures_have_names_of_their_own_and_reasons_where_nothing_ran(name: str) -> None:
+    drawings = publication(name).figures
+    assert len({one.name for one in drawings}) == len(drawings)
+    for one in pictures(name, drawings, Material()):
+        assert bool(one.content) is not bool(one.why)
+        assert len(one.content) < 300_000
 
 
 # -- runs --------------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import numpy as np
 
 from binwright.reproduction.experiment import Condition, Experiment, Metric, Publication
 from binwright.reproduction.measures import Runs, averaged, mean_of
+from binwright.reproduction.publications.nara_figures import FIGURES
 from binwright.reproduction.published import Published
 from binwright.reproduction.verdict import Value
 from simcore.vocabulary import Floats
@@ -139,4 +140,5 @@ PUBLICATION = Publication(
         ),
     ),
     unanswered=unanswered,
+    figures=FIGURES,
 )

@@ -1,0 +1,103 @@
+"""Figures that publications print, drawn from our runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from binwright.reproduction.measures import Runs
+from binwright.reproduction.verdict import Value
+from simcore.errors import ResultsError, UserError
+
+if TYPE_CHECKING:
+    from analysis.figures.draw import Figure
+
+
+@dataclass(frozen=True)
+class Material:
+    """Holds what the figures of a publication are drawn from.
+
+    `runs` are by experiment and condition, `values` what was measured, by condition, agent and metric; `missing` says
+    why there are no runs of an experiment's condition.
+    """
+
+    runs: Mapping[tuple[str, str], Runs] = field(default_factory=dict)
+    values: Mapping[tuple[str, str, str], Value] = field(default_factory=dict)
+    missing: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def of(self, experiment: str, condition: str) -> Runs:
+        """Find the runs of a condition; a `ResultsError` says why there are none."""
+        found = self.runs.get((experiment, condition))
+        if found is None or not len(found.results.done):
+            why = self.missing.get((experiment, condition), "Its runs are not there.")
+            raise ResultsError(why, remedy="Run the whole publication.")
+        return found
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Declares a figure of a publication, or a part of one."""
+
+    figure: str
+    """The number as printed: `6`, or `2 to 8` for one set of plots that several figures repeat."""
+    name: str
+    """What its file is called behind the publication's name, such as `nara-azure`; no two of a publication the same."""
+    title: str
+    """What it shows, in a sentence without a full stop."""
+    draw: Callable[[Material], Figure]
+    """Draws it; a `UserError` that it raises is the reason why it cannot be drawn."""
+    published: str = ""
+    """What the publication prints there, in a sentence, and what differs in ours."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Holds a figure as it was drawn, or why it was not."""
+
+    publication: str
+    drawing: Drawing
+    kind: str = ""
+    """`svg` or `png`; empty where it was not drawn."""
+    content: bytes = b""
+    size: tuple[int, int] = (0, 0)
+    """Width and height as shown, in pixels."""
+    why: str = ""
+
+    @property
+    def file(self) -> str:
+        """Name the file that it has beside the pages."""
+        return f"{self.publication}-{self.drawing.name}.{self.kind}"
+
+    @property
+    def heading(self) -> str:
+        """Name the printed figure."""
+        return f"Figure{'s' if ' ' in self.drawing.figure else ''} {self.drawing.figure}"
+
+
+def pictures(publication: str, drawings: Sequence[Drawing], given: Material) -> list[Picture]:
+    """Draw the figures of a publication."""
+    return [_picture(publication, drawing, given) for drawing in drawings]
+
+
+def of_kind(kind: str, *where: tuple[str, str], **options: Any) -> Callable[[Material], Figure]:
+    """Draw a kind of `binwright figures` with its options: of the runs of experiments' conditions, drawn as one."""
+
+    def draw(given: Material) -> Figure:
+        from analysis.figures.draw import draw
+
+        return draw([given.of(*one).results for one in where], kind, **options)
+
+    return draw
+
+
+def _picture(publication: str, drawing: Drawing, given: Material) -> Picture:
+    from analysis.figures.draw import image
+    from analysis.figures.style import style
+
+    try:
+        with style():
+            figure = drawing.draw(given)
+    except UserError as error:
+        return Picture(publication, drawing, why=error.problem)
+    return Picture(publication, drawing, *image(figure))
