@@ -26,9 +26,10 @@ class Books(NamedTuple):
     `free` int64 [servers, nodes, resources] and `link_free` int64 [links] count; `shown` and `links_shown` are the
     copies that agents see. `servers` int64 [servers, 2], `pod_of` and `alone` as in `fabric.routing.Routes`.
 
-    `told` int64 [3 + tiers] has, after `take`: where in the numbers the mistake is, or the servers, the span, and the
-    quanta reserved on each tier; its last is the stamp of the placement. Equal to the stamp are the `places` int64
-    [servers * nodes] and `wires` int64 [links] that it has. `chosen` int64 [servers, 2] are its servers, and stamps.
+    `told` int64 [4 + tiers] has, after `take`: where in the numbers the mistake is, or the servers, the span, the sum
+    of the spans of all pairs of servers, and the quanta reserved on each tier; its last is the stamp of the placement.
+    Equal to the stamp are the `places` int64 [servers * nodes] and `wires` int64 [links] that it has. `chosen` int64
+    [servers, 2] are its servers, and stamps.
     `switch` int64 [switches, 3]: another switch of the same group (see `_group`), and stamps of a round: of groups,
     and of racks that were found.
     """
@@ -61,7 +62,7 @@ def books(topology: Topology, routes: Routes, free: Ints, shown: Ints, link_free
         routes.servers.copy(),
         topology.pod_of.copy(),
         routes.alone,
-        told=np.zeros(3 + len(topology.tiers), np.int64),
+        told=np.zeros(4 + len(topology.tiers), np.int64),
         places=np.zeros(free.shape[0] * free.shape[1], np.int64),
         wires=np.zeros(topology.links, np.int64),
         chosen=np.zeros((topology.servers, 2), np.int64),
@@ -78,7 +79,7 @@ def take(books: Books, numbers: Ints, demand: Amounts, bandwidth: int, connected
     """
     servers, nodes, resources = books.free.shape
     shares, links, amounts, more = numbers[0], numbers[1], numbers[2], numbers[3]
-    told, tiers = books.told, len(books.told) - 3
+    told, tiers = books.told, len(books.told) - 4
     told[-1] += 1
     stamp, count = told[-1], 0
     told[0] = 0
@@ -126,11 +127,12 @@ def take(books: Books, numbers: Ints, demand: Amounts, bandwidth: int, connected
     if connected and count > 1 and not _joined(books, numbers[first : first + links], count):
         return APART
     _move(books, numbers, bandwidth, -1)
-    told[0], told[1] = count, _span(books, count)
+    told[0] = count
+    told[1], told[2] = _spans(books, count)
     for tier in range(tiers):
-        told[2 + tier] = 0
+        told[3 + tier] = 0
     for j in range(links):
-        told[2 + books.link_tier[numbers[first + j]]] += numbers[first + links + j] if amounts > 0 else bandwidth
+        told[3 + books.link_tier[numbers[first + j]]] += numbers[first + links + j] if amounts > 0 else bandwidth
     return TAKEN
 
 
@@ -228,14 +230,14 @@ def _group(switch: Ints, vertex: int) -> int:
 
 
 @kernel
-def _span(books: Books, count: int) -> int:
-    """Return how far apart the servers chosen are: an index into `fabric.network.SPANS`."""
-    if count == 1:
-        return 0
-    found, home = 1, books.servers[books.chosen[0, 0], 0]
+def _spans(books: Books, count: int) -> tuple[int, int]:
+    """Return how far apart the servers chosen are, an index into `fabric.network.SPANS`, and the sum over all pairs."""
+    found, total = 0, 0
     for j in range(1, count):
         rack = books.servers[books.chosen[j, 0], 0]
-        if rack != home:
-            near = books.pod_of[rack] == books.pod_of[home] and books.pod_of[home] >= 0
-            found = max(found, 2 if near else 3)
-    return found
+        for i in range(j):
+            other, far = books.servers[books.chosen[i, 0], 0], 1
+            if rack != other:
+                far = 2 if books.pod_of[rack] == books.pod_of[other] and books.pod_of[other] >= 0 else 3
+            found, total = max(found, far), total + far
+    return found, total

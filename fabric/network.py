@@ -280,14 +280,14 @@ class NetworkLedger(Ledger):
 
     def reserved(self, rows: Ints) -> Ints:
         """Quanta that the placements of these rows [k] reserve on each tier, int64 [k, tiers]."""
-        return self._noted(rows)[:, 2:]
+        return self._noted(rows)[:, 3:]
 
     def spans(self, rows: Ints) -> Ints:
-        """Servers and span of the placements of these rows [k], int64 [k, 2]."""
-        return self._noted(rows)[:, :2]
+        """Servers and span of the placements of these rows [k], and the sum of the spans of all pairs, int64 [k, 3]."""
+        return self._noted(rows)[:, :3]
 
     def _noted(self, rows: Ints) -> Ints:
-        notes = np.array(self.notes, np.int64).reshape(-1, 3 + len(self.topology.tiers))
+        notes = np.array(self.notes, np.int64).reshape(-1, 4 + len(self.topology.tiers))
         return notes[np.argsort(notes[:, 0])[np.searchsorted(np.sort(notes[:, 0]), rows)], 1:]
 
     def confirm(self) -> None:

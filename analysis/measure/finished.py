@@ -196,7 +196,7 @@ class FinishedRun:
 
     @cached_property
     def spans(self) -> Ints | None:
-        """How many servers each of `answered` with a place has, and its span, int64 [n, 2]; None without network."""
+        """What `NetworkLedger.spans` has of each of `answered` with a place, int64 [n, 3]; None without network."""
         ledger = self.simulation.ledger
         return ledger.spans(self.answered[self.got_place[self.answered]]) if isinstance(ledger, NetworkLedger) else None
 

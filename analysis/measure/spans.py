@@ -14,16 +14,19 @@ from simcore.vocabulary import QUANTUM, Ints
 
 
 def spread_columns(simulation: Simulation, held: Any) -> dict[str, Any]:
-    """Return columns with a value for every row of the record: `bandwidth` in units, `servers` and `span`.
+    """Return columns with a value for every row of the record: `bandwidth` in units, `servers`, `span`, `distance`.
 
-    The last two are -1 but for the rows that `held` a place (bool [rows]).
+    For rows that `held` no place (bool [rows]) `servers` and `span` are -1, and `distance` is NaN.
     """
     ledger, bandwidth = simulation.ledger, simulation.asked().bandwidth
     assert isinstance(ledger, NetworkLedger)
     assert bandwidth is not None
-    spread = np.full((len(held), 2), -1)
+    spread = np.full((len(held), 3), -1)
     spread[held] = ledger.spans(np.flatnonzero(held))
-    return {"bandwidth": bandwidth / QUANTUM, "servers": spread[:, 0], "span": spread[:, 1]}
+    servers, span, total = spread.T
+    pairs = np.maximum(servers * (servers - 1) // 2, 1)
+    distance = np.where(held, total / pairs, np.nan)
+    return {"bandwidth": bandwidth / QUANTUM, "servers": servers, "span": span, "distance": distance}
 
 
 def reserved_after(simulation: Simulation, decisions: Ints) -> Ints:

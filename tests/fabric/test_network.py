@@ -22,7 +22,7 @@ from simcore.jit import kernel
 from simcore.rng import stream
 from simcore.rules import Pacing
 from simcore.vocabulary import QUANTUM, Agent, Ints, Placement, Refusal, Request, View, Workload
-from tests.reference.ledger import accepts, joined, span
+from tests.reference.ledger import accepts, distances, joined, span
 from tests.support.kinds import IN_NETWORKS
 from tests.support.networks import NETWORKS, ledger_of, request
 from tests.support.properties import first, scaled
@@ -248,8 +248,9 @@ def test_the_ledger_takes_what_the_slow_rule_accepts(
             assert ledger.apply(asked, given) == tuple(map(int, shares[0][:2]))
             more = chosen if kind == "Provisioned" else ()
             mine = {*(int(share[0]) for share in shares), *map(int, more)}
-            assert ledger.notes[-1][:3] == (row, len(mine), span(found, sorted(mine)))
-            assert sum(ledger.notes[-1][3:]) == len(links) * asked.bandwidth
+            noted = (row, len(mine), span(found, sorted(mine)), distances(found, sorted(mine)))
+            assert ledger.notes[-1][:4] == noted
+            assert sum(ledger.notes[-1][4:]) == len(links) * asked.bandwidth
         else:
             with pytest.raises(InfeasiblePlacement):
                 ledger.apply(asked, given)
@@ -273,7 +274,7 @@ def test_connected_is_what_the_slow_rule_says(data: st.DataObject) -> None:
     )
     if joined(found, servers, links):
         ledger.apply(asked, placement)
-        assert ledger.notes[-1][1:3] == (len(servers), span(found, servers))
+        assert ledger.notes[-1][1:4] == (len(servers), span(found, servers), distances(found, servers))
     else:
         with pytest.raises(InfeasiblePlacement, match="do not connect"):
             ledger.apply(asked, placement)

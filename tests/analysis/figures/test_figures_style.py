@@ -176,6 +176,10 @@ def test_requests_of_a_network_say_how_they_are_spread(network: Results) -> None
         for span in range(4):
             assert (placed["span"] == span).mean() == pytest.approx(row[f"span_{span}"])
         assert ((placed["servers"] == 1) == (placed["span"] == 0)).all()
+        assert ((placed["servers"] > 1) == (placed["distance"] >= 1)).all()
+        assert (placed["distance"] <= placed["span"]).all()
+        assert (placed["distance"] == placed["span"]).sum() < len(placed)
+        assert requests.filter(pl.col("outcome") == "rejected")["distance"].is_nan().all()
         assert requests["bandwidth"].is_between(0.1, 1.0).all()
 
 
