@@ -1,0 +1,218 @@
+"""Every application among the examples is solved, and checked by rules written down here once more, in plain Python.
+
+The rules read an example's numbers from its text and know nothing of the language. They must say the same as the
+verifier of the answer and of every allocation that moves one ball of it, or two.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations, permutations
+from random import Random
+from typing import Any
+
+import pytest
+
+from agents.solver import examples, load_problem
+from agents.solver.model.verify import faults
+from agents.solver.solving.solve import solve
+from tests.support import ROOT
+
+Data = dict[str, Any]
+Rule = Callable[[Data, Sequence[int]], bool]
+
+
+def data(name: str) -> Data:
+    """Read the PARAMs and TABLEs of an example that are written as numbers."""
+    text = re.sub(r"#.*", "", examples()[name])
+    tables = re.findall(r"^TABLE (\w+) = (\[.*?\])\s*$(?=\s*^[A-Z])", text, re.DOTALL | re.MULTILINE)
+    params = re.findall(r"^PARAM (\w+) = (\d+)\s*$", text, re.MULTILINE)
+    return {key: ast.literal_eval(value) for key, value in (*tables, *params)}
+
+
+def pinned(pins: Sequence[int], places: Sequence[int]) -> bool:
+    return all(pin in (-1, place) for pin, place in zip(pins, places, strict=True))
+
+
+def secondnet_and_jobs(d: Data, alloc: Sequence[int]) -> bool:
+    machines, jobs, servers = len(d["MACHINE"]), len(d["LENGTH"]), d["RACKS"] * d["PER_RACK"]
+    hosts, starts, tasks = alloc[:machines], alloc[machines : machines + jobs], alloc[machines + jobs :]
+    if max(*hosts, *tasks) >= servers or min(starts) < servers:
+        return False
+    runs = [range(start - servers, start - servers + length) for start, length in zip(starts, d["LENGTH"], strict=True)]
+    if any(run.stop > end for run, end in zip(runs, d["DEADLINE"], strict=True)):
+        return False
+    for slot in range(d["SLOTS"]):
+        cores, memory, link, uplink = (Counter[int]() for _ in range(4))
+        of = [task for task, job in enumerate(d["JOB"]) if slot in runs[job]]
+        inside = [(hosts[m], d["MACHINE"][m]) for m in range(machines)] + [(tasks[t], d["TASK"][t]) for t in of]
+        for server, (core, gigabytes) in inside:
+            cores[server] += core
+            memory[server] += gigabytes
+        flows = [(hosts[a], hosts[b], rate) for (a, b), rate in zip(d["PAIRS"], d["RATE"], strict=True)]
+        flows += [
+            (tasks[a], tasks[b], d["SHUFFLE"][d["JOB"][a]])
+            for a, b in combinations(of, 2)
+            if d["JOB"][a] == d["JOB"][b]
+        ]
+        for a, b, rate in flows:
+            for one, other in permutations((a, b)):
+                link[one] += rate * (one != other)
+                uplink[one // d["PER_RACK"]] += rate * (one // d["PER_RACK"] != other // d["PER_RACK"])
+        if max(cores.values()) > 8 or max(memory.values()) > 16 or max(*link.values(), *uplink.values()) > 1000:
+            return False
+    return True
+
+
+def cdn(d: Data, alloc: Sequence[int]) -> bool:
+    disk, line, watts = Counter[int](), Counter[int](), Counter[int]()
+    for item, (size, requests) in enumerate(zip(d["SIZE"], d["REQUESTS"], strict=True)):
+        first, second = sites = alloc[2 * item : 2 * item + 2]
+        if set(d["SOURCES"][first]) & set(d["SOURCES"][second]):
+            return False
+        if any(d["DELAY"][site][d["AUDIENCE"][item]] > d["FARTHEST"][item] for site in sites):
+            return False
+        for site in sites:
+            disk[site] += size
+            line[site] += requests // 2
+            for source in d["SOURCES"][site]:
+                watts[source] += 50 * size + 50 * requests
+    fed = all(used <= (3500 if source == 3 else 3000) for source, used in watts.items())
+    return fed and max(disk.values()) <= 9 and max(line.values()) <= 14 and alloc[0] == 0
+
+
+def replicas_in_racks(d: Data, alloc: Sequence[int]) -> bool:
+    blocks, copies, racks, per_rack = len(d["HEAT"]), d["COPIES"], d["RACKS"], d["PER_RACK"]
+    chosen, servers = alloc[: blocks * copies], [place - racks for place in alloc[blocks * copies :]]
+    if max(chosen) >= racks or min(servers) < 0:
+        return False
+    load = Counter[int]()
+    for block, heat in enumerate(d["HEAT"]):
+        own = slice(block * copies, (block + 1) * copies)
+        if len(set(chosen[own])) < copies or chosen[own] != [server // per_rack for server in servers[own]]:
+            return False
+        for server in servers[own]:
+            load[server] += heat
+    even = 1.2 * copies * sum(d["HEAT"]) / (racks * per_rack) + 1e-9
+    return max(load.values()) <= even and max(Counter(servers).values()) <= 3 and pinned(d["WRITER"], chosen[::copies])
+
+
+def power_and_cooling(d: Data, alloc: Sequence[int]) -> bool:
+    cores = Counter[int]()
+    for server, machine in zip(alloc, d["CORES"], strict=True):
+        cores[server] += machine
+    watts = Counter[int]()
+    for server, used in cores.items():
+        watts[server // d["PER_RACK"]] += d["IDLE"] + d["PER_CORE"] * used
+    coolers = [sum(heat * d["COOLED"][rack][cooler] for rack, heat in watts.items()) for cooler in range(2)]
+    return max(cores.values()) <= 16 and max(watts.values()) <= 700 and max(coolers) <= 800
+
+
+def multicast(d: Data, alloc: Sequence[int]) -> bool:
+    for host in range(d["HOSTS"]):
+        joined = {at for at, members in zip(alloc, d["MEMBERS"], strict=True) if host in members}
+        groups = zip(alloc, d["MEMBERS"], d["RATE"], strict=True)
+        if sum(rate for at, members, rate in groups if at in joined and host not in members) > 30:
+            return False
+    return True
+
+
+def vlans(d: Data, alloc: Sequence[int]) -> bool:
+    hosts = Counter[int]()
+    for vlan, count in zip(alloc, d["HOSTS"], strict=True):
+        hosts[vlan] += count
+    spans = Counter(switch for switch, _ in set(zip(d["SWITCH"], alloc, strict=True)))
+    staff, students, finance, _ = ({alloc[one] for one in members} for members in d["DEPARTMENT"])
+    apart = not finance & (staff | students) and alloc[9] not in alloc[:9]
+    return apart and max(hosts.values()) <= 60 and max(spans.values()) <= 3 and pinned(d["TODAY"], alloc)
+
+
+def server_selection(d: Data, alloc: Sequence[int]) -> bool:
+    load, far = Counter[int](), 0
+    for client, (server, requests) in enumerate(zip(alloc, d["REQUESTS"], strict=True)):
+        delays = [row[client] for row in d["DELAY"]]
+        delay = delays[server // d["PER_SITE"]]
+        if delay > d["FARTHEST"][client]:
+            return False
+        load[server] += requests
+        far += requests * (delay > min(delays))
+    total, servers = sum(d["REQUESTS"]), len(d["DELAY"]) * d["PER_SITE"]
+    return max(load.values()) <= 1.25 * total / servers and far <= total / 5 and pinned(d["SESSION"], alloc)
+
+
+RULES: dict[str, Rule] = {
+    "secondnet-jobs": secondnet_and_jobs,
+    "cdn": cdn,
+    "replicas-racks": replicas_in_racks,
+    "power-cooling": power_and_cooling,
+    "multicast": multicast,
+    "vlans": vlans,
+    "server-selection": server_selection,
+}
+
+
+def moved(alloc: list[int], bins: int) -> Iterator[list[int]]:
+    """Move one ball or two to bins drawn by chance."""
+    chance = Random(0)
+    for number in range(100):
+        other = list(alloc)
+        for ball in chance.sample(range(len(alloc)), 1 + number % 2):
+            other[ball] = chance.randrange(bins)
+        yield other
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_an_application_is_solved_and_its_rules_hold(name: str) -> None:
+    given, rule = data(name), RULES[name]
+    for seed in (0, 1):
+        answer = solve(load_problem(name), attempts=512, seed=seed)
+        assert answer.status in ("optimal", "solved")
+        assert rule(given, answer.alloc)
+        assert all(wish.enough for wish in answer.wishes)
+    said = [(rule(given, other), not faults(answer.problem, other)) for other in moved(answer.alloc, answer.bins)]
+    assert all(ours == verified for ours, verified in said)
+    assert {verified for _, verified in said} == {True, False}
+
+
+def test_what_is_known_to_be_least_is_found() -> None:
+    """Guests, staff and students, who are pinned apart, and finance have a VLAN each: four at least."""
+    assert solve(load_problem("vlans"), attempts=64).bins == 4
+    rows = data("multicast")
+
+    def fits(groups: Sequence[Sequence[int]]) -> bool:
+        where = [next(at for at, group in enumerate(groups) if one in group) for one in range(len(rows["RATE"]))]
+        return multicast(rows, where)
+
+    def partitions(items: list[int]) -> Iterator[list[list[int]]]:
+        if not items:
+            yield []
+            return
+        for rest in partitions(items[1:]):
+            yield [[items[0]], *rest]
+            for at in range(len(rest)):
+                yield [*rest[:at], [items[0], *rest[at]], *rest[at + 1 :]]
+
+    least = min(
+        len(groups) for groups in partitions(list(range(len(rows["RATE"])))) if len(groups) <= 5 and fits(groups)
+    )
+    assert solve(load_problem("multicast"), attempts=512).bins == least
+
+
+def test_more_copies_are_in_more_racks() -> None:
+    found = load_problem("replicas-racks", {"COPIES": 4, "PER_RACK": 4})
+    alloc = solve(found, attempts=512).alloc
+    for block in range(8):
+        assert sorted(alloc[4 * block : 4 * block + 4]) == [0, 1, 2, 3]
+    assert replicas_in_racks(data("replicas-racks") | {"COPIES": 4, "PER_RACK": 4}, alloc)
+
+
+def test_the_guide_lists_every_example_with_its_lines() -> None:
+    guide = (ROOT / "docs" / "guides" / "solver.md").read_text("utf-8")
+    listed = dict(re.findall(r"^\| `([a-z-]+)` \| (\d+) \| ", guide, re.MULTILINE))
+    counts = {
+        name: sum(bool(re.match(r"\s*[^\s#]", line)) for line in text.splitlines()) for name, text in examples().items()
+    }
+    assert {name: int(lines) for name, lines in listed.items()} == counts
