@@ -177,7 +177,7 @@ def _pack(commands: Commands) -> None:
         dest="methods",
         default="ffd-prod,dot-product,norm-greedy,published,solver",
         metavar="NAMES",
-        help="with commas between (default: %(default)s; more: z3,cp-sat)",
+        help="with commas between (default: %(default)s; more: z3,z3-parts,cp-sat)",
     )
     pack.add_argument("--time", default="10s", help="for each search and rival (default: 10s)")
     pack.add_argument("--seed", type=int, help="of a generated input (default: 1)")

@@ -99,6 +99,8 @@ class Count:
     """Whether --quick measures less."""
     incomparable: Callable[[Published], str] = field(default=lambda one: "")
     remark: Callable[[Published], str] = field(default=lambda one: "")
+    absent: Callable[[Published], str] = field(default=lambda one: "")
+    """Says why a value was not counted; empty where there is nothing special to say."""
 
     def answers(self, one: Published) -> bool:
         """Tell whether this experiment measures a published value."""

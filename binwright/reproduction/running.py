@@ -170,6 +170,8 @@ def _missing(prepared: Prepared, one: Published) -> str:
     error = prepared.problems.get(one.condition)
     if error is not None:
         return _said(error)
+    if isinstance(prepared.experiment, Count) and (why := prepared.experiment.absent(one)):
+        return why
     failed = prepared.failed
     return f"No value came of its runs, of which {failed} failed." if failed else "Our runs give no such value."
 

@@ -26,7 +26,11 @@ HEURISTICS: dict[str, Callable[[Ints, Ints], Ints]] = {
     "norm-greedy": heuristics.norm_greedy,
 }
 SEARCHES = {"published": "published", "solver": "ruin"}
-RIVALS = {"z3": "agents.solver.packing.rivals.z3", "cp-sat": "agents.solver.packing.rivals.cpsat"}
+RIVALS = {
+    "z3": "agents.solver.packing.rivals.z3",
+    "z3-parts": "agents.solver.packing.rivals.z3_parts",
+    "cp-sat": "agents.solver.packing.rivals.cpsat",
+}
 METHODS = (*HEURISTICS, *SEARCHES, *RIVALS)
 QUADRATIC = 20_000
 """Balls up to which ours looks at the heuristics that take quadratic time: about a second."""
@@ -47,6 +51,8 @@ class Packed:
     checked: int = 0
     """Complete attempts of the published search; steps of ours."""
     interrupted: bool = False
+    found: float | None = None
+    """After how many seconds a search had this placement; it may have gone on for one of fewer bins."""
 
     @property
     def bins(self) -> int | None:
@@ -72,12 +78,13 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
     _compiled(method)
     began = monotonic()
     bound = lower_bound(demand, capacity)
-    checked, interrupted = 0, False
+    checked, interrupted, reached = 0, False, None
     where: Ints | None
     if method in HEURISTICS:
         where = HEURISTICS[method](demand, capacity)
     elif method in SEARCHES:
-        where, checked, interrupted = _upward(demand, capacity, method, bound, began + seconds, seed)
+        where, checked, interrupted, at = _upward(demand, capacity, method, bound, began + seconds, seed)
+        reached = at - began
     else:
         # A rival knows the same placement as our search does, and has the rest of the time.
         known = heuristics.ffd_prod(demand, capacity)
@@ -89,7 +96,7 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
         where = where.astype(np.int64)
         if not Packing.alike(demand, capacity, int(where.max()) + 1).keeps(where):
             raise BinwrightError(f"{method} answered a placement that breaks the rules: a bug, please report it")
-    return Packed(method, where, bound, took, checked, interrupted)
+    return Packed(method, where, bound, took, checked, interrupted, None if where is None else reached)
 
 
 @cache
@@ -119,32 +126,32 @@ def check(demand: Ints, capacity: Ints) -> None:
 
 def _upward(
     demand: Ints, capacity: Ints, method: str, bound: int, until: float, seed: int
-) -> tuple[Ints | None, int, bool]:
+) -> tuple[Ints | None, int, bool, float]:
     """Search in rounds (see `fewest`). Ours knows `ffd-prod`, and all heuristics once the bound has failed.
 
-    Returns the placement, how much was checked, and whether Ctrl-C was pressed.
+    Returns the placement, how much was checked, whether Ctrl-C was pressed, and when the placement was found.
     """
     best = heuristics.ffd_prod(demand, capacity) if method == "solver" else None
-    checked, asked, interrupted = 0, False, False
+    checked, asked, interrupted, at = 0, False, False, monotonic()
 
     def attempt(bins: int, attempts: range) -> int | None:
-        nonlocal best, checked, asked, interrupted
+        nonlocal best, checked, asked, interrupted, at
         given = Packing.alike(demand, capacity, bins)
         found = find(given, SEARCHES[method], seed=seed, until=until, chunks=attempts)
         checked += found.checked
         if found.left == 0:
-            best = found.where
+            best, at = found.where, monotonic()
         elif found.interrupted or monotonic() >= until:
             interrupted = found.interrupted
             raise _TimeOver
         elif method == "solver" and not asked and len(demand) <= QUADRATIC:
             asked = True
-            best = min((rule(demand, capacity) for rule in HEURISTICS.values()), key=np.max)
+            best, at = min((rule(demand, capacity) for rule in HEURISTICS.values()), key=np.max), monotonic()
         return None if best is None else int(best.max()) + 1
 
     with suppress(_TimeOver):
         fewest(bound, len(demand), None if best is None else int(best.max()) + 1, rounds(1), attempt)
-    return best, checked, interrupted
+    return best, checked, interrupted, at
 
 
 class _TimeOver(Exception):

@@ -1,47 +1,71 @@
-"""What is counted for Wrasse without a simulation: lines, and servers for machines that are all known at once."""
+"""What is counted for Wrasse without a simulation: lines, servers for machines that are all known, and speed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from importlib.resources import files
-from typing import Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from binwright.reproduction.experiment import Key, Size
 from binwright.reproduction.measures import averaged
+from binwright.reproduction.published import Published, published
 from binwright.reproduction.verdict import Value
+from simcore.errors import UserError
 from simcore.vocabulary import Floats
 
+if TYPE_CHECKING:
+    from agents.solver.backends.devices import Device
+    from agents.solver.packing.pack import Packed
+    from workloads.offline import Machines
+
+SPECIFIED = "lines of specification"
 LINES: dict[Key, str] = {
-    ("problem=vm placement", "wrasse", "lines of specification"): "solver/examples/vm-placement.alloc",
-    ("problem=secondnet", "wrasse", "lines of specification"): "solver/templates/secondnet.alloc",
-    ("problem=oktopus", "wrasse", "lines of specification"): "solver/templates/oktopus.alloc",
+    ("problem=vm placement", "wrasse", SPECIFIED): "solver/examples/vm-placement.alloc",
+    ("problem=secondnet", "wrasse", SPECIFIED): "solver/templates/secondnet.alloc",
+    ("problem=oktopus", "wrasse", SPECIFIED): "solver/templates/oktopus.alloc",
+    (
+        "problem=secondnet and job scheduling",
+        "wrasse",
+        "lines of specification",
+    ): "solver/examples/secondnet-jobs.alloc",
     ("problem=vm placement", "ffd-prod", "lines of code"): "solver/packing/heuristics.py",
     ("problem=secondnet", "secondnet", "lines of code"): "heuristics/virtual/secondnet.py",
     ("problem=oktopus", "oktopus", "lines of code"): "heuristics/virtual/oktopus.py",
 }
 """The file below `agents` for every published count."""
 APPLICATIONS = ("pgrank", "clkbot", "imgproc")
-METHODS = {"ffd-prod": "ffd-prod", "dot-product": "dot-product", "nbg": "norm-greedy", "wrasse": "published"}
-RATE: Key = ("application=pgrank", "wrasse on two CPU cores", "solutions checked per second")
-PACKING = frozenset(
-    {
-        (f"application={name}", agent, of)
-        for name in APPLICATIONS
-        for agent in METHODS
-        for of in ("servers", "milliseconds")
-    }
-    | {("application=pgrank", "lower bound", "servers"), RATE}
-)
+HEURISTICS = {"ffd-prod": "ffd-prod", "dot-product": "dot-product", "nbg": "norm-greedy"}
+SEARCHES = {"wrasse": "published", "solver": "solver"}
+Z3 = "z3 partitioned"
 SECONDS = {"full": 10.0, "quick": 1.0, "smallest": 0.05}
-"""How long the published search may take."""
+"""How long a search may take."""
+Z3_SECONDS = {
+    "full": {"pgrank": 31.0, "clkbot": 146.0, "imgproc": 140.0},  # as long as it took them
+    "quick": {"pgrank": 8.0, "clkbot": 8.0},
+    "smallest": {"pgrank": 0.5},
+}
 SEEDS = {"full": 5, "quick": 2, "smallest": 1}
+REPEATS = 5
+"""How often a heuristic is timed."""
+TIMES = "milliseconds, times those of ffd-prod"
+"""The metric of derived rows: two times on the same machine."""
+PGRANK = "application=pgrank"
+RATE = "solutions checked per second"
+CARD, CORES = "wrasse on a Tesla C2075", "wrasse on two CPU cores"
+TOO_FEW = 87
+"""Servers for pgrank, which needs 88: every attempt is made to its end."""
 
 
 def array(values: Iterable[Any]) -> Floats:
     """Collect numbers, float64 [n]."""
     return np.array(list(values), dtype=np.float64)
+
+
+# -- lines -------------------------------------------------------------------------------------------------------------
 
 
 def lines(size: Size) -> Mapping[Key, Value]:
@@ -54,22 +78,129 @@ def lines(size: Size) -> Mapping[Key, Value]:
     return found
 
 
+# -- packing -----------------------------------------------------------------------------------------------------------
+
+
+def packing_derived() -> tuple[Published, ...]:
+    """Derive what can be compared of Tables 4 and 5: times beside another on one machine, and our own search."""
+    rows = [one for one in published("wrasse") if one.table in ("4", "5")]
+    values = {(one.condition, one.agent, one.metric): one.value or 0.0 for one in rows}
+    found = []
+    for application in APPLICATIONS:
+        condition = f"application={application}"
+        servers = values[condition, "wrasse", "servers"]
+        found.append(Published("wrasse", "4", condition, "solver", "servers", f"{servers:g}"))
+        for agent in ("wrasse", Z3):
+            ratio = values[condition, agent, "milliseconds"] / values[condition, "ffd-prod", "milliseconds"]
+            found.append(Published("wrasse", "5", condition, agent, TIMES, f"{ratio:.4g}"))
+    return tuple(found)
+
+
+PACKING = frozenset(
+    {
+        (f"application={name}", agent, metric)
+        for name in APPLICATIONS
+        for agent in (*HEURISTICS, "wrasse", Z3)
+        for metric in ("servers", "milliseconds")
+    }
+    | {(PGRANK, "lower bound", "servers")}
+    | {(one.condition, one.agent, one.metric) for one in packing_derived()}
+)
+
+
 def packing(size: Size) -> Mapping[Key, Value]:
     """Pack the machines of every application by every method."""
-    from agents.solver.packing.pack import HEURISTICS, pack
     from workloads.offline import machines
 
     found: dict[Key, Value] = {}
     for name in APPLICATIONS:
         given, condition = machines(name), f"application={name}"
-        for agent, method in METHODS.items():
-            pack(given.demand, given.capacity, method, seconds=0.01)  # so that it is compiled when it is timed
-            seeds = range(1 if method in HEURISTICS else SEEDS[size])
-            packed = [pack(given.demand, given.capacity, method, seconds=SECONDS[size], seed=seed) for seed in seeds]
+        answers = _packed(given, name, size)
+        for agent, packed in answers.items():
             if servers := [one.bins for one in packed if one.bins is not None]:
-                found[condition, agent, "servers"] = averaged(array(servers))
-            found[condition, agent, "milliseconds"] = averaged(array(1000 * one.seconds for one in packed))
-            if name == "pgrank" and agent == "wrasse":
-                found[condition, "lower bound", "servers"] = Value(float(packed[0].bound), None, None, 1)
-                found[RATE] = averaged(array(one.checked / one.seconds for one in packed))
+                count = servers[:1] if agent in HEURISTICS else servers
+                found[condition, agent, "servers"] = averaged(array(count))
+            if agent == "solver" or not servers:
+                continue
+            found[condition, agent, "milliseconds"] = averaged(_milliseconds(packed))
+            if agent not in HEURISTICS:
+                beside = _milliseconds(answers["ffd-prod"]).mean()
+                found[condition, agent, TIMES] = averaged(_milliseconds(packed) / beside)
+        if name == "pgrank":
+            found[condition, "lower bound", "servers"] = Value(float(answers["wrasse"][0].bound), None, None, 1)
     return found
+
+
+def _packed(given: Machines, name: str, size: Size) -> dict[str, list[Packed]]:
+    """Pack one application's machines, by published agent and seed."""
+    from agents.solver.packing.pack import pack
+
+    found = {}
+    for agent, method in (HEURISTICS | SEARCHES).items():
+        pack(given.demand, given.capacity, method, seconds=0.01)  # so that it is compiled when it is timed
+        seeds = range(REPEATS if agent in HEURISTICS else SEEDS[size])
+        found[agent] = [pack(given.demand, given.capacity, method, seconds=SECONDS[size], seed=seed) for seed in seeds]
+    if name in Z3_SECONDS[size]:
+        with suppress(UserError):  # it is not installed
+            found[Z3] = [pack(given.demand, given.capacity, "z3-parts", seconds=Z3_SECONDS[size][name])]
+    return found
+
+
+def _milliseconds(packed: Iterable[Packed]) -> Floats:
+    """Read after how many milliseconds the answers were there, float64 [answers]."""
+    return array(1000 * (one.seconds if one.found is None else one.found) for one in packed if one.bins is not None)
+
+
+# -- speed -------------------------------------------------------------------------------------------------------------
+
+
+def speed(size: Size) -> Mapping[Key, Value]:
+    """Count the attempts per second of the published search, on two threads and on a graphics card."""
+    from agents.solver.search.find import find
+    from agents.solver.search.packing import Packing
+    from workloads.offline import machines
+
+    given = machines("pgrank")
+    packing = Packing.alike(given.demand, given.capacity, TOO_FEW)
+    rates = []
+    for seed in range(SEEDS[size]):
+        began = monotonic()
+        checked = find(packing, "published", seed=seed, until=began + SECONDS[size] / 2, workers=2).checked
+        rates.append(checked / (monotonic() - began))
+    found = {(PGRANK, CORES, RATE): averaged(array(rates))}
+    if card := graphics_card():
+        rates = [_rate_on(card, given, seed, SECONDS[size] / 2) for seed in range(SEEDS[size])]
+        found[PGRANK, CARD, RATE] = averaged(array(rates))
+    return found
+
+
+def graphics_card() -> Device | None:
+    """Find the first graphics card that OpenCL can use here."""
+    from agents.solver.backends.devices import devices
+
+    return next((one for one in devices() if one.kind == "GPU" and one.usable), None)
+
+
+def _rate_on(device: Device, given: Machines, seed: int, seconds: float) -> float:
+    """Count attempts per second on an OpenCL device, once it has made the first ones."""
+    from agents.solver import problem
+    from agents.solver.backends import opencl
+    from agents.solver.model.program import MICRO
+
+    kinds = len(given.resources)
+    asked = problem(
+        f"procedure UTILFN(BALL, BIN, ALLOC) for r in {kinds} UTIL.R[BIN, r] += D[BALL, r] end end",
+        balls=len(given.demand),
+        bins=TOO_FEW,
+        resources={f"R[s in BINS, r in {kinds}]": 1},
+        tables={"D": given.demand / MICRO},
+    )
+    start = began = monotonic()
+    checked = before = 0
+    for found in opencl.attempts(asked, seed, 0, 1 << 40, device=device.number):
+        checked, now = found.checked, monotonic()
+        if now - start < seconds / 4:  # it begins with few attempts at a time
+            before, began = checked, now
+        elif now - start > seconds:
+            break
+    return (checked - before) / (monotonic() - began)

@@ -17,6 +17,7 @@ from agents.solver.backends import reference
 from agents.solver.model import random
 from agents.solver.model.verify import faults
 from agents.solver.packing.pack import RIVALS, pack
+from agents.solver.packing.rivals import z3_parts
 from agents.solver.search import published, ruin
 from agents.solver.search.find import SEARCHES, find, luby
 from agents.solver.search.lowest import lowest
@@ -280,13 +281,35 @@ def test_rivals_say_so_when_they_find_nothing() -> None:
         assert pack(given.demand, given.capacity, method, seconds=1).bins is None
 
 
-@pytest.mark.parametrize(("method", "package"), [("z3", "z3"), ("cp-sat", "ortools")])
+@pytest.mark.parametrize(("method", "package"), [("z3", "z3"), ("z3-parts", "z3"), ("cp-sat", "ortools")])
 def test_a_rival_that_is_not_installed_names_the_extra(
     method: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(UserError, match=f"{method} needs {package}, which is not installed") as caught:
+    with pytest.raises(UserError, match=f"needs {package}, which is not installed") as caught:
         pack(np.array([[1]]), np.array([1]), method)
     assert 'pip install "binwright[rivals]"' in str(caught.value)
+
+
+def test_z3_in_parts_packs_every_part_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(z3_parts, "PART", 9)
+    given = machines("ct1", 4, 20)
+    packed = pack(given.demand, given.capacity, "z3-parts", seconds=20)
+    parts = [pack(part, given.capacity, "z3", seconds=20) for part in np.array_split(given.demand, 3)]
+    assert packed.where is not None
+    assert packed.bins == sum(part.bins or 0 for part in parts)
+    of_part = [set(where.tolist()) for where in np.array_split(packed.where, 3)]
+    assert sum(map(len, of_part)) == packed.bins
+    assert packed.found is None
+
+
+def test_a_search_says_when_it_had_its_answer() -> None:
+    given = machines("pgrank")
+    for method in ("published", "solver"):
+        packed = pack(given.demand, given.capacity, method, seconds=0.5)
+        assert packed.found is not None
+        assert 0 < packed.found <= packed.seconds
+    assert packed.gap == 0 or packed.seconds >= 0.5
+    assert pack(given.demand, given.capacity, "ffd-prod").found is None
