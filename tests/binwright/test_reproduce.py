@@ -7,19 +7,24 @@ import re
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 import binwright as bw
+from agents.solver.backends.devices import devices
 from analysis.figures.lines import Line, Panel, lines
 from binwright import cli
 from binwright.reproduction import PUBLICATIONS
 from binwright.reproduction.experiment import Count, publication
 from binwright.reproduction.figures import Drawing, Material, of_kind, pictures
+from binwright.reproduction.measures import Runs
 from binwright.reproduction.outcome import Made
+from binwright.reproduction.publications import wrasse_counts, wrasse_times
 from binwright.reproduction.published import everything, published
 from binwright.reproduction.reproduce import completed, names_of
 from binwright.reproduction.result import Reproduction
@@ -319,6 +324,50 @@ def test_all_are_all() -> None:
     assert names_of("all") == PUBLICATIONS
     with pytest.raises(UserError, match="no publication"):
         names_of("everything")
+
+
+def test_times_beside_one_another() -> None:
+    """Two runs of two agents: the first decisions, which load code, do not count."""
+
+    def runs(**seconds: list[list[float]]) -> Runs:
+        found = {f"{agent}{seed}": one for agent, both in seconds.items() for seed, one in enumerate(both)}
+        rows = pl.DataFrame([{"run": run, "agent": run[:-1], "seed": int(run[-1])} for run in found])
+        results = SimpleNamespace(done=rows, times=lambda run: pl.DataFrame({"seconds": found[run]}))
+        return Runs(results, {agent: agent for agent in seconds})  # type: ignore[arg-type]
+
+    given = runs(slow=[[9.0, 2.0, 4.0], [9.0, 1.0, 3.0]], fast=[[0.1, 1.0, 1.0], [0.1, 0.5, 0.5]])
+    assert wrasse_times.ratio_to("fast")(given, "slow").mean == pytest.approx((3 + 4) / 2)
+    assert wrasse_times.longest_over_mean(given, "slow").mean == pytest.approx((4 / 3 + 3 / 2) / 2)
+    assert wrasse_times.longest(given, "slow").mean == pytest.approx(9000)
+    assert wrasse_times.of_the_150th(given, "slow").seeds == wrasse_times.late(given, "slow").seeds == 0
+    long = runs(slow=[[9.0] + [1.0] * 144 + [3.0] * 10 + [1.0] * 10])
+    assert wrasse_times.late(long, "slow").mean == pytest.approx(3 / (184 / 164))
+    assert wrasse_times.of_the_150th(long, "slow").mean == pytest.approx(3000)
+
+
+def test_what_wrasse_is_held_to_follows_from_what_is_printed() -> None:
+    derived = {
+        (one.table, one.condition, one.agent, one.metric): one.printed
+        for experiment in publication("wrasse").experiments
+        for one in experiment.derived
+    }
+    assert derived["6", "data=DS2", "wrasse", "virtual data centres placed, % over secondnet"] == "71.32"
+    assert derived["5", "application=pgrank", "wrasse", wrasse_counts.TIMES] == "7.286"
+    assert derived["section 8.2.2", "servers=16000;clusters=300", "wrasse", wrasse_times.LONGEST] == "14.21"
+    assert derived["4", "application=imgproc", "solver", "servers"] == "1403"
+
+
+def test_a_graphics_card_is_measured_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    usable = [one for one in devices() if one.usable]
+    if not usable:
+        pytest.skip("OpenCL finds nothing to stand in for a card")
+    monkeypatch.setattr(wrasse_counts, "graphics_card", lambda: None)
+    without = wrasse_counts.speed("smallest")
+    monkeypatch.setattr(wrasse_counts, "graphics_card", lambda: usable[0])
+    found = wrasse_counts.speed("smallest")
+    ours = (wrasse_counts.PGRANK, wrasse_counts.CARD, wrasse_counts.RATE)
+    assert set(found) - set(without) == {ours}
+    assert all(value.mean > 0 for value in found.values())
 
 
 @pytest.mark.long

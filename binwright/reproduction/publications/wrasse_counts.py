@@ -195,9 +195,10 @@ def _rate_on(device: Device, given: Machines, seed: int, seconds: float) -> floa
         resources={f"R[s in BINS, r in {kinds}]": 1},
         tables={"D": given.demand / MICRO},
     )
+    attempts = opencl.attempts(asked, seed, 0, 1 << 40, device=device.number)
+    checked = before = next(attempts).checked  # compiled
     start = began = monotonic()
-    checked = before = 0
-    for found in opencl.attempts(asked, seed, 0, 1 << 40, device=device.number):
+    for found in attempts:
         checked, now = found.checked, monotonic()
         if now - start < seconds / 4:  # it begins with few attempts at a time
             before, began = checked, now

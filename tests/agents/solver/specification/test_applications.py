@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from agents.solver import examples, load_problem
+from agents.solver import examples, load_problem, problem
 from agents.solver.model.verify import faults
 from agents.solver.solving.solve import solve
 from tests.support import ROOT
@@ -157,7 +157,7 @@ RULES: dict[str, Rule] = {
 def moved(alloc: list[int], bins: int) -> Iterator[list[int]]:
     """Move one ball or two to bins drawn by chance."""
     chance = Random(0)
-    for number in range(100):
+    for number in range(60):
         other = list(alloc)
         for ball in chance.sample(range(len(alloc)), 1 + number % 2):
             other[ball] = chance.randrange(bins)
@@ -216,3 +216,11 @@ def test_the_guide_lists_every_example_with_its_lines() -> None:
         name: sum(bool(re.match(r"\s*[^\s#]", line)) for line in text.splitlines()) for name, text in examples().items()
     }
     assert {name: int(lines) for name, lines in listed.items()} == counts
+
+
+def test_groups_keep_a_rack_dark() -> None:
+    text = examples()["power-cooling"]
+    without = problem(re.sub(r"(?m)^GROUPS.*$", "", text))
+    dark = [max(solve(load_problem("power-cooling"), attempts=512, seed=seed).alloc) < 8 for seed in range(4)]
+    assert all(dark)
+    assert any(max(solve(without, attempts=512, seed=seed).alloc) >= 8 for seed in range(4))
