@@ -131,7 +131,7 @@ PUBLICATION = Publication(
             tables={"6": "Virtual data centres placed before the first refusal", "section 8.2.1": "Time of the same"},
             scenario="wrasse/secondnet",
             conditions={
-                DS1: Condition(NETWORKS, ("sweep=null", f"{PAIRS}.machines=100"), seeds=5, quick=2),
+                DS1: Condition(NETWORKS, ("sweep=null", f"{PAIRS}.machines=100"), seeds=5, quick=3),
                 DS2: Condition(NETWORKS, ("sweep=null", f"{PAIRS}.machines={{uniform: [64, 128]}}"), seeds=5, quick=2),
                 SMALL: Condition(
                     NETWORKS, ("sweep=null", f"{PAIRS}.machines={{exponential: {{mean: 8, above: 64}}}}"), 5, quick=2
@@ -159,7 +159,7 @@ PUBLICATION = Publication(
             name="oktopus",
             tables={"section 8.2.2": "300 virtual clusters on 16,000 servers"},
             scenario="wrasse/oktopus",
-            conditions={CLUSTER: Condition(CLUSTERS, (), 10, quick=2)},
+            conditions={CLUSTER: Condition(CLUSTERS, (), 10, quick=4)},
             metrics={
                 "clusters placed": Metric(mean_of("scheduled")),
                 "mean milliseconds": Metric(mean_of("decision_us", 0.001), "lower"),
