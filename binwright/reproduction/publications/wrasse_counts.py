@@ -45,7 +45,7 @@ SECONDS = {"full": 10.0, "quick": 1.0, "smallest": 0.05}
 """How long a search may take."""
 Z3_SECONDS = {
     "full": {"pgrank": 31.0, "clkbot": 146.0, "imgproc": 140.0},  # as long as it took them
-    "quick": {"pgrank": 8.0, "clkbot": 8.0},
+    "quick": {"pgrank": 8.0},
     "smallest": {"pgrank": 0.5},
 }
 SEEDS = {"full": 5, "quick": 2, "smallest": 1}
