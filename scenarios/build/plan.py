@@ -20,12 +20,16 @@ from analysis.measure import METRICS
 from scenarios.build.code import modules_from, of
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.explain import explain
+from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.scenario import FIXED, Scenario
 from scenarios.schema.source import Keys, Place, Source, undotted
 from scenarios.schema.workload import OwnWorkload, Trace
 from simcore.errors import UserError
 from simcore.opened import digest_of
 from simcore.registry import Registry
+
+Content = Callable[[Trace | MultiServer], str | None]
+"""Hashes what is in the file of a trace, or of a demand; None for a demand without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ class Run:
 def plan(
     scenario: Scenario,
     versions: Mapping[str, str] | None = None,
-    content: Callable[[Trace], str] | None = None,
+    content: Content | None = None,
 ) -> list[Run]:
     """All runs of a scenario; what would be the same run twice is there once.
 
@@ -135,7 +139,7 @@ def _place(scenario: Scenario, key: str, value: object) -> Place:
     raise KeyError(key)
 
 
-def _identity(scenario: Scenario, content: Callable[[Trace], str] | None) -> dict[str, Any]:
+def _identity(scenario: Scenario, content: Content | None) -> dict[str, Any]:
     """Collect what determines the results at a point, whoever answers; files count by what is in them."""
     data = {key: value for key, value in scenario.dump().items() if key not in FIXED}
     # Keys are sorted below, but the order of resources matters: agents look at the first one.
@@ -146,6 +150,8 @@ def _identity(scenario: Scenario, content: Callable[[Trace], str] | None) -> dic
         data["warm_start"]["with"]["label"] = ""
     if isinstance(scenario.workload, Trace) and content:
         data["workload"]["path"] = content(scenario.workload)
+    if isinstance(scenario.workload, MultiServer) and content and (digest := content(scenario.workload)):
+        data["workload"]["demand"][scenario.workload.demand.chosen[0]]["path"] = digest
     if isinstance(scenario.workload, OwnWorkload):
         data["files"] = _files_in(scenario.workload.chosen[1])
     identity: dict[str, Any] = _by_content(data)

@@ -7,6 +7,8 @@ from functools import lru_cache
 from math import ceil
 from pathlib import Path
 
+from scenarios.build.named import built
+from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.workload import ApartStart, ListedStart, RandomStart, Trace
 from simcore.opened import digest_of
@@ -60,9 +62,12 @@ class TraceRequests:
         return [(first, first + ceil((window.requests or rows - first) * met)) for first in starts]
 
 
-def content_of(spec: Trace) -> str:
-    """Hash what is in a trace's file; runs are named by it."""
-    return digest_of(find(spec.trace, spec.path))
+def content_of(spec: Trace | MultiServer) -> str | None:
+    """Hash what is in a trace's file; runs are named by it. None for a demand that is read from no file."""
+    if isinstance(spec, Trace):
+        return digest_of(find(spec.trace, spec.path))
+    file = getattr(built(spec.demand), "file", None)
+    return None if file is None else digest_of(file())
 
 
 def with_copy(scenario: Scenario, cache: Path) -> Scenario:

@@ -19,12 +19,15 @@ from scipy.stats import chisquare, kstest
 
 from analysis.figures.densities import draw
 from binwright.cli import main
+from scenarios.batch.batch import Batch
+from scenarios.schema.load import scenario_from
 from simcore.errors import UnknownName, WorkloadError
 from simcore.vocabulary import QUANTUM, Workload
 from workloads.demands import DEMANDS, AlibabaLike, AzureLike, Demands, Law, Uniform
 from workloads.holding import LONGEST, average_load, find_holding
 from workloads.multiserver import MultiServerRequests
 from workloads.traced_demands import Alibaba, Azure, OpenB
+from workloads.traces.library import FOLDER
 
 R = ("cpu", "mem")
 SPEC = MultiServerRequests(128, Uniform(), 31)
@@ -290,10 +293,24 @@ def test_alibaba_containers(tmp_path: Path, name: str, header: bool) -> None:
     path = put(tmp_path / name, first + CONTAINERS)
     # 1.56 is int(7.8), the 16 cores are 100 and stay, 0.1 is nothing and becomes 1.
     rows = [(25, 7), (50, 15), (25, 7), (100, 1), (6, 1)]
-    train = table(Alibaba(path).law())
-    assert train == {(25, 7): 0.5, (50, 15): 0.25, (100, 1): 0.25}
-    assert table(Alibaba(path, "test").law()) == {(6, 1): 1.0}
     assert table(Alibaba(path, "all").law()) == {pair: rows.count(pair) / 5 for pair in set(rows)}
+    [last] = table(Alibaba(path, "test").law())
+    rows.remove(last)
+    assert table(Alibaba(path).law()) == {pair: rows.count(pair) / 4 for pair in set(rows)}
+
+
+def test_a_split_is_the_same_every_time_and_takes_every_row_once(tmp_path: Path) -> None:
+    rows = "".join(f"c_{cpu},m,0,a,started,{16 * cpu},,1\n" for cpu in range(1, 101))
+    found = {
+        (part, name): {cpu for cpu, _ in table(Alibaba(put(tmp_path / name, rows), part).law())}
+        for part in ("train", "test")
+        for name in ("a.csv", "b.csv")
+    }
+    train, test = found["train", "a.csv"], found["test", "a.csv"]
+    assert (len(train), len(test)) == (80, 20)
+    assert train | test == set(range(1, 101))
+    assert train != set(range(1, 81))  # rows of one kind stand together in these tables
+    assert (train, test) == (found["train", "b.csv"], found["test", "b.csv"])
 
 
 def test_containers_without_a_size_are_left_out(tmp_path: Path) -> None:
@@ -329,8 +346,8 @@ def test_azure_flavours_of_2017(tmp_path: Path) -> None:
     path = put(tmp_path / "a.csv.gz", "vmid,cpu,mem,at,lt,censored,tenant_batch\n" + rows)
     # 16 cores are 142 units of a machine of 56: drawn again. 0.1 GB is less than a unit.
     assert table(Azure(path, "all").law()) == dict.fromkeys([(8, 1), (17, 20), (35, 41), (71, 83)], 1 / 4)
-    assert table(Azure(path).law()) == table(Azure(path, "all").law())
-    assert table(Azure(path, "test").law()) == dict.fromkeys([(8, 1), (35, 41)], 1 / 2)
+    sizes_of = {part: set(table(Azure(path, part).law())) for part in ("train", "test")}  # types are split, too
+    assert not sizes_of["train"] & sizes_of["test"]
     each = table(Azure(path, "all", "request").law())
     assert each == pytest.approx({(8, 1): 5 / 9, (17, 20): 1 / 9, (35, 41): 2 / 9, (71, 83): 1 / 9})
     assert (71, 100) in table(Azure(path, "all", cores=112, memory=560).law())  # 16 of 112 cores, 112 of 560 GB
@@ -341,13 +358,21 @@ def test_azure_packing_2020(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as base:
         base.execute("CREATE TABLE vm (vmId, tenantId, vmTypeId, priority, starttime, endtime)")
         base.execute("CREATE TABLE vmType (id, vmTypeId, machineId, core, memory, hdd, ssd, nic)")
-        types = [(7, 0, 0.006, 0.001), (7, 1, 0.1, 0.1), (8, 0, 0.2, 0.2), (9, 0, 0.5, 0.1)]
+        types = [(7, 0, 0.006, 0.001), (7, 1, 0.1, 0.1), (8, 0, 0.2, 0.2), (8, 2, 0.1, 0.1), (9, 0, 0.5, 0.1)]
         base.executemany("INSERT INTO vmType VALUES (0, ?, ?, ?, ?, 0, 0, 0)", types)
         base.executemany("INSERT INTO vm VALUES (?, 0, ?, 0, ?, 9)", [(n, 7 + (n > 3) + (n > 5), n) for n in range(8)])
         base.commit()
-    assert table(Azure(path, "all").law()) == {(3, 1): 0.5, (100, 100): 0.5}  # half a machine is 250: drawn again
-    assert table(Azure(path, "all", "request").law()) == pytest.approx({(3, 1): 4 / 6, (100, 100): 2 / 6})
+    # A row of vmType each; half a machine is 250: drawn again.
+    assert table(Azure(path, "all").law()) == {(3, 1): 0.25, (50, 50): 0.5, (100, 100): 0.25}
+    assert table(Azure(path, "all", machine="best").law()) == {(3, 1): 0.5, (50, 50): 0.5}
     assert table(Azure(path, "all", machine=1).law()) == {(50, 50): 1.0}
+    assert table(Azure(path, "all", "request").law()) == pytest.approx({(3, 1): 4 / 6, (50, 50): 2 / 6})
+    assert table(Azure(path, "all", "request", 0).law()) == pytest.approx({(3, 1): 4 / 6, (100, 100): 2 / 6})
+    with closing(sqlite3.connect(path)) as base:
+        base.execute("UPDATE vmType SET core = -0.1 WHERE vmTypeId = 9")
+        base.commit()
+    with pytest.raises(WorkloadError, match=r"vmType\.core: below zero \(got -0\.1\)"):
+        Azure(path, "test").law()
 
 
 def test_openb_pods(tmp_path: Path) -> None:
@@ -374,6 +399,41 @@ def test_a_missing_file_says_what_where_and_under_which_licence(tmp_path: Path, 
     text = str(caught.value)
     for part in (str(tmp_path / "none.csv"), f"workload.demand.{name}.path", kind.summary, kind.source, kind.licence):
         assert part in text
+
+
+@pytest.mark.parametrize(
+    ("name", "file"), [("azure", "packing_trace_zone_a_v1.sqlite"), ("alibaba", "container_meta.csv")]
+)
+def test_a_file_is_found_where_traces_are(
+    tmp_path: Path, name: str, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    kind = DEMANDS.load(name)
+    with pytest.raises(WorkloadError, match=f"no {file} .* in {tmp_path} and") as caught:
+        kind().law()
+    for part in (kind.source, kind.licence, FOLDER, "give `path:`", "azure-like"):
+        assert part in str(caught.value)
+    (tmp_path / file).write_text("")
+    assert kind().file() == tmp_path / file
+
+
+def test_runs_are_named_by_what_is_in_the_file_of_their_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+
+    def names(demand: object) -> list[str]:
+        workload = {"demand": demand, "requests": 2, "holding": 1}
+        cluster = {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}}
+        scenario = scenario_from({"name": "x", "cluster": cluster, "workload": workload, "agents": ["tetris"]})
+        return [run.name for run in Batch(scenario, tmp_path / "out").runs]
+
+    with pytest.raises(WorkloadError, match="was not found"):
+        names("alibaba")
+    put(tmp_path / "container_meta.csv", CONTAINERS)
+    first = names("alibaba")
+    assert first == names({"alibaba": {"path": str(put(tmp_path / "copy.csv", CONTAINERS))}})
+    put(tmp_path / "container_meta.csv", CONTAINERS + "c_9,m,0,a,started,400,400,1\n")
+    assert first != names("alibaba")
+    assert names("uniform") == names("uniform")
 
 
 def test_a_trace_of_another_kind(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from simcore.errors import WorkloadError
+from simcore.vocabulary import Floats
 from workloads.traces.base import Trace
 from workloads.traces.check import check, require
 
@@ -45,7 +46,7 @@ class AzurePacking(Trace):
         import polars as pl
 
         tables = _tables(path)
-        prices = self._prices(tables["vmType"], path)
+        prices = _prices(tables["vmType"], self.machine, path)
         start = pl.max_horizontal(pl.col("starttime"), 0.0)
         frame = (
             tables["vm"]
@@ -61,28 +62,44 @@ class AzurePacking(Trace):
         keys = {"id": "vmId", "arrival": "starttime", "lifetime": "endtime", **SIZES}
         return check(frame, path, keys)
 
-    def _prices(self, types: pl.DataFrame, path: Path) -> pl.DataFrame:
-        """One row per vmTypeId with its sizes; a size not given (no such disk, say) is 0."""
-        import polars as pl
 
-        sizes = list(SIZES.values())
-        types = types.with_columns(pl.col(sizes).fill_null(0.0))
-        if self.machine != "best":
-            known = types["machineId"].unique().sort()
-            types = types.filter(pl.col("machineId") == self.machine)
-            if types.is_empty():
-                raise WorkloadError(
-                    "no VM type runs on this machine",
-                    file=path,
-                    key="machine",
-                    value=self.machine,
-                    remedy=f"Give best, or one of {', '.join(map(str, known))}.",
-                )
-        return (
-            types.sort(pl.max_horizontal(sizes), "machineId")
-            .unique("vmTypeId", keep="first", maintain_order=True)
-            .select("vmTypeId", *sizes)
-        )
+def read_types(path: Path, machine: int | Literal["best"] | None = None) -> Floats:
+    """Read core and memory of the rows of table vmType, by type and kind of machine, float64 [rows, 2].
+
+    With `machine` it is one row for each type, as `AzurePacking` has them.
+    """
+    types = _tables(path, "vmType")["vmType"]
+    types = types.sort("vmTypeId", "machineId") if machine is None else _prices(types, machine, path).sort("vmTypeId")
+    sizes = types.select("core", "memory").fill_null(0.0)
+    for name in sizes.columns:
+        if len(sizes) and (least := sizes[name].min()) < 0:  # type: ignore[operator]  # they are numbers
+            remedy = "Correct it, or remove the row."
+            raise WorkloadError("below zero", file=path, key=f"vmType.{name}", value=least, remedy=remedy)
+    return sizes.to_numpy()
+
+
+def _prices(types: pl.DataFrame, machine: int | Literal["best"], path: Path) -> pl.DataFrame:
+    """One row per vmTypeId with its sizes; a size not given (no such disk, say) is 0."""
+    import polars as pl
+
+    sizes = list(SIZES.values())
+    types = types.with_columns(pl.col(sizes).fill_null(0.0))
+    if machine != "best":
+        known = types["machineId"].unique().sort()
+        types = types.filter(pl.col("machineId") == machine)
+        if types.is_empty():
+            raise WorkloadError(
+                "no VM type runs on this machine",
+                file=path,
+                key="machine",
+                value=machine,
+                remedy=f"Give best, or one of {', '.join(map(str, known))}.",
+            )
+    return (
+        types.sort(pl.max_horizontal(sizes), "machineId")
+        .unique("vmTypeId", keep="first", maintain_order=True)
+        .select("vmTypeId", *sizes)
+    )
 
 
 def table_names(path: Path) -> list[str]:
@@ -109,7 +126,8 @@ def _corrupt(error: sqlite3.Error, path: Path) -> WorkloadError:
     )
 
 
-def _tables(path: Path) -> dict[str, pl.DataFrame]:
+def _tables(path: Path, *wanted: str) -> dict[str, pl.DataFrame]:
+    """Read these tables, or else all."""
     with closing(_open(path)) as base:
         missing = set(COLUMNS) - set(_names(base, path))
         if missing:
@@ -117,7 +135,11 @@ def _tables(path: Path) -> dict[str, pl.DataFrame]:
                 f"missing table {' and '.join(sorted(missing))}", file=path, remedy="It needs the tables vm and vmType."
             )
         try:
-            return {table: _table(base, table, columns, path) for table, columns in COLUMNS.items()}
+            return {
+                table: _table(base, table, columns, path)
+                for table, columns in COLUMNS.items()
+                if table in (wanted or COLUMNS)
+            }
         except sqlite3.Error as error:
             raise _corrupt(error, path) from error
 
