@@ -58,7 +58,7 @@ class Traced(Protocol):
 class Azure:
     """VM types of Azure: int(50 x what the type takes of a machine), a machine being one of our servers of 10 units.
 
-    So it is 500 x a fraction: with the published factor of 50 alone, the published bound of 100 would leave nothing out.
+    So it is 500 x a fraction: with 50 x a fraction the published bound of 100 would leave nothing out.
     Azure Packing 2020 gives fractions; Azure 2017 gives cores and GB, divided here by `cores` and `memory` (GB).
 
     `each` says what is equally likely: as published, each `type` of VM, or each `request`, which makes the common types

@@ -19,6 +19,7 @@ FIGURES = Registry(
         "spread": "analysis.figures.kinds.spread:draw",
         "scatter": "analysis.figures.kinds.scatter:draw",
         "bubbles": "analysis.figures.kinds.bubbles:draw",
+        "distances": "analysis.figures.kinds.distances:draw",
         "topology": "analysis.figures.kinds.topology:draw",
         "critical-difference": "analysis.figures.kinds.critical_difference:draw",
         "learning": "analysis.figures.kinds.learning:draw",

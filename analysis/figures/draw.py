@@ -16,7 +16,7 @@ from analysis.results.together import Together
 from simcore.errors import ResultsError
 
 LARGE = 300_000
-"""Bytes of an SVG for a page; larger ones become PNG."""
+"""Bytes of an SVG for a page; larger ones become PNG, if that is smaller."""
 
 
 def draw(results: ResultsFolder | Sequence[ResultsFolder], kind: str, **options: Any) -> Figure:
@@ -39,7 +39,7 @@ def svg(figure: Figure) -> str:
 def image(figure: Figure) -> tuple[str, bytes, tuple[int, int]]:
     """Write the figure as an image for a page: its kind, its bytes, and width and height in pixels.
 
-    The kind is `svg`, or `png` where an SVG would be large.
+    The kind is `svg`, or `png` where an SVG would be large, and larger than that.
     """
     width, height = figure.get_size_inches()
     size, text = (round(96 * width), round(96 * height)), svg(figure).encode()
@@ -47,7 +47,8 @@ def image(figure: Figure) -> tuple[str, bytes, tuple[int, int]]:
         return "svg", text, size
     target = BytesIO()
     figure.savefig(target, format="png", dpi=150, metadata={"Software": None})
-    return "png", target.getvalue(), size
+    kind, content = min(("svg", text), ("png", target.getvalue()), key=lambda one: len(one[1]))
+    return kind, content, size
 
 
 def summary(results: ResultsFolder) -> Path | None:

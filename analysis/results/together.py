@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 
 
 class Together(ResultsFolder):
-    """Puts several results together: a column `scenario` tells them apart, as if it had been swept."""
+    """Puts several results together: a column `scenario` tells them apart, as if it had been swept.
 
-    def __init__(self, parts: Sequence[ResultsFolder]) -> None:
+    It has their `names`, or those of the scenarios, or else of the folders where these are the same.
+    """
+
+    def __init__(self, parts: Sequence[ResultsFolder], names: Sequence[str] = ()) -> None:
         import polars as pl
 
-        names = [part.name for part in parts]
+        names = names or [part.name for part in parts]
         if len(set(names)) < len(parts):
             names = [str(part.folder) for part in parts]
         frames = [

@@ -29,6 +29,18 @@ class Metric:
 
 
 @dataclass(frozen=True)
+class StandIn:
+    """Says what is run where the data of a condition is not on this machine."""
+
+    key: str
+    """The key of the condition that the stand-in is for; tables mark it."""
+    here: Callable[[], bool]
+    """Tells whether the data is here, and no stand-in is needed."""
+    overrides: tuple[str, ...]
+    """What is overridden then, after the overrides of the condition."""
+
+
+@dataclass(frozen=True)
 class Condition:
     """Describes the runs of one published condition."""
 
@@ -38,6 +50,7 @@ class Condition:
     seeds: int = 100
     quick: int = 10
     """Seeds with --quick."""
+    stand_in: StandIn | None = None
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,11 @@ class Picture:
     @property
     def file(self) -> str:
         """Name the file that it has beside the pages."""
-        return f"{self.publication}-{self.drawing.name}.{self.kind}"
+        return self.file_as(self.kind)
+
+    def file_as(self, kind: str) -> str:
+        """Name the file that it would have as `svg` or `png`."""
+        return f"{self.publication}-{self.drawing.name}.{kind}"
 
     @property
     def heading(self) -> str:
@@ -80,13 +84,20 @@ def pictures(publication: str, drawings: Sequence[Drawing], given: Material) -> 
     return [_picture(publication, drawing, given) for drawing in drawings]
 
 
-def of_kind(kind: str, *where: tuple[str, str], **options: Any) -> Callable[[Material], Figure]:
-    """Draw a kind of `binwright figures` with its options: of the runs of experiments' conditions, drawn as one."""
+def of_kind(
+    kind: str, *where: tuple[str, str], agents: Sequence[str] = (), **options: Any
+) -> Callable[[Material], Figure]:
+    """Draw a kind of `binwright figures`, of the runs of conditions `where` (experiment, condition), drawn as one.
+
+    Agents have their published names, also in `agents` (default: all); the other options are those of the kind.
+    """
 
     def draw(given: Material) -> Figure:
         from analysis.figures.draw import draw
+        from analysis.results.together import Together
 
-        return draw([given.of(*one).results for one in where], kind, **options)
+        found = [given.of(*one) for one in where]
+        return draw(Together([runs.named(agents) for runs in found], [runs.title for runs in found]), kind, **options)
 
     return draw
 

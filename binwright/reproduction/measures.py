@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from math import isfinite
 
@@ -11,20 +12,33 @@ import polars as pl
 
 from analysis.compare.statistics import mean_interval
 from analysis.front import Results
+from analysis.results.folder import ResultsFolder
 from binwright.reproduction.verdict import Value
 from simcore.vocabulary import Floats
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Holds the runs of one condition; `labels` maps published agents to ours."""
+    """Holds the runs of one condition; `labels` maps published agents to ours, `title` says the condition in words."""
 
     results: Results
     labels: Mapping[str, str]
+    title: str = ""
 
     def of(self, agent: str) -> pl.DataFrame:
         """Select the finished runs of a published agent, by seed."""
         return self.results.done.filter(pl.col("agent") == self.labels[agent]).sort("seed")
+
+    def named(self, agents: Sequence[str] = ()) -> ResultsFolder:
+        """Give the results with published names instead of our labels, of these agents (default: all)."""
+        found = copy(self.results)
+        runs = [
+            self.results.runs.filter(pl.col("agent") == self.labels[agent]).with_columns(agent=pl.lit(agent))
+            for agent in agents or self.labels
+            if agent in self.labels
+        ]
+        found.runs = pl.concat(runs)
+        return found
 
     def values(self, agent: str, column: str) -> Floats:
         """Read a column of the finished runs of a published agent, float64 [seeds]."""

@@ -7,6 +7,7 @@ from textwrap import fill
 
 from binwright.reproduction.experiment import Publication
 from binwright.reproduction.outcome import Outcome, counted
+from binwright.reproduction.published import in_words
 from binwright.reproduction.rows import Row, ordered
 from binwright.reproduction.verdict import Verdict, shown
 
@@ -46,8 +47,7 @@ def cells(one: Row) -> list[str]:
     if one.seeds > 1:
         ours += f" ({one.seeds} seeds)"
     difference = "" if one.difference is None else f"{'+' if one.difference > 0 else ''}{text(one.difference)}"
-    on = one.condition.replace(";", ", ").replace("=", " ").replace("_", " ")
-    return [on, one.agent, one.metric, published, ours, difference, verdict]
+    return [in_words(one.condition, one.stand_in), one.agent, one.metric, published, ours, difference, verdict]
 
 
 def reasons(rows: Sequence[Row]) -> list[tuple[str, int]]:

@@ -40,6 +40,13 @@ class Published:
             return None
 
 
+def in_words(condition: str, stand_in: str = "") -> str:
+    """Write a condition for readers, and mark the key, if any, whose data is a stand-in."""
+    pairs = (pair.partition("=") for pair in condition.split(";"))
+    marked = (f"{key} {value}{' (stand-in)' if key == stand_in else ''}" for key, _, value in pairs)
+    return ", ".join(marked).replace("_", " ").strip()
+
+
 @cache
 def everything() -> tuple[Published, ...]:
     """Read all published values, in the order of the file."""

@@ -28,6 +28,9 @@ class Reproduction(Outcome):
         for file, content in files.items():
             write_text(file, content)
         for picture in self.pictures:
+            for kind in ("svg", "png"):  # also what was large, or could be drawn, when it was written before
+                if kind != picture.kind:
+                    (Path(pages or folder) / FIGURES / picture.file_as(kind)).unlink(missing_ok=True)
             if picture.content:
                 write_bytes(Path(pages or folder) / FIGURES / picture.file, picture.content)
         return list(files)

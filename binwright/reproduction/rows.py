@@ -37,6 +37,8 @@ class Row:
     printed: str
     experiment: str
     deviates: str
+    stand_in: str
+    """The key of the condition whose data is not here, so that a stand-in was taken; empty where there is none."""
 
     @property
     def difference(self) -> float | None:
@@ -51,6 +53,7 @@ def row(
     why: str = "",
     experiment: Experiment | Count | None = None,
     quick: bool = False,
+    stand_in: str = "",
 ) -> Row:
     """Make the row of a published value. Where `why` says that it cannot be compared, there is no other verdict."""
     verdict, value = Verdict.INCOMPARABLE, one.value
@@ -60,7 +63,9 @@ def row(
     mean, low, high, seeds = ours or (None, None, None, 0)
     where = (one.publication, one.table, one.condition, one.agent, one.metric, value, one.spread)
     about = ("", "") if experiment is None else (experiment.name, experiment.deviates)
-    return Row(*where, mean, low, high, seeds, str(verdict), why, quick and ours is not None, one.printed, *about)
+    return Row(
+        *where, mean, low, high, seeds, str(verdict), why, quick and ours is not None, one.printed, *about, stand_in
+    )
 
 
 def ordered(rows: Sequence[Row]) -> list[Row]:

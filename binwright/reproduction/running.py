@@ -14,7 +14,7 @@ from typing import Any
 from binwright.reproduction.experiment import Count, Experiment, Key, Publication, Size, publication
 from binwright.reproduction.figures import Material
 from binwright.reproduction.measures import Runs
-from binwright.reproduction.published import Published, published
+from binwright.reproduction.published import Published, in_words, published
 from binwright.reproduction.rows import Row, row
 from binwright.reproduction.verdict import Value
 from scenarios.batch.batch import Batch, run_batches
@@ -35,6 +35,8 @@ class Prepared:
     batches: dict[str, Batch] = field(default_factory=dict)
     labels: dict[str, dict[str, str]] = field(default_factory=dict)
     """Our agents' labels for published agents, by condition."""
+    stand_ins: dict[str, str] = field(default_factory=dict)
+    """What stand-ins were taken for, by condition: the key of the condition."""
     problems: dict[str, UserError] = field(default_factory=dict)
     runs: dict[str, Runs] = field(default_factory=dict)
     """What was run, by condition."""
@@ -83,7 +85,8 @@ def run(
         return
     for condition, results in zip(prepared.batches, found, strict=True):
         prepared.failed += len(results.failed)
-        runs = prepared.runs[condition] = Runs(results, prepared.labels[condition])
+        title = in_words(condition, prepared.stand_ins.get(condition, ""))
+        runs = prepared.runs[condition] = Runs(results, prepared.labels[condition], title)
         prepared.values |= _values(prepared.publication.name, experiment, condition, runs)
 
 
@@ -99,7 +102,8 @@ def compared(whole: Publication, prepared: Sequence[Prepared]) -> list[Row]:
         experiment = answering.experiment
         ours = answering.values.get((one.condition, one.agent, one.metric))
         why = experiment.incomparable(one) if ours is not None else _missing(answering, one)
-        found.append(row(one, ours, why=why, experiment=experiment, quick=_is_quick(answering, one.condition)))
+        quick, stand_in = _is_quick(answering, one.condition), answering.stand_ins.get(one.condition, "")
+        found.append(row(one, ours, why=why, experiment=experiment, quick=quick, stand_in=stand_in))
     return found
 
 
@@ -116,8 +120,14 @@ def _plan(prepared: Prepared, experiment: Experiment, condition: str) -> None:
     """Plan the runs of one condition."""
     asked = experiment.conditions[condition]
     specs = list(dict.fromkeys(asked.agents.values()))
+    instead = asked.stand_in
+    if instead is not None and instead.here():
+        instead = None
+    if instead is not None:
+        prepared.stand_ins[condition] = instead.key
     overrides = [
         *asked.overrides,
+        *(() if instead is None else instead.overrides),
         *(experiment.smallest if prepared.size == "smallest" else ()),
         f"agents=[{', '.join(specs)}]",
         f"replications={experiment.seeds(condition, prepared.size)}",

@@ -225,6 +225,10 @@ def test_figures_are_in_the_report_and_beside_the_pages(tmp_path: Path) -> None:
         assert "The trace is not there." in shown
     assert "Published are two." in page
     assert "1 of 2 figures" in found.text()
+    file.with_suffix(".png").touch()
+    (file.parent / "fgd-missing.svg").touch()
+    found.write(tmp_path, tmp_path / "pages")
+    assert [path.name for path in file.parent.iterdir()] == [file.name]  # none is left of what is now another way
     again = pictures("fgd", drawings, given)
     assert [one.content for one in again] == [one.content for one in found.pictures]
 
@@ -326,6 +330,30 @@ def test_what_cannot_be_run_is_said_before_anything_runs(
     assert said.startswith("cannot be run here: spane waits: workload.trace: the file of this trace was not found")
     assert "Get it from" in said
     assert "0 runs" in said
+
+
+def demand_of(prepared: list[Prepared], condition: str) -> object:
+    return prepared[0].batches[condition].scenario.dump()["workload"]["demand"]
+
+
+def test_data_that_is_here_is_taken_and_stand_ins_are_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    azure, alibaba = (f"demand={name};topology=beta" for name in ("azure", "alibaba"))
+    rows = "".join(f"c_{cpu},m,0,a,started,{16 * cpu},,1\n" for cpu in range(1, 51))
+    (tmp_path / "container_meta.csv").write_text(rows)
+    prepared = small("nara", "fabrics", "topology=beta", tmp_path / "out")
+    assert demand_of(prepared, azure) == {"azure-like": {}}
+    assert demand_of(prepared, alibaba) == {"alibaba": {"split": "test"}}
+    prepared[0].batches = {condition: prepared[0].batches[condition] for condition in (azure, alibaba)}
+    found = completed(["nara"], prepared, "smallest", 1, lambda row: None)
+    marked = {one.condition: one.stand_in for one in found.listed if one.ours is not None}
+    assert marked == {azure: "demand", alibaba: ""}
+    page = found.write(tmp_path / "pages")[1].read_text("utf-8")
+    for shown in (found.text(), page):
+        assert "demand azure (stand-in), topology beta" in shown
+        assert "demand alibaba, topology beta" in shown
+        assert "demand alibaba (stand-in), topology beta" not in shown
+    assert prepared[0].runs[azure].title == "demand azure (stand-in), topology beta"
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from binwright.reproduction.figures import Drawing, Material
+from binwright.reproduction.figures import Drawing, Material, of_kind
+from simcore.errors import WorkloadError
+from workloads.demands import DEMANDS
 
 if TYPE_CHECKING:
     from analysis.figures.draw import Figure
@@ -16,6 +18,35 @@ TOPOLOGIES = {
     "gamma": "640 servers in 16 racks",
     "delta": "2,560 servers in 64 racks",
 }
+DEMAND = {"uniform": "uniform", "azure": "azure", "alibaba": "alibaba"}
+STAND_INS = {"azure": "azure-like", "alibaba": "alibaba-like"}
+AGENTS = ("nara", "tetris", "nalb", "nulb", "random")
+TIERS = [f"allocation_{tier}_decisions" for tier in ("cpu", "mem", "server-rack", "rack-fabric", "fabric-spine")]
+
+
+def file_here(demand: str) -> bool:
+    """Tell whether the file of a demand is on this machine."""
+    try:
+        DEMANDS.load(demand)().file()
+    except WorkloadError:
+        return False
+    return True
+
+
+def on_alpha(demand: str) -> tuple[str, str]:
+    """Name the runs of a demand on alpha."""
+    return "fabrics", f"demand={demand};topology=alpha"
+
+
+def placements(demand: str) -> Drawing:
+    """Declare the plots of a demand; the publication repeats them for every agent."""
+    return Drawing(
+        "2 to 8",
+        f"placements-{demand}",
+        f"Where requests of the demand {demand} are placed on alpha",
+        of_kind("distances", on_alpha(demand), agents=AGENTS),
+        "The publication has a figure for every agent and demand; here agents are rows.",
+    )
 
 
 def network(name: str, given: Material) -> Figure:
@@ -26,6 +57,29 @@ def network(name: str, given: Material) -> Figure:
     return draw(topology(name))
 
 
-FIGURES = tuple(
-    Drawing("9", f"topology-{name}", f"{name}, {what}", partial(network, name)) for name, what in TOPOLOGIES.items()
+def demands(given: Material) -> Figure:
+    """Draw what requests ask for."""
+    from analysis.figures.densities import draw
+    from workloads.multiserver import MultiServerRequests
+
+    holding = {"uniform": 31, "azure": 28, "alibaba": 37}
+    found = {}
+    for name, steps in holding.items():
+        instead = name in STAND_INS and not file_here(name)
+        kind = DEMANDS.load(STAND_INS[name] if instead else name)
+        asked = MultiServerRequests(20_000, kind(), steps)
+        found[f"{name} (stand-in)" if instead else name] = asked.draw(("cpu", "mem"), 0)
+    return draw(found, title="What requests ask for, 20,000 each, with the holding times of alpha")
+
+
+FIGURES = (
+    *map(placements, DEMAND),
+    Drawing(
+        "2 to 8",
+        "tiers",
+        "What is in use on alpha, the mean after every decision",
+        of_kind("bars", *map(on_alpha, DEMAND), agents=AGENTS, metrics=TIERS),
+    ),
+    *(Drawing("9", f"topology-{name}", f"{name}, {what}", partial(network, name)) for name, what in TOPOLOGIES.items()),
+    Drawing("10", "demands", "What requests ask for", demands),
 )

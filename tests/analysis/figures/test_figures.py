@@ -16,12 +16,16 @@ import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
+from matplotlib.patches import StepPatch
+from scipy.stats import gaussian_kde
 
 import binwright as bw
 from analysis.compare.statistics import mean_interval
 from analysis.figures import FIGURES
 from analysis.figures.draw import draw, summary, svg
 from analysis.figures.kind import kind_named
+from analysis.figures.kinds.bubbles import LARGEST
+from analysis.figures.kinds.distances import DOTS
 from analysis.figures.style import SHIPPED, WIDTHS, save
 from analysis.front import Results
 from analysis.results.together import Together
@@ -58,6 +62,7 @@ DRAWN_FROM = {
     "spread": "network",
     "scatter": "network",
     "bubbles": "network",
+    "distances": "network",
     "topology": "network",
     "decisions": "network",
     "critical-difference": "network",
@@ -102,7 +107,7 @@ def test_every_kind_is_drawn_here() -> None:
     assert {*DRAWN_FROM, "learning"} == set(FIGURES)
 
 
-AVERAGES = {"bars", "summary", "timeline", "sweep", "load", "spread", "bubbles", "warm-start"}
+AVERAGES = {"bars", "summary", "timeline", "sweep", "load", "spread", "bubbles", "distances", "warm-start"}
 
 
 @pytest.mark.parametrize("kind", DRAWN_FROM)
@@ -269,6 +274,31 @@ def test_bubbles_have_the_area_of_their_share(found: dict[str, Results]) -> None
     assert set(at) == set(share)
     sizes = bubbles.get_sizes()  # type: ignore[attr-defined]
     assert sizes / sizes.sum() == pytest.approx(np.array([share[key] for key in at]))
+
+
+def test_distances_are_those_of_the_placed_requests(found: dict[str, Results]) -> None:
+    results = found["network"]
+    figure = draw(results, "distances", agents=["tetris"])
+    runs = results.done.filter(pl.col("agent") == "tetris")["run"]
+    placed = [results.requests(run).filter(pl.col("servers") > 0) for run in runs]
+    distance, servers = (
+        np.concatenate([frame[name].to_numpy() for frame in placed]) for name in ("distance", "servers")
+    )
+    for ax, values in zip(figure.axes, (distance, servers), strict=False):
+        (bars,) = (patch for patch in ax.patches if isinstance(patch, StepPatch))
+        heights, edges, _ = bars.get_data()
+        assert heights.tolist() == pytest.approx(np.histogram(values, edges, density=True)[0].tolist())
+        assert edges[0] < values.min() <= values.max() < edges[-1]
+        kernel, mean = ax.lines
+        x, y = np.asarray(kernel.get_data(), np.float64)
+        assert y == pytest.approx(gaussian_kde(values)(x))
+        name = "distance" if values is distance else "servers"
+        of_seeds = [frame[name].to_numpy().mean() for frame in placed]
+        assert mean.get_xdata()[0] == pytest.approx(np.mean(of_seeds))  # type: ignore[index]
+    bubbles, dots = (ax.collections[0] for ax in figure.axes[2:])
+    assert bubbles.get_sizes().sum() == pytest.approx(LARGEST)  # type: ignore[attr-defined]
+    assert np.asarray(dots.get_offsets())[:, 1].max() <= 1
+    assert len(dots.get_offsets()) == min(len(distance), DOTS)  # type: ignore[arg-type]
 
 
 def test_a_scatter_has_a_dot_for_every_placed_request(found: dict[str, Results]) -> None:

@@ -1,0 +1,109 @@
+"""How far apart the servers of each request are, and how many: histograms with densities, and what that depends on."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.figure import Figure
+
+from analysis.compare.statistics import mean_interval
+from analysis.figures.chosen import Chosen, Options
+from analysis.figures.kind import figure
+from analysis.figures.kinds.bubbles import LARGEST
+from analysis.figures.placements import placements
+from analysis.figures.style import SHADES, heading, new, tidy
+from fabric.network import SPANS
+from simcore.vocabulary import Floats
+
+FARTHEST = len(SPANS) - 1
+DOTS = 400
+"""So many dots a panel: of more requests the first ones, seed by seed."""
+COLOURS = LinearSegmentedColormap.from_list("distances", SHADES)
+BIN = 0.25
+"""Width of a bin of distances."""
+FEW, COARSE = 25, 4
+"""Where a request has more than so many servers, so many numbers of them are joined to one bubble or bar."""
+
+
+@figure(
+    meaning="distance and number of a request's servers: histograms with densities, and against one another",
+    needs="a network, record: [requests]",
+)
+def draw(chosen: Chosen, options: Options) -> Figure:
+    """Draw a row of four panels per agent, in a column the densities only, of the placed requests of all seeds."""
+    agents = chosen.few_agents()
+    point = chosen.few_points(1)[0]
+    first = chosen.results.resources[0]
+    found = placements(chosen, point, ("servers", "distance", "bandwidth", first))
+    wide = options.width != "column"
+    figure = new(options.width or "page", 1.0 + 1.25 * len(agents))
+    axes = figure.subplots(len(agents), 4 if wide else 2, squeeze=False, sharex="col")
+    most = max(int(frame["servers"].to_numpy().max()) for frames in found.values() for frame in frames)
+    step = 1 if most <= FEW else COARSE
+    far, many = np.arange(-BIN / 2, FARTHEST + BIN, BIN), np.arange(0.5, most + step + 0.5, step)
+    for row, agent in zip(axes, agents, strict=True):
+        colour = chosen.look[agent][0]
+        seeds = {name: [_column(frame, name) for frame in found[agent]] for name in ("distance", "servers")}
+        for ax in row:
+            tidy(ax)
+        _density(row[0], seeds["distance"], far, colour)
+        _density(row[1], seeds["servers"], many, colour)
+        row[0].set_ylabel(agent)
+        if wide:
+            _bubbles(row[2], seeds["servers"], seeds["distance"], many, far, colour)
+            asked = [np.concatenate([_column(frame, name) for frame in found[agent]]) for name in (first, "bandwidth")]
+            _dots(row[3], asked[0], asked[1], np.concatenate(seeds["distance"]))
+    for column, above, below in zip(
+        range(axes.shape[1]),
+        ("density", "density", "distance", "bandwidth"),
+        ("distance", "servers", "servers", first),
+        strict=False,
+    ):
+        axes[0, column].set_title(above)
+        axes[-1, column].set_xlabel(below)
+    axes[-1, 0].set_xticks(range(FARTHEST + 1))
+    spans = ", ".join(f"{number} {name}" for number, name in enumerate(SPANS))
+    where = f"distance: mean over a request's pairs of servers ({spans})"
+    marks = ", from blue to red; areas: share of the placements" if wide else ""
+    heading(figure, f"{chosen.title}: where requests are placed", f"{where}{marks}; bands: {chosen.caption}")
+    return figure
+
+
+def _column(frame: pl.DataFrame, name: str) -> Floats:
+    return frame[name].to_numpy().astype(np.float64)
+
+
+def _density(ax: Axes, seeds: list[Floats], edges: Floats, colour: str) -> None:
+    """Draw the histogram of all seeds, a density by a Gaussian kernel, and the mean over the seeds with its band."""
+    from scipy.stats import gaussian_kde
+
+    values = np.concatenate(seeds)
+    ax.stairs(np.histogram(values, edges, density=True)[0], edges, fill=True, color=colour, alpha=0.4, linewidth=0)
+    if values.std() > 0:
+        x = np.linspace(edges[0], edges[-1], 100)
+        ax.plot(x, gaussian_kde(values)(x), color=colour, linewidth=1.1)
+    mean, half = mean_interval(np.array([one.mean() for one in seeds]))
+    if np.isfinite(half):
+        ax.axvspan(mean - half, mean + half, color="#222222", alpha=0.2, linewidth=0)
+    ax.axvline(mean, color="#222222", linewidth=0.8)
+    ax.set_yticks([])
+
+
+def _bubbles(ax: Axes, servers: list[Floats], distances: list[Floats], many: Floats, far: Floats, colour: str) -> None:
+    """Draw how many requests have so many servers at such a distance; seeds count alike."""
+    share = np.zeros((len(many) - 1, len(far) - 1))
+    for one, other in zip(servers, distances, strict=True):
+        share += np.histogram2d(one, other, (many, far))[0] / len(one) / len(servers)
+    across, up = np.nonzero(share)
+    x, y = (many[:-1] + many[1:]) / 2, (far[:-1] + far[1:]) / 2
+    ax.set_ylim(-0.4, FARTHEST + 0.4)
+    ax.set_yticks(range(FARTHEST + 1))
+    ax.scatter(x[across], y[up], s=LARGEST * share[across, up], color=colour, alpha=0.5, linewidths=0, rasterized=True)
+
+
+def _dots(ax: Axes, one: Floats, other: Floats, distance: Floats) -> None:
+    """Draw a dot per request at what it asked for, coloured by its distance."""
+    colours = COLOURS(Normalize(0, FARTHEST)(distance[:DOTS]))
+    ax.scatter(one[:DOTS], other[:DOTS], s=4, c=colours, linewidths=0, rasterized=True)
