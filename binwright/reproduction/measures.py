@@ -62,20 +62,30 @@ def mean_of(column: str, scale: float = 1.0) -> Measure:
     return lambda runs, agent: averaged(scale * runs.values(agent, column))
 
 
-def gain_of(column: str, base: str) -> Measure:
-    """Measure by how many percent the mean of a column is above that of the agent `base`, paired by seed.
+def above(own: Floats, other: Floats) -> Value:
+    """Measure by what share the mean of values is above that of others, both [seeds], with the interval of that.
 
-    The interval is that of the ratio of two means (delta method).
+    The interval is that of the ratio of two means (delta method). There are no seeds in it where the other mean is 0.
     """
+    if not len(other) or other.mean() == 0:
+        return Value(float("nan"), None, None, 0)
+    ratio = own.mean() / other.mean()
+    spread = averaged(own - ratio * other)
+    gain = float(ratio - 1)
+    if spread.high is None:
+        return Value(gain, None, None, len(own))
+    half = float(abs(spread.high / other.mean()))
+    return Value(gain, gain - half, gain + half, len(own))
+
+
+def gain_of(column: str, base: str) -> Measure:
+    """Measure by how many percent the mean of a column is above that of the agent `base`, paired by seed."""
 
     def measure(runs: Runs, agent: str) -> Value:
         pairs = runs.of(agent).join(runs.of(base), on="seed", suffix=" of base").sort("seed")
         own, other = (pairs[name].to_numpy().astype(np.float64) for name in (column, f"{column} of base"))
-        ratio = own.mean() / other.mean()
-        spread = averaged(own - ratio * other)
-        half = None if spread.high is None else 100 * spread.high / other.mean()
-        gain = round(float(100 * (ratio - 1)), 9)  # no gain is 0, whatever floats make of it
-        low, high = (None, None) if half is None else (gain - round(half, 9), gain + round(half, 9))
-        return Value(gain, low, high, len(own))
+        mean, low, high, seeds = above(own, other)
+        low, high = (None if end is None else round(100 * end, 9) for end in (low, high))
+        return Value(round(100 * mean, 9), low, high, seeds)  # no gain is 0, whatever floats make of it
 
     return measure

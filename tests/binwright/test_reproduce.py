@@ -12,11 +12,13 @@ from importlib import import_module, invalidate_caches
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
+from scipy.stats import t as student
 
 import binwright as bw
 from agents.solver.backends.devices import devices
@@ -25,7 +27,7 @@ from binwright import cli
 from binwright.reproduction import PUBLICATIONS
 from binwright.reproduction.experiment import Count, publication
 from binwright.reproduction.figures import Drawing, Material, of_kind, pictures
-from binwright.reproduction.measures import Runs
+from binwright.reproduction.measures import Runs, above
 from binwright.reproduction.outcome import Made
 from binwright.reproduction.publications import wrasse_counts, wrasse_times
 from binwright.reproduction.published import everything, published
@@ -148,6 +150,19 @@ def test_what_says_that_it_cannot_be_compared_has_no_other_verdict() -> None:
     assert row(one, Value(0.71, None, None, 1), experiment=experiment).verdict == "within"
     assert row(one, Value(0.71, None, None, 1), experiment=experiment, why="No.").verdict == "cannot be compared"
     assert row(one, None, experiment=experiment).ours is None
+
+
+def test_what_is_above_is_the_ratio_of_the_means() -> None:
+    own, other = np.array([2.0, 4.0, 9.0]), np.array([1.0, 2.0, 3.0])
+    mean, low, high, seeds = above(own, other)
+    assert (mean, seeds) == (1.5, 3)
+    assert low is not None
+    assert high is not None
+    half = student.ppf(0.975, 2) * (own - 2.5 * other).std(ddof=1) / np.sqrt(3) / 2  # the delta method, by hand
+    assert (mean - low, high - mean) == pytest.approx((half, half))
+    assert above(3 * other, other) == pytest.approx((2.0, 2.0, 2.0, 3))
+    assert above(own[:1], other[:1]) == (1.0, None, None, 1)
+    assert above(own, 0 * other).seeds == above(own[:0], other[:0]).seeds == 0
 
 
 # -- pages -------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from binwright.reproduction.experiment import Condition, Experiment, Metric, Publication, StandIn
-from binwright.reproduction.measures import Runs, averaged, mean_of
+from binwright.reproduction.measures import Runs, above, averaged, mean_of
 from binwright.reproduction.publications.nara_figures import FIGURES, STAND_INS, file_here
 from binwright.reproduction.published import Published
 from binwright.reproduction.verdict import Value
@@ -83,9 +83,12 @@ def over_five(runs: Runs, agent: str) -> Value:
 
 
 def tiers(runs: Runs, agent: str) -> Value:
-    """Measure by how much the servers' links are used more than the racks', as a share, where these are used."""
+    """Measure by what share more of the servers' links is used than of the racks'.
+
+    It is the ratio of the means over all seeds: single runs leave the racks' links next to empty.
+    """
     lower, upper = (runs.values(agent, f"allocation_{tier}_decisions") for tier in ("server-rack", "rack-fabric"))
-    return averaged(lower[upper > 0] / upper[upper > 0] - 1)
+    return above(lower, upper)
 
 
 def remark(one: Published) -> str:
