@@ -87,13 +87,17 @@ def train(
 ) -> pl.DataFrame:
     """Teach an agent what the scenario's `train:` says, and return the log; `out` is `results/<name>/training`.
 
+    With a `sweep` there is a training for every combination of settings, in folders below; the log has them as columns.
+
     What is in the folder already is gone on from, unless `fresh`. `watch` is called with every new row of the log,
     `say` with what begins before there is one.
     """
+    from scenarios.learn.sweeping import train_sweep
     from scenarios.learn.training import train
 
     given = loaded(scenario, overrides)
-    return train(given, folder_for(given, out, "training"), fresh, watch, say)
+    teach = train_sweep if given.train and given.train.sweep else train
+    return teach(given, folder_for(given, out, "training"), fresh, watch, say)
 
 
 def as_overrides(sets: Iterable[str], agents: str | None, seeds: int | None) -> list[str]:

@@ -205,7 +205,7 @@ def _say_where(results: Results) -> None:
 
 def validate(asked: Namespace) -> int:
     """`binwright validate FILE...`: every file is looked at, whatever is wrong with the others."""
-    from scenarios.learn.training import check_training
+    from scenarios.learn.sweeping import check_sweep
     from scenarios.run.check import check_scenario, missing_files, overlap_of
     from scenarios.schema.load import load_to_run
 
@@ -225,7 +225,7 @@ def validate(asked: Namespace) -> int:
             except UserError as error:
                 mistakes += error.each()
             try:
-                check_training(scenario)
+                check_sweep(scenario)
             except UserError as error:
                 mistakes += error.each()
         wrong = wrong or bool(mistakes or missing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from math import isfinite, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,11 +34,13 @@ def train(asked: Namespace) -> int:
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(scenario.name, total=spec.iterations * spec.seeds if spec else None, said="")
+        each = spec.iterations * spec.seeds if spec else 0
+        total = each * prod(map(len, spec.sweep.values())) if spec else None
+        task = progress.add_task(scenario.name, total=total, said="")
 
         def watch(row: dict[str, Any]) -> None:
             if spec:
-                done = (row["seed"] - spec.seed) * spec.iterations + row["step"]
+                done = row.get("point", 0) * each + (row["seed"] - spec.seed) * spec.iterations + row["step"]
                 progress.update(task, completed=done, said=f"seed {row['seed']}")
             if row["split"] == "validation":
                 say(_said(row))
@@ -48,7 +51,10 @@ def train(asked: Namespace) -> int:
         if spec and (against := _against(spec)):
             say(f"Gains are how much more is placed than by {against}.")
         log = teach(scenario, out=folder, fresh=asked.fresh, watch=watch, say=say)
-    _report(log, folder)
+    if spec and spec.sweep:
+        _report_sweep(folder)
+    else:
+        _report(log, folder)
     return 0
 
 
@@ -60,7 +66,7 @@ def _against(spec: Train) -> str | None:
 
 
 def _said(row: dict[str, Any]) -> str:
-    left_out = ("step", "seconds", "cpu_seconds", "split", "seed")
+    left_out = ("step", "seconds", "cpu_seconds", "split", "seed", "point")
     numbers = ", ".join(_number(key, value) for key, value in row.items() if key not in left_out)
     return f"seed {row['seed']}, iteration {row['step']}, {row['seconds']:.0f} s: {numbers}"
 
@@ -71,6 +77,27 @@ def _number(key: str, value: float) -> str:
     if name == "gain":
         return f"gain{warm and f' from {warm}'} {value:+.2%}"
     return f"{key} {value:.3f}"
+
+
+def _report_sweep(folder: Path) -> None:
+    """Print the table of a sweep: a row per point, the mean over its seeds of the best validations."""
+    import polars as pl
+    from rich import box
+    from rich.table import Table
+
+    from analysis.compare.statistics import mean_interval
+    from scenarios.learn.sweeping import TABLE
+
+    found = pl.read_parquet(folder / TABLE)
+    *keys, _, score, _, _ = found.columns
+    table = Table(*keys, "seeds", f"best {score}", "after iterations", "CPU", box=box.SIMPLE_HEAD)
+    for point, rows in found.group_by(keys, maintain_order=True):
+        mean, half = mean_interval(rows[score].to_numpy())
+        best = f"{mean:.3f}" + (f" ±{half:.3f}" if isfinite(half) else "")
+        steps = ", ".join(map(str, rows["step"]))
+        table.add_row(*map(str, point), str(len(rows)), best, steps, f"{rows['cpu_seconds'].sum():.0f} s")
+    out.print(table)
+    out.print(f"Table: {folder / TABLE}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _report(log: pl.DataFrame, folder: Path) -> None:

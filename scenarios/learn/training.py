@@ -88,7 +88,7 @@ def course_of(scenario: Scenario) -> Course:
         except WorkloadError as error:
             locate(error, each._source, undotted(error.key or "workload"))
             raise
-    unnamed = ("iterations", "seeds", "seed", "device", "threads")
+    unnamed = ("iterations", "seeds", "seed", "device", "threads", "sweep")
     return Course(
         lambda: kind(**settings),
         build_learning(shorter),

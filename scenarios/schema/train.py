@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -41,6 +41,12 @@ class Train(Model):
 
     agent: Learner = Field(description="Who learns.", examples=["nara", "{nara: {rate: 0.005}}"])
     iterations: Count = Field(description="How long.", examples=[150])
+    sweep: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
+        default_factory=dict,
+        description="Settings of its trainer that are tried: a training for every combination of these values, in a "
+        "folder of its own.",
+        examples=["{rate: [0.05, 0.005, 0.0005]}"],
+    )
     episodes: dict[str, Any] = Field(
         default_factory=dict,
         description="What is different in the episodes that it learns from, by dotted keys; mappings are laid over "

@@ -1,0 +1,93 @@
+"""The sweep of a training: every combination of settings, each as if it were trained alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import binwright as bw
+from agents.learned.common.tensors import read
+from binwright.cli import main
+from scenarios.learn.sweeping import check_sweep, points, summary
+from simcore.errors import ScenarioError
+from tests.support.training import TINY, interrupted
+
+SHORT = {**TINY["train"], "iterations": 2, "validation": {"every": 1, "episodes": 2}}
+
+
+def tiny(**train: Any) -> bw.api.Scenario:  # type: ignore[name-defined]
+    return bw.scenario({**TINY, "train": {**SHORT, **train}})
+
+
+def test_points_are_all_combinations_and_keep_the_other_settings() -> None:
+    agent = {"nara": {"episodes": 2, "epochs": 1}}
+    found = points(tiny(agent=agent, sweep={"rate": [0.1, 0.01], "epochs": [2, 3]}))
+    assert [point for point, _ in found] == [{"rate": rate, "epochs": n} for rate in (0.1, 0.01) for n in (2, 3)]
+    for point, scenario in found:
+        assert scenario.train is not None
+        assert scenario.train.agent.chosen == ("nara", {"episodes": 2, **point})
+        assert not scenario.train.sweep
+    assert [point for point, _ in points(tiny())] == [{}]
+
+
+def test_every_point_is_trained_as_it_would_be_alone_and_goes_on(tmp_path: Path) -> None:
+    swept = tiny(sweep={"rate": [0.1, 0.001]})
+    rows: list[dict[str, Any]] = []
+    with pytest.raises(KeyboardInterrupt):
+        bw.train(swept, out=tmp_path / "swept", watch=interrupted(1))
+    log = bw.train(swept, out=tmp_path / "swept", watch=rows.append)
+    assert [row["point"] for row in rows if row["split"] == "train"] == [0, 1, 1]
+    assert log.group_by("rate", maintain_order=True).len().rows() == [(0.1, 4), (0.001, 4)]
+    name, settings = tiny().train.agent.chosen
+    alone = bw.train(tiny(agent={name: {**settings, "rate": 0.001}}), out=tmp_path / "alone")
+    same = ["step", "split", "acceptance"]
+    assert log.filter(pl.col("rate") == 0.001).select(same).equals(alone.select(same))
+    one, other = (read(tmp_path / way / "seed-0/best.safetensors")[0] for way in ("swept/rate=0.001", "alone"))
+    assert all(np.array_equal(one[key], other[key]) for key in one)
+    found = pl.read_parquet(tmp_path / "swept" / "sweep.parquet")
+    assert found.columns == ["rate", "seed", "acceptance", "step", "cpu_seconds"]
+    assert found["rate"].to_list() == [0.1, 0.001]
+    rows.clear()
+    bw.train(swept, out=tmp_path / "swept", watch=rows.append)
+    assert not rows
+    assert pl.read_parquet(tmp_path / "swept" / "sweep.parquet").equals(found)
+
+
+def test_a_summary_has_the_best_validation_of_every_seed() -> None:
+    rows = [
+        {"rate": rate, "seed": seed, "split": split, "step": step, "acceptance": value, "cpu_seconds": 1.0 * step}
+        for rate, seed, values in ((0.1, 0, (0.3, 0.5, 0.5)), (0.1, 1, (0.7, 0.1, 0.2)), (0.2, 0, (0.1, 0.2, 0.3)))
+        for step, value in enumerate(values, 1)
+        for split in ("train", "validation")
+    ]
+    found = summary(tiny(sweep={"rate": [0.1, 0.2]}), pl.DataFrame(rows))
+    assert found.rows() == [(0.1, 0, 0.5, 2, 3.0), (0.1, 1, 0.7, 1, 3.0), (0.2, 0, 0.3, 3, 3.0)]
+
+
+@pytest.mark.parametrize(
+    ("sweep", "message"),
+    [
+        ({"rat": [1.0]}, r"train\.agent\.nara\.rat: unknown option.*\n.*Did you mean 'rate'"),
+        ({"rate": [0.1, "much"]}, r"train\.agent\.nara\.rate: is a wrong value \(got 'much'\)"),
+        ({"rate": []}, r"train\.sweep\.rate: is a wrong value"),
+    ],
+)
+def test_a_sweep_that_could_not_begin_is_refused(sweep: dict[str, Any], message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        check_sweep(tiny(sweep=sweep))
+
+
+def test_the_command_shows_a_row_for_every_point(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "tiny.yaml"
+    file.write_text(json.dumps({**TINY, "train": {**SHORT, "iterations": 1, "sweep": {"epochs": [1, 2]}}}))
+    assert main(["train", str(file), "--out", str(tmp_path / "out")]) == 0
+    shown = capsys.readouterr()
+    assert "epochs=2 (2 of 2)" in shown.err
+    assert "best acceptance" in shown.out
+    rows = [line.split()[:2] for line in shown.out.splitlines() if line.strip()[:1].isdigit()]
+    assert rows == [["1", "1"], ["2", "1"]]
