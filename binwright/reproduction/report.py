@@ -14,8 +14,8 @@ from binwright.reproduction.pages import HEADS, cells, misses, sections
 from binwright.reproduction.rows import Row
 from binwright.reproduction.verdict import Verdict
 
-LEFT, RIGHT, LINE = 430, 760, 16
-"""Where values begin and end in a figure, and how far its rows are apart, in pixels."""
+WIDE, LINE, LETTER = 330, 16, 5.8
+"""How wide the values of a figure are, how far its rows are apart, and how wide a letter is, in pixels."""
 PAGE = Template("""<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -25,6 +25,8 @@ PAGE = Template("""<!doctype html>
 $css
 svg text { font: 11px system-ui, sans-serif; fill: currentColor; }
 svg .ours { stroke: var(--link); fill: var(--link); } svg .published { fill: none; stroke: currentColor; }
+figure { overflow-x: auto; }
+figure > svg { display: block; width: 100%; min-width: 32rem; height: auto; }
 svg .worse { stroke: var(--wrong); fill: var(--wrong); }
 </style>
 <h1>Published and ours</h1>
@@ -75,31 +77,34 @@ def figure(metric: str, rows: Sequence[Row]) -> str:
     """Draw the published values of a metric (rings) and ours (dots with intervals), a line for each, as SVG."""
     values = [value for one in rows for value in (one.published, one.ours, one.low, one.high) if value is not None]
     low, high = min(0.0, *values), max(values)
-    scale = (RIGHT - LEFT) / ((high - low) or 1.0)
+    names = [", ".join(cells(one)[:2]) for one in rows]
+    left = round(LETTER * max(map(len, names))) + LINE
+    right = left + WIDE
+    scale = WIDE / ((high - low) or 1.0)
 
     def x(value: float) -> str:
-        return f"{LEFT + (value - low) * scale:.1f}"
+        return f"{left + (value - low) * scale:.1f}"
 
     parts = []
-    for number, one in enumerate(rows):
+    for number, (one, name) in enumerate(zip(rows, names, strict=True)):
         y = LINE * (number + 1)
         kind = "worse" if one.verdict == Verdict.WORSE else "ours"
         assert one.ours is not None
         assert one.published is not None
-        parts.append(f'<text x="0" y="{y + 4}">{escape(", ".join(cells(one)[:2]))}</text>')
+        parts.append(f'<text x="0" y="{y + 4}">{escape(name)}</text>')
         if one.low is not None and one.high is not None:
             parts.append(f'<line class="{kind}" x1="{x(one.low)}" x2="{x(one.high)}" y1="{y}" y2="{y}"/>')
         parts.append(f'<circle class="{kind}" cx="{x(one.ours)}" cy="{y}" r="3"/>')
         parts.append(f'<circle class="published" cx="{x(one.published)}" cy="{y}" r="5"/>')
     bottom = LINE * (len(rows) + 1)
     ends = (
-        f'<text x="{LEFT}" y="{bottom + 4}">{low:.4g}</text><text x="{RIGHT - 20}" y="{bottom + 4}">{high:.4g}</text>'
+        f'<text x="{left}" y="{bottom + 4}">{low:.4g}</text><text x="{right - 20}" y="{bottom + 4}">{high:.4g}</text>'
     )
     said = f"{metric}: published (rings) and ours (dots with intervals; red where worse)"
     picture = "\n".join([*parts, ends])
     return (
-        f'<figure><svg role="img" aria-label="{escape(said)}" viewBox="0 0 {RIGHT + 20} {bottom + LINE}" '
-        f'width="{RIGHT + 20}">\n{picture}\n</svg><figcaption>{escape(said)}</figcaption></figure>'
+        f'<figure><svg role="img" aria-label="{escape(said)}" viewBox="0 0 {right + 20} {bottom + LINE}" '
+        f'style="max-width: {right + 20}px">\n{picture}\n</svg><figcaption>{escape(said)}</figcaption></figure>'
     )
 
 
