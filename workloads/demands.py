@@ -109,14 +109,14 @@ class Uniform:
 
 @dataclass(frozen=True, slots=True)
 class AzureLike:
-    """A stand-in: the paper does not say which of Azure's tables it drew from, and its sample is private.
+    """A stand-in for the demand `azure` where the trace is not at hand.
 
     Nine VM types of Azure 2017, equally likely, in fractions of a machine of 56 cores and 336 GB: int(500 x fraction).
     The machine was fitted to the columns that the paper printed.
     """
 
     summary: ClassVar[str] = (
-        "a stand-in for the paper's Azure sample, which is private, fitted to its published columns: "
+        "a stand-in for the demand azure where its trace is not here, fitted to the paper's columns: "
         "nine VM types of 2017, equally likely."
     )
     reference: ClassVar[str] = f"{NARA}; sizes: Cortez et al., Resource Central, SOSP 2017"
@@ -129,14 +129,14 @@ class AzureLike:
 
 @dataclass(frozen=True, slots=True)
 class AlibabaLike:
-    """A stand-in: the container table of Alibaba 2018 is not at hand.
+    """A stand-in for the demand `alibaba` where the container table of 2018 is not at hand.
 
     The two sizes are those of containers of 4 and 8 cores; their weights were fitted to the columns that the paper
     printed.
     """
 
     summary: ClassVar[str] = (
-        "a stand-in for Alibaba's containers of 2018, a table that is not at hand, fitted to the published columns: "
+        "a stand-in for the demand alibaba where its table is not here, fitted to the published columns: "
         "(25, 7) seven times in ten, else (50, 15)."
     )
     reference: ClassVar[str] = f"{NARA}; sizes: Alibaba cluster-trace-v2018"

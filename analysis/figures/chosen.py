@@ -91,7 +91,9 @@ class Chosen:
             return [str(value) for value in self.runs[key].unique(maintain_order=True)]
         files = dict.fromkeys(self.part(run).scenario_file for run in self.runs["run"])
         texts = [file.read_text("utf-8") for file in files if file.is_file()]
-        return [found for text in texts for found in re.findall(r"^ *demand: (\S+)$", text, re.MULTILINE)]
+        # Its name may stand alone, or be a key, whose options follow.
+        found = (name for text in texts for name in re.findall(r"^ *demand:\s+([\w.-]+)", text, re.MULTILINE))
+        return list(dict.fromkeys(found))
 
     @property
     def success(self) -> str:

@@ -276,6 +276,14 @@ def test_bubbles_have_the_area_of_their_share(found: dict[str, Results]) -> None
     assert sizes / sizes.sum() == pytest.approx(np.array([share[key] for key in at]))
 
 
+@pytest.mark.parametrize("demand", ["azure-like", {"azure-like": {}}])
+def test_titles_say_which_demands_are_stand_ins(demand: object, tmp_path: Path) -> None:
+    workload = NETWORK["workload"] | {"demand": demand, "requests": 4}
+    said = {**NETWORK, "workload": workload, "agents": ["tetris"], "replications": 1, "record": []}
+    results = bw.run(bw.scenario(said), out=tmp_path / "one")
+    assert "azure-like: fitted stand-ins" in title(draw(results, "bars"))
+
+
 def test_distances_are_those_of_the_placed_requests(found: dict[str, Results]) -> None:
     results = found["network"]
     figure = draw(results, "distances", agents=["tetris"])
