@@ -278,8 +278,8 @@ def test_bubbles_have_the_area_of_their_share(found: dict[str, Results]) -> None
 
 @pytest.mark.parametrize("demand", ["azure-like", {"azure-like": {}}])
 def test_titles_say_which_demands_are_stand_ins(demand: object, tmp_path: Path) -> None:
-    workload = NETWORK["workload"] | {"demand": demand, "requests": 4}
-    said = {**NETWORK, "workload": workload, "agents": ["tetris"], "replications": 1, "record": []}
+    settings: dict[str, Any] = {"demand": demand, "requests": 4, "holding": 2}
+    said = {**NETWORK, "workload": settings, "agents": ["tetris"], "replications": 1, "record": []}
     results = bw.run(bw.scenario(said), out=tmp_path / "one")
     assert "azure-like: fitted stand-ins" in title(draw(results, "bars"))
 
