@@ -16,15 +16,21 @@ from simcore.vocabulary import Ints
 Reals: TypeAlias = npt.NDArray[np.float32]
 USUAL = 32.0
 """Seconds (steps of the published experiments): a request that is held this long has .5 as its holding time."""
+NOTHING = float(1 / (1 + np.exp(np.float32(1))))
+"""enough(0, wanted)."""
 
 
 class Observation(NamedTuple):
     """Holds what is seen. The first axis of every array is the simulation, and all numbers are from 0 to 1.
 
+    enough(free, wanted) is the sigmoid of free / wanted - 1.
+
     `nodes` float32 [s, vertices, resources + 1]: enough(free, needed) of each resource, and whether it was chosen;
-    the switches, which come first, have zeros. `edges` float32 [s, edges]: enough(free, bandwidth), in the order of
+    the switches come first. `edges` float32 [s, edges]: enough(free, bandwidth), in the order of
     `edge_index`. `cluster` float32 [s, resources + 1]: the share of each resource in use, and the holding time.
-    enough(free, wanted) is the sigmoid of free / wanted - 1; 1 when nothing is wanted.
+
+    Where nothing is wanted enough is 1, and switches have zeros for it: that marks both. As `plain` features the ratio
+    is 0 there instead, and enough is the sigmoid of -1, as it is for a server that has nothing.
     """
 
     nodes: Reals
@@ -39,36 +45,40 @@ def edge_index(topology: Topology) -> Indices:
     return np.concatenate([topology.link_ends, own]).astype(np.int32)
 
 
-def observation(topology: Topology, resources: int, count: int) -> Observation:
+def observation(topology: Topology, resources: int, count: int, plain: bool = False) -> Observation:
     """Make the arrays for that many simulations, and write what is constant."""
-    return Observation(
+    found = Observation(
         np.zeros((count, topology.switches + topology.servers, resources + 1), np.float32),
         np.ones((count, len(edge_index(topology))), np.float32),
         np.zeros((count, resources + 1), np.float32),
     )
+    if plain:
+        found.nodes[:, : topology.switches, :resources] = NOTHING
+    return found
 
 
 class Observer:
     """Writes what all simulations look like, in one compiled call."""
 
-    def __init__(self, episodes: NetworkEpisodes) -> None:
+    def __init__(self, episodes: NetworkEpisodes, plain: bool = False) -> None:
         topology = episodes.view.topology
         self.episodes = episodes
-        self.switches = topology.switches
-        self.seen = observation(topology, episodes.view.capacity.shape[2], episodes.count)
+        self.switches, self.plain = topology.switches, plain
+        self.seen = observation(topology, episodes.view.capacity.shape[2], episodes.count, plain)
         self._observe = prepared(
-            observe_all, episodes.rules, episodes.state, episodes.filling, self.switches, *self.seen
+            observe_all, plain, episodes.rules, episodes.state, episodes.filling, self.switches, *self.seen
         )
 
     def __call__(self) -> Observation:
         """Return the same arrays every time, written anew. After an episode they show its last request, or nothing."""
         episodes = self.episodes
-        self._observe(episodes.rules, episodes.state, episodes.filling, self.switches, *self.seen)
+        self._observe(self.plain, episodes.rules, episodes.state, episodes.filling, self.switches, *self.seen)
         return self.seen
 
 
 @kernel
 def observe_all(
+    plain: bool,
     rules: NetworkRules,
     state: NetworkState,
     fillings: Filling,
@@ -82,6 +92,7 @@ def observe_all(
         row = min(state.at[i, 0], state.at[i, 1] - 1)
         if row >= 0:
             observe(
+                plain,
                 rules.total,
                 state.free[i],
                 state.link_free[i],
@@ -96,6 +107,7 @@ def observe_all(
 
 @kernel
 def observe(
+    plain: bool,
     total: Ints,
     free: Ints,
     link_free: Ints,
@@ -115,18 +127,18 @@ def observe(
             for node in range(free.shape[1]):
                 amount += free[server, node, r]
             there += amount
-            nodes[server, r] = _enough(amount, room.need[r])
+            nodes[server, r] = _enough(plain, amount, room.need[r])
         cluster[r] = 1.0 - there / total[r] if total[r] > 0 else 0.0
     for server in range(len(free)):
         nodes[server, resources] = 1.0 if room.chosen[server] == stamp else 0.0
     for link in range(len(link_free)):
-        edges[link] = _enough(link_free[link], bandwidth)
+        edges[link] = _enough(plain, link_free[link], bandwidth)
     cluster[resources] = duration / (duration + USUAL) if duration < np.inf else 1.0
 
 
 @kernel
-def _enough(free: int, wanted: int) -> float:
+def _enough(plain: bool, free: int, wanted: int) -> float:
     if wanted == 0:
-        return 1.0
+        return NOTHING if plain else 1.0
     missing = np.float32(1.0) - np.float32(free) / np.float32(wanted)
     return float(1.0 / (1.0 + np.exp(missing)))

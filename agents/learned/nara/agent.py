@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.environments.observation import observation, observe
-from agents.learned.common.tensors import extra, find, fitting
-from agents.learned.nara.inference import WIDTH, infer, layers, shapes, wiring
+from agents.learned.common.tensors import extra, find, fitting, read
+from agents.learned.nara.form import WIDTH, Form, noted, shapes
+from agents.learned.nara.inference import infer, layers, wiring
 from agents.learned.network.choosing import Choosing
 from fabric.network import NetworkView
 from simcore.jit import prepared
@@ -22,8 +23,9 @@ FEATURES = ("enough free", "chosen")
 class Nara(Choosing):
     """A graph neural network over servers, switches and links, trained with PPO.
 
-    `weights` names shipped ones, `path` is a file that `binwright train` wrote. `mask` is "any" as published, or
-    "feasible" to choose only servers that have a working route to those chosen.
+    `weights` names shipped ones, `path` is a file that `binwright train` wrote; its notes say which form of the network
+    they are of. `mask` is "any" as published, or "feasible" to choose only servers that have a working route to those
+    chosen.
     """
 
     reference = "Shabka, Zervas 2021, Nara, arXiv:2106.02412"
@@ -38,20 +40,24 @@ class Nara(Choosing):
         """Load the network."""
         topology = view.topology
         resources = len(view.resources)
-        tensors = fitting(self._file, shapes(resources), described(view))
-        self._seen = observation(topology, resources, 1)
+        form = noted(read(self._file)[1])
+        tensors = fitting(self._file, shapes(resources, form), described(view, form))
+        plain = form.features == "plain"
+        self._seen = observation(topology, resources, 1, plain)
         self._total = view.capacity.sum(axis=(0, 1))
         self._written = seen = (self._seen.nodes[0, topology.switches :], self._seen.edges[0], self._seen.cluster[0])
-        self._observe = prepared(observe, self._total, view.free, view.link_free, self.room, 1, 1.0, *seen)
+        self._plain = plain
+        self._observe = prepared(observe, plain, self._total, view.free, view.link_free, self.room, 1, 1.0, *seen)
         scratch = np.zeros((2, topology.switches + topology.servers, WIDTH), np.float32)
         self._logits = np.zeros(topology.servers, np.float32)
         observed = (part[0] for part in self._seen)
-        self._inputs = (wiring(topology), layers(tensors), *observed, *scratch, self._logits)
+        self._inputs = (wiring(topology), layers(tensors, form), *observed, *scratch, self._logits)
         self._infer = prepared(infer, *self._inputs)
 
     def scores(self, view: NetworkView, request: Request) -> npt.NDArray[Any]:
         """Return the network's logits."""
         self._observe(
+            self._plain,
             self._total,
             view.free,
             view.link_free,
@@ -64,9 +70,14 @@ class Nara(Choosing):
         return self._logits
 
 
-def described(view: View) -> dict[str, Any]:
+def described(view: View, form: Form) -> dict[str, Any]:
     """Return what the notes beside the weights say they were trained for."""
-    return {"agent": "nara", "features": list(FEATURES), "resources": list(view.resources)}
+    return {
+        "agent": "nara",
+        "features": list(FEATURES),
+        "form": form._asdict(),
+        "resources": list(view.resources),
+    }
 
 
 def import_network() -> Any:

@@ -12,11 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from agents.environments.observation import Reals, edge_index
+from agents.learned.nara.form import CLUSTER, STAGES, WIDTH, Form
 from fabric.topology import Topology
 from simcore.jit import kernel
 from simcore.vocabulary import Ints
-
-STAGES, WIDTH, CLUSTER = 3, 16, 8
 
 
 class Wiring(NamedTuple):
@@ -52,11 +51,12 @@ def wiring(topology: Topology) -> Wiring:
 
 
 class Layers(NamedTuple):
-    """Holds the weights, float32, inputs first.
+    """Holds the weights, float32, inputs first, and which form of the network they are of.
 
     They are `stage` [STAGES, WIDTH, WIDTH] (of the first only feature rows), `stage_bias` and `link` [STAGES, WIDTH];
     `cluster` [2, CLUSTER, CLUSTER] likewise, `cluster_bias` [2, CLUSTER]; `server` [WIDTH, WIDTH], `server_bias`
-    [WIDTH], `context` [WIDTH + CLUSTER, WIDTH], `logit` [WIDTH + 1].
+    [WIDTH], `context` [WIDTH + CLUSTER, WIDTH], `logit` [WIDTH + 1]. A `linear` readout has zeros for those between
+    `link` and `logit`.
     """
 
     stage: Reals
@@ -68,40 +68,38 @@ class Layers(NamedTuple):
     server_bias: Reals
     context: Reals
     logit: Reals
+    linear: bool
+    normalise: bool
 
 
-def shapes(resources: int) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the tensors that `layers` takes, without those of the value."""
-    found: dict[str, tuple[int, ...]] = {}
-    for stage in range(STAGES):
-        found[f"stages.{stage}.state.weight"] = WIDTH, resources + 1 if stage == 0 else WIDTH
-        found[f"stages.{stage}.state.bias"] = found[f"stages.{stage}.link"] = (WIDTH,)
-    for layer, inputs in ((0, resources + 1), (2, CLUSTER)):
-        found[f"cluster.{layer}.weight"], found[f"cluster.{layer}.bias"] = (CLUSTER, inputs), (CLUSTER,)
-    found |= {"server.weight": (WIDTH, WIDTH), "server.bias": (WIDTH,), "context.weight": (WIDTH, WIDTH + CLUSTER)}
-    return {**found, "logit.weight": (1, WIDTH), "logit.bias": (1,)}
-
-
-def layers(tensors: Mapping[str, Reals]) -> Layers:
+def layers(tensors: Mapping[str, Reals], form: Form) -> Layers:
     """Make the layers from tensors with the names that torch gives them."""
     stage = np.zeros((STAGES, WIDTH, WIDTH), np.float32)
-    cluster = np.zeros((2, CLUSTER, CLUSTER), np.float32)
+    cluster, cluster_bias = np.zeros((2, CLUSTER, CLUSTER), np.float32), np.zeros((2, CLUSTER), np.float32)
+    server, server_bias = np.zeros((WIDTH, WIDTH), np.float32), np.zeros(WIDTH, np.float32)
+    context = np.zeros((WIDTH + CLUSTER, WIDTH), np.float32)
     for number in range(STAGES):
         weight = tensors[f"stages.{number}.state.weight"]
         stage[number, : weight.shape[1]] = weight.T
-    for number in range(2):
-        weight = tensors[f"cluster.{2 * number}.weight"]
-        cluster[number, : weight.shape[1]] = weight.T
+    if form.readout == "layers":
+        for number in range(2):
+            weight = tensors[f"cluster.{2 * number}.weight"]
+            cluster[number, : weight.shape[1]] = weight.T
+            cluster_bias[number] = tensors[f"cluster.{2 * number}.bias"]
+        server[:], server_bias[:] = tensors["server.weight"].T, tensors["server.bias"]
+        context[:] = tensors["context.weight"].T
     return Layers(
         stage=stage,
         stage_bias=np.stack([tensors[f"stages.{number}.state.bias"] for number in range(STAGES)]),
         link=np.stack([tensors[f"stages.{number}.link"] for number in range(STAGES)]),
         cluster=cluster,
-        cluster_bias=np.stack([tensors["cluster.0.bias"], tensors["cluster.2.bias"]]),
-        server=np.ascontiguousarray(tensors["server.weight"].T),
-        server_bias=tensors["server.bias"].copy(),
-        context=np.ascontiguousarray(tensors["context.weight"].T),
+        cluster_bias=cluster_bias,
+        server=server,
+        server_bias=server_bias,
+        context=context,
         logit=np.concatenate([tensors["logit.weight"][0], tensors["logit.bias"]]),
+        linear=form.readout == "linear",
+        normalise=form.normalise,
     )
 
 
@@ -157,13 +155,46 @@ def infer(
         for switch in range(switches):
             for unit in range(WIDTH):
                 states[switch, unit] *= wires.share[switch]
-    context = np.zeros(WIDTH + CLUSTER, np.float32)
-    taken, chosen = 0, nodes.shape[1] - 1
-    for vertex in range(switches, switches + servers):
-        if nodes[vertex, chosen] > 0:
+    if weights.normalise:
+        _normalise(states[switches:])
+    if weights.linear:
+        for server in range(servers):
+            total = weights.logit[WIDTH]
+            for unit in range(WIDTH):
+                total += states[switches + server, unit] * weights.logit[unit]
+            logits[server] = total
+        return
+    common = _common(weights, nodes[switches:, nodes.shape[1] - 1], states[switches:], cluster)
+    product(states[switches:], WIDTH, weights.server, common, sent)
+    for server in range(servers):
+        total = weights.logit[WIDTH]
+        for unit in range(WIDTH):
+            total += max(zero, sent[server, unit]) * weights.logit[unit]
+        logits[server] = total
+
+
+@kernel
+def _normalise(states: Reals) -> None:
+    """Give every row of `states` float32 [n, WIDTH] the length 1, unless it is 0."""
+    for n in range(len(states)):
+        square = np.float32(0)
+        for unit in range(WIDTH):
+            square += states[n, unit] * states[n, unit]
+        length = max(np.sqrt(square), np.float32(1e-12))
+        for unit in range(WIDTH):
+            states[n, unit] /= length
+
+
+@kernel
+def _common(weights: Layers, chosen: Reals, states: Reals, cluster: Reals) -> Reals:
+    """Return what all servers of these `states` have in common before the last layer, float32 [WIDTH]."""
+    zero, context = np.float32(0), np.zeros(WIDTH + CLUSTER, np.float32)
+    taken = 0
+    for server in range(len(states)):
+        if chosen[server] > 0:
             taken += 1
             for unit in range(WIDTH):
-                context[unit] += states[vertex, unit]
+                context[unit] += states[server, unit]
     for unit in range(WIDTH):
         context[unit] /= np.float32(max(1, taken))
     first = np.zeros(CLUSTER, np.float32)
@@ -180,9 +211,4 @@ def infer(
     for f in range(len(context)):
         for unit in range(WIDTH):
             common[unit] += context[f] * weights.context[f, unit]
-    product(states[switches:], WIDTH, weights.server, common, sent)
-    for server in range(servers):
-        total = weights.logit[WIDTH]
-        for unit in range(WIDTH):
-            total += max(zero, sent[server, unit]) * weights.logit[unit]
-        logits[server] = total
+    return common

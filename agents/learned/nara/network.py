@@ -2,8 +2,8 @@
 
 Three stages of message passing embed every vertex: the next state of a vertex is the mean, over its neighbours and
 itself, of relu(W [state of the sender, feature of the link]); a message to itself has a zero for the link. Every
-server's logit comes from its embedding, the mean embedding of the servers chosen, and two layers over the state of the
-cluster. No parameter depends on the number of servers, switches or links.
+server's logit comes from its embedding; `Form` says how. No parameter depends on the number of servers, switches or
+links.
 
 Tensors are [vertices, batch, features]. Nearly all edges are between servers and their racks: those messages go with
 the servers, which have one each, and only what passes between switches goes through a list of edges.
@@ -17,7 +17,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from agents.learned.nara.inference import CLUSTER, STAGES, WIDTH, wiring
+from agents.learned.nara.form import CLUSTER, STAGES, WIDTH, Form
+from agents.learned.nara.inference import wiring
 from fabric.topology import Topology
 
 
@@ -59,25 +60,29 @@ class Stage(nn.Module):
 
 
 class Policy(nn.Module):
-    """Computes logits for all servers, and the value of the state for training."""
+    """Computes logits for all servers, and the value of the state for training, in one of the forms."""
 
-    def __init__(self, resources: int = 2) -> None:
+    def __init__(self, resources: int = 2, form: Form | None = None) -> None:
         super().__init__()
+        self.form = form = form or Form()
         features = resources + 1
         self.stages = nn.ModuleList(Stage(features if stage == 0 else WIDTH) for stage in range(STAGES))
-        self.cluster = nn.Sequential(
-            nn.Linear(resources + 1, CLUSTER), nn.ReLU(), nn.Linear(CLUSTER, CLUSTER), nn.ReLU()
-        )
-        context = WIDTH + CLUSTER
-        self.server = nn.Linear(WIDTH, WIDTH)
-        self.context = nn.Linear(context, WIDTH, bias=False)
+        seen = features
+        if form.readout == "layers":
+            seen = CLUSTER
+            self.cluster = nn.Sequential(nn.Linear(features, CLUSTER), nn.ReLU(), nn.Linear(CLUSTER, CLUSTER), nn.ReLU())
+            self.server = nn.Linear(WIDTH, WIDTH)
+            self.context = nn.Linear(WIDTH + CLUSTER, WIDTH, bias=False)
         self.logit = nn.Linear(WIDTH, 1)
-        self.value = nn.Sequential(nn.Linear(WIDTH + context, 2 * WIDTH), nn.ReLU(), nn.Linear(2 * WIDTH, 1))
+        if form.value == "cluster":
+            self.value = nn.Sequential(nn.Linear(features, CLUSTER), nn.Tanh(), nn.Linear(CLUSTER, 1))
+        else:
+            self.value = nn.Sequential(nn.Linear(2 * WIDTH + seen, 2 * WIDTH), nn.ReLU(), nn.Linear(2 * WIDTH, 1))
 
     def forward(self, graph: GraphTensors, nodes: Tensor, edges: Tensor, cluster: Tensor) -> tuple[Tensor, Tensor]:
         """Return logits [b, servers] and values [b] for `nodes` [b, vertices, f], `edges` [b, e], `cluster` [b, f]."""
         servers, context = self._embedded(graph, nodes, edges, cluster)
-        seen = torch.cat([servers.mean(0), context], 1).detach()
+        seen = cluster if self.form.value == "cluster" else torch.cat([servers.mean(0), context], 1).detach()
         return self._scored(servers, context), self.value(seen).squeeze(1)
 
     def logits(self, graph: GraphTensors, nodes: Tensor, edges: Tensor, cluster: Tensor) -> Tensor:
@@ -85,17 +90,21 @@ class Policy(nn.Module):
         return self._scored(*self._embedded(graph, nodes, edges, cluster))
 
     def _embedded(self, graph: GraphTensors, nodes: Tensor, edges: Tensor, cluster: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the servers [servers, b, WIDTH], and what all choices have in common [b, WIDTH + CLUSTER]."""
+        """Return the servers [servers, b, WIDTH], and what all choices have in common [b, any]."""
         wires = edges.t().unsqueeze(2)
         states = nodes.transpose(0, 1)
         servers, switches = states[graph.switches :], states[: graph.switches]
         chosen = servers[:, :, -1:]
         for stage in self.stages:
             servers, switches = stage(graph, servers, switches, wires)
+        if self.form.normalise:
+            servers = nn.functional.normalize(servers, dim=2)
         taken = (servers * chosen).sum(0) / chosen.sum(0).clamp(min=1)
-        return servers, torch.cat([taken, self.cluster(cluster)], 1)
+        state = self.cluster(cluster) if self.form.readout == "layers" else cluster
+        return servers, torch.cat([taken, state], 1)
 
     def _scored(self, servers: Tensor, context: Tensor) -> Tensor:
-        hidden = torch.relu(self.server(servers) + self.context(context))
-        scores: Tensor = self.logit(hidden).squeeze(2).t()
+        layers = self.form.readout == "layers"
+        last = torch.relu(self.server(servers) + self.context(context)) if layers else servers
+        scores: Tensor = self.logit(last).squeeze(2).t()
         return scores

@@ -14,6 +14,7 @@ from agents.learned.common.settings import Count, Finite, FromZero, Positive, Sh
 from agents.learned.common.tensors import Tensors, extra
 from agents.learned.common.trainer import TRAINING, Trainer
 from agents.learned.nara.agent import described, import_network
+from agents.learned.nara.form import Form
 from agents.world import World
 from simcore.rng import stream
 
@@ -22,7 +23,8 @@ from simcore.rng import stream
 class NaraTrainer(Trainer):
     """PPO with the settings of the publication, and RLlib's defaults of its time where it gives none.
 
-    `episodes` are played whole in every iteration: 16 of 32 requests are about the published 2,048 decisions.
+    `episodes` are played whole in every iteration: 16 of 32 requests are about the published 2,048 decisions. `readout`,
+    `normalise`, `features` and `value` are the form of the network (`agents.learned.nara.form.Form`).
     """
 
     episodes: Count = 16
@@ -37,6 +39,15 @@ class NaraTrainer(Trainer):
     placed: Finite = 10.0
     rejected: Finite = -10.0
     mask: Literal["any", "feasible"] = "any"
+    readout: Literal["layers", "linear"] = "layers"
+    normalise: bool = False
+    features: Literal["marked", "plain"] = "marked"
+    value: Literal["servers", "cluster"] = "servers"
+
+    @property
+    def form(self) -> Form:
+        """The form of the network."""
+        return Form(self.readout, self.normalise, self.features, self.value)
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Make the networks, the optimiser and the episodes."""
@@ -55,11 +66,11 @@ class NaraTrainer(Trainer):
         self._training, self._validation = training, validation
         self._playing = training.episodes(self.episodes, feasible=self.mask == "feasible")
         view = self._playing.view
-        self._look = Observer(self._playing)
+        self._look = Observer(self._playing, self.features == "plain")
         self._graph = network.GraphTensors(view.topology, self._device)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(stream(seed, "train", "weights").integers(2**62)))
-            self._policy = network.Policy(len(view.resources)).to(self._device)
+            self._policy = network.Policy(len(view.resources), self.form).to(self._device)
         self._optimiser = torch.optim.Adam(self._policy.parameters(), lr=self.rate)
 
     def iterate(self, iteration: int) -> dict[str, float]:
@@ -128,11 +139,15 @@ class NaraTrainer(Trainer):
 
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:
         """Take the best choice every time; returns metrics of the validation."""
+        return self.judged(self._validation, seeds)
+
+    def judged(self, world: World, seeds: Sequence[int]) -> dict[str, float]:
+        """Take the best choice every time in any world; returns metrics."""
         torch = self._torch
-        episodes = self._validation.episodes(len(seeds), feasible=self.mask == "feasible")
-        look = Observer(episodes)
+        episodes = world.episodes(len(seeds), feasible=self.mask == "feasible")
+        look = Observer(episodes, self.features == "plain")
         for i, seed in enumerate(seeds):
-            episodes.reset(i, self._validation.draw(seed))
+            episodes.reset(i, world.draw(seed))
         results = np.zeros(2)
         graph = import_network().GraphTensors(episodes.view.topology, self._device)
         with torch.inference_mode():
@@ -163,4 +178,4 @@ class NaraTrainer(Trainer):
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """Return the weights of the networks."""
         tensors = {name: value.detach().cpu().numpy().copy() for name, value in self._policy.state_dict().items()}
-        return tensors, described(self._playing.view)
+        return tensors, described(self._playing.view, self.form)
