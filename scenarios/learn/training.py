@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 from pydantic import ValidationError
 
-from agents.learned.common.trainer import device_for
+from agents.learned.common.trainer import Trainer, device_for
 from agents.learned.common.training import Course, Row, Training, forget, write_log
 from scenarios.batch.lock import lock
 from scenarios.build.world import build_learning
@@ -69,7 +69,8 @@ def train(
 def check_training(scenario: Scenario) -> None:
     """Refuse a scenario whose `train:`, if it has one, could not begin. Files of requests need not be here."""
     if scenario.train:
-        for each in (_varied(scenario, scenario.train.episodes), scenario):
+        _check_also(scenario.train)
+        for each in (*_others(scenario).values(), scenario):
             build_learning(each)
 
 
@@ -80,9 +81,11 @@ def course_of(scenario: Scenario) -> Course:
     kind = spec.agent.registry.load(name)
     settings = check_options(kind, options)
     base = {key: value for key, value in scenario.dump().items() if key not in FIXED}
-    held_out = range(spec.validation.seed, spec.validation.seed + spec.validation.episodes)
-    shorter = _varied(scenario, spec.episodes)
-    for each in (shorter, scenario):
+    judging = spec.validation
+    held_out = range(judging.seed, judging.seed + judging.episodes)
+    _check_also(spec)
+    others = _others(scenario)
+    for each in (*others.values(), scenario):
         try:
             build_learning(each).draw(held_out[0])  # what cannot be drawn is found out before anything is written
         except WorkloadError as error:
@@ -91,15 +94,38 @@ def course_of(scenario: Scenario) -> Course:
     unnamed = ("iterations", "seeds", "seed", "device", "threads", "sweep")
     return Course(
         lambda: kind(**settings),
-        build_learning(shorter),
+        build_learning(others.pop("")),
         build_learning(scenario),
         spec.iterations,
-        spec.validation.every,
+        judging.every,
         held_out,
         device_for(spec.device),
         spec.threads,
         {**base, "train": {key: value for key, value in spec.dump().items() if key not in unnamed}},
+        judging.keep,
+        [
+            (name, build_learning(each), range(judging.seed, judging.seed + judging.also[name].episodes))
+            for name, each in others.items()
+        ],
     )
+
+
+def _others(scenario: Scenario) -> dict[str, Scenario]:
+    """Return the scenario of the training episodes, named "", and those in which the agent is judged, too."""
+    spec = _spec(scenario)
+    found = {"": _varied(scenario, spec.episodes, ("train", "episodes"))}
+    for name, there in spec.validation.also.items():
+        found[name] = _varied(scenario, there.changes, ("train", "validation", "also", name, "changes"))
+    return found
+
+
+def _check_also(spec: Train) -> None:
+    """Refuse to validate elsewhere with a trainer that validates in its own scenario only."""
+    name = spec.agent.chosen[0]
+    if spec.validation.also and spec.agent.registry.load(name).validate_in is Trainer.validate_in:
+        raise UserError(
+            f"{name} is validated in its scenario only", key="train.validation.also", remedy="Take `also` out."
+        )
 
 
 def _standing(done: int, iterations: int) -> str:
@@ -116,17 +142,17 @@ def _spec(scenario: Scenario) -> Train:
     return scenario.train
 
 
-def _varied(scenario: Scenario, changes: dict[str, Any]) -> Scenario:
-    """Change these dotted keys of a scenario."""
+def _varied(scenario: Scenario, changes: dict[str, Any], at: tuple[str, ...]) -> Scenario:
+    """Change these dotted keys of a scenario, as it says at the keys `at`."""
     places = dict(scenario._source.places) if scenario._source else {}
     source = Source(scenario.file, copy.deepcopy(scenario.dump()), places)
     for key, value in changes.items():
-        _lay(source, undotted(key), value, ("train", "episodes", key))
+        _lay(source, undotted(key), value, (*at, key))
     try:
         found = Scenario.model_validate(source.data)
     except ValidationError as error:
         explained = explain(error, source)
-        explained.key = f"train.episodes.{explained.key}"
+        explained.key = f"{'.'.join(at)}.{explained.key}"
         raise explained from None
     found._source = source
     return found

@@ -26,6 +26,16 @@ class Learner(Registered):
         return {data: {}} if isinstance(data, str) else data
 
 
+class Elsewhere(Model):
+    """Another world in which the agent is judged while it learns; the best weights are not chosen by it."""
+
+    changes: dict[str, Any] = Field(
+        description="What is different there from the scenario, by dotted keys.",
+        examples=["{cluster.network.topology: gamma, workload.requests: 896, workload.holding: 620}"],
+    )
+    episodes: Count = Field(default=10, description="How many episodes.")
+
+
 class Validation(Model):
     """How the agent is judged while it learns, with requests that it never learns from."""
 
@@ -34,6 +44,12 @@ class Validation(Model):
     )
     episodes: Count = Field(default=100, description="How many episodes of the scenario.")
     seed: Index = Field(default=2**30, description="The first seed of these episodes; the others follow it.")
+    keep: bool = Field(default=False, description="Keep the weights of every validation, not only the best ones.")
+    also: dict[str, Elsewhere] = Field(
+        default_factory=dict,
+        description="Other worlds, by a name of one's own with which their metrics begin in the log.",
+        examples=["{gamma: {changes: {cluster.network.topology: gamma}, episodes: 5}}"],
+    )
 
 
 class Train(Model):

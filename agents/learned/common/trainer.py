@@ -35,6 +35,10 @@ class Trainer(ABC):
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:
         """Return metrics of the agent, as it would be used, on the validation requests of these seeds."""
 
+    def validate_in(self, world: World, seeds: Sequence[int]) -> dict[str, float]:
+        """Return the same metrics in another world. Trainers need it for `also` in a scenario's `validation` only."""
+        raise NotImplementedError
+
     @abstractmethod
     def save(self) -> tuple[Tensors, dict[str, Any]]:
         """Return everything that training goes on from: arrays, and note that JSON can hold."""

@@ -1,7 +1,8 @@
 """Trains one agent with one seed, with logs, checkpoints and validation, and goes on where it was interrupted.
 
-A folder holds `state` (what training goes on from) and `best` (the weights with the best validation), both as
-.safetensors with a .json beside, and `log.parquet`, a row per iteration and per validation.
+A folder holds `state` (what training goes on from), `best` (the weights with the best validation) and, if asked for,
+`step-N` (those of every validation), all as .safetensors with a .json beside, and `log.parquet`, a row per iteration
+and per validation.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class Course:
     """Holds everything that the outcome of a training depends on but for the seed.
 
     `terms` says the same in plain data, so that no checkpoint is continued on other terms. Every `every` iterations the
-    agent is validated with the requests of the seeds `held_out`.
+    agent is validated with the requests of the seeds `held_out`, then in the worlds `also`, named, with seeds of their
+    own; with `keep` the weights of every validation are kept, not only the best.
     """
 
     trainer: Callable[[], Trainer]
@@ -41,6 +43,8 @@ class Course:
     device: str
     threads: int
     terms: dict[str, Any]
+    keep: bool = False
+    also: Sequence[tuple[str, World, Sequence[int]]] = ()
 
 
 class Training:
@@ -99,8 +103,10 @@ class Training:
                 self._sound(new[0])
                 last = self.step + 1 == self.course.iterations
                 if last or (self.step + 1) % self.course.every == 0:
-                    new.append(self._row("validation", self.trainer.validate(self.course.held_out), before, cpu))
+                    new.append(self._row("validation", self._validated(), before, cpu))
                     self._keep_best(new[-1])
+                    if self.course.keep:
+                        self._write(f"step-{self.step + 1}", new[-1])
                 self.step += 1
                 self._seconds, self._cpu = new[-1]["seconds"], new[-1]["cpu_seconds"]
                 self.rows += new
@@ -133,8 +139,20 @@ class Training:
         score = row[self.trainer.score]
         if self._best is None or score > self._best:
             self._best = score
-            tensors, notes = self.trainer.weights()
-            write(self.folder / "best.safetensors", tensors, {**notes, "trained": row, "terms": self.course.terms})
+            self._write("best", row)
+
+    def _write(self, name: str, row: Row) -> None:
+        """Write the weights as they are, with the row of their validation."""
+        tensors, notes = self.trainer.weights()
+        write(self.folder / f"{name}.safetensors", tensors, {**notes, "trained": row, "terms": self.course.terms})
+
+    def _validated(self) -> dict[str, float]:
+        """Return the metrics of a validation; those in other worlds begin with the name of the world."""
+        found = self.trainer.validate(self.course.held_out)
+        for name, world, seeds in self.course.also:
+            there = self.trainer.validate_in(world, seeds)
+            found |= {f"{name}_{metric}": value for metric, value in there.items()}
+        return found
 
     def _snapshot(self) -> Callable[[], None]:
         """Keep all of this moment in memory and return a function that writes it."""
@@ -177,3 +195,5 @@ def forget(folder: Path) -> None:
         sync(folder)  # nothing else may be missing while it is there
     for name in ("state.json", "best.safetensors", "best.json", "log.parquet"):
         (folder / name).unlink(missing_ok=True)
+    for file in folder.glob("step-*.*"):
+        file.unlink()

@@ -13,6 +13,7 @@ import numpy as np
 
 from agents.environments.observation import Reals, edge_index
 from agents.learned.nara.form import CLUSTER, STAGES, WIDTH, Form
+from fabric.allowed import Flags
 from fabric.topology import Topology
 from simcore.jit import kernel
 from simcore.vocabulary import Ints
@@ -171,6 +172,24 @@ def infer(
         for unit in range(WIDTH):
             total += max(zero, sent[server, unit]) * weights.logit[unit]
         logits[server] = total
+
+
+@kernel
+def infer_all(
+    wires: Wiring,
+    weights: Layers,
+    going: Flags,
+    nodes: Reals,
+    edges: Reals,
+    cluster: Reals,
+    states: Reals,
+    sent: Reals,
+    logits: Reals,
+) -> None:
+    """Write the `logits` float32 [s, servers] of those observations, each [s, ...], whose simulation is `going`."""
+    for i in range(len(going)):
+        if going[i]:
+            infer(wires, weights, nodes[i], edges[i], cluster[i], states, sent, logits[i])
 
 
 @kernel

@@ -70,7 +70,9 @@ class Policy(nn.Module):
         seen = features
         if form.readout == "layers":
             seen = CLUSTER
-            self.cluster = nn.Sequential(nn.Linear(features, CLUSTER), nn.ReLU(), nn.Linear(CLUSTER, CLUSTER), nn.ReLU())
+            self.cluster = nn.Sequential(
+                nn.Linear(features, CLUSTER), nn.ReLU(), nn.Linear(CLUSTER, CLUSTER), nn.ReLU()
+            )
             self.server = nn.Linear(WIDTH, WIDTH)
             self.context = nn.Linear(WIDTH + CLUSTER, WIDTH, bias=False)
         self.logit = nn.Linear(WIDTH, 1)
@@ -84,10 +86,6 @@ class Policy(nn.Module):
         servers, context = self._embedded(graph, nodes, edges, cluster)
         seen = cluster if self.form.value == "cluster" else torch.cat([servers.mean(0), context], 1).detach()
         return self._scored(servers, context), self.value(seen).squeeze(1)
-
-    def logits(self, graph: GraphTensors, nodes: Tensor, edges: Tensor, cluster: Tensor) -> Tensor:
-        """Return the logits alone."""
-        return self._scored(*self._embedded(graph, nodes, edges, cluster))
 
     def _embedded(self, graph: GraphTensors, nodes: Tensor, edges: Tensor, cluster: Tensor) -> tuple[Tensor, Tensor]:
         """Return the servers [servers, b, WIDTH], and what all choices have in common [b, any]."""

@@ -14,7 +14,8 @@ from agents.learned.common.settings import Count, Finite, FromZero, Positive, Sh
 from agents.learned.common.tensors import Tensors, extra
 from agents.learned.common.trainer import TRAINING, Trainer
 from agents.learned.nara.agent import described, import_network
-from agents.learned.nara.form import Form
+from agents.learned.nara.form import WIDTH, Form
+from agents.learned.nara.inference import infer_all, layers, wiring
 from agents.world import World
 from simcore.rng import stream
 
@@ -23,8 +24,8 @@ from simcore.rng import stream
 class NaraTrainer(Trainer):
     """PPO with the settings of the publication, and RLlib's defaults of its time where it gives none.
 
-    `episodes` are played whole in every iteration: 16 of 32 requests are about the published 2,048 decisions. `readout`,
-    `normalise`, `features` and `value` are the form of the network (`agents.learned.nara.form.Form`).
+    `episodes` are played whole in every iteration: 16 of 32 requests are about the published 2,048 decisions.
+    `readout`, `normalise`, `features` and `value` are the form of the network (`agents.learned.nara.form.Form`).
     """
 
     episodes: Count = 16
@@ -139,24 +140,23 @@ class NaraTrainer(Trainer):
 
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:
         """Take the best choice every time; returns metrics of the validation."""
-        return self.judged(self._validation, seeds)
+        return self.validate_in(self._validation, seeds)
 
-    def judged(self, world: World, seeds: Sequence[int]) -> dict[str, float]:
-        """Take the best choice every time in any world; returns metrics."""
-        torch = self._torch
+    def validate_in(self, world: World, seeds: Sequence[int]) -> dict[str, float]:
+        """Take the best choice every time in any world, as in use: without torch. Returns metrics."""
         episodes = world.episodes(len(seeds), feasible=self.mask == "feasible")
         look = Observer(episodes, self.features == "plain")
         for i, seed in enumerate(seeds):
             episodes.reset(i, world.draw(seed))
-        results = np.zeros(2)
-        graph = import_network().GraphTensors(episodes.view.topology, self._device)
-        with torch.inference_mode():
-            while not episodes.over.all():
-                seen = [torch.from_numpy(part).to(self._device) for part in look()]
-                logits = self._policy.logits(graph, *seen).cpu().numpy()
-                going = ~episodes.over
-                episodes.step(np.where(episodes.state.mask, logits, -np.inf).argmax(axis=1))
-                results += episodes.state.result[going].sum(axis=0)
+        results, topology = np.zeros(2), episodes.view.topology
+        wires, weights = wiring(topology), layers(self.weights()[0], self.form)
+        scratch = np.zeros((2, topology.switches + topology.servers, WIDTH), np.float32)
+        logits = np.zeros((len(seeds), topology.servers), np.float32)
+        while not episodes.over.all():
+            going = ~episodes.over
+            infer_all(wires, weights, going, *look(), *scratch, logits)
+            episodes.step(np.where(episodes.state.mask, logits, -np.inf).argmax(axis=1))
+            results += episodes.state.result[going].sum(axis=0)
         state, total = episodes.state, episodes.rules.total
         used = (state.sums / state.at[:, 2:] / total).mean(axis=0)
         shares = {f"allocation_{name}": float(share) for name, share in zip(episodes.view.resources, used, strict=True)}

@@ -125,7 +125,7 @@ def test_no_parameter_depends_on_the_topology() -> None:
         net = topology(name)
         graph = GraphTensors(net, CPU)
         seen = torch.rand(2, net.switches + net.servers, 3), torch.rand(2, net.links), torch.rand(2, 3)
-        assert policy.logits(graph, *seen).shape == (2, net.servers)
+        assert policy(graph, *seen)[0].shape == (2, net.servers)
 
 
 def test_logits_depend_on_what_is_chosen_and_on_the_cluster() -> None:
@@ -134,9 +134,9 @@ def test_logits_depend_on_what_is_chosen_and_on_the_cluster() -> None:
     net = topology("alpha")
     policy, graph = Policy(), GraphTensors(net, CPU)
     seen = [torch.rand(1, net.switches + 40, 3), torch.rand(1, net.links), torch.zeros(1, 3)]
-    before = torch.log_softmax(policy.logits(graph, *seen), 1)
+    before = torch.log_softmax(policy(graph, *seen)[0], 1)
     seen[2] = torch.ones(1, 3)
-    assert not torch.allclose(before, torch.log_softmax(policy.logits(graph, *seen), 1), atol=1e-4)
+    assert not torch.allclose(before, torch.log_softmax(policy(graph, *seen)[0], 1), atol=1e-4)
 
 
 # -- in use ----------------------------------------------------------------------------------------------------------

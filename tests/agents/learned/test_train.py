@@ -57,6 +57,32 @@ def test_it_logs_validates_and_keeps_the_best(tmp_path: Path) -> None:
     assert len(results.done) == 1
 
 
+def test_it_is_judged_elsewhere_too_and_keeps_what_was_judged(tmp_path: Path) -> None:
+    also = {"longer": {"changes": {"workload.requests": 20}, "episodes": 2}}
+    log = bw.train(tiny(validation={"every": 2, "episodes": 3, "keep": True, "also": also}), out=tmp_path)
+    judged = log.filter(pl.col("split") == "validation")
+    assert judged["longer_acceptance"].is_between(0, 1).all()
+    assert "longer_allocation_cpu" in log.columns
+    longer = {**TINY, "workload": {**TINY["workload"], "requests": 20}}
+    for row in judged.to_dicts():
+        path = tmp_path / "seed-0" / f"step-{row['step']}.safetensors"
+        assert read(path)[1]["trained"]["longer_acceptance"] == row["longer_acceptance"]
+        options = {**longer, "agents": [{"nara": {"path": str(path)}}], "replications": 2, "seed": 2**30}
+        runs = bw.run(bw.scenario(options), out=tmp_path / f"run-{row['step']}").runs
+        assert runs["acceptance"].mean() == pytest.approx(row["longer_acceptance"])
+    bw.train(tiny(iterations=1), out=tmp_path, fresh=True)
+    assert not list((tmp_path / "seed-0").glob("step-*"))
+
+
+def test_a_trainer_that_cannot_is_not_judged_elsewhere() -> None:
+    validation = {"also": {"longer": {"changes": {"workload.requests": 20}}}}
+    scenario = tiny(agent="fabric-rl", validation=validation)
+    with pytest.raises(UserError, match="fabric-rl is validated in its scenario only"):
+        course_of(scenario)
+    with pytest.raises(UserError, match=r"train.validation.also.longer.changes.workload.request"):
+        course_of(tiny(validation={"also": {"longer": {"changes": {"workload.request": 20}}}}))
+
+
 @pytest.mark.parametrize("at", first(1, [2, 1, 4]))
 def test_an_interrupted_training_goes_on_exactly(at: int, tmp_path: Path) -> None:
     bw.train(tiny(), out=tmp_path / "whole")
