@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import floor
+from math import floor, isqrt
 from typing import TypeAlias
 
 from fabric.topology import Topology
@@ -193,25 +193,39 @@ def random_servers(case: Case, draws: Iterator[float]) -> Answer | None:
     return provision(case, pick)
 
 
-def points(case: Case, server: int) -> Fraction:
-    """Tetris' score."""
+def points(case: Case, server: int, score: str = "dot-product") -> Fraction:
+    """Tetris' score: of what is asked for and what is free, as shares of the largest server; a cosine in billionths."""
     sizes, widest = case.largest
-    score = Fraction(max(0, case.wire(server)) * case.bandwidth, widest**2)
-    for free, need, size in zip(case.there(server), case.demand, sizes, strict=True):
-        if size:
-            score += Fraction(free * need, size**2)
-    return score
+    pairs = zip([*case.there(server), max(0, case.wire(server))], [*case.demand, case.bandwidth], strict=True)
+    shares = [
+        (Fraction(free, size), Fraction(need, size))
+        for (free, need), size in zip(pairs, [*sizes, widest], strict=True)
+        if size
+    ]
+    product, free, asked = (sum((a * b for a, b in pairs), Fraction(0)) for pairs in _products(shares))
+    if score == "dot-product" or not product:
+        return product
+    return Fraction((isqrt(floor(4 * 10**18 * product**2 / (free * asked))) + 1) // 2)
 
 
-def tetris(case: Case, penalty: Fraction = Fraction(9, 10)) -> Answer | None:
+def _products(shares: list[tuple[Fraction, Fraction]]) -> Iterator[list[tuple[Fraction, Fraction]]]:
+    """What is multiplied for the product of both columns, and for the square of each."""
+    yield shares
+    yield [(free, free) for free, _ in shares]
+    yield [(need, need) for _, need in shares]
+
+
+def tetris(
+    case: Case, penalty: Fraction = Fraction(9, 10), score: str = "dot-product", near: str = "last"
+) -> Answer | None:
     """The highest score."""
 
     def pick(chosen: list[int], needed: list[int]) -> int | None:
-        def score(server: int) -> Fraction:
-            near = not chosen or case.rack[server] == case.rack[chosen[-1]]
-            return points(case, server) * (1 if near else penalty)
+        def worth(server: int) -> Fraction:
+            home = case.rack[chosen[-1 if near == "last" else 0]] if chosen else case.rack[server]
+            return points(case, server, score) * (1 if case.rack[server] == home else penalty)
 
-        return max(allowed(case, chosen, case.candidates), key=score, default=None)
+        return max(allowed(case, chosen, case.candidates), key=worth, default=None)
 
     return provision(case, pick)
 
@@ -232,29 +246,38 @@ def in_order(case: Case, order: list[int]) -> Answer | None:
     return provision(case, pick)
 
 
-def first_by_tetris(case: Case) -> list[int]:
+def first_by_tetris(case: Case, score: str) -> list[int]:
     """Its vertex, if there is one."""
-    best = max(case.candidates, key=lambda server: points(case, server), default=None)
+    best = max(case.candidates, key=lambda server: points(case, server, score), default=None)
     return [] if best is None else [case.topology.switches + best]
 
 
-def nulb(case: Case) -> Answer | None:
+def nulb(case: Case, score: str = "dot-product") -> Answer | None:
     """Breadth-first."""
-    order = first_by_tetris(case)
+    order = first_by_tetris(case, score)
     for vertex in order:  # grows while it is walked
         order.extend(near for near, _ in case.near[vertex] if near not in order)
     return in_order(case, [vertex - case.topology.switches for vertex in order])
 
 
-def nalb(case: Case) -> Answer | None:
-    """Depth-first with a stack, the widest link on top."""
-    stack, order = first_by_tetris(case), []
+def nalb(case: Case, score: str = "dot-product", search: str = "depth-first") -> Answer | None:
+    """Depth-first with a stack, the widest link on top; or breadth-first, neighbours over wider links first."""
+
+    def room(hop: tuple[int, Link | None]) -> int:
+        return 10**18 if hop[1] is None else case.link_free[hop[1]]
+
+    stack, order = first_by_tetris(case, score), []
+    if search == "breadth-first":
+        order = stack
+        for vertex in order:  # grows while it is walked
+            hops = sorted(case.near[vertex], key=lambda hop: -room(hop))
+            order.extend(near for near, _ in hops if near not in order)
+        stack = []
     while stack:
         vertex = stack.pop()
         if vertex not in order:
             order.append(vertex)
-            hops = sorted(case.near[vertex], key=lambda hop: 10**18 if hop[1] is None else case.link_free[hop[1]])
-            stack.extend(near for near, _ in hops)
+            stack.extend(near for near, _ in sorted(case.near[vertex], key=room))
     return in_order(case, [vertex - case.topology.switches for vertex in order])
 
 

@@ -268,7 +268,7 @@ class BestHome(NetworkAgent):
     """
 
     reference = "ours: docs/guides/agents.md has the rule and the measurements"
-    rule = best_home
+    rule = staticmethod(best_home)
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,9 @@ Rule: TypeAlias = Callable[[Any, Ints, Ints, Amounts, int, bool, bool], int]
 makes in `scratch`. `weighted` says how routes are found. With `masked` only servers are chosen that have a working
 route to all chosen before.
 """
+
+
+Paths: TypeAlias = Literal["hops", "weighted"]
 
 
 class Network(NamedTuple):
@@ -112,7 +115,9 @@ def answered(network: Network, status: int) -> int:
 class NetworkAgent(Agent):
     """Decides by one kernel over servers and links. Subclasses name it, and make its scratch."""
 
-    rule: ClassVar[Rule]
+    rule: Rule
+    routes: Paths | None = None
+    """How this agent's routes are found; None is as the network says."""
     masked = False
     """Pass over servers without a working route to those chosen before: see `Feasible`."""
 
@@ -122,11 +127,10 @@ class NetworkAgent(Agent):
         shared = network(view)
         scratch = self.scratch(view, shared, rng)
         self._scratch, self._answer = scratch, shared.answer.data
-        self._link_free, self._weighted = view.link_free, view.weighted  # the same arrays for the whole run
+        self._link_free = view.link_free  # the same array for the whole run
+        self._weighted = view.weighted if self.routes is None else self.routes == "weighted"
         self._refusals = [Refusal(f"no path: {tier}") for tier in view.topology.tiers]
-        self._rule = prepared(
-            type(self).rule, scratch, view.free, view.link_free, (1,) * view.free.shape[2], 1, False, False
-        )
+        self._rule = prepared(self.rule, scratch, view.free, view.link_free, (1,) * view.free.shape[2], 1, False, False)
 
     def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Any:
         """Return the first argument of the rule."""

@@ -1,23 +1,23 @@
-"""Takes servers along the links with most free, depth first: NALB, network-aware locality-based."""
+"""Takes servers along the links with most free: NALB, network-aware locality-based."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
-from agents.heuristics.networks.common import Network, NetworkAgent, answered, reaches, take
-from agents.heuristics.networks.nulb import Searching, searching
-from agents.heuristics.networks.tetris import best_scored, score
+from agents.heuristics.networks.common import Network, NetworkAgent, Paths, answered, reaches, take
+from agents.heuristics.networks.nulb import Searching, breadth_first, free_between, searching
+from agents.heuristics.networks.tetris import Score, best_scored, score
 from fabric.arrays import ascending
 from fabric.filling import GOES_ON, begin
 from fabric.network import NetworkView
 from simcore.jit import kernel
 from simcore.vocabulary import Amounts, Ints
 
-MOST = np.iinfo(np.int64).max
-
 
 @kernel
-def nalb(
+def depth_first(
     searching: Searching, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, masked: bool
 ) -> int:
     """Go, as a `Rule`, from the server with the highest score along the links with most free, then back, and so on.
@@ -55,7 +55,7 @@ def nalb(
 @kernel
 def _push(searching: Searching, link_free: Ints, vertex: int, height: int, stamp: int) -> int:
     """Put what was not seen yet of a vertex's neighbours on the stack; returns how high it is then."""
-    first, via = searching.scoring.first, searching.scoring.via
+    first = searching.scoring.first
     begin, end = first[vertex], first[vertex + 1]
     if end - begin == 1:
         near = searching.neighbour[begin]
@@ -65,7 +65,7 @@ def _push(searching: Searching, link_free: Ints, vertex: int, height: int, stamp
         return height
     room = np.empty(end - begin, np.int64)
     for edge in range(begin, end):
-        room[edge - begin] = link_free[via[edge]] if via[edge] >= 0 else MOST
+        room[edge - begin] = free_between(searching.scoring, link_free, edge)
     for place in ascending(room):
         near = searching.neighbour[begin + place]
         if searching.seen[near] != stamp:
@@ -75,11 +75,22 @@ def _push(searching: Searching, link_free: Ints, vertex: int, height: int, stamp
 
 
 class NALB(NetworkAgent):
-    """Starts where Tetris would, and searches depth-first, along the links with the most bandwidth free."""
+    """Starts where Tetris would, and searches along the links with the most bandwidth free, depth- or breadth-first.
+
+    `score` is that of Tetris. `routes` are as the network says.
+    """
 
     reference = "Zervas et al. 2018, Optically disaggregated data centers, JOCN 10 (2); as in arXiv:2106.02412"
-    rule = nalb
+
+    def __init__(
+        self,
+        search: Literal["depth-first", "breadth-first"] = "depth-first",
+        score: Score = "dot-product",
+        routes: Paths | None = None,
+    ) -> None:
+        self.score, self.routes = score, routes
+        self.rule = breadth_first if search == "breadth-first" else depth_first
 
     def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Searching:
         """Return scores for the first server, and room to search."""
-        return searching(view, shared)
+        return searching(view, shared, self.score, True)

@@ -64,7 +64,7 @@ class RandomServers(NetworkAgent):
     """Any servers of a network that have anything free, all equally likely."""
 
     reference = "Shabka, Zervas 2021, Nara, arXiv:2106.02412: its Random"
-    rule = random_servers
+    rule = staticmethod(random_servers)
 
     def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Drawing:
         """Draw numbers from the run's random stream."""

@@ -1,13 +1,13 @@
-"""Takes the servers whose free capacity points most the way that the request does: Tetris, in a network."""
+"""Takes the servers that have most free the way that the request points: Tetris, in a network."""
 
 from __future__ import annotations
 
 from math import gcd, lcm
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from agents.heuristics.networks.common import Network, NetworkAgent, answered, largest, reaches, take, widest
+from agents.heuristics.networks.common import Network, NetworkAgent, Paths, answered, largest, reaches, take, widest
 from fabric.filling import GOES_ON, begin
 from fabric.network import NetworkView
 from fabric.topology import Indices
@@ -20,6 +20,8 @@ FINEST = 1000
 """Penalties are multiples of one part in this many."""
 EXACT = 2**53
 """Floats are whole numbers up to here."""
+BILLION = 10.0**9
+Score: TypeAlias = Literal["dot-product", "cosine"]
 
 
 class Scoring(NamedTuple):
@@ -27,7 +29,8 @@ class Scoring(NamedTuple):
 
     `scores` float64 [servers] is -1 for a server that may not be chosen; `scale` float64 [resources + 1] is the weight
     of a unit of demand, `weights` float64 [resources + 1] those of a request, the last being that of bandwidth.
-    `first` and `via` are the topology's. Scores in the rack of the last server chosen count `near` times, others `far`.
+    `first` and `via` are the topology's. `cosine` scores by the angle between demand and what is free alone. Scores in
+    the rack of the last server chosen, or `of_first` of the first one, count `near` times, others `far`.
     """
 
     network: Network
@@ -36,11 +39,13 @@ class Scoring(NamedTuple):
     scale: Floats
     weights: Floats
     scores: Floats
+    cosine: bool
+    of_first: bool
     near: float
     far: float
 
 
-def scoring(view: NetworkView, network: Network, penalty: float = 1.0) -> Scoring:
+def scoring(view: NetworkView, network: Network, score: Score, penalty: float = 1.0, of_first: bool = False) -> Scoring:
     """Make what one agent needs."""
     far = round(penalty * FINEST)
     shared = gcd(far, FINEST)
@@ -52,6 +57,8 @@ def scoring(view: NetworkView, network: Network, penalty: float = 1.0) -> Scorin
         scale=np.array(scale, np.float64),
         weights=np.zeros(len(scale), np.float64),
         scores=np.zeros(len(view.free), np.float64),
+        cosine=score == "cosine",
+        of_first=of_first,
         near=float(FINEST // shared),
         far=float(far // shared),
     )
@@ -73,23 +80,33 @@ def scales(most: list[int]) -> list[float]:
 
 @kernel
 def score(scoring: Scoring, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> None:
-    """Write the score of every server that has anything free: how much is free the way the request points."""
-    weights, scores, resources = scoring.weights, scoring.scores, len(demand)
+    """Write the score of every server that has anything free: how much is free the way the request points.
+
+    A cosine is written in billionths, to the nearest.
+    """
+    weights, scores, scale, resources = scoring.weights, scoring.scores, scoring.scale, len(demand)
     servers, first, via = scoring.network.routes.servers, scoring.first, scoring.via
+    weights[resources] = bandwidth * scale[resources]
+    asked = bandwidth * weights[resources]
     for r in range(resources):
-        weights[r] = demand[r] * scoring.scale[r]
-    weights[resources] = bandwidth * scoring.scale[resources]
+        weights[r] = demand[r] * scale[r]
+        asked += demand[r] * weights[r]
     for server in range(len(free)):
-        points, anything = 0.0, False
+        points, square, anything = 0.0, 0.0, False
         for r in range(resources):
             there = 0
             for node in range(free.shape[1]):
                 there += free[server, node, r]
             points += there * weights[r]
+            square += there * (there * scale[r])
             anything |= there > 0
         link = servers[server, 1]
-        wire = link_free[link] if link >= 0 else widest(first, via, link_free, servers[server, 0])
-        scores[server] = points + max(wire, 0) * weights[resources] if anything else -1.0
+        wire = max(link_free[link] if link >= 0 else widest(first, via, link_free, servers[server, 0]), 0)
+        points += wire * weights[resources]
+        square += wire * (wire * scale[resources])
+        if scoring.cosine and points > 0:
+            points = np.floor(BILLION * (points / (np.sqrt(asked) * np.sqrt(square))) + 0.5)
+        scores[server] = points if anything else -1.0
 
 
 @kernel
@@ -123,17 +140,28 @@ def tetris(
             break
         status = take(network, free, link_free, server, bandwidth, weighted)
         scoring.scores[server] = -1.0
-        rack = network.routes.servers[server, 0]
+        if rack < 0 or not scoring.of_first:
+            rack = network.routes.servers[server, 0]
     return answered(network, status)
 
 
 class Tetris(NetworkAgent):
-    """Where the largest dot product of demand and what is free is; `penalty` times less outside the last rack."""
+    """Where the largest dot product, or cosine, of demand and what is free is; `penalty` times less in other racks.
+
+    Other racks are those without the `near` server, the last or the first chosen. `routes` are as the network says.
+    """
 
     reference = "Grandl et al. 2014, Multi-resource packing for cluster schedulers, SIGCOMM; as in arXiv:2106.02412"
-    rule = tetris
+    rule = staticmethod(tetris)
 
-    def __init__(self, penalty: float | str = 0.9) -> None:
+    def __init__(
+        self,
+        penalty: float | str = 0.9,
+        score: Score = "dot-product",
+        near: Literal["last", "first"] = "last",
+        routes: Paths | None = None,
+    ) -> None:
+        self.score, self.near, self.routes = score, near, routes
         try:
             self.penalty = SHARE.parse(penalty)
         except UserError as error:
@@ -141,4 +169,4 @@ class Tetris(NetworkAgent):
 
     def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Scoring:
         """Return scores, and the penalty as whole numbers."""
-        return scoring(view, shared, self.penalty)
+        return scoring(view, shared, self.score, self.penalty, self.near == "first")

@@ -168,6 +168,30 @@ def test_the_penalty_is_an_option(drawn: tuple[NetworkView, Request, Case], pena
         same(agent.decide(view, request), expected)
 
 
+@given(
+    drawn=cases(),
+    score=st.sampled_from(["dot-product", "cosine"]),
+    near=st.sampled_from(["last", "first"]),
+    search=st.sampled_from(["depth-first", "breadth-first"]),
+    routes=st.sampled_from(["hops", "weighted"]),
+)
+@scaled(2)
+def test_other_readings_are_options(
+    drawn: tuple[NetworkView, Request, Case], score: str, near: str, search: str, routes: str
+) -> None:
+    view, request, case = drawn
+    case.weighted = routes == "weighted"
+    readings: list[tuple[str, dict[str, str], Answer | None]] = [
+        ("tetris", {"near": near}, tetris(case, score=score, near=near)),
+        ("nulb", {}, nulb(case, score)),
+        ("nalb", {"search": search}, nalb(case, score, search)),
+    ]
+    for name, options, expected in readings:
+        agent = make(name, case.masked, score=score, routes=routes, **options)
+        agent.start(view, stream(0, "agent"))
+        same(agent.decide(view, request), expected)
+
+
 WEIGHTS = st.fixed_dictionaries(
     {name: st.sampled_from(["0", "0.5", "1", "0.125", "3"]) for name in ("links", "uplinks", "stranded")},
     optional={name: st.sampled_from(["0.25", "1", "2.5"]) for name in ("cut_off", "leftover")},
