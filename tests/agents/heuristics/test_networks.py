@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from heapq import heappop, heappush
 from pathlib import Path
@@ -43,7 +44,7 @@ from tests.support.properties import forms, scaled
 
 UNIT = 1_000_000
 NAMES = ("random", "tetris", "nulb", "nalb", "best-home")
-RULES = {"tetris": tetris, "nulb": nulb, "nalb": nalb, "best-home": best_home}
+RULES: dict[str, Callable[..., Answer | None]] = {"tetris": tetris, "nulb": nulb, "nalb": nalb, "best-home": best_home}
 
 
 def make(name: str, masked: bool = False, **options: Any) -> Agent:
