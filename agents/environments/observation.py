@@ -20,6 +20,18 @@ NOTHING = float(1 / (1 + np.exp(np.float32(1))))
 """enough(0, wanted)."""
 
 
+class Features(NamedTuple):
+    """Says how an `Observation` is to be read where there are two ways.
+
+    As `plain` features the ratio is 0 where nothing is wanted, and for switches: enough is then the sigmoid of -1, as
+    for a server that has nothing. With `left` free is what the request itself has left on the servers chosen so far
+    and on the links to be reserved for it.
+    """
+
+    plain: bool = False
+    left: bool = False
+
+
 class Observation(NamedTuple):
     """Holds what is seen. The first axis of every array is the simulation, and all numbers are from 0 to 1.
 
@@ -29,8 +41,8 @@ class Observation(NamedTuple):
     the switches come first. `edges` float32 [s, edges]: enough(free, bandwidth), in the order of
     `edge_index`. `cluster` float32 [s, resources + 1]: the share of each resource in use, and the holding time.
 
-    Where nothing is wanted enough is 1, and switches have zeros for it: that marks both. As `plain` features the ratio
-    is 0 there instead, and enough is the sigmoid of -1, as it is for a server that has nothing.
+    Free is as of before the request. Where nothing is wanted enough is 1, and switches have zeros for it. `Features`
+    say how it is otherwise.
     """
 
     nodes: Reals
@@ -45,14 +57,19 @@ def edge_index(topology: Topology) -> Indices:
     return np.concatenate([topology.link_ends, own]).astype(np.int32)
 
 
-def observation(topology: Topology, resources: int, count: int, plain: bool = False) -> Observation:
+def observation(
+    topology: Topology,
+    resources: int,
+    count: int,
+    features: Features = Features(),  # noqa: B008  # immutable
+) -> Observation:
     """Make the arrays for that many simulations, and write what is constant."""
     found = Observation(
         np.zeros((count, topology.switches + topology.servers, resources + 1), np.float32),
         np.ones((count, len(edge_index(topology))), np.float32),
         np.zeros((count, resources + 1), np.float32),
     )
-    if plain:
+    if features.plain:
         found.nodes[:, : topology.switches, :resources] = NOTHING
     return found
 
@@ -60,25 +77,25 @@ def observation(topology: Topology, resources: int, count: int, plain: bool = Fa
 class Observer:
     """Writes what all simulations look like, in one compiled call."""
 
-    def __init__(self, episodes: NetworkEpisodes, plain: bool = False) -> None:
+    def __init__(self, episodes: NetworkEpisodes, features: Features = Features()) -> None:  # noqa: B008  # immutable
         topology = episodes.view.topology
         self.episodes = episodes
-        self.switches, self.plain = topology.switches, plain
-        self.seen = observation(topology, episodes.view.capacity.shape[2], episodes.count, plain)
+        self.switches, self.features = topology.switches, features
+        self.seen = observation(topology, episodes.view.capacity.shape[2], episodes.count, features)
         self._observe = prepared(
-            observe_all, plain, episodes.rules, episodes.state, episodes.filling, self.switches, *self.seen
+            observe_all, features, episodes.rules, episodes.state, episodes.filling, self.switches, *self.seen
         )
 
     def __call__(self) -> Observation:
         """Return the same arrays every time, written anew. After an episode they show its last request, or nothing."""
         episodes = self.episodes
-        self._observe(self.plain, episodes.rules, episodes.state, episodes.filling, self.switches, *self.seen)
+        self._observe(self.features, episodes.rules, episodes.state, episodes.filling, self.switches, *self.seen)
         return self.seen
 
 
 @kernel
 def observe_all(
-    plain: bool,
+    features: Features,
     rules: NetworkRules,
     state: NetworkState,
     fillings: Filling,
@@ -92,7 +109,7 @@ def observe_all(
         row = min(state.at[i, 0], state.at[i, 1] - 1)
         if row >= 0:
             observe(
-                plain,
+                features,
                 rules.total,
                 state.free[i],
                 state.link_free[i],
@@ -107,7 +124,7 @@ def observe_all(
 
 @kernel
 def observe(
-    plain: bool,
+    features: Features,
     total: Ints,
     free: Ints,
     link_free: Ints,
@@ -119,7 +136,7 @@ def observe(
     cluster: Reals,
 ) -> None:
     """Write one simulation's: `total` int64 [resources], `free` as before the request, `nodes` of servers only."""
-    resources, stamp = len(total), room.counts[3]
+    resources, stamp, plain = len(total), room.counts[3], features.plain
     for r in range(resources):
         there = 0
         for server in range(len(free)):
@@ -133,7 +150,29 @@ def observe(
         nodes[server, resources] = 1.0 if room.chosen[server] == stamp else 0.0
     for link in range(len(link_free)):
         edges[link] = _enough(plain, link_free[link], bandwidth)
+    if features.left:
+        _deduct(features, free, link_free, room, bandwidth, nodes, edges)
     cluster[resources] = duration / (duration + USUAL) if duration < np.inf else 1.0
+
+
+@kernel
+def _deduct(
+    features: Features, free: Ints, link_free: Ints, room: Filling, bandwidth: int, nodes: Reals, edges: Reals
+) -> None:
+    """Write the servers chosen and the links to be reserved with what the request has left there."""
+    for place in range(room.counts[0]):
+        server = room.servers[place]
+        for r in range(len(room.need)):
+            amount = 0
+            for node in range(free.shape[1]):
+                amount += free[server, node, r]
+            for share in range(room.counts[1]):
+                if room.places[share, 0] == server:
+                    amount -= room.amounts[share, r]
+            nodes[server, r] = _enough(features.plain, amount, room.need[r])
+    for place in range(room.counts[2]):
+        link = room.links[place]
+        edges[link] = _enough(features.plain, link_free[link] - bandwidth, bandwidth)
 
 
 @kernel

@@ -42,12 +42,11 @@ class Nara(Choosing):
         resources = len(view.resources)
         form = noted(read(self._file)[1])
         tensors = fitting(self._file, shapes(resources, form), described(view, form))
-        plain = form.features == "plain"
-        self._seen = observation(topology, resources, 1, plain)
+        self._features = form.seen
+        self._seen = observation(topology, resources, 1, form.seen)
         self._total = view.capacity.sum(axis=(0, 1))
         self._written = seen = (self._seen.nodes[0, topology.switches :], self._seen.edges[0], self._seen.cluster[0])
-        self._plain = plain
-        self._observe = prepared(observe, plain, self._total, view.free, view.link_free, self.room, 1, 1.0, *seen)
+        self._observe = prepared(observe, form.seen, self._total, view.free, view.link_free, self.room, 1, 1.0, *seen)
         scratch = np.zeros((2, topology.switches + topology.servers, WIDTH), np.float32)
         self._logits = np.zeros(topology.servers, np.float32)
         observed = (part[0] for part in self._seen)
@@ -57,7 +56,7 @@ class Nara(Choosing):
     def scores(self, view: NetworkView, request: Request) -> npt.NDArray[Any]:
         """Return the network's logits."""
         self._observe(
-            self._plain,
+            self._features,
             self._total,
             view.free,
             view.link_free,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
+from agents.environments.observation import Features
+
 STAGES, WIDTH, CLUSTER = 3, 16, 8
 
 
@@ -14,18 +16,24 @@ class Form(NamedTuple):
     `readout` makes the logits: a network of two layers over a server's embedding, the mean embedding of the servers
     chosen and the state of the cluster, or one linear layer over the server's embedding. What all servers share would
     shift all logits of a linear layer alike and change no choice, so it isn't there. With `normalise` every final
-    embedding has length 1. `features` is "marked" or "plain", as in `agents.environments.observation`. `value` is
-    estimated in training from the mean embedding of all servers and what the readout sees, or from the state of the
-    cluster alone.
+    embedding has length 1. `features` and `free` are how the network is observed (`agents.environments.observation`).
+    `value` is estimated in training from the mean embedding of all servers and what the readout sees, or from the state
+    of the cluster alone.
     """
 
     readout: Literal["layers", "linear"] = "layers"
     normalise: bool = False
     features: Literal["marked", "plain"] = "marked"
+    free: Literal["before", "left"] = "before"
     value: Literal["servers", "cluster"] = "servers"
 
+    @property
+    def seen(self) -> Features:
+        """How the network is observed."""
+        return Features(self.features == "plain", self.free == "left")
 
-TEXT = Form("linear", True, "plain", "cluster")
+
+TEXT = Form("linear", True, "plain", "left", "cluster")
 
 
 def noted(notes: Mapping[str, Any]) -> Form:

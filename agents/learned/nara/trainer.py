@@ -25,7 +25,7 @@ class NaraTrainer(Trainer):
     """PPO with the settings of the publication, and RLlib's defaults of its time where it gives none.
 
     `episodes` are played whole in every iteration: 16 of 32 requests are about the published 2,048 decisions.
-    `readout`, `normalise`, `features` and `value` are the form of the network (`agents.learned.nara.form.Form`).
+    `readout`, `normalise`, `features`, `free` and `value` say the form of the network (`agents.learned.nara.form`).
     """
 
     episodes: Count = 16
@@ -43,12 +43,13 @@ class NaraTrainer(Trainer):
     readout: Literal["layers", "linear"] = "layers"
     normalise: bool = False
     features: Literal["marked", "plain"] = "marked"
+    free: Literal["before", "left"] = "before"
     value: Literal["servers", "cluster"] = "servers"
 
     @property
     def form(self) -> Form:
         """The form of the network."""
-        return Form(self.readout, self.normalise, self.features, self.value)
+        return Form(self.readout, self.normalise, self.features, self.free, self.value)
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Make the networks, the optimiser and the episodes."""
@@ -67,7 +68,7 @@ class NaraTrainer(Trainer):
         self._training, self._validation = training, validation
         self._playing = training.episodes(self.episodes, feasible=self.mask == "feasible")
         view = self._playing.view
-        self._look = Observer(self._playing, self.features == "plain")
+        self._look = Observer(self._playing, self.form.seen)
         self._graph = network.GraphTensors(view.topology, self._device)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(stream(seed, "train", "weights").integers(2**62)))
@@ -145,7 +146,7 @@ class NaraTrainer(Trainer):
     def validate_in(self, world: World, seeds: Sequence[int]) -> dict[str, float]:
         """Take the best choice every time in any world, as in use: without torch. Returns metrics."""
         episodes = world.episodes(len(seeds), feasible=self.mask == "feasible")
-        look = Observer(episodes, self.features == "plain")
+        look = Observer(episodes, self.form.seen)
         for i, seed in enumerate(seeds):
             episodes.reset(i, world.draw(seed))
         results, topology = np.zeros(2), episodes.view.topology

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.environments.fabric_env import FabricEnv, FabricVector
-from agents.environments.observation import edge_index
+from agents.environments.observation import Features, Observer, edge_index
 from binwright.environments import fabric, fabric_vector
 from fabric.compiled.network_episodes import NetworkEpisodes
 from fabric.graph import Graph, build
@@ -82,23 +82,27 @@ def test_a_random_rollout_is_the_engines() -> None:
     assert total == 10 * placed - 10 * (60 - placed)
 
 
-def enough(free: float, wanted: float) -> float:
-    return 1.0 if wanted == 0 else 1 / (1 + np.exp(1 - free / wanted))
-
-
-def reference(view: NetworkView, request: Request, need: list[int], chosen: list[int]) -> dict[str, Any]:
-    """An observation, vertex by vertex."""
+def reference(
+    view: NetworkView, request: Request, need: list[int], chosen: list[int], plain: bool = False, left: Any = None
+) -> dict[str, Any]:
+    """An observation, vertex by vertex; `left` is what the request has left of servers and links, if that counts."""
     topology = view.topology
+    servers, links_free = left or (view.free.sum(axis=1).tolist(), view.link_free.tolist())
+
+    def enough(free: float, wanted: float) -> float:
+        if wanted == 0:
+            return float(1 / (1 + np.exp(1))) if plain else 1.0
+        return float(1 / (1 + np.exp(1 - free / wanted)))
+
     nodes = []
     for vertex in range(topology.switches + topology.servers):
         server = vertex - topology.switches
         if server < 0:
-            nodes.append([0.0] * (len(need) + 1))
+            nodes.append([enough(0, 1) if plain else 0.0] * len(need) + [0.0])
         else:
-            there = view.free[server].sum(axis=0).tolist()
-            nodes.append([enough(f, n) for f, n in zip(there, need, strict=True)] + [float(server in chosen)])
+            nodes.append([enough(f, n) for f, n in zip(servers[server], need, strict=True)] + [float(server in chosen)])
     alone = [(int(topology.rack_of[s]), topology.switches + s) for s in np.flatnonzero(topology.server_link < 0)]
-    links = [enough(free, request.bandwidth) for free in view.link_free.tolist()] + [1.0] * len(alone)
+    links = [enough(free, request.bandwidth) for free in links_free] + [1.0] * len(alone)
     used = 1 - view.free.sum(axis=(0, 1)) / view.capacity.sum(axis=(0, 1))
     held = 1.0 if request.duration == np.inf else request.duration / (request.duration + 32)
     ends = [*map(tuple, topology.link_ends.tolist()), *alone]
@@ -133,6 +137,18 @@ def test_what_is_observed(seed: int, steps: int) -> None:
     np.testing.assert_allclose(observation["cluster"], expected["cluster"], rtol=1e-6, atol=1e-6)
     assert observation["edges"].T.tolist() == [list(ends) for ends in expected["edges"]]
     assert np.flatnonzero(observation["chosen"]).tolist() == sorted(chosen)
+    left = view.free.sum(axis=1).tolist(), view.link_free.tolist()
+    for share in range(int(room.counts[0, 1])):
+        for r, amount in enumerate(room.amounts[0, share].tolist()):
+            left[0][room.places[0, share, 0]][r] -= amount
+    for link in room.links[0, : room.counts[0, 2]].tolist():
+        left[1][link] -= bandwidth
+    for plain, counted in ((True, None), (False, left), (True, left)):
+        seen = Observer(episodes, Features(plain, counted is not None))()
+        expected = reference(view, request, room.need[0].tolist(), chosen, plain, counted)
+        np.testing.assert_allclose(seen.nodes[0], expected["nodes"], rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(seen.edges[0], expected["links"], rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(seen.cluster[0], expected["cluster"], rtol=1e-6, atol=1e-6)
 
 
 def test_a_server_of_several_links_has_an_edge_to_its_rack() -> None:

@@ -83,6 +83,7 @@ FORMS = st.builds(
     readout=st.sampled_from(["layers", "linear"]),
     normalise=st.booleans(),
     features=st.sampled_from(["marked", "plain"]),
+    free=st.sampled_from(["before", "left"]),
     value=st.sampled_from(["servers", "cluster"]),
 )
 NETS = [*(shape.topology for shape in SHAPES[:3]), lone(), topology("alpha")]
