@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from agents.learned.nara.form import CLUSTER, STAGES, WIDTH, Form
 from agents.learned.nara.inference import wiring
+from agents.learned.nara.messages import Messages
 from fabric.topology import Topology
 
 
@@ -27,7 +28,7 @@ class GraphTensors:
 
     def __init__(self, topology: Topology, device: torch.device) -> None:
         self.servers, self.switches, self.racks = topology.servers, topology.switches, topology.racks
-        wires = wiring(topology)
+        self.wires = wires = wiring(topology)
 
         def on(array: npt.NDArray[Any]) -> Tensor:
             return torch.from_numpy(array).to(device)
@@ -48,7 +49,16 @@ class Stage(nn.Module):
 
     def forward(self, graph: GraphTensors, servers: Tensor, switches: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
         """Return the next states: `servers` [servers, b, f], `switches` [switches, b, f], `edges` [edges, b, 1]."""
-        from_server, from_switch = self.state(servers), self.state(switches)
+        sent = self.state(servers), self.state(switches)
+        if edges.is_cuda:
+            return self.messages(graph, *sent, edges)
+        found: tuple[Tensor, Tensor] = Messages.apply(graph.wires, *sent, edges.squeeze(2), self.link)
+        return found
+
+    def messages(
+        self, graph: GraphTensors, from_server: Tensor, from_switch: Tensor, edges: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Pass the messages with torch's own operations, wherever the tensors are."""
         up = edges.index_select(0, graph.own) * self.link  # [servers, b, WIDTH]
         racks = from_switch[: graph.racks]
         down = racks.index_select(0, graph.rack_of) + up

@@ -73,7 +73,7 @@ class NaraTrainer(Trainer):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(stream(seed, "train", "weights").integers(2**62)))
             self._policy = network.Policy(len(view.resources), self.form).to(self._device)
-        self._optimiser = torch.optim.Adam(self._policy.parameters(), lr=self.rate)
+        self._optimiser = torch.optim.Adam(self._policy.parameters(), lr=self.rate, fused=True)
 
     def iterate(self, iteration: int) -> dict[str, float]:
         """Play some episodes and learn from them."""

@@ -19,7 +19,8 @@ from agents.learned.common.tensors import SHIPPED, read, write
 from agents.learned.nara.agent import FEATURES
 from agents.learned.nara.form import TEXT, WIDTH, Form, shapes
 from agents.learned.nara.inference import infer, layers, wiring
-from agents.learned.nara.network import GraphTensors, Policy
+from agents.learned.nara.messages import Messages
+from agents.learned.nara.network import GraphTensors, Policy, Stage
 from agents.learned.nara.trainer import NaraTrainer
 from fabric.presets import topology
 from fabric.topology import Topology
@@ -115,6 +116,27 @@ def test_the_network_passes_these_messages(net: Topology, form: Form, seed: int)
     for i in range(3):  # as in use
         infer(wiring(net), layers(tensors, form), nodes[i], edges[i], cluster[i], scratch[0], scratch[1], found)
         np.testing.assert_allclose(found, logits[i], rtol=2e-5, atol=5e-6)
+
+
+@given(net=st.sampled_from(NETS), seed=st.integers(0, 2**20))
+@scaled(0.1)
+def test_messages_and_their_gradients_are_torchs(net: Topology, seed: int) -> None:
+    draws = torch.Generator().manual_seed(seed)
+    graph, stage, found = GraphTensors(net, CPU), Stage(3), []
+    states = [torch.randn(count, 5, WIDTH, generator=draws) for count in (net.servers, net.switches)]
+    edges = torch.rand(len(edge_index(net)), 5, 1, generator=draws)
+    weights = [torch.randn(count, 5, WIDTH, generator=draws) for count in (net.servers, net.switches)]
+    link = torch.randn(WIDTH, generator=draws)
+    for fast in (False, True):
+        stage.link.data = link.clone()
+        stage.link.grad = None
+        given = [state.clone().requires_grad_() for state in states]
+        way = Messages.apply(graph.wires, *given, edges.squeeze(2), stage.link)
+        after = way if fast else stage.messages(graph, given[0], given[1], edges)
+        sum((state * weight).sum() for state, weight in zip(after, weights, strict=True)).backward()
+        found.append([*after, *(state.grad for state in given), stage.link.grad])
+    for torchs, ours in zip(*found, strict=True):
+        torch.testing.assert_close(ours, torchs, rtol=2e-5, atol=2e-4)
 
 
 def test_no_parameter_depends_on_the_topology() -> None:
