@@ -17,8 +17,9 @@ from analysis.compare.statistics import mean_interval
 from simcore.vocabulary import Floats
 
 AGENTS = (
-    "tetris, {feasible: {agent: tetris}}, nara, {nara: {mask: feasible}}, fabric-rl, {fabric-rl: {reject: true}}, "
-    "{best-home: {cut_off: 1, reject: 2.2, spare: 4.5, effort: 0.55}}"
+    "tetris, {feasible: {agent: tetris}}, nara, {nara: {mask: feasible}}, {nara: {weights: alpha-uniform-4}}, "
+    "{nara: {weights: text-alpha-uniform}}, {best-home: {cut_off: 1, reject: 2.2, spare: 4.5, effort: 0.55}}, "
+    "fabric-rl, {fabric-rl: {reject: true}}"
 )
 GAMMA = ("sweep=null", "cluster.network.topology=gamma", "workload.requests=896", "workload.holding=620")
 PARTS = 4
