@@ -3,7 +3,8 @@
 The text of arXiv:2106.02412 and what was measured here first differ in tetris, nulb and nalb. Every reading plays the
 conditions of Tables 1 to 4 and of section 5.3 that have values of its agent. A row says how far its means are from
 them, over all cells and over those of one kind (how many in brackets), how far on average with the sign, and in how
-many cells no other reading of the agent is nearer. --cells prints every value. Azure and alibaba are the stand-ins.
+many cells no other reading of the agent is nearer. --cells prints every value. Azure and alibaba are the stand-ins,
+wherever their files are.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def measured(where: str, cells: list[Published], seeds: dict[str, int], out: Pat
     conditions = dict(pair.split("=") for pair in where.split(";"))
     metrics = PUBLICATION.experiments[0].metrics  # type: ignore[union-attr]
     asked = [reading for agent in dict.fromkeys(one.agent for one in cells) for reading in READINGS[agent]]
-    overrides = condition(conditions["demand"], conditions["topology"]).overrides
+    described = condition(conditions["demand"], conditions["topology"])
+    overrides = described.overrides + (described.stand_in.overrides if described.stand_in else ())
     count = seeds.get(conditions["topology"], seeds["others"])
     wanted = (*overrides, f"agents=[{', '.join(asked)}]", f"replications={count}")
     scenario = bw.scenario("nara/table1", *wanted)
