@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 def train(asked: Namespace) -> int:
     """`binwright train FILE`."""
+    from agents.learned.common.training import WELL_BELOW
     from binwright.api import train as teach
     from scenarios.schema.load import folder_for, load_scenario
 
@@ -44,6 +45,8 @@ def train(asked: Namespace) -> int:
                 progress.update(task, completed=done, said=f"seed {row['seed']}")
             if row["split"] == "validation":
                 say(_said(row))
+                if row["below_best"] > WELL_BELOW:
+                    say(_fallen(row))
 
         def say(text: str) -> None:
             progress.console.print(text, highlight=False, markup=False, soft_wrap=True)
@@ -66,9 +69,16 @@ def _against(spec: Train) -> str | None:
 
 
 def _said(row: dict[str, Any]) -> str:
-    left_out = ("step", "seconds", "cpu_seconds", "split", "seed", "point")
+    left_out = ("step", "seconds", "cpu_seconds", "split", "seed", "point", "below_best")
     numbers = ", ".join(_number(key, value) for key, value in row.items() if key not in left_out)
     return f"seed {row['seed']}, iteration {row['step']}, {row['seconds']:.0f} s: {numbers}"
+
+
+def _fallen(row: dict[str, Any]) -> str:
+    return (
+        f"warning: this validation of seed {row['seed']} is {row['below_best']:.1%} below its best one, "
+        "whose weights are kept; a lower `rate`, or a smaller `averaged` or `tau`, may keep it from falling"
+    )
 
 
 def _number(key: str, value: float) -> str:
