@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from binwright.commands.console import out
+from binwright.commands.progress import duration
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from scenarios.schema.scenario import Scenario
     from scenarios.schema.train import Train
 
 
@@ -27,10 +29,13 @@ def train(asked: Namespace) -> int:
     scenario = load_scenario(asked.file, asked.sets)
     folder = folder_for(scenario, asked.out, "training")
     spec = scenario.train
+    if asked.dry_run:
+        return _dry_run(scenario, folder, asked.fresh)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
+        TimeRemainingColumn(),
         TextColumn("{task.fields[said]}"),
         TimeElapsedColumn(),
     )
@@ -58,6 +63,25 @@ def train(asked: Namespace) -> int:
         _report_sweep(folder)
     else:
         _report(log, folder)
+    return 0
+
+
+def _dry_run(scenario: Scenario, folder: Path, fresh: bool) -> int:
+    from scenarios.learn.cost import cost
+    from scenarios.learn.training import spec_of
+
+    spec = spec_of(scenario)
+    found = cost(scenario, None if fresh else folder)
+    if not found.iterations:
+        said = f"All {spec.iterations} iterations are done in {folder}."
+    else:
+        seeds = f" for each of {spec.seeds} seeds" if spec.seeds > 1 else ""
+        said = (
+            f"{found.iterations} iterations are left of {spec.iterations}{seeds}. They will take about "
+            f"{duration(found.seconds)} of CPU: {found.each:.2g} s an iteration, going by {found.tried}"
+        )
+        said += f", and {found.validation:.2g} s a validation." if found.validation else ", validations included."
+    out.print(said, markup=False, highlight=False, soft_wrap=True)
     return 0
 
 
