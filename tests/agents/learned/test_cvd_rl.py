@@ -236,6 +236,22 @@ def test_mistakes_in_options(options: dict[str, Any], said: str) -> None:
         CvdRL(**{"weights": "untrained", **options})
 
 
-@pytest.mark.parametrize("weights", ["huawei-10", "huawei-10-2", "huawei-10-3"])
+def test_without_decomposition_it_is_for_the_servers_of_its_training() -> None:
+    workload, cluster = busy(3)
+    whole = CvdRL("huawei-10-no-decomposition", decomposition=False)
+    assert not whole.any_size
+    with pytest.raises(UserError, match="these weights are for 10 servers, and there are 6"):
+        whole.start(Ledger(cluster).view, stream(0, "agent"))
+    whole = CvdRL("untrained", decomposition=False)
+    simulation = Simulation(workload, Ledger(cluster))
+    whole.start(simulation.view, stream(0, "agent"))
+    free = simulation.view.free
+    request = simulation.advance()
+    assert request
+    with pytest.raises(UserError, match="these weights are for 6 servers, and there are 5"):
+        whole.decide(View(("cpu", "mem"), simulation.view.capacity[:5], free[:5]), request)
+
+
+@pytest.mark.parametrize("weights", ["huawei-10", "huawei-10-2", "huawei-10-3", "huawei-50", "published"])
 def test_the_shipped_weights_on_any_number_of_machines(weights: str, tmp_path: Path) -> None:
     shipped("cvd-rl", tmp_path, weights)
