@@ -28,5 +28,5 @@ def check_size(agent: str, trained: object, there: int, file: Path | None) -> No
         raise UserError(
             f"{agent} sees the whole cluster: these weights are for {trained} servers, and there are {there}",
             file=file,
-            remedy=f"Give the cluster {trained} servers, train on {there} (`binwright train`), or take cvd-rl.",
+            remedy=f"Give the cluster {trained} servers, train on {there} (`binwright train`), or take value-es.",
         )
