@@ -46,7 +46,7 @@ def at_size(servers: int) -> Condition:
         f"workload.requests={rows}",
         f"workload.superpose={windows}",
     )
-    return Condition(agents, overrides, 40, quick=8)
+    return Condition(agents, overrides, 40, quick=3)
 
 
 def over_time(scenario: str) -> Experiment:

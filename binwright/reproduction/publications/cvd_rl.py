@@ -64,7 +64,7 @@ def table(number: str, servers: str, title: str, agents: dict[str, str], seeds: 
         scenario=f"cvd/table-{number}",
         conditions={
             f"servers={servers};warm_start={warm}%": Condition(
-                agents, ("sweep=null", f"warm_start.until={warm / 100}"), seeds, quick=5
+                agents, ("sweep=null", f"warm_start.until={warm / 100}"), seeds, quick=4
             )
             for warm in WARM
         },
