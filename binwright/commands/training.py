@@ -75,7 +75,8 @@ def _dry_run(scenario: Scenario, folder: Path, fresh: bool) -> int:
     if not found.iterations:
         said = f"All {spec.iterations} iterations are done in {folder}."
     else:
-        seeds = f" for each of {spec.seeds} seeds" if spec.seeds > 1 else ""
+        trainings = spec.seeds * prod(map(len, spec.sweep.values()))
+        seeds = f" for each of {trainings} trainings" if trainings > 1 else ""
         said = (
             f"{found.iterations} iterations are left of {spec.iterations}{seeds}. They will take about "
             f"{duration(found.seconds)} of CPU: {found.each:.2g} s an iteration, going by {found.tried}"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from math import ceil
 from pathlib import Path
 from time import process_time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from agents.learned.common.tensors import extra
+from scenarios.learn.sweeping import named, points
 from scenarios.learn.training import course_of, spec_of
 from scenarios.schema.scenario import Scenario
 
@@ -35,30 +36,33 @@ class Cost(NamedTuple):
 def cost(scenario: Scenario, folder: Path | None) -> Cost:
     """Estimate what is left to train of a scenario in `folder`, or all of it. Nothing is written.
 
-    A folder that has a log is gone by; else the first seed begins here. Its first iteration counts only if there is no
-    time for another, because it may compile.
+    A folder that has a log is gone by; else the first seed begins here, of a sweep that of the first point. Its first
+    iteration counts only if there is no time for another, because it may compile.
     """
-    spec = spec_of(scenario)
+    spec, found = spec_of(scenario), points(scenario)
     seeds = range(spec.seed, spec.seed + spec.seeds)
-    logs = {seed: _log(folder / f"seed-{seed}") if folder else pl.DataFrame() for seed in seeds}
-    left = {seed: max(0, spec.iterations - len(log)) for seed, log in logs.items()}
-    if tried := sum(map(len, logs.values())):
+    logs = [_log(folder, point, seed) for point, _ in found for seed in seeds]
+    left = [max(0, spec.iterations - len(log)) for log in logs]
+    if tried := sum(map(len, logs)):
         # What preparation takes is in no log, and validations are in the time of the next iteration.
-        each = sum(log["cpu_seconds"].to_list()[-1] for log in logs.values() if len(log)) / tried
+        each = sum(log["cpu_seconds"].to_list()[-1] for log in logs if len(log)) / tried
         preparing = validation = 0.0
     else:
-        each, preparing, validation, tried = _measured(scenario)
-    iterations = sum(left.values())
-    begun = sum(count > 0 for count in left.values())
-    judged = sum(ceil(count / spec.validation.every) for count in left.values())
+        each, preparing, validation, tried = _measured(found[0][1])
+    iterations = sum(left)
+    begun = sum(count > 0 for count in left)
+    judged = sum(ceil(count / spec.validation.every) for count in left)
     seconds = begun * preparing + iterations * each + judged * validation
     return Cost(seconds, iterations, each, preparing, validation, tried)
 
 
-def _log(folder: Path) -> pl.DataFrame:
+def _log(folder: Path | None, point: dict[str, Any], seed: int) -> pl.DataFrame:
     """Read the iterations that a seed has done."""
-    file = folder / "log.parquet"
-    if not (file.exists() and (folder / "state.json").exists()):
+    if folder is None:
+        return pl.DataFrame()
+    own = (folder / named(point) if point else folder) / f"seed-{seed}"
+    file = own / "log.parquet"
+    if not (file.exists() and (own / "state.json").exists()):
         return pl.DataFrame()
     return pl.read_parquet(file).filter(pl.col("split") == "train")
 

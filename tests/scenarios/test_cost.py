@@ -36,6 +36,8 @@ def test_what_is_left_costs_as_much_as_what_was_done(tmp_path: Path) -> None:
     assert 0 < after.each <= took / 3
     assert after.seconds == pytest.approx(5 * after.each)
     assert cost(scenario_from(small()), None).iterations == 8
+    sweep = small(sweep={"rate": [0.001, 0.01, 0.1]})
+    assert cost(scenario_from(sweep), tmp_path / "sweep").iterations == 24
 
 
 def test_the_command_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -43,7 +45,7 @@ def test_the_command_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     file.write_text(yaml.safe_dump(small()))
     assert main(["train", str(file), "--out", str(out), "--dry-run"]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("8 iterations are left of 4 for each of 2 seeds. They will take about ")
+    assert said.startswith("8 iterations are left of 4 for each of 2 trainings. They will take about ")
     assert "s an iteration, going by 3, and " in said
     assert not out.exists()
     train(scenario_from(small()), out)
