@@ -84,6 +84,7 @@ def _train(commands: Commands) -> None:
     train.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value")
     train.add_argument("--out", help="folder of logs and weights (default: results/NAME/training)")
     train.add_argument("--fresh", action="store_true", help="begin again, whatever the folder has already")
+    train.add_argument("--dry-run", action="store_true", help="say what the training will cost, and write nothing")
 
 
 def _tune(commands: Commands) -> None:

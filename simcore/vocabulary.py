@@ -233,7 +233,7 @@ class Agent:
     """Where the method comes from: a paper, in one line."""
     embeds: ClassVar[tuple[Form, ...]] = ()
     """The forms of virtual networks that it can place."""
-    any_size: ClassVar[bool] = True
+    any_size: bool = True
     """Does it go on when the cluster grows?"""
 
     def start(self, view: View, rng: np.random.Generator) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -11,18 +11,31 @@ from simcore.errors import UserError, suggest
 from simcore.jit import inlined, kernel
 from simcore.vocabulary import Amounts, Ints
 
-Filter: TypeAlias = Literal["none", "best-fit", "internal", "both"]
+Named: TypeAlias = Literal["none", "best-fit", "internal", "both"]
+Filter: TypeAlias = Named | dict[Literal["best-fit", "internal"], int]
+"""Who names candidates: by name, with `k` of them, or how many by each."""
+K = 5
 
 
-def counts(filter: str, k: int) -> tuple[int, int]:
+def counts(filter: Filter, k: int | None) -> tuple[int, int]:
     """Return how many candidates Best-Fit names, and how many `internal`; 0 and 0 stand for all places.
 
     Of both, Best-Fit names two fifths, rounded down, but one at least: 1 + 2, 2 + 3, 2 + 5, 4 + 6.
     """
-    if filter not in get_args(Filter):
-        raise UserError("no such filter", key="filter", value=filter, remedy=suggest(filter, get_args(Filter)))
-    if k < 1:
+    if k is not None and k < 1:
         raise UserError("there must be a candidate", key="k", value=k, remedy="Give a number of 1 or more.")
+    if isinstance(filter, dict):
+        if k is not None:
+            remedy = "Leave k out: the filter says how many there are."
+            raise UserError("says again how many candidates there are", key="k", value=k, remedy=remedy)
+        found = filter.get("best-fit", 0), filter.get("internal", 0)
+        if min(found) < 0 or not sum(found) or filter.keys() - {"best-fit", "internal"}:
+            remedy = "Give how many each names: {best-fit: 4, internal: 3}."
+            raise UserError("no such filter", key="filter", value=filter, remedy=remedy)
+        return found
+    if filter not in get_args(Named):
+        raise UserError("no such filter", key="filter", value=filter, remedy=suggest(filter, get_args(Named)))
+    k = K if k is None else k
     if filter == "both":
         best = max(1, k * 2 // 5)
         return best, k - best
@@ -132,3 +145,14 @@ def room_lost(free: Ints, capacity: Ints, demand: Amounts, server: int, node: in
 def _sizes(room: int, of: int) -> int:
     """Return for which sizes there is room, as bits: 4 for 80 % of capacity, 2 for 40 %, 1 for 20 %."""
     return 4 * (room * 100 >= of * 80) + 2 * (room * 100 >= of * 40) + (room * 100 >= of * 20)
+
+
+@kernel
+def rooms_lost(free: Any, capacity: Ints, demands: Any, spread: Any, codes: Any) -> Ints:
+    """Add up the same for decisions, int64 [n], each with what is free before it; both amounts may be floats."""
+    found, nodes = np.empty(len(codes), np.int64), capacity.shape[1]
+    for i in range(len(codes)):
+        demand = (int(demands[i, 0]), int(demands[i, 1]))
+        server, node = codes[i] // nodes, codes[i] % nodes
+        found[i] = room_lost(free[i].astype(np.int64), capacity, demand, server, node, nodes, spread[i])
+    return found

@@ -8,28 +8,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from binwright.commands.console import out
+from binwright.commands.progress import duration
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from scenarios.schema.scenario import Scenario
     from scenarios.schema.train import Train
 
 
 def train(asked: Namespace) -> int:
     """`binwright train FILE`."""
+    from agents.learned.common.training import WELL_BELOW
     from binwright.api import train as teach
     from scenarios.schema.load import folder_for, load_scenario
 
     scenario = load_scenario(asked.file, asked.sets)
     folder = folder_for(scenario, asked.out, "training")
     spec = scenario.train
+    if asked.dry_run:
+        return _dry_run(scenario, folder, asked.fresh)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
+        TimeRemainingColumn(),
         TextColumn("{task.fields[said]}"),
         TimeElapsedColumn(),
     )
@@ -44,6 +50,8 @@ def train(asked: Namespace) -> int:
                 progress.update(task, completed=done, said=f"seed {row['seed']}")
             if row["split"] == "validation":
                 say(_said(row))
+                if row["below_best"] > WELL_BELOW:
+                    say(_fallen(row))
 
         def say(text: str) -> None:
             progress.console.print(text, highlight=False, markup=False, soft_wrap=True)
@@ -58,6 +66,26 @@ def train(asked: Namespace) -> int:
     return 0
 
 
+def _dry_run(scenario: Scenario, folder: Path, fresh: bool) -> int:
+    from scenarios.learn.cost import cost
+    from scenarios.learn.training import spec_of
+
+    spec = spec_of(scenario)
+    found = cost(scenario, None if fresh else folder)
+    if not found.iterations:
+        said = f"All {spec.iterations} iterations are done in {folder}."
+    else:
+        trainings = spec.seeds * prod(map(len, spec.sweep.values()))
+        seeds = f" for each of {trainings} trainings" if trainings > 1 else ""
+        said = (
+            f"{found.iterations} iterations are left of {spec.iterations}{seeds}. They will take about "
+            f"{duration(found.seconds)} of CPU: {found.each:.2g} s an iteration, going by {found.tried}"
+        )
+        said += f", and {found.validation:.2g} s a validation." if found.validation else ", validations included."
+    out.print(said, markup=False, highlight=False, soft_wrap=True)
+    return 0
+
+
 def _against(spec: Train) -> str | None:
     """Find the agent that validations compare with, where the trainer has one."""
     name, options = spec.agent.chosen
@@ -66,9 +94,16 @@ def _against(spec: Train) -> str | None:
 
 
 def _said(row: dict[str, Any]) -> str:
-    left_out = ("step", "seconds", "cpu_seconds", "split", "seed", "point")
+    left_out = ("step", "seconds", "cpu_seconds", "split", "seed", "point", "below_best")
     numbers = ", ".join(_number(key, value) for key, value in row.items() if key not in left_out)
     return f"seed {row['seed']}, iteration {row['step']}, {row['seconds']:.0f} s: {numbers}"
+
+
+def _fallen(row: dict[str, Any]) -> str:
+    return (
+        f"warning: this validation of seed {row['seed']} is {row['below_best']:.1%} below its best one, "
+        "whose weights are kept; a lower `rate`, or a smaller `averaged` or `tau`, may keep it from falling"
+    )
 
 
 def _number(key: str, value: float) -> str:

@@ -34,7 +34,7 @@ def train(
 
     `fresh` begins anew. `watch` is called with every new row of the log, `say` with what begins before there is one.
     """
-    spec = _spec(scenario)
+    spec = spec_of(scenario)
     last = spec.seed + spec.seeds - 1
     seeds = f"seed {last}" if spec.seeds == 1 else f"seeds {spec.seed} to {last}"
     length = "1 iteration" if spec.iterations == 1 else f"{spec.iterations} iterations"
@@ -76,7 +76,7 @@ def check_training(scenario: Scenario) -> None:
 
 def course_of(scenario: Scenario) -> Course:
     """Prepare what a scenario's `train:` says, so that training can begin."""
-    spec = _spec(scenario)
+    spec = spec_of(scenario)
     name, options = spec.agent.chosen
     kind = spec.agent.registry.load(name)
     settings = check_options(kind, options)
@@ -136,7 +136,8 @@ def _standing(done: int, iterations: int) -> str:
     return f"goes on after iteration {done} of {iterations}; {preparing}" if done else preparing
 
 
-def _spec(scenario: Scenario) -> Train:
+def spec_of(scenario: Scenario) -> Train:
+    """Return a scenario's `train:`, which must be there."""
     if scenario.train is None:
         raise ScenarioError("is missing", file=scenario.file, key="train", remedy=WHAT_TO_TRAIN)
     return scenario.train

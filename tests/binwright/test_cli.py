@@ -412,9 +412,10 @@ def test_a_real_process_has_the_same_exit_codes() -> None:
 
 
 def test_lines_of_a_training_show_gains_as_percent() -> None:
-    from binwright.commands.training import _said
+    from binwright.commands.training import _fallen, _said
 
-    row = {"step": 4, "seconds": 2.0, "cpu_seconds": 3.0, "split": "validation", "seed": 0}
+    row = {"step": 4, "seconds": 2.0, "cpu_seconds": 3.0, "split": "validation", "seed": 0, "below_best": 0.071}
+    assert _fallen(row).startswith("warning: this validation of seed 0 is 7.1% below its best one")
     said = _said({**row, "gain": 0.0361, "gain_50%": -0.004, "log_gain": 0.1, "loss": 2.0})
     assert said == "seed 0, iteration 4, 2 s: gain +3.61%, gain from 50% -0.40%, log_gain 0.100, loss 2.000"
 

@@ -20,12 +20,15 @@ def random_top(free: Ints, capacity: Ints, demand: Amounts, spread: bool, how: F
 
 
 class RandomTop(Ruled):
-    """One of the `k` best places by Best-Fit, by `internal`, or by both (two fifths and the rest), at random."""
+    """One of the `k` best places by Best-Fit, by `internal`, or by both (two fifths and the rest), at random.
+
+    The filter `{best-fit: 4, internal: 3}` says how many of each; `k` is 5 where it does not.
+    """
 
     reference = "the control for CVD-RL's top-k filter (Sheng et al. 2025, arXiv:2503.00537)"
     rule = staticmethod(random_top)
 
-    def __init__(self, filter: Filter = "both", k: int = 5) -> None:
+    def __init__(self, filter: Filter = "both", k: int | None = None) -> None:
         self.numbers = np.array(counts(filter, k), np.float64), np.zeros(2)
 
     def start(self, view: View, rng: np.random.Generator) -> None:

@@ -2,7 +2,7 @@
 
 A folder holds `state` (what training goes on from), `best` (the weights with the best validation) and, if asked for,
 `step-N` (those of every validation), all as .safetensors with a .json beside, and `log.parquet`, a row per iteration
-and per validation.
+and per validation; `below_best` is by how much a validation is below the best one so far.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from simcore.errors import UserError
 from simcore.files import sync, write_table
 
 Row: TypeAlias = dict[str, Any]
+WELL_BELOW = 0.05
+"""A validation that is so far below the best one is worth a warning."""
 PATIENCE = 10.0
 """Seconds between two checkpoints; there is always one at the end, whatever ends it."""
 
@@ -137,6 +139,7 @@ class Training:
 
     def _keep_best(self, row: Row) -> None:
         score = row[self.trainer.score]
+        row["below_best"] = max(0.0, (score if self._best is None else self._best) - score)
         if self._best is None or score > self._best:
             self._best = score
             self._write("best", row)

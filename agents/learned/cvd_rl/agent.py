@@ -6,22 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from agents.learned.common.tensors import find, fitting
-from agents.learned.cvd_rl.rule import cvd_rl, sizes
-from agents.learned.numa.mlp import size_of, untrained
-from agents.learned.numa.servers import check_servers
+from agents.learned.common.tensors import find, fitting, read
+from agents.learned.cvd_rl.rule import BREADTH, DEPTH, LAYERS, WIDTH, cvd_rl, sizes
+from agents.learned.numa.mlp import depth_and_width, size_of, untrained
+from agents.learned.numa.servers import check_servers, check_size
 from agents.rules.candidates import Filter, counts
 from agents.rules.ruled import Ruled
 from simcore.rng import stream
-from simcore.vocabulary import View
+from simcore.vocabulary import Placement, Request, View
 
 
 class CvdRL(Ruled):
     """Of `k` candidates, two fifths by Best-Fit and the rest by `internal`, the one that leaves the cluster most worth.
 
     `weights` names shipped ones, `path` is a file that `binwright train` wrote; `untrained` are those with which
-    training begins with that `seed`. `filter` says who names the candidates. `lookahead` and `decomposition` are as the
-    weights were trained. Any number of servers, each of two NUMA nodes.
+    training begins with that `seed`. `filter` says who names the candidates, and as `{best-fit: 4, internal: 3}` how
+    many each; `k` is 5 where it does not. `lookahead` and `decomposition` are as the weights were trained. Any number
+    of servers, each of two NUMA nodes; without decomposition the number of the training.
     """
 
     reference = "Sheng et al. 2025, Scalable Reinforcement Learning for Virtual Machine Scheduling, arXiv:2503.00537"
@@ -33,34 +34,51 @@ class CvdRL(Ruled):
         path: str | None = None,
         seed: int = 0,
         filter: Filter = "both",
-        k: int = 5,
+        k: int | None = None,
         lookahead: bool = True,
         decomposition: bool = True,
     ) -> None:
         known = weights == "untrained" and path is None
         self._file = None if known else find("cvd-rl", weights, path, ["untrained"])
         self._seed, self._lookahead, self._decomposition = seed, lookahead, decomposition
-        how = np.array([*counts(filter, k), lookahead, decomposition], np.float64)
-        self.numbers = np.zeros(size_of(sizes(lookahead))), how
+        self.any_size = decomposition
+        how = np.array([*counts(filter, k), lookahead, decomposition, LAYERS, WIDTH], np.float64)
+        self.numbers = np.zeros(0), how
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Load the weights, and compile the kernel or load it."""
         check_servers(view, "cvd-rl")
-        weights = self.numbers[0]
+        how = self.numbers[1]
+        self._trained = None if self._decomposition else len(view.capacity)
         if self._file is None:
-            weights[:] = untrained(sizes(self._lookahead), stream(self._seed, "train", "weights"))
+            layers = sizes(self._lookahead, self._trained)
+            weights = untrained(layers, stream(self._seed, "train", "weights"))
         else:
-            wanted = described(view, self._lookahead, self._decomposition)
-            weights[:] = fitting(self._file, {"weights": weights.shape}, wanted)["weights"]
+            notes = read(self._file)[1]
+            if self._trained and notes.get("agent") == "cvd-rl" and not notes.get("decomposition"):
+                check_size("cvd-rl", notes.get("servers"), self._trained, self._file)
+            depth, width = depth_and_width(notes.get("layers"), (LAYERS, WIDTH))
+            layers = sizes(self._lookahead, self._trained, width, depth)
+            wanted = described(view, self._lookahead, self._decomposition, layers)
+            weights = fitting(self._file, {"weights": (size_of(layers),)}, wanted)["weights"].astype(np.float64)
+            how[DEPTH], how[BREADTH] = depth, width
+        self.numbers = weights, how
         self.get_ready(view)
 
+    def decide(self, view: View, request: Request) -> Placement | None:
+        """Place the request where the kernel says; without decomposition on as many servers as in training."""
+        if self._trained:
+            check_size("cvd-rl", self._trained, len(view.free), self._file)
+        return super().decide(view, request)
 
-def described(view: View, lookahead: bool, decomposition: bool) -> dict[str, Any]:
+
+def described(view: View, lookahead: bool, decomposition: bool, layers: tuple[int, ...]) -> dict[str, Any]:
     """Return what the notes beside the weights say they were trained for."""
     return {
         "agent": "cvd-rl",
         "resources": list(view.resources),
         "lookahead": lookahead,
         "decomposition": decomposition,
-        "layers": list(sizes(lookahead)),
+        "layers": list(layers),
+        **({} if decomposition else {"servers": len(view.capacity)}),
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from agents.learned.numa.mlp import dense
 from agents.learned.numa.tape import exploring, write
@@ -15,25 +14,36 @@ from simcore.vocabulary import Amounts, Floats, Ints
 
 NODES, RESOURCES = 2, 2
 LAYERS, WIDTH = 6, 32
-"""Of the network: layers with weights, and units of those between."""
-BEST, INTERNAL, LOOKAHEAD, DECOMPOSITION = range(4)
-"""Places in `how`: candidates of Best-Fit and of `internal`, and as 0 or 1 the other two operators."""
+"""Of the network, if nothing else is said: layers with weights, and units of those between."""
+BEST, INTERNAL, LOOKAHEAD, DECOMPOSITION, DEPTH, BREADTH = range(6)
+"""Places in `how`: candidates of Best-Fit and of `internal`; as 0 or 1 the other two operators; the network's layers
+and units."""
 
 
-def sizes(lookahead: bool) -> tuple[int, ...]:
-    """Return the sizes of the layers. Without looking ahead, what the request takes is seen beside what is free."""
-    return (NODES * RESOURCES * (1 if lookahead else 2), *(WIDTH,) * (LAYERS - 1), 1)
+def sizes(lookahead: bool, servers: int | None = None, width: int = WIDTH, layers: int = LAYERS) -> tuple[int, ...]:
+    """Return the sizes of the layers of a network that sees one server, or without decomposition so many at once.
+
+    Without looking ahead, of each server what the request takes is seen beside what is free, and the request itself.
+    """
+    return (inputs(lookahead) * (servers or 1), *(width,) * (layers - 1), 1)
+
+
+@kernel
+def inputs(ahead: bool) -> int:
+    """Return how many numbers of a server the network sees."""
+    return NODES * RESOURCES if ahead else NODES * 2 * RESOURCES + RESOURCES + 1
 
 
 @kernel
 def look(
-    free: Any, capacity: Ints, server: int, node: int, demand: Amounts, spread: bool, ahead: bool, seen: Any
+    free: Any, capacity: Ints, server: int, node: int, demand: Amounts, spread: bool, ahead: bool, seen: Any, at: int
 ) -> int:
-    """Write what the network sees of a server to seen[:count]; returns the count.
+    """Write what the network sees of a server to seen[at:end]; returns `end`.
 
     The request goes to `node`, or to both if `spread`, or nowhere for node -1. Of each node it is the free shares, with
-    the request there if `ahead`; else those before and the shares that it takes. Which node is which makes no
-    difference: the smaller numbers come first. `free` are quanta of any type.
+    the request there if `ahead`; else those before and the shares that it takes, and at last the request: its shares of
+    the first node, and whether it is spread. Which node is which makes no difference: the smaller numbers come first.
+    `free` are quanta of any type.
     """
     width = RESOURCES if ahead else 2 * RESOURCES
     for n in range(NODES):
@@ -44,59 +54,45 @@ def look(
             elif n == node:
                 takes = demand[r]
             left, of = free[server, n, r], capacity[server, n, r]
-            seen[n * width + r] = (left - takes if ahead else left) / of
+            seen[at + n * width + r] = (left - takes if ahead else left) / of
             if not ahead:
-                seen[n * width + RESOURCES + r] = takes / of
-    for i in range(width):
+                seen[at + n * width + RESOURCES + r] = takes / of
+    for i in range(at, at + width):
         if seen[i] != seen[width + i]:
             if seen[i] > seen[width + i]:
-                for j in range(width):
+                for j in range(at, at + width):
                     seen[j], seen[width + j] = seen[width + j], seen[j]
             break
-    return NODES * width
+    end = at + NODES * width
+    if not ahead:
+        for r in range(RESOURCES):
+            seen[end + r] = demand[r] / capacity[server, 0, r]
+        seen[end + RESOURCES] = spread
+        end += RESOURCES + 1
+    return end
 
 
 @kernel
-def look_all(
-    free: npt.NDArray[np.float32],
-    capacity: Ints,
-    demands: npt.NDArray[np.float32],
-    spread: npt.NDArray[np.bool_],
-    codes: Ints,
-    ahead: bool,
-    whole: bool,
-    seen: npt.NDArray[np.float32],
-) -> None:
-    """Do the same for learning: writes seen[b], first all servers as they are if `whole`, then those of codes[b]."""
-    for b in range(len(codes)):
-        demand, row = (int(demands[b, 0]), int(demands[b, 1])), 0
-        if whole:
-            for server in range(len(capacity)):
-                look(free[b], capacity, server, -1, demand, spread[b], ahead, seen[b, row])
-                row += 1
-        for code in codes[b]:
-            look(free[b], capacity, code // NODES, code % NODES, demand, spread[b], ahead, seen[b, row])
-            row += 1
+def look_around(
+    free: Any, capacity: Ints, code: int, demand: Amounts, spread: bool, ahead: bool, whole: bool, seen: Any
+) -> int:
+    """Write what the network sees of a choice: the server of `code` alone, or the `whole` cluster; returns how much."""
+    chosen, end = code // NODES, 0
+    if not whole:
+        return look(free, capacity, chosen, code % NODES, demand, spread, ahead, seen, 0)
+    for server in range(len(capacity)):
+        node = code % NODES if server == chosen else -1
+        end = look(free, capacity, server, node, demand, spread, ahead, seen, end)
+    return end
 
 
 @kernel
-def worth(
-    free: Ints,
-    capacity: Ints,
-    server: int,
-    node: int,
-    demand: Amounts,
-    spread: bool,
-    weights: Floats,
-    ahead: bool,
-    room: Floats,
-) -> float:
-    """Return what the network says of what `look` sees; changes `room` float64 [2, WIDTH]."""
-    x, y, at = room[0], room[1], 0
-    count = look(free, capacity, server, node, demand, spread, ahead, x)
-    for _ in range(LAYERS - 1):
-        at = dense(x, count, weights, at, y, WIDTH, True)
-        x, y, count = y, x, WIDTH
+def said(count: int, weights: Floats, how: Floats, room: Floats) -> float:
+    """Return what the network says of room[0, :count]; changes `room` float64 [2, inputs or units, the larger]."""
+    x, y, at, width = room[0], room[1], 0, int(how[BREADTH])
+    for _ in range(int(how[DEPTH]) - 1):
+        at = dense(x, count, weights, at, y, width, True)
+        x, y, count = y, x, width
     dense(x, count, weights, at, y, 1, False)
     value: float = y[0]
     return value
@@ -106,14 +102,17 @@ def worth(
 def best_of(
     free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, how: Floats, codes: Ints
 ) -> int:
-    """Return the best candidate, the first of equals: by what the server gains, or undecomposed by its worth."""
-    ahead, room = how[LOOKAHEAD] > 0, np.empty((2, WIDTH))
+    """Return the best candidate, the first of equals: by what its server gains, or undecomposed the cluster."""
+    ahead, whole = how[LOOKAHEAD] > 0, how[DECOMPOSITION] == 0
+    room = np.empty((2, max(int(how[BREADTH]), inputs(ahead) * (len(capacity) if whole else 1))))
     best, best_gain, last, before = int(codes[0]), -np.inf, -1, 0.0
     for i in range(len(codes) if len(codes) > 1 else 0):
-        server, node = codes[i] // NODES, codes[i] % NODES
-        if how[DECOMPOSITION] > 0 and server != last:
-            last, before = server, worth(free, capacity, server, -1, demand, spread, weights, ahead, room)
-        gain = worth(free, capacity, server, node, demand, spread, weights, ahead, room) - before
+        server = codes[i] // NODES
+        if not whole and server != last:
+            count = look(free, capacity, server, -1, demand, spread, ahead, room[0], 0)
+            last, before = server, said(count, weights, how, room)
+        count = look_around(free, capacity, codes[i], demand, spread, ahead, whole, room[0])
+        gain = said(count, weights, how, room) - before
         if gain > best_gain:
             best, best_gain = int(codes[i]), gain
     return best

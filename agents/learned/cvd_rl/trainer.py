@@ -13,52 +13,77 @@ import numpy.typing as npt
 from agents.learned.common.settings import Count
 from agents.learned.common.tensors import Tensors, extra
 from agents.learned.cvd_rl.agent import described
-from agents.learned.cvd_rl.rule import NODES, cvd_rl, cvd_rl_exploring, look_all, sizes
+from agents.learned.cvd_rl.rule import LAYERS, NODES, WIDTH, cvd_rl, cvd_rl_exploring, sizes
+from agents.learned.cvd_rl.sights import Sights, distinct, look_around_all
 from agents.learned.numa.dqn import DQN
 from agents.learned.numa.mlp import put, taken, untrained
 from agents.learned.numa.tape import Decisions
 from agents.rules.candidates import Filter, counts
 from simcore.vocabulary import Compiled, Floats, Ints
 
+SIGHTS = 1_000_000
+"""How many different sights of servers are kept, at least, before those that are in no decision any more are left out.
+"""
+
 
 @dataclass
 class CvdTrainer(DQN):
     """Double DQN on the sum of the servers' values after placing, among the candidates of the top-k filter.
 
-    `filter`, `k`, `lookahead` and `decomposition` are as in the agent; more settings are in `agents.learned.numa.dqn`.
+    `filter`, `k`, `lookahead` and `decomposition` are as in the agent; the network has `layers` layers of weights, and
+    `width` units between them; more settings are in `agents.learned.numa.dqn`.
     """
 
     agent = "cvd-rl"
     filter: Filter = "both"
-    k: Count = 5
+    k: Count | None = None
     lookahead: bool = True
     decomposition: bool = True
+    width: Count = WIDTH
+    layers: Count = LAYERS
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         self._counts = counts(self.filter, self.k)
-        self._how = np.array([*self._counts, self.lookahead, self.decomposition], np.float64)
+        operators = self.lookahead, self.decomposition
+        self._how = np.array([*self._counts, *operators, self.layers, self.width], np.float64)
 
     def make(self, rng: np.random.Generator) -> tuple[Callable[[], Any], Floats]:
-        """Return how to make the network of one server, and its first numbers."""
+        """Return how to make the network, and its first numbers."""
+        servers = None if self.decomposition else len(self.view.capacity)
+        self._sights, self._most = Sights(self.lookahead), SIGHTS
+        self._numbers = np.empty((0, len(self.view.capacity) + self.slots()), np.int32)
+        self._sizes = sizes(self.lookahead, servers, self.width, self.layers)
         kind = extra("agents.learned.cvd_rl.network").Values
-        return partial(kind, self.lookahead, self.decomposition), untrained(sizes(self.lookahead), rng)
+        return partial(kind, self._sizes, self.decomposition), untrained(self._sizes, rng)
 
-    def inputs(self, decisions: Decisions, codes: Ints) -> tuple[npt.NDArray[Any], ...]:
-        """Return every server as it is, those of the choices with the request there, and which servers these are."""
-        rows = codes.shape[1] + len(self.view.capacity) * self.decomposition
-        seen = np.empty((len(codes), rows, sizes(self.lookahead)[0]), np.float32)
-        look_all(
-            decisions.free,
-            self.view.capacity,
-            decisions.demand,
-            decisions.spread,
-            codes,
-            self.lookahead,
-            self.decomposition,
-            seen,
-        )
-        return seen, codes // NODES
+    def remember(self, new: Decisions) -> None:
+        """Remember decisions, and with decomposition number what the network sees in them."""
+        super().remember(new)
+        if not self.decomposition:
+            return
+        if self._sights.count <= self._most:
+            numbers = [self._numbers, self._sights.number(new, self.view.capacity)]
+            self._numbers = np.concatenate(numbers)[-self.memory :]
+        else:  # forget what is in no decision any more
+            self._sights = Sights(self.lookahead)
+            self._numbers = self._sights.number(self.remembered, self.view.capacity)
+            self._most = max(SIGHTS, 2 * self._sights.count)
+
+    def inputs(self, rows: Ints, slots: Ints) -> tuple[npt.NDArray[Any], ...]:
+        """Return what the network sees, where that is of servers and choices, and which servers are chosen."""
+        memory = self.remembered
+        codes = np.maximum(np.take_along_axis(memory.candidates[rows], slots, axis=1), 0).astype(np.int64)
+        servers, capacity = codes // NODES, self.view.capacity
+        if self.decomposition:
+            numbers = self._numbers[rows]
+            there = np.take_along_axis(numbers, slots + len(capacity), axis=1)
+            wanted = np.concatenate([numbers[:, : len(capacity)], there], axis=1)
+            found, places = distinct(wanted, self._sights.count)
+            return self._sights.seen[found], places, servers
+        seen = np.empty((*codes.shape, self._sizes[0]), np.float32)
+        of = memory.free[rows], memory.demand[rows], memory.spread[rows]
+        look_around_all(*of, codes, capacity, self.lookahead, seen)
+        return seen.reshape(-1, self._sizes[0]), np.arange(codes.size).reshape(codes.shape), servers
 
     def put(self, network: Any, numbers: Floats) -> None:
         """Put numbers into the network, layer by layer."""
@@ -79,5 +104,6 @@ class CvdTrainer(DQN):
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """Return the network's weights, and which candidates they were trained with."""
-        notes = described(self.view, self.lookahead, self.decomposition) | {"filter": self.filter, "k": self.k}
-        return {"weights": self.taken(self._network).astype(np.float32)}, notes
+        notes = described(self.view, self.lookahead, self.decomposition, self._sizes)
+        notes |= {"filter": self.filter, "k": self.k}
+        return {"weights": self.taken(self._kept).astype(np.float32)}, notes

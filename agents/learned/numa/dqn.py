@@ -6,18 +6,19 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from agents.learned.common.adam import averages, finite, put_averages
-from agents.learned.common.settings import Count, Positive, Share
+from agents.learned.common.settings import Count, Positive, PositiveShare, Share
 from agents.learned.common.tensors import Tensors, extra
 from agents.learned.numa import tape
 from agents.learned.numa.rollouts import replays_of
 from agents.learned.numa.tape import Decisions
 from agents.learned.numa.trainer import NumaTrainer
+from agents.rules.candidates import rooms_lost
 from agents.world import World
 from simcore.errors import UserError
 from simcore.rng import stream
@@ -25,7 +26,7 @@ from simcore.vocabulary import Compiled, Floats, Ints
 
 Tensor: TypeAlias = Any
 """torch.Tensor; torch is imported by those who train only."""
-Reward: TypeAlias = Literal["one", "delta"]
+Reward: TypeAlias = Literal["one", "delta", "room"]
 ROWS = 10_000
 """Decisions of an episode that are learned from, at most."""
 
@@ -36,36 +37,45 @@ class DQN(NumaTrainer):
 
     An iteration plays `episodes` of a `pool` of so many, each the requests of a seed from a share of `warm` on (of the
     first resource, filled by Best-Fit), and learns from `updates` batches of the last `memory` decisions, with Adam at
-    `rate`.
+    `rate`. With updates `decision` it learns after each episode from as many batches as it had decisions.
 
-    The share of choices that are random falls from 1 to `explore` over the first `annealed` iterations. `reward` for a
-    request placed is 1 (`one`), or its share of the cluster's first resource (`delta`), per server; times
-    1 - `discount`, so that values are about as large as rewards. The target network is a copy, made anew after every
-    `target` updates; errors count by Huber's loss. What is validated is the greedy choice, paired with `against`.
+    The share of choices that are random falls from 1 to `explore` over the first `annealed` iterations; with one of
+    them it is the same throughout. `reward` for a request placed is 1 (`one`), its share of the cluster's first
+    resource, per server (`delta`), or 1 less the share of room that its server loses (`room`: of seven parts, four are
+    for room for 80 % of both nodes, two for 40 %, one for 20 %); times 1 - `discount`, so that values are about as
+    large as rewards. A choice is held to the rewards of the next `returns` decisions and what the target network says
+    of the one after them, or to all rewards of its `episode`. After every `target` updates the target network moves to
+    the network by a share `tau` of the way. Errors count by Huber's `loss` or `squared`.
+
+    What is validated and kept is an average of the network, which moves to it by a share `averaged` after every update;
+    with 1 it is the network itself. Choices are greedy in validation, which is paired with `against`.
     """
 
     episodes: Count = 5
-    updates: Count = 16
+    updates: Count | Literal["decision"] = 16
     batch: Count = 128
     memory: Count = 50_000
     rate: Positive = 5e-4
     discount: Share = 0.99
     reward: Reward = "one"
+    returns: Count | Literal["episode"] = 1
+    loss: Literal["huber", "squared"] = "huber"
     explore: Share = 0.05
     annealed: Count = 300
     target: Count = 100
-
-    def __post_init__(self) -> None:
-        if self.reward not in get_args(Reward):
-            raise UserError("no such reward", key="reward", value=self.reward, remedy="Give one or delta.")
+    tau: PositiveShare = 1.0
+    averaged: PositiveShare = 1.0
 
     @abstractmethod
     def make(self, rng: np.random.Generator) -> tuple[Callable[[], Any], Floats]:
         """Return a function that makes the network, and the numbers that it begins with."""
 
     @abstractmethod
-    def inputs(self, decisions: Decisions, codes: Ints) -> tuple[npt.NDArray[Any], ...]:
-        """Return the inputs with which the network says what choices `codes` int64 [n, any] are worth."""
+    def inputs(self, rows: Ints, slots: Ints) -> tuple[npt.NDArray[Any], ...]:
+        """Return the inputs with which the network says what choices are worth: int64 [n, any] of the candidates.
+
+        The decisions are rows [n] of `remembered`; a place where there is no candidate may be worth anything.
+        """
 
     @abstractmethod
     def put(self, network: Any, numbers: Floats) -> None:
@@ -89,11 +99,13 @@ class DQN(NumaTrainer):
         self._torch, self._device = extra("torch"), device
         make, numbers = self.make(stream(seed, "train", "weights"))
         self._network, self._copy = (make().to(device) for _ in range(2))
-        for network in (self._network, self._copy):
+        self._kept = make().to(device) if self.averaged < 1 else self._network
+        for network in (self._network, self._copy, self._kept):
             self.put(network, numbers)
         self._optimiser = self._torch.optim.Adam(self._network.parameters(), lr=self.rate, fused=True)
         self._tape = tape.blank(ROWS, self.slots(), self.view.capacity)
-        self._remembered = tape.read(self._wound(1.0, 0), self.view.capacity)
+        self.remembered = tape.read(self._wound(1.0, 0), self.view.capacity)
+        self._earned, self._chosen = np.empty(0), np.empty(0, np.int64)
         self._learned = 0
         shares = [self.warm[number % len(self.warm)] for number in range(self.pool)]
         self._replays = [
@@ -108,91 +120,114 @@ class DQN(NumaTrainer):
         """Play some episodes, and learns from what is remembered."""
         rng = stream(self._seed, "train", iteration)
         epsilon = max(self.explore, 1 - (1 - self.explore) * iteration / self.annealed)
-        placed, played, start = 0, [self._remembered], perf_counter()
-        for _ in range(self.episodes):
+        placed = played = 0
+        learned: list[tuple[float, float]] = []
+        seconds = {"playing_seconds": 0.0, "learning_seconds": 0.0}
+        for number in range(self.episodes):
+            start = perf_counter()
             recorded = self._wound(epsilon, int(rng.integers(2**53)))
             placed += self._replays[int(rng.integers(self.pool))].placed(self.rule(self._network, recorded))
-            played.append(tape.read(recorded, self.view.capacity))
-        # New arrays every time: what a checkpoint holds is never written to.
-        self._remembered = Decisions(*(np.concatenate(parts)[-self.memory :] for parts in zip(*played, strict=True)))
-        halfway = perf_counter()
-        loss, value = self._learn(rng)
+            new = tape.read(recorded, self.view.capacity)
+            self.remember(new)
+            played += len(new.code)
+            seconds["playing_seconds"] += perf_counter() - start
+            start = perf_counter()
+            if self.updates == "decision":
+                learned += self._learn(rng, len(new.code))
+            elif number == self.episodes - 1:
+                learned += self._learn(rng, self.updates)
+            seconds["learning_seconds"] += perf_counter() - start
+        loss, value = np.mean(learned, axis=0).tolist()
         if not finite(self._network.parameters()):
             loss = float("nan")  # the last update may have led there, after a loss that was a number
-        return {
-            "placed": placed / self.episodes,
-            "loss": loss,
-            "value": value,
-            "epsilon": epsilon,
-            "decisions": float(sum(len(part.code) for part in played[1:])),
-            "playing_seconds": halfway - start,
-            "learning_seconds": perf_counter() - halfway,
-        }
+        means = {"placed": placed / self.episodes, "loss": loss, "value": value, "epsilon": epsilon}
+        return {**means, "decisions": float(played), "updates": float(len(learned)), **seconds}
 
-    def _learn(self, rng: np.random.Generator) -> tuple[float, float]:
-        """Update the network several times; returns the mean loss and the mean value of what was chosen."""
+    def remember(self, new: Decisions) -> None:
+        """Add decisions to the memory: new arrays every time, as what a checkpoint holds is never written to."""
+        joined: Any = zip(self.remembered, new, strict=True)
+        self.remembered = Decisions(*(np.concatenate(parts)[-self.memory :] for parts in joined))
+        self._earned = np.concatenate([self._earned, self._rewards(new)])[-self.memory :]
+        chosen = (new.candidates == new.code[:, None]).argmax(axis=1)
+        self._chosen = np.concatenate([self._chosen, chosen])[-self.memory :]
+
+    def _rewards(self, decisions: Decisions) -> Floats:
+        """Return the rewards of decisions."""
+        capacity, earned = self.view.capacity, np.ones(len(decisions.code))
+        if self.reward == "delta":
+            earned *= decisions.demand[:, 0] * (len(capacity) / capacity[:, :, 0].sum())
+        if self.reward == "room":
+            of = decisions.demand, decisions.spread, decisions.code
+            earned -= rooms_lost(decisions.free, capacity, *of) / 7
+        return earned
+
+    def _learn(self, rng: np.random.Generator, updates: int) -> list[tuple[float, float]]:
+        """Update the network so many times; returns the loss and the mean value of what was chosen, of each."""
         torch = self._torch
-        known = np.flatnonzero(self._remembered.fate != tape.CUT)
+        known = np.flatnonzero(self.remembered.fate != tape.CUT)
         if not len(known):
             raise UserError(
                 "there is nothing to learn: no episode had two decisions",
                 key="train.episodes",
                 remedy="Give more requests, or more servers.",
             )
-        losses, values = [], []
-        for _ in range(self.updates):
+        error = torch.nn.functional.smooth_l1_loss if self.loss == "huber" else torch.nn.functional.mse_loss
+        found = []
+        for _ in range(updates):
             rows = known[rng.integers(len(known), size=self.batch)]
             wanted = self._wanted(rows)
-            chosen = self._remembered.code[rows].astype(np.int64)[:, None]
-            value = self._network(*self._seen(rows, chosen))[:, 0]
-            loss = torch.nn.functional.smooth_l1_loss(value, wanted)
+            value = self._network(*self._seen(rows, self._chosen[rows, None]))[:, 0]
+            loss = error(value, wanted)
             self._optimiser.zero_grad()
             loss.backward()
             self._optimiser.step()
             self._learned += 1
             if self._learned % self.target == 0:
-                self._copy.load_state_dict(self._network.state_dict())
-            losses.append(float(loss.detach()))
-            values.append(float(value.detach().mean()))
-        return float(np.mean(losses)), float(np.mean(values))
+                self._follow(self._copy, self.tau)
+            if self._kept is not self._network:
+                self._follow(self._kept, self.averaged)
+            found.append((float(loss.detach()), float(value.detach().mean())))
+        return found
+
+    def _follow(self, network: Any, share: float) -> None:
+        """Move a network's numbers to those of the one that learns by a share of the way."""
+        with self._torch.no_grad():
+            self._torch._foreach_lerp_([*network.parameters()], [*self._network.parameters()], share)
 
     def _wanted(self, rows: Ints) -> Tensor:
-        """Return what choices should be worth: the reward, and the target's value of the network's next choice."""
-        torch, memory = self._torch, self._remembered
-        goes_on = memory.fate[rows] == tape.GOES_ON
-        after = np.where(goes_on, rows + 1, rows)
-        listed = memory.candidates[after].astype(np.int64)
+        """Return what choices should be worth: the rewards, and the target's value of the network's choice after."""
+        torch, memory = self._torch, self.remembered
+        most = len(memory.fate) if self.returns == "episode" else self.returns
+        earned, after, counts = tape.returns(memory.fate, self._earned, rows, most, self.discount)
+        listed = memory.candidates[after]
         with torch.no_grad():
-            values = self._network(*self._seen(after, np.maximum(listed, 0))).cpu().numpy()
+            seen = self._seen(after, np.broadcast_to(np.arange(listed.shape[1]), listed.shape))
+            values = self._network(*seen).cpu().numpy()
             best = np.where(listed < 0, -np.inf, values).argmax(axis=1)
-            best_codes = np.take_along_axis(listed, best[:, None], axis=1)
-            later = self._copy(*self._seen(after, best_codes))[:, 0].cpu().numpy()
-        earned: Any = np.ones(len(rows))
-        if self.reward == "delta":
-            capacity = self.view.capacity[:, :, 0]
-            earned = memory.demand[rows, 0] * (len(capacity) / capacity.sum())
-        wanted = (1 - self.discount) * earned + self.discount * goes_on * later
+            later = np.take_along_axis(self._copy(*seen).cpu().numpy(), best[:, None], axis=1)[:, 0]
+        wanted = (1 - self.discount) * earned + counts * later
         return torch.from_numpy(wanted.astype(np.float32)).to(self._device)
 
-    def _seen(self, rows: Ints, codes: Ints) -> list[Tensor]:
-        decisions = Decisions._make(column[rows] for column in self._remembered)
-        return [self._torch.from_numpy(array).to(self._device) for array in self.inputs(decisions, codes)]
+    def _seen(self, rows: Ints, slots: Ints) -> list[Tensor]:
+        return [self._torch.from_numpy(array).to(self._device) for array in self.inputs(rows, slots)]
 
     def used(self) -> Compiled:
         """Return the rule that always takes the best choice."""
-        return self.rule(self._network, None)
+        return self.rule(self._kept, None)
 
     def save(self) -> tuple[Tensors, dict[str, Any]]:
-        """Return both networks, the optimiser's averages, and the memory."""
+        """Return the networks, the optimiser's averages, and the memory."""
         tensors = {"network": self.taken(self._network), "target": self.taken(self._copy)}
+        tensors["kept"] = self.taken(self._kept)
         tensors |= averages(self._optimiser)
-        tensors |= {f"memory.{name}": array for name, array in self._remembered._asdict().items()}
+        tensors |= {f"memory.{name}": array for name, array in self.remembered._asdict().items()}
         return tensors, {"learned": self._learned}
 
     def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
         """Put back what `save` returned."""
         self.put(self._network, tensors["network"])
         self.put(self._copy, tensors["target"])
+        self.put(self._kept, tensors["kept"])
         put_averages(self._optimiser, tensors)
-        self._remembered = Decisions(*(tensors[f"memory.{name}"] for name in Decisions._fields))
+        self.remember(Decisions(*(tensors[f"memory.{name}"] for name in Decisions._fields)))
         self._learned = notes["learned"]

@@ -19,6 +19,13 @@ def size_of(sizes: Sequence[int]) -> int:
     return sum((inputs + 1) * outputs for inputs, outputs in pairwise(sizes))
 
 
+def depth_and_width(layers: object, otherwise: tuple[int, int]) -> tuple[int, int]:
+    """Return how many layers with weights a network with these sizes of layers has, and the units of those between."""
+    if isinstance(layers, list) and len(layers) > 2 and all(isinstance(size, int) for size in layers):
+        return len(layers) - 1, layers[1]
+    return otherwise
+
+
 def untrained(sizes: Sequence[int], rng: np.random.Generator) -> Floats:
     """Draw first numbers, float64 [size_of(sizes)]: uniform with variance 2 / inputs (He et al. 2015), no biases.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from simcore.errors import UserError
 from simcore.vocabulary import View
 
@@ -17,4 +19,14 @@ def check_servers(view: View, agent: str) -> None:
             key="agents",
             value=agent,
             remedy="Take another agent, such as internal.",
+        )
+
+
+def check_size(agent: str, trained: object, there: int, file: Path | None) -> None:
+    """Raise a `UserError` unless there are as many servers as a network that sees the whole cluster was trained for."""
+    if trained != there:
+        raise UserError(
+            f"{agent} sees the whole cluster: these weights are for {trained} servers, and there are {there}",
+            file=file,
+            remedy=f"Give the cluster {trained} servers, train on {there} (`binwright train`), or take value-es.",
         )

@@ -93,3 +93,26 @@ def write(free: Ints, demand: Amounts, spread: bool, codes: Ints, code: int, tap
     for amount in free.flat:
         tape[at] = amount
         at += 1
+
+
+@kernel
+def returns(
+    fate: npt.NDArray[np.int8], earned: Floats, rows: Ints, most: int, discount: float
+) -> tuple[Floats, Ints, Floats]:
+    """Add up what is earned from decisions `rows` [n] on, the next `most` of each if it goes on so long.
+
+    Returns the discounted sums, the decisions after them, and how much these count: nothing where the episode is over.
+    A decision that is not known to go on or to end is one after them.
+    """
+    sums, after, counts = np.zeros(len(rows)), np.empty(len(rows), np.int64), np.ones(len(rows))
+    for i, row in enumerate(rows):
+        at = row
+        while at < row + most and fate[at] != CUT:
+            sums[i] += counts[i] * earned[at]
+            counts[i] *= discount
+            if fate[at] == ENDS:
+                counts[i] = 0.0
+                break
+            at += 1
+        after[i] = at
+    return sums, after, counts

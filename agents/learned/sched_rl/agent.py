@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn
+from typing import Any
 
 import numpy as np
 
 from agents.learned.common.tensors import find, fitting, read
-from agents.learned.numa.mlp import size_of
-from agents.learned.sched_rl.rule import sched_rl, trunk
+from agents.learned.numa.mlp import depth_and_width, size_of
+from agents.learned.numa.servers import check_size
+from agents.learned.sched_rl.rule import HIDDEN, WIDTH, sched_rl, trunk
 from agents.rules.ruled import Ruled
 from simcore.errors import UserError
 from simcore.vocabulary import Ints, Placement, Request, View
@@ -23,44 +24,37 @@ class SchedRL(Ruled):
 
     reference = "Sheng et al. 2022, Learning to schedule multi-NUMA virtual machines, Pattern Recognition 121, 108254"
     rule = staticmethod(sched_rl)
-    any_size: ClassVar[bool] = False
+    any_size = False
 
     def __init__(self, weights: str = "huawei-10", path: str | None = None) -> None:
         self._file = find("sched-rl", weights, path)
-        self.numbers = (np.zeros(0),)
+        self.numbers = np.zeros(0), np.array([HIDDEN, WIDTH], np.float64)
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Load the weights, and compile the kernel or load it."""
         check_servers(view)
         _, notes = read(self._file)
-        there = len(view.capacity)
-        if notes.get("agent") == "sched-rl" and notes.get("servers") != there:
-            self._refuse(notes.get("servers"), there)
-        tensors = fitting(self._file, {"weights": (size_of(sizes(view.capacity)),)}, described(view))
-        self.numbers = (tensors["weights"].astype(np.float64),)
-        self._trained = there
+        self._trained = len(view.capacity)
+        if notes.get("agent") == "sched-rl":
+            check_size("sched-rl", notes.get("servers"), self._trained, self._file)
+        depth, width = depth_and_width(notes.get("layers"), (HIDDEN + 1, WIDTH))
+        layers = sizes(view.capacity, width, depth - 1)
+        tensors = fitting(self._file, {"weights": (size_of(layers),)}, described(view, layers))
+        self.numbers = tensors["weights"].astype(np.float64), np.array([depth - 1, width], np.float64)
         self.get_ready(view)
 
     def decide(self, view: View, request: Request) -> Placement | None:
         """Place the request where the kernel says, on a cluster of as many servers as in training."""
-        if len(view.free) != self._trained:
-            self._refuse(self._trained, len(view.free))
+        check_size("sched-rl", self._trained, len(view.free), self._file)
         return super().decide(view, request)
 
-    def _refuse(self, trained: object, there: int) -> NoReturn:
-        raise UserError(
-            f"sched-rl sees the whole cluster: these weights are for {trained} servers, and there are {there}",
-            file=self._file,
-            remedy=f"Give the cluster {trained} servers, train on {there} (`binwright train`), or take cvd-rl.",
-        )
 
-
-def sizes(capacity: Ints) -> tuple[int, ...]:
+def sizes(capacity: Ints, width: int = WIDTH, hidden: int = HIDDEN) -> tuple[int, ...]:
     """Return the sizes of the layers that a decision needs."""
-    return (*trunk(capacity), capacity.shape[0] * capacity.shape[1])
+    return (*trunk(capacity, width, hidden), capacity.shape[0] * capacity.shape[1])
 
 
-def described(view: View) -> dict[str, Any]:
+def described(view: View, layers: tuple[int, ...]) -> dict[str, Any]:
     """Return what the notes beside the weights say they were trained for."""
     servers, nodes, _ = view.capacity.shape
     return {
@@ -68,7 +62,7 @@ def described(view: View) -> dict[str, Any]:
         "resources": list(view.resources),
         "servers": servers,
         "nodes": nodes,
-        "layers": list(sizes(view.capacity)),
+        "layers": list(layers),
     }
 
 

@@ -11,19 +11,25 @@ from simcore.jit import kernel
 from simcore.vocabulary import Amounts, Floats, Ints
 
 HIDDEN, WIDTH = 2, 128
-"""Layers that the two streams share, and their units."""
+"""Layers that the two streams share, and their units, if nothing else is said."""
 
 
-def trunk(capacity: Ints) -> tuple[int, ...]:
+def trunk(capacity: Ints, width: int = WIDTH, hidden: int = HIDDEN) -> tuple[int, ...]:
     """Return the sizes of the shared layers, which see what is free, the demand, and whether it is spread."""
-    return (capacity.size + capacity.shape[2] + 1, *(WIDTH,) * HIDDEN)
+    return (capacity.size + capacity.shape[2] + 1, *(width,) * hidden)
 
 
 @kernel
-def best_of(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, codes: Ints) -> int:
-    """Return the candidate with the largest advantage, the first of equals; `weights` are what decisions need."""
+def best_of(
+    free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, shape: Floats, codes: Ints
+) -> int:
+    """Return the candidate with the largest advantage, the first of equals.
+
+    `weights` are what decisions need, `shape` how many shared layers there are, and their units.
+    """
     servers, nodes, resources = free.shape
-    longest, count = max(WIDTH, free.size + resources + 1), 0
+    hidden, width = int(shape[0]), int(shape[1])
+    longest, count = max(width, free.size + resources + 1), 0
     x, y = np.empty(longest), np.empty(longest)
     for server in range(servers):
         for node in range(nodes):
@@ -36,9 +42,9 @@ def best_of(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: 
     x[count] = spread
     count += 1
     at = 0
-    for _ in range(HIDDEN):
-        at = dense(x, count, weights, at, y, WIDTH, True)
-        x, y, count = y, x, WIDTH
+    for _ in range(hidden):
+        at = dense(x, count, weights, at, y, width, True)
+        x, y, count = y, x, width
     dense(x, count, weights, at, y, servers * nodes, False)
     best = codes[0]
     for code in codes:
@@ -48,18 +54,20 @@ def best_of(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: 
 
 
 @kernel
-def sched_rl(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats) -> int:
+def sched_rl(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, shape: Floats) -> int:
     """Decide as a `Scan` with numbers, for the cluster of the training only."""
     codes = candidates(free, capacity, demand, spread, 0, 0)
-    return best_of(free, capacity, demand, spread, weights, codes) if len(codes) else -1
+    return best_of(free, capacity, demand, spread, weights, shape, codes) if len(codes) else -1
 
 
 @kernel
-def sched_rl_exploring(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, tape: Floats) -> int:
+def sched_rl_exploring(
+    free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, shape: Floats, tape: Floats
+) -> int:
     """Do the same, but now and then take another place, and write all to the tape: changes `tape`."""
     codes = candidates(free, capacity, demand, spread, 0, 0)
     code = exploring(codes, tape)
     if code < 0 and len(codes):
-        code = best_of(free, capacity, demand, spread, weights, codes)
+        code = best_of(free, capacity, demand, spread, weights, shape, codes)
     write(free, demand, spread, codes, code, tape)
     return code

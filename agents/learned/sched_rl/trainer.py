@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from agents.learned.common.settings import Count
 from agents.learned.common.tensors import Tensors, extra
 from agents.learned.numa.dqn import DQN
 from agents.learned.numa.mlp import put, size_of, taken, untrained
-from agents.learned.numa.tape import Decisions
 from agents.learned.sched_rl.agent import check_servers, described, sizes
-from agents.learned.sched_rl.rule import sched_rl, sched_rl_exploring, trunk
+from agents.learned.sched_rl.rule import HIDDEN, WIDTH, sched_rl, sched_rl_exploring, trunk
 from simcore.vocabulary import Compiled, Floats, Ints, View
 
 
+@dataclass
 class SchedTrainer(DQN):
-    """Dueling double DQN over all places; the settings are described in `agents.learned.numa.dqn`."""
+    """Dueling double DQN over all places.
+
+    The two streams share `hidden` layers of `width` units; more settings are in `agents.learned.numa.dqn`.
+    """
 
     agent = "sched-rl"
+    width: Count = WIDTH
+    hidden: Count = HIDDEN
 
     def check(self, view: View) -> None:
         """Refuse servers that are not all alike."""
@@ -30,16 +37,18 @@ class SchedTrainer(DQN):
     def make(self, rng: np.random.Generator) -> tuple[Callable[[], Any], Floats]:
         """Return how to make the network of a cluster like this, and its first numbers."""
         capacity = self.view.capacity
-        self._needed = sizes(capacity)
+        self._needed = sizes(capacity, self.width, self.hidden)
         numbers = [untrained(self._needed, rng), untrained((self._needed[-2], 1), rng)]
         kind = extra("agents.learned.sched_rl.network").Dueling
-        return partial(kind, trunk(capacity), self._needed[-1]), np.concatenate(numbers)
+        return partial(kind, trunk(capacity, self.width, self.hidden), self._needed[-1]), np.concatenate(numbers)
 
-    def inputs(self, decisions: Decisions, codes: Ints) -> tuple[npt.NDArray[Any], ...]:
+    def inputs(self, rows: Ints, slots: Ints) -> tuple[npt.NDArray[Any], ...]:
         """Return what is free, the demand and whether it is spread, in a row; and the choices."""
-        shares = decisions.free.reshape(len(codes), -1) / self.view.capacity.ravel()
-        asked = decisions.demand / self.view.capacity[0, 0]
-        return np.column_stack([shares, asked, decisions.spread]).astype(np.float32), codes
+        memory, capacity = self.remembered, self.view.capacity
+        shares = memory.free[rows].reshape(len(rows), -1) / capacity.ravel()
+        asked = memory.demand[rows] / capacity[0, 0]
+        codes = np.maximum(np.take_along_axis(memory.candidates[rows], slots, axis=1), 0).astype(np.int64)
+        return np.column_stack([shares, asked, memory.spread[rows]]).astype(np.float32), codes
 
     def _layers(self, network: Any) -> list[Any]:
         """Return the layers that a decision needs, and last the value of the state, which decides nothing."""
@@ -58,10 +67,8 @@ class SchedTrainer(DQN):
 
     def rule(self, network: Any, recorded: Floats | None) -> Compiled:
         """Return the agent's kernel, or the one that explores."""
-        weights = self._deciding(network)
-        if recorded is None:
-            return Compiled(sched_rl, (weights,))
-        return Compiled(sched_rl_exploring, (weights, recorded))
+        numbers = self._deciding(network), np.array([self.hidden, self.width], np.float64)
+        return Compiled(sched_rl, numbers) if recorded is None else Compiled(sched_rl_exploring, (*numbers, recorded))
 
     def slots(self) -> int:
         """Return how many places there are."""
@@ -69,4 +76,4 @@ class SchedTrainer(DQN):
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """Return the weights that a decision needs."""
-        return {"weights": self._deciding(self._network).astype(np.float32)}, described(self.view)
+        return {"weights": self._deciding(self._kept).astype(np.float32)}, described(self.view, self._needed)

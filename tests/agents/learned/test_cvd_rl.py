@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from agents.heuristics.servers.random_top import RandomTop
 from agents.learned.common.tensors import write
 from agents.learned.cvd_rl.agent import CvdRL
-from agents.learned.cvd_rl.rule import cvd_rl, sizes
+from agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, sizes
 from agents.learned.numa.mlp import size_of, untrained
 from agents.rules.candidates import candidates, counts
 from agents.rules.ruled import drawn
@@ -61,7 +61,7 @@ def cases(draw: st.DrawFn) -> tuple[Room, Room, Demand, bool]:
 
 @given(cases(), st.sampled_from(["none", "best-fit", "internal", "both"]), st.sampled_from([1, 3, 5, 10]))
 @scaled(4)
-def test_the_filter_is_its_reference(case: Any, name: str, k: int) -> None:
+def test_the_filter_is_its_reference(case: Any, name: Any, k: int) -> None:
     free, capacity, demand, spread = case
     found = candidates(np.array(free), np.array(capacity), demand, spread, *counts(name, k)).tolist()
     named_here = named(free, capacity, demand, spread, *counts(name, k))
@@ -70,7 +70,8 @@ def test_the_filter_is_its_reference(case: Any, name: str, k: int) -> None:
 
 def test_who_names_how_many() -> None:
     assert [counts("both", k) for k in (1, 3, 5, 7, 10)] == [(1, 0), (1, 2), (2, 3), (2, 5), (4, 6)]
-    assert [counts(name, 5) for name in ("best-fit", "internal", "none")] == [(5, 0), (0, 5), (0, 0)]
+    assert [counts(name, None) for name in ("best-fit", "internal", "none")] == [(5, 0), (0, 5), (0, 0)]
+    assert [counts({"best-fit": 4, "internal": 3}, None), counts({"internal": 2}, None)] == [(4, 3), (0, 2)]
 
 
 def network(numbers: Floats, widths: tuple[int, ...], seen: list[float]) -> float:
@@ -86,10 +87,18 @@ def network(numbers: Floats, widths: tuple[int, ...], seen: list[float]) -> floa
 
 
 def said(
-    free: Room, capacity: Room, demand: Demand, spread: bool, where: Where, weights: Floats, ahead: bool, whole: bool
+    free: Room,
+    capacity: Room,
+    demand: Demand,
+    spread: bool,
+    where: Where,
+    weights: Floats,
+    ahead: bool,
+    parts: bool,
+    shape: tuple[int, int],
 ) -> float:
-    """What cvd-rl says of a choice: the cluster's value after it, machine by machine."""
-    total = 0.0
+    """What cvd-rl says of a choice: the cluster's value after it, machine by machine or at once."""
+    seen = []
     for server in range(len(free)):
         chosen = server == where[0]
         left = after(free, demand, spread, where) if chosen else free[server]
@@ -100,23 +109,27 @@ def said(
                 nodes.append((np.array(left[n]) / of).tolist())
             else:
                 nodes.append([*(room / of).tolist(), *((room - left[n]) / of).tolist()])
-        if chosen or whole:
-            total += network(weights, sizes(ahead), np.ravel(sorted(nodes)).tolist())
-    return total
+        asked = [] if ahead else [*(np.array(demand) / capacity[server][0]).tolist(), float(spread)]
+        seen.append([*np.ravel(sorted(nodes)).tolist(), *asked])
+    if not parts:
+        return network(weights, sizes(ahead, len(free), *shape), np.ravel(seen).tolist())
+    return sum(network(weights, sizes(ahead, None, *shape), one) for one in seen)
 
 
-@given(cases(), st.integers(0, 2**32), st.booleans(), st.booleans())
+@given(cases(), st.integers(0, 2**32), st.booleans(), st.booleans(), st.sampled_from([(32, 6), (5, 2), (40, 3)]))
 @scaled(1.5)
-def test_it_leaves_the_cluster_most_worth(case: Any, seed: int, ahead: bool, whole: bool) -> None:
+def test_it_leaves_the_cluster_most_worth(
+    case: Any, seed: int, ahead: bool, parts: bool, shape: tuple[int, int]
+) -> None:
     free, capacity, demand, spread = case
-    weights = untrained(sizes(ahead), np.random.default_rng(seed))
-    how = np.array([2, 3, ahead, whole], np.float64)
+    weights = untrained(sizes(ahead, None if parts else len(free), *shape), np.random.default_rng(seed))
+    how = np.array([2, 3, ahead, parts, shape[1], shape[0]], np.float64)
     code = cvd_rl(np.array(free), np.array(capacity), demand, spread, weights, how)
     among = named(free, capacity, demand, spread, 2, 3)
     if not among:
         assert code == -1
         return
-    value = {where: said(free, capacity, demand, spread, where, weights, ahead, whole) for where in among}
+    value = {where: said(free, capacity, demand, spread, where, weights, ahead, parts, shape) for where in among}
     assert value[code // 2, code % 2] >= max(value.values()) - 1e-12
 
 
@@ -125,8 +138,8 @@ def test_it_leaves_the_cluster_most_worth(case: Any, seed: int, ahead: bool, who
 def test_of_equal_candidates_it_is_the_first(case: Any) -> None:
     free, capacity, demand, spread = case
     for whole in (False, True):
-        how = np.array([2, 3, True, whole], np.float64)
-        weights = np.zeros(size_of(sizes(True)))
+        how = np.array([2, 3, True, whole, LAYERS, WIDTH], np.float64)
+        weights = np.zeros(size_of(sizes(True, None if whole else len(free))))
         code = cvd_rl(np.array(free), np.array(capacity), demand, spread, weights, how)
         among = named(free, capacity, demand, spread, 2, 3)
         assert code == (among[0][0] * 2 + among[0][1] if among else -1)
@@ -164,6 +177,7 @@ MADE: dict[str, Agent] = {
     "another filter": CvdRL("untrained", filter="best-fit"),
     "another k": CvdRL("untrained", k=10),
     "no filter": CvdRL("untrained", filter="none"),
+    "four and three": CvdRL("untrained", filter={"best-fit": 4, "internal": 3}),
     "no look-ahead": CvdRL("untrained", lookahead=False),
     "no decomposition": CvdRL("untrained", decomposition=False),
 }
@@ -186,7 +200,7 @@ def notes(**changed: Any) -> dict[str, Any]:
     [
         ({"resources": ["cpu", "gpu"]}, "trained with resources cpu, gpu, not with cpu, mem"),
         ({"agent": "value-es"}, "these are weights of value-es, not of cvd-rl"),
-        ({"layers": [4, 64, 1]}, "trained with layers 4, 64, 1, not with"),
+        ({"layers": [8, 64, 1]}, "trained with layers 8, 64, 1, not with"),
         ({"lookahead": False}, "trained without lookahead, and this agent is to be with"),
         ({"decomposition": False}, "trained without decomposition"),
         ({}, "not the weights of this network"),
@@ -208,13 +222,36 @@ def test_other_servers_are_refused(names: tuple[str, ...], nodes: int) -> None:
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [({"filter": "bestfit"}, "no such filter"), ({"k": 0}, "must be a candidate"), ({"weights": "w"}, "no weights of")],
+    [
+        ({"filter": "bestfit"}, "no such filter"),
+        ({"filter": {"best-fit": 0}}, "no such filter"),
+        ({"filter": {"best-fit": 4, "worst-fit": 3}}, "no such filter"),
+        ({"filter": {"best-fit": 4}, "k": 5}, "says again how many"),
+        ({"k": 0}, "must be a candidate"),
+        ({"weights": "w"}, "no weights of"),
+    ],
 )
 def test_mistakes_in_options(options: dict[str, Any], said: str) -> None:
     with pytest.raises(UserError, match=said):
         CvdRL(**{"weights": "untrained", **options})
 
 
-@pytest.mark.parametrize("weights", ["huawei-10", "huawei-10-2", "huawei-10-3"])
+def test_without_decomposition_it_is_for_the_servers_of_its_training() -> None:
+    workload, cluster = busy(3)
+    whole = CvdRL("huawei-10-no-decomposition", decomposition=False)
+    assert not whole.any_size
+    with pytest.raises(UserError, match="these weights are for 10 servers, and there are 6"):
+        whole.start(Ledger(cluster).view, stream(0, "agent"))
+    whole = CvdRL("untrained", decomposition=False)
+    simulation = Simulation(workload, Ledger(cluster))
+    whole.start(simulation.view, stream(0, "agent"))
+    free = simulation.view.free
+    request = simulation.advance()
+    assert request
+    with pytest.raises(UserError, match="these weights are for 6 servers, and there are 5"):
+        whole.decide(View(("cpu", "mem"), simulation.view.capacity[:5], free[:5]), request)
+
+
+@pytest.mark.parametrize("weights", ["huawei-10", "huawei-10-2", "huawei-10-3", "huawei-50", "published"])
 def test_the_shipped_weights_on_any_number_of_machines(weights: str, tmp_path: Path) -> None:
     shipped("cvd-rl", tmp_path, weights)

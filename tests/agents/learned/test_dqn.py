@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 from agents.learned.common.tensors import read, write
-from agents.learned.cvd_rl.rule import cvd_rl, cvd_rl_exploring, sizes
+from agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, cvd_rl_exploring, inputs, look, sizes
+from agents.learned.cvd_rl.trainer import CvdTrainer
 from agents.learned.numa import tape
 from agents.learned.numa.dqn import DQN
 from agents.learned.numa.mlp import put, size_of, taken, untrained
@@ -27,7 +28,7 @@ from scenarios.schema.scenario import Scenario
 from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.vocabulary import Compiled, Floats, Ints, Request, View
-from tests.reference.agents import feasible
+from tests.reference.agents import feasible, sizes_lost
 from tests.support.learning import going_on, in_use, shipped, trained
 
 torch = pytest.importorskip("torch")
@@ -73,12 +74,18 @@ def recorded(overflow: str, epsilon: float, rows: int = 400) -> tuple[tape.Decis
     """An episode of cvd-rl on tape, how many requests it placed, its numbers, and the world."""
     world = course_of(small(overflow=overflow)).training
     weights = untrained(sizes(True), np.random.default_rng(1))
-    how = np.array([*counts("both", 5), 1, 1], np.float64)
+    how = np.array([*counts("both", 5), 1, 1, LAYERS, WIDTH], np.float64)
     capacity = world.ledger().view.capacity
     written = tape.blank(rows, 5, capacity)
     tape.wind(written, epsilon, 5, overflow == "stop", 7)
     placed = replays_of(world, [5], [0.0])[0].placed(Compiled(cvd_rl_exploring, (weights, how, written)))
     return tape.read(written, capacity), placed, weights, world
+
+
+def everything(memory: tape.Decisions) -> tuple[Ints, Ints]:
+    """All decisions, and all their candidates."""
+    rows, slots = memory.candidates.shape
+    return np.arange(rows), np.tile(np.arange(slots), (rows, 1))
 
 
 @pytest.mark.parametrize("overflow", ["drop", "stop"])
@@ -87,7 +94,7 @@ def test_what_is_on_tape_is_what_happened(overflow: str) -> None:
     assert 3 < placed == len(decisions.code)
     ends = tape.ENDS if overflow == "stop" else tape.CUT
     assert decisions.fate.tolist() == [tape.GOES_ON] * (placed - 1) + [ends]
-    capacity, how = world.ledger().view.capacity, np.array([2, 3, 1, 1], np.float64)
+    capacity, how = world.ledger().view.capacity, np.array([2, 3, 1, 1, LAYERS, WIDTH], np.float64)
     explored = 0 if overflow == "drop" else 1  # a stopped episode is short
     for fate, code, spread, demand, listed, room in zip(*decisions, strict=True):
         free = room.astype(np.int64)
@@ -115,12 +122,11 @@ def test_a_tape_that_is_full_ends_without_a_verdict() -> None:
 def test_the_network_says_what_the_kernel_does(ahead: bool, whole: bool) -> None:
     trainer = begun(options={"lookahead": ahead, "decomposition": whole})
     trainer.iterate(1)
-    memory, capacity = trainer._remembered, trainer.view.capacity
+    memory, capacity = trainer.remembered, trainer.view.capacity
     numbers, how = trainer.rule(trainer._network, None).weights
     agreed = 0
     with torch.no_grad():
-        listed = memory.candidates.astype(np.int64)
-        values = trainer._network(*trainer._seen(np.arange(len(listed)), np.maximum(listed, 0))).numpy()
+        values = trainer._network(*trainer._seen(*everything(memory))).numpy()
     for i, room in enumerate(memory.free):
         free = room.astype(np.int64)
         wanted = tuple(int(amount) for amount in memory.demand[i])
@@ -135,16 +141,15 @@ def test_the_network_says_what_the_kernel_does(ahead: bool, whole: bool) -> None
 def test_the_dueling_network_says_what_the_kernel_does() -> None:
     trainer = begun("sched-rl")
     trainer.iterate(1)
-    memory, capacity = trainer._remembered, trainer.view.capacity
-    (numbers,) = trainer.rule(trainer._network, None).weights
+    memory, capacity = trainer.remembered, trainer.view.capacity
+    numbers, shape = trainer.rule(trainer._network, None).weights
     assert numbers.shape == (size_of(sched.sizes(capacity)),)
     with torch.no_grad():
-        listed = memory.candidates.astype(np.int64)
-        values = trainer._network(*trainer._seen(np.arange(len(listed)), np.maximum(listed, 0))).numpy()
+        values = trainer._network(*trainer._seen(*everything(memory))).numpy()
     for i, room in enumerate(memory.free):
         free = room.astype(np.int64)
         wanted = tuple(int(amount) for amount in memory.demand[i])
-        code = sched_rl(free, capacity, wanted, bool(memory.spread[i]), numbers)
+        code = sched_rl(free, capacity, wanted, bool(memory.spread[i]), numbers, shape)
         of = dict(zip(memory.candidates[i].tolist(), values[i].tolist(), strict=True))
         assert of[code] >= max(value for place, value in of.items() if place >= 0) - 1e-6
         assert {2 * s + n for s, n in feasible(free.tolist(), wanted, bool(memory.spread[i]))} == set(of) - {-1}
@@ -161,27 +166,105 @@ def test_dueling_streams() -> None:
     torch.testing.assert_close(values.mean(1), network.value(state)[:, 0])
 
 
-@pytest.mark.parametrize("reward", ["one", "delta"])
-def test_what_is_wanted_is_the_reward_and_what_the_target_says_of_the_next_choice(reward: str) -> None:
+@pytest.mark.parametrize("reward", ["one", "delta", "room"])
+@pytest.mark.parametrize("returns", [1, 3, "episode"])
+def test_what_is_wanted_is_what_is_earned_and_what_the_target_says_of_the_choice_after(
+    reward: str, returns: int | str
+) -> None:
     """Double DQN, decision by decision."""
-    trainer = begun(options={"reward": reward, "discount": 0.9})
+    options = {"reward": reward, "returns": returns, "discount": 0.9, "memory": 60}
+    workload = small().workload.dump() | {"requests": 9}  # of some episodes the end is not known
+    trainer = begun(options=options, workload=workload)
     for iteration in range(1, 4):
         trainer.iterate(iteration)
-    memory = trainer._remembered
+    memory, capacity = trainer.remembered, trainer.view.capacity.tolist()
     rows = np.flatnonzero(memory.fate != tape.CUT)
-    assert {tape.GOES_ON, tape.ENDS} == set(memory.fate[rows].tolist())
-    rows = rows[-40:]
+    assert {tape.GOES_ON, tape.ENDS, tape.CUT} == set(memory.fate.tolist())
     wanted = trainer._wanted(rows).numpy()
+
+    def earned(row: int) -> float:
+        if reward == "delta":
+            return float(memory.demand[row, 0]) / (60e6 / 3)
+        free = memory.free[row].astype(int).tolist()
+        demand, code = (int(memory.demand[row, 0]), int(memory.demand[row, 1])), int(memory.code[row])
+        lost = sizes_lost(free, capacity, demand, bool(memory.spread[row]), (code // 2, code % 2))
+        return 1 - float(np.dot(lost, [4, 2, 1])) / 7 if reward == "room" else 1.0
+
+    reasons = set()
     for row, found in zip(rows.tolist(), wanted.tolist(), strict=True):
-        earned = memory.demand[row, 0] / (60e6 / 3) if reward == "delta" else 1.0
-        later = 0.0
-        if memory.fate[row] == tape.GOES_ON:
-            places = [place for place in memory.candidates[row + 1].tolist() if place >= 0]
-            seen = trainer._seen(np.array([row + 1]), np.array([places]))
+        total, weight, at = 0.0, 1.0, row
+        while memory.fate[at] != tape.CUT and (returns == "episode" or at < row + int(returns)):
+            total, weight = total + weight * 0.1 * earned(at), weight * 0.9
+            if memory.fate[at] == tape.ENDS:
+                weight = 0.0
+                break
+            at += 1
+        reasons.add(int(memory.fate[at]))
+        if weight:
+            there = (memory.candidates[at] >= 0).sum()
+            seen = trainer._seen(np.array([at]), np.arange(there)[None, :])
             with torch.no_grad():
                 own, other = (net(*seen)[0] for net in (trainer._network, trainer._copy))
-            later = float(other[int(own.argmax())])
-        assert found == pytest.approx(0.1 * earned + 0.9 * later, abs=1e-6)
+            total += weight * float(other[int(own.argmax())])
+        assert found == pytest.approx(total, abs=1e-6)
+    assert {tape.ENDS, tape.CUT} <= reasons
+
+
+def test_servers_that_look_alike_are_valued_once_and_what_is_forgotten_is_left_out() -> None:
+    for ahead in (True, False):
+        trainer = begun(options={"lookahead": ahead, "memory": 30})
+        assert isinstance(trainer, CvdTrainer)
+        counts = []
+        for iteration in range(1, 8):
+            trainer._most = 0 if iteration == 7 else 1_000
+            trainer.iterate(iteration)
+            counts.append(trainer._sights.count)
+            memory, capacity = trainer.remembered, trainer.view.capacity
+            rows, slots = everything(memory)
+            seen, places, servers = trainer.inputs(rows, slots)
+            assert len(np.unique(seen, axis=0)) == len(seen) <= counts[-1]
+            for b, here in enumerate(memory.free):
+                demand = int(memory.demand[b, 0]), int(memory.demand[b, 1])
+                sight = np.empty(inputs(ahead), np.float32)
+                for row in range(places.shape[1]):
+                    code = int(memory.candidates[b, row - 3]) if row >= 3 else -1
+                    if row < 3 or code >= 0:
+                        where = (row, -1) if row < 3 else (code // 2, code % 2)
+                        look(here, capacity, *where, demand, bool(memory.spread[b]), ahead, sight, 0)
+                        np.testing.assert_array_equal(seen[places[b, row]], sight)
+                        assert row < 3 or servers[b, row - 3] == where[0]
+        assert counts == [*sorted(counts[:6]), counts[6]]
+        assert len(seen) <= counts[6] < counts[5]
+
+
+def test_other_networks_follow_by_a_share_of_the_way() -> None:
+    trainer = begun(options={"updates": 1, "target": 1, "tau": 0.25, "averaged": 0.1})
+    followed = [trainer.taken(net) for net in (trainer._network, trainer._copy, trainer._kept)]
+    np.testing.assert_array_equal(followed[0], followed[1])
+    for iteration in range(1, 4):
+        trainer.iterate(iteration)
+        now = trainer.taken(trainer._network)
+        for number, share in ((1, 0.25), (2, 0.1)):
+            followed[number] = followed[number] + share * (now - followed[number])
+            follower = (trainer._copy, trainer._kept)[number - 1]
+            np.testing.assert_allclose(trainer.taken(follower), followed[number], atol=1e-6)
+    assert not np.allclose(followed[1], followed[2])
+    numbers = trainer.weights()[0]["weights"]
+    np.testing.assert_array_equal(numbers, trainer.used().weights[0])
+    np.testing.assert_allclose(numbers, followed[2], atol=1e-6)
+
+
+def test_it_learns_from_a_batch_for_each_decision_or_from_so_many() -> None:
+    each, some = (begun(options={"updates": updates}).iterate(1) for updates in ("decision", 3))
+    assert each["updates"] == each["decisions"] == each["placed"] * 2
+    assert some["updates"] == 3 < some["decisions"]
+
+
+def test_errors_count_squared_or_by_huber() -> None:
+    """Of errors below one, as all are here, half the square."""
+    squared, huber = (begun(options={"updates": 1, "loss": loss}).iterate(1)["loss"] for loss in ("squared", "huber"))
+    assert 0 < squared < 1
+    assert squared == pytest.approx(2 * huber)
 
 
 def test_networks_go_into_numbers_and_back() -> None:
@@ -192,9 +275,16 @@ def test_networks_go_into_numbers_and_back() -> None:
     assert numbers[1 * 5 + 2] == layers[0].weight[2, 1].item()
 
 
+OTHERS = {
+    "cvd-rl": {"width": 7, "layers": 3, "averaged": 0.1, "tau": 0.1, "target": 1, "updates": "decision", "returns": 4},
+    "sched-rl": {"width": 9, "hidden": 1, "averaged": 0.1, "loss": "squared", "returns": "episode", "reward": "room"},
+}
+
+
 @pytest.mark.parametrize("agent", SETTINGS)
-def test_training_goes_on_exactly_and_its_weights_are_used(agent: str, tmp_path: Path) -> None:
-    log = going_on(trained({agent: SETTINGS[agent]}), tmp_path)
+@pytest.mark.parametrize("others", [False, True])
+def test_training_goes_on_exactly_and_its_weights_are_used(agent: str, others: bool, tmp_path: Path) -> None:
+    log = going_on(trained({agent: SETTINGS[agent] | (OTHERS[agent] if others else {})}), tmp_path)
     assert log.filter(pl.col("split") == "train")["loss"].is_finite().all()
     in_use(agent, tmp_path, servers=3)
 
@@ -204,11 +294,11 @@ def test_a_loss_that_is_no_number_keeps_the_last_good_checkpoint(
 ) -> None:
     learn, now = DQN._learn, [0]
 
-    def astray(self: DQN, rng: np.random.Generator) -> tuple[float, float]:
+    def astray(self: DQN, rng: np.random.Generator, updates: int) -> list[tuple[float, float]]:
         now[0] += 1
         with torch.no_grad():
             self._network.layers[0].weight *= float("nan") if now[0] == 3 else 1.0
-        return learn(self, rng)
+        return learn(self, rng, updates)
 
     monkeypatch.setattr(DQN, "_learn", astray)
     with pytest.raises(UserError, match=r"loss, value of iteration 3 .*; state\.safetensors has iteration 2"):
@@ -221,8 +311,8 @@ def test_weights_that_are_no_numbers_are_not_kept(tmp_path: Path, monkeypatch: p
     """Though the losses were."""
     learn = DQN._learn
 
-    def astray(self: DQN, rng: np.random.Generator) -> tuple[float, float]:
-        said = learn(self, rng)
+    def astray(self: DQN, rng: np.random.Generator, updates: int) -> list[tuple[float, float]]:
+        said = learn(self, rng, updates)
         with torch.no_grad():
             self._network.layers[0].weight *= float("nan")
         return said
@@ -240,6 +330,9 @@ def test_weights_that_are_no_numbers_are_not_kept(tmp_path: Path, monkeypatch: p
         ({"reward": "two"}, {}, "train.agent.cvd-rl.reward: is a wrong value"),
         ({"filter": "worst"}, {}, "train.agent.cvd-rl.filter: is a wrong value"),
         ({"k": 0}, {}, "train.agent.cvd-rl.k: is a wrong value"),
+        ({"tau": 0}, {}, "train.agent.cvd-rl.tau: is a wrong value"),
+        ({"updates": "episode"}, {}, "train.agent.cvd-rl.updates: is a wrong value"),
+        ({"returns": "all"}, {}, "train.agent.cvd-rl.returns: is a wrong value"),
     ],
 )
 def test_mistakes(options: dict[str, Any], changed: dict[str, Any], said: str, tmp_path: Path) -> None:
@@ -271,7 +364,11 @@ def fixed(servers: int) -> View:
 def test_a_cluster_of_another_size_is_told(tmp_path: Path) -> None:
     file = tmp_path / "three.safetensors"
     view = fixed(3)
-    write(file, {"weights": np.zeros(size_of(sched.sizes(view.capacity)))}, sched.described(view))
+    write(
+        file,
+        {"weights": np.zeros(size_of(sched.sizes(view.capacity)))},
+        sched.described(view, sched.sizes(view.capacity)),
+    )
     with pytest.raises(UserError, match="these weights are for 3 servers, and there are 4"):
         sched.SchedRL(path=str(file)).start(fixed(4), stream(0, "agent"))
     agent = {"sched-rl": {"path": str(file)}}
@@ -289,14 +386,14 @@ def test_a_cluster_of_another_size_is_told(tmp_path: Path) -> None:
     [
         ({"resources": ["cpu", "gpu"]}, "trained with resources cpu, gpu, not with cpu, mem"),
         ({"agent": "cvd-rl"}, "these are weights of cvd-rl, not of sched-rl"),
-        ({"layers": [15, 64, 6]}, "trained with layers"),
+        ({"layers": [11, 64, 6]}, "trained with layers"),
         ({}, "not the weights of this network"),
     ],
 )
 def test_weights_of_something_else_are_refused(changed: dict[str, Any], said: str, tmp_path: Path) -> None:
     file, view = tmp_path / "mine.safetensors", fixed(3)
     numbers = np.zeros(size_of(sched.sizes(view.capacity)) if changed else 7)
-    write(file, {"weights": numbers}, sched.described(view) | changed)
+    write(file, {"weights": numbers}, sched.described(view, sched.sizes(view.capacity)) | changed)
     with pytest.raises(UserError, match=said):
         sched.SchedRL(path=str(file)).start(view, stream(0, "agent"))
 
@@ -312,5 +409,6 @@ def test_servers_that_are_not_alike_are_refused() -> None:
 @pytest.mark.parametrize("weights", ["huawei-10", "huawei-10-2", "huawei-10-3"])
 def test_the_shipped_weights_of_sched_rl_on_ten_machines(weights: str, tmp_path: Path) -> None:
     shipped("sched-rl", tmp_path, weights, servers=10)
+    shipped("sched-rl", tmp_path / "fifty", "huawei-50", servers=50)
     with pytest.raises(UserError, match="for 10 servers, and there are 11"):
         shipped("sched-rl", tmp_path / "more", weights, servers=11)

@@ -42,6 +42,8 @@ def test_it_logs_validates_and_keeps_the_best(tmp_path: Path) -> None:
         assert rows.filter(pl.col("split") == "train")["step"].to_list() == [1, 2, 3, 4]
         judged = rows.filter(pl.col("split") == "validation")
         assert judged["step"].to_list() == [2, 4]
+        below = max(0.0, -judged["acceptance"].diff()[1])
+        assert judged["below_best"].to_list() == [0.0, below]
         assert rows["seconds"].is_sorted()
         tensors, notes = read(tmp_path / f"seed-{seed}" / "best.safetensors")
         assert notes["trained"]["acceptance"] == judged["acceptance"].max()
