@@ -112,7 +112,7 @@ def course_of(scenario: Scenario) -> Course:
 
 def _others(scenario: Scenario) -> dict[str, Scenario]:
     """Return the scenario of the training episodes, named "", and those in which the agent is judged, too."""
-    spec = _spec(scenario)
+    spec = spec_of(scenario)
     found = {"": _varied(scenario, spec.episodes, ("train", "episodes"))}
     for name, there in spec.validation.also.items():
         found[name] = _varied(scenario, there.changes, ("train", "validation", "also", name, "changes"))
