@@ -55,7 +55,14 @@ def answer_all(
 
 
 def raised(agent: Agent, error: Exception, of: str) -> AgentError:
-    """Turn what an agent raised into an `AgentError` that says where in its own file, and for which request."""
+    """Turn what an agent raised into an `AgentError` that says where in its own file, and for which request.
+
+    An interruption, Ctrl-C for one, that came while compiled code was being called is raised again: Python has made a
+    SystemError of it.
+    """
+    cause = error.__cause__
+    if isinstance(error, SystemError) and cause is not None and not isinstance(cause, Exception):
+        raise cause
     kind = type(agent)
     if kind.decide is Agent.decide and isinstance(error, NotImplementedError):  # not one that its own code raised
         return AgentError(f"{kind.__name__}: decide is missing. {WRITE_DECIDE}")

@@ -516,6 +516,15 @@ class Broken(Agent):
         return None
 
 
+def test_an_interruption_within_compiled_code_interrupts() -> None:
+    class Interrupted(Agent):
+        def decide(self, view: View, request: Request) -> Placement | None:
+            raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+
+    with pytest.raises(KeyboardInterrupt):
+        play(simulate(one([(0, 1, 1)])), Interrupted())
+
+
 def test_an_agent_that_raises_is_named_with_the_request() -> None:
     simulation = simulate(one([(0, 1, 1), (1, 1, 1)]))
     message = r"Broken raised KeyError\('no such thing'\) at .*test_engine.py:\d+ for request 1 \("
