@@ -17,10 +17,11 @@ from simcore.vocabulary import Floats
 
 @dataclass(frozen=True)
 class Runs:
-    """Holds the runs of one condition; `labels` maps published agents to ours."""
+    """Holds the runs of one condition, written `key=value;...`; `labels` maps published agents to ours."""
 
     results: Results
     labels: Mapping[str, str]
+    condition: str = ""
 
     def of(self, agent: str) -> pl.DataFrame:
         """Select the finished runs of a published agent, by seed."""

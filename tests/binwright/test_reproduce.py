@@ -305,6 +305,7 @@ def test_what_cannot_be_run_is_said_before_anything_runs(
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(FOLDER, str(tmp_path))
     assert cli.main(["reproduce", "fgd", "--quick", "--pages", "docs"]) == 0
     said = capsys.readouterr().out
     assert "FGD: 144 cannot be compared" in said
@@ -326,9 +327,9 @@ def test_all_are_all() -> None:
 def test_every_experiment_at_its_smallest(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if TRACES.is_dir():
         monkeypatch.setenv(FOLDER, str(TRACES))
-    if name in ("spane", "cvd-rl"):
+    if trace := {"spane": "huawei-east-1", "cvd-rl": "huawei-east-1", "fgd": "alibaba-openb"}.get(name):
         try:
-            find("huawei-east-1", None)
+            find(trace, None)
         except WorkloadError as error:
             pytest.skip(str(error))
     prepared = prepare([name], "smallest", tmp_path)
