@@ -23,6 +23,8 @@ class Runs:
 
     results: Results
     labels: Mapping[str, str]
+    condition: str = ""
+    """As `key=value;...`"""
     title: str = ""
 
     def of(self, agent: str) -> pl.DataFrame:
