@@ -13,9 +13,10 @@ from agents.learned.common.settings import Count, Positive, Share
 from agents.learned.common.tensors import Tensors, extra
 from agents.learned.hindsight.lessons import Lesson, lesson_of, terms_of
 from agents.learned.numa.rollouts import rules_of, telling
+from agents.learned.numa.room import SIZE_COLUMNS
 from agents.learned.numa.trainer import NumaTrainer
-from agents.learned.numa.value import HIDDEN, INPUTS, SIZE, TERMS, beginning, value_es
-from agents.learned.numa.value_agent import described
+from agents.learned.numa.value import HIDDEN, INPUTS, SIZE, TERMS, beginning
+from agents.learned.numa.value_agent import described, value_of
 from agents.world import World
 from simcore.rng import stream
 from simcore.vocabulary import Compiled, Floats
@@ -58,7 +59,7 @@ class HindsightTrainer(NumaTrainer):
         self._best, self._longest = placed.argmax(axis=0), placed.max(axis=0)
 
     def _rule(self, weights: Floats) -> Compiled:
-        return Compiled(value_es, (weights * self._scale,))
+        return value_of(weights * self._scale, np.zeros((0, SIZE_COLUMNS)))
 
     def iterate(self, iteration: int) -> dict[str, float]:
         """Look at some decisions in hindsight, and take a step towards the better ones."""
