@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from agents.learned.common.regime import Learned, noted
 from agents.learned.common.tensors import Tensors, fitting, read
 from agents.learned.numa.room import PER_SIZE, SIZE_COLUMNS, beginning_of, known_sizes
 from agents.learned.numa.servers import NODES, check_servers
@@ -16,7 +17,7 @@ from simcore.errors import UserError
 from simcore.vocabulary import Compiled, Floats, View
 
 
-class ValueAgent(Ruled):
+class ValueAgent(Learned, Ruled):
     """Takes the place that costs its server least of its worth, by the weights in a file, or by the known terms alone.
 
     `untrained` has the weights with which the training of the file began. Subclasses have a `name`, by which their
@@ -40,12 +41,13 @@ class ValueAgent(Ruled):
 
     def _found(self, view: View, file: Path) -> tuple[Floats, Floats]:
         """Read the weights, and the sizes of requests that they know."""
-        tensors = read(file)[0]
+        tensors, notes = read(file)
         count = len(tensors["sizes"]) if "sizes" in tensors and tensors["sizes"].ndim else 0
         shapes: dict[str, tuple[int, ...]] = {"weights": (SIZE + PER_SIZE * count,)}
         if count:
             shapes["sizes"] = count, SIZE_COLUMNS
         found = fitting(file, shapes, described(view, self.name))
+        self.regime = noted(notes)
         sizes = found["sizes"].astype(np.float64) if count else np.zeros((0, SIZE_COLUMNS))
         if not (sizes[:, :2] >= 1).all():
             raise UserError("has sizes of requests below 1", file=file, remedy="Train some: `binwright train`.")

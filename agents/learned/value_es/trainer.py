@@ -12,7 +12,7 @@ from agents.learned.common.settings import Count, CountFromZero, Positive, Share
 from agents.learned.common.tensors import Tensors
 from agents.learned.numa.rollouts import play_all, rules_of, telling
 from agents.learned.numa.room import SIZE_COLUMNS, beginning_of, sizes_of
-from agents.learned.numa.trainer import NumaTrainer
+from agents.learned.numa.trainer import SAMPLED, NumaTrainer
 from agents.learned.numa.value import beginning
 from agents.learned.numa.value_agent import described, tensors_of, value_of
 from agents.world import World
@@ -20,8 +20,6 @@ from simcore.rng import stream
 from simcore.vocabulary import Compiled, Floats
 
 SIMPLE = ("best-fit", "internal")
-SAMPLED = 20
-"""Training episodes whose requests say which sizes there are."""
 
 
 @dataclass
