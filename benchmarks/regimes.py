@@ -2,7 +2,7 @@
 
 How many requests every agent of scenarios/regimes/*.yaml places before the first that fits nowhere, on the same seeds:
 ratios of means with 95 % intervals, and p-values as `binwright compare` has them, corrected for all comparisons of two
-agents in a regime. Seeds count from 0, and trainings and validations have others. All agents of a seed are replayed on
+agents in a regime. All agents of a seed are replayed on
 the same requests, as `binwright run` would have them do.
 """
 
@@ -42,7 +42,7 @@ from simcore.vocabulary import Floats
 
 REGIMES = (
     *("large", "large-light", "large-short", "large-light-short", "few", "few-light", "few-short", "few-light-short"),
-    *("bursts", "shapes", "filling", "mixed"),
+    *("bursts", "shapes", "shapes-light", "shapes-short", "filling", "mixed"),
 )
 HEURISTICS = ("first-fit", "best-fit", "best-fit-loose", "worst-fit", "balance-fit", "dot-product", "internal")
 CONTROLS = ("random", "random-in-top-5", "cvd-rl-untrained")
@@ -95,13 +95,14 @@ def dropping(scenario: Scenario, seed: int) -> list[dict[str, Any]]:
 def measured(name: str, seeds: int | None, pool: ProcessPoolExecutor) -> Found:
     """Measure a regime, with the seeds of its scenario if no number is given."""
     scenario = load_scenario(f"regimes/{name}")
-    rows = pool.map(partial(replayed, scenario), range(seeds or scenario.replications), chunksize=5)
+    first, count = scenario.seed, seeds or scenario.replications
+    rows = pool.map(partial(replayed, scenario), range(first, first + count), chunksize=5)
     runs = pl.DataFrame([row for part in rows for row in part])
     few = [agent for agent in scenario.agents if agent.label in HEURISTICS or agent.label == "value-es"]
     assert isinstance(scenario.workload, Generated)
     workload = scenario.workload.model_copy(update={"requests": min(DROPPED, scenario.workload.requests)})
     shorter = scenario.model_copy(update={"agents": tuple(few), "workload": workload})
-    tries = pool.map(partial(dropping, shorter), range(min(FEW_SEEDS, seeds or FEW_SEEDS)), chunksize=5)
+    tries = pool.map(partial(dropping, shorter), range(first, first + min(FEW_SEEDS, count)), chunksize=5)
     tried = pl.DataFrame([row for part in tries for row in part])
     return Found(scenario, runs, tried)
 
@@ -198,7 +199,9 @@ def metrics(found: dict[str, Found]) -> list[list[str]]:
     rows = [["regime", "requests until the first refusal", "accepted requests", "accepted cpu"]]
     for name, one in found.items():
         labels = one.tried["agent"].unique().to_list()
-        parts = [(one.runs.filter(pl.col("agent").is_in(labels), pl.col("seed") < FEW_SEEDS), LENGTH)]
+        parts = [
+            (one.runs.filter(pl.col("agent").is_in(labels), pl.col("seed").is_in(one.tried["seed"].implode())), LENGTH)
+        ]
         parts += [(one.tried, metric) for metric in ("acceptance", "accepted cpu")]
         rows.append([f"`{name}`", *(f"{needed(Groups(runs, []).matrix(metric)):,.0f}" for runs, metric in parts)])
     return rows
@@ -234,7 +237,7 @@ HEAD = """# Regimes: where learning has something to learn
 
 Which agent places most depends on the load. These {agents} agents meet a family of loads: ten servers of two NUMA
 nodes, empty at the start, until the first request that fits nowhere. The scenarios are those of `scenarios/regimes`,
-with the first {seeds} seeds, which no training and no validation has met. What is learned, and how, is in [the
+with {seeds} seeds that no training, no validation and no choice of ours has met. What is learned, and how, is in [the
 guide](../guides/numa-learning.md#regimes).
 
     python -m benchmarks.regimes --page docs/experiments/regimes.md
