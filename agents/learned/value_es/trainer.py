@@ -13,7 +13,7 @@ from agents.learned.common.tensors import Tensors
 from agents.learned.numa.rollouts import play_all, rules_of, telling
 from agents.learned.numa.room import SIZE_COLUMNS, beginning_of, sizes_of
 from agents.learned.numa.trainer import SAMPLED, NumaTrainer
-from agents.learned.numa.value import beginning
+from agents.learned.numa.value import SIZE, TERMS, beginning
 from agents.learned.numa.value_agent import described, tensors_of, value_of
 from agents.world import World
 from simcore.rng import stream
@@ -32,7 +32,8 @@ class ValueTrainer(NumaTrainer):
     all play the same `episodes` of these. Fitness is the mean of log(requests placed); errors have the standard
     deviation `sigma` in units of what a weight is like. What is validated is the mean of the weights over the last
     iterations (`memory` is the share kept of it), paired with `against`. With `sizes` a server's value knows how many
-    requests of so many sizes still fit on it: those that take most of the cluster in the training requests.
+    requests of so many sizes still fit on it: those that take most of the cluster in the training requests. Without
+    `network` only the terms and these are learned.
     """
 
     agent = "value-es"
@@ -43,6 +44,7 @@ class ValueTrainer(NumaTrainer):
     rate: Positive = 0.05
     memory: Share = 0.9
     sizes: CountFromZero = 0
+    network: bool = True
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Begin with the known terms, or with the room for `sizes`, and a network that counts for nothing yet."""
@@ -52,6 +54,7 @@ class ValueTrainer(NumaTrainer):
             self._known = sizes_of(map(training.draw, self._seeds[:SAMPLED].tolist()), training.ledger(), self.sizes)
         parts = beginning(stream(seed, "train", "weights"), not self.sizes), beginning_of(self._known)
         mean, self._scale = (np.concatenate(part) for part in zip(*parts, strict=True))
+        self._scale[TERMS:SIZE] *= self.network
         self._evolution = Evolution(mean, self.memory)
         errors = stream(seed, "train", "candidates").normal(size=(4, len(mean)))
         rules = rules_of(SIMPLE) + [self._candidate(mean + self.sigma * error) for error in errors]
