@@ -14,7 +14,7 @@ import numpy as np
 
 from fabric.ledger import Ledger
 from simcore.jit import inlined
-from simcore.vocabulary import Floats, Workload
+from simcore.vocabulary import Floats, Ints, Workload
 
 SIZE_COLUMNS = 4
 PER_SIZE = 2
@@ -58,6 +58,17 @@ def known_sizes(sizes: Floats, weights: Floats) -> Floats:
     """Put sizes [k, 4] and their weights [k * PER_SIZE] together for the kernel, float64 [k * ROW]."""
     parts = [1 / sizes[:, :2], sizes[:, 2:3], weights.reshape(len(sizes), PER_SIZE)]
     return np.concatenate(parts, axis=1).ravel()
+
+
+def fitting_on(free: Ints, sizes: Floats) -> Floats:
+    """Count what fits on servers with these quanta free, int64 [..., 2 nodes, 2 resources]: [..., k * PER_SIZE].
+
+    Of each size how many requests do, and as 0 or 1 whether any does: what its weights are of.
+    """
+    each = np.floor((free[..., None, :] / sizes[:, :2]).min(axis=-1) + SLACK)  # [..., nodes, k]
+    fits = np.where(sizes[:, 2] > 0, each.min(axis=-2), each.sum(axis=-2))
+    found: Floats = np.stack([fits, fits > 0], axis=-1).reshape(*fits.shape[:-1], -1)
+    return found
 
 
 @inlined

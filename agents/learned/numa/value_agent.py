@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -9,10 +10,11 @@ import numpy as np
 
 from agents.learned.common.regime import Learned, noted
 from agents.learned.common.tensors import Tensors, fitting, read
-from agents.learned.numa.room import PER_SIZE, SIZE_COLUMNS, beginning_of, known_sizes
+from agents.learned.numa.room import PER_SIZE, SIZE_COLUMNS, beginning_of, known_sizes, sizes_of
 from agents.learned.numa.servers import NODES, check_servers
-from agents.learned.numa.value import HIDDEN, KNOWN, SIZE, value_es
+from agents.learned.numa.value import HIDDEN, KNOWN, SIZE, beginning, value_es
 from agents.rules.ruled import Ruled
+from agents.world import World
 from simcore.errors import UserError
 from simcore.vocabulary import Compiled, Floats, View
 
@@ -66,6 +68,21 @@ def begun(sizes: Floats) -> Floats:
         weights[: len(KNOWN)] = KNOWN
     first, scale = beginning_of(sizes)
     return np.concatenate([weights, first * scale])
+
+
+def first_of(
+    training: World, seeds: Sequence[int], most: int, rng: np.random.Generator
+) -> tuple[Floats, Floats, Floats]:
+    """Return the sizes that a training knows, `most` at most, where it begins, and its scale; see `beginning`.
+
+    The sizes float64 [k, 4] are those of the training requests of some seeds.
+    """
+    sizes = np.zeros((0, SIZE_COLUMNS))
+    if most:
+        sizes = sizes_of(map(training.draw, seeds), training.ledger(), most)
+    parts = beginning(rng, not most), beginning_of(sizes)
+    mean, scale = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return sizes, mean, scale
 
 
 def described(view: View, agent: str) -> dict[str, Any]:

@@ -11,10 +11,9 @@ from agents.learned.common.evolution import Evolution
 from agents.learned.common.settings import Count, CountFromZero, Positive, Share
 from agents.learned.common.tensors import Tensors
 from agents.learned.numa.rollouts import play_all, rules_of, telling
-from agents.learned.numa.room import SIZE_COLUMNS, beginning_of, sizes_of
 from agents.learned.numa.trainer import SAMPLED, NumaTrainer
-from agents.learned.numa.value import SIZE, TERMS, beginning
-from agents.learned.numa.value_agent import described, tensors_of, value_of
+from agents.learned.numa.value import SIZE, TERMS
+from agents.learned.numa.value_agent import described, first_of, tensors_of, value_of
 from agents.world import World
 from simcore.rng import stream
 from simcore.vocabulary import Compiled, Floats
@@ -49,11 +48,8 @@ class ValueTrainer(NumaTrainer):
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Begin with the known terms, or with the room for `sizes`, and a network that counts for nothing yet."""
         super().begin(training, validation, seed, device)
-        self._known = np.zeros((0, SIZE_COLUMNS))
-        if self.sizes:
-            self._known = sizes_of(map(training.draw, self._seeds[:SAMPLED].tolist()), training.ledger(), self.sizes)
-        parts = beginning(stream(seed, "train", "weights"), not self.sizes), beginning_of(self._known)
-        mean, self._scale = (np.concatenate(part) for part in zip(*parts, strict=True))
+        some, rng = self._seeds[:SAMPLED].tolist(), stream(seed, "train", "weights")
+        self._known, mean, self._scale = first_of(training, some, self.sizes, rng)
         self._scale[TERMS:SIZE] *= self.network
         self._evolution = Evolution(mean, self.memory)
         errors = stream(seed, "train", "candidates").normal(size=(4, len(mean)))

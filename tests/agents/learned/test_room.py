@@ -10,16 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.learned.common.tensors import read, write
-from agents.learned.numa.room import beginning_of, known_sizes, sizes_of
+from agents.learned.hindsight.lessons import places_of
+from agents.learned.hindsight.trainer import HindsightTrainer
+from agents.learned.numa.room import beginning_of, fitting_on, known_sizes, sizes_of
 from agents.learned.numa.value import SIZE, value_es
-from agents.learned.numa.value_agent import begun
+from agents.learned.numa.value_agent import begun, value_of
 from agents.learned.value_es.agent import ValueES
 from fabric.cluster import Cluster
+from fabric.compiled.numa_replay import Replay
+from fabric.compiled.numa_run import CompiledSimulation
 from fabric.ledger import Ledger
 from simcore.errors import UserError
 from simcore.rng import stream
+from simcore.rules import Overflow
 from simcore.vocabulary import Ints, Workload
-from tests.reference.value_es import gains
+from tests.reference.value_es import gains, room_of
 from tests.support.learning import busy, going_on, in_use, trained
 from tests.support.properties import scaled
 
@@ -43,6 +48,17 @@ def test_it_is_where_most_still_fits(seed: int, spread: bool, shares: bool) -> N
         assert code == -1
     else:
         assert possible[code] >= max(possible.values()) - 1e-9
+
+
+@given(st.integers(0, 2**32))
+@scaled(1.5)
+def test_what_fits_for_learning_is_what_fits(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    free = rng.integers(0, 40, (3, 2, 2))
+    chosen = [(int(rng.integers(1, 9)), int(rng.integers(1, 9)), bool(rng.integers(2))) for _ in range(3)]
+    weights = rng.normal(size=6)
+    found = fitting_on(free, np.array([(*size, 0.1) for size in chosen], np.float64)) @ weights
+    np.testing.assert_allclose(found, [room_of(server.tolist(), chosen, weights) for server in free], atol=1e-9)
 
 
 def requests(*demands: tuple[int, int]) -> Workload:
@@ -109,3 +125,32 @@ def test_training_with_sizes_goes_on_and_its_weights_are_used(tmp_path: Path) ->
     tensors, notes = read(next(tmp_path.glob("whole/*/best.safetensors")))
     assert tensors["sizes"][:, 2].tolist() == [0, 1, 1]  # the scenario's three flavours, two of them spread
     assert notes["regime"]["kinds"] == 1
+
+
+@pytest.mark.long
+def test_hindsight_with_sizes_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
+    settings = {"episodes": 20, "pool": 40, "plans": 6, "warm": [0.0, 0.2], "sizes": 3, "temperature": 3.0}
+    log = going_on(trained({"hindsight": settings}), tmp_path)
+    assert log["lessons"].max() > 0
+    in_use("hindsight", tmp_path)
+
+
+def test_hindsight_learns_of_what_its_rule_decides_by() -> None:
+    """The worth that is learned and that of the kernel prefer the same places."""
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(3)
+    trainer = HindsightTrainer()
+    trainer._known = np.array([[4.0, 8, 0, 0.2], [10, 12, 1, 0.3]])
+    weights = rng.normal(size=SIZE + 4)
+    trainer._scale, trainer._weights, trainer._torch = np.ones(SIZE + 4), torch.from_numpy(weights), torch
+    workload, cluster = busy(300)
+    replay = Replay(CompiledSimulation(workload, Ledger(cluster), Overflow("stop")))
+    rule = value_of(weights, trainer._known)
+    for answers in range(0, 60, 7):
+        offer = replay.follow(rule, answers)
+        assert offer is not None
+        codes, before, after = places_of(offer, replay.capacity, trainer._known)
+        gain = (trainer._worth(after) - trainer._worth(before)).numpy()
+        demand = int(offer.demand[0]), int(offer.demand[1])
+        code = value_es(offer.free, replay.capacity, demand, offer.spread, *rule.weights)
+        assert gain[codes.index(code)] == pytest.approx(gain.max())
