@@ -131,7 +131,7 @@ def test_training_with_sizes_goes_on_and_its_weights_are_used(tmp_path: Path) ->
 def test_hindsight_with_sizes_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
     settings = {"episodes": 20, "pool": 40, "plans": 6, "warm": [0.0, 0.2], "sizes": 3, "temperature": 3.0}
     log = going_on(trained({"hindsight": settings}), tmp_path)
-    assert log["lessons"].max() > 0
+    assert (log["lessons"].drop_nulls() > 0).any()
     in_use("hindsight", tmp_path)
 
 
