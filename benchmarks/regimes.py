@@ -45,7 +45,8 @@ REGIMES = (
     *("bursts", "shapes", "shapes-light", "shapes-short", "filling", "mixed"),
 )
 HEURISTICS = ("first-fit", "best-fit", "best-fit-loose", "worst-fit", "balance-fit", "dot-product", "internal")
-CONTROLS = ("random", "random-in-top-5", "cvd-rl-untrained")
+TRAINED = ("value-es", "hindsight")
+"""Agents with weights learned on the requests of a regime."""
 LENGTH, FEW_SEEDS, DROPPED = "scheduled", 100, 2000
 """What agents are judged by; seeds and requests with which other metrics are tried."""
 
@@ -136,7 +137,7 @@ class Standing:
         return max(self.over(label, one)[1] for one in HEURISTICS if one in self.labels)
 
 
-def own(name: str, labels: Sequence[str], agent: str = "value-es") -> str | None:
+def own(name: str, labels: Sequence[str], agent: str = TRAINED[0]) -> str | None:
     """Name the agent whose weights were learned on the requests of a regime, whatever the load and the lifetimes."""
     known = (f"{agent} of {name}", f"{agent} of {name.partition('-')[0]}")
     return next((one for one in known if one in labels), None)
@@ -155,16 +156,19 @@ def said(p: float) -> str:
 def overview(found: dict[str, Found]) -> list[list[str]]:
     """Make the rows of the table of regimes: who wins among heuristics, and what learning adds."""
     rows = [["regime", "best-fit places", "cpu, mem in use then", "best heuristic"]]
-    rows[0] += ["`value-es` of it, over the best heuristic", "p, largest over all heuristics", "untrained", "shipped"]
+    for agent in TRAINED:
+        rows[0] += [f"`{agent}` of it, over the best heuristic", "p, largest over all heuristics"]
+    rows[0] += ["untrained", "shipped `value-es`"]
     for name, one in found.items():
         standing = Standing(one.runs)
         base = one.runs.filter(pl.col("agent") == "best-fit").select(LENGTH, "cpu", "mem").to_numpy().mean(axis=0)
         row = [f"`{name}`", f"{base[0]:,.0f}", f"{base[1]:.0%}, {base[2]:.0%}", standing.best]
-        label = own(name, standing.labels)
-        cells = [label, untrained(label, standing.labels), "value-es"]
-        there = ["" if cell is None else standing.over(cell, standing.best)[0] for cell in cells]
-        largest = said(standing.largest(label)) if label else ""
-        rows.append([*row, there[0], largest, *there[1:]])
+        for agent in TRAINED:
+            label = own(name, standing.labels, agent)
+            row += [standing.over(label, standing.best)[0], said(standing.largest(label))] if label else ["", ""]
+        for label in (untrained(own(name, standing.labels), standing.labels), "value-es"):
+            row.append(standing.over(label, standing.best)[0] if label else "")
+        rows.append(row)
     return rows
 
 
@@ -244,10 +248,10 @@ guide](../guides/numa-learning.md#regimes).
 
 Every value is a ratio of means less one, with its 95 % interval over the seeds, paired. p-values are those of
 `binwright compare`, corrected by Holm for all {family} comparisons of two agents in the regime."""
-OVERVIEW = """The first columns say how long Best-Fit lasts and how full the servers are then. `value-es` of a
-regime learned on its requests (those of `large` and `few` also stand for the other loads and lifetimes). *Untrained* is
-where that training began: what still fits on a server, weighted by what the requests take. *Shipped* has the weights
-`huawei-10`. The p-value is the largest of those over each heuristic of the table below."""
+OVERVIEW = """The first columns say how long Best-Fit lasts and how full the servers are then. `value-es` and
+`hindsight` of a regime learned on its requests (those of `large` and `shapes` also stand for other loads and lifetimes,
+and `few` and `bursts` have none of their own). *Untrained* is where both trainings began: what still fits on a server,
+weighted by what the requests take. *Shipped* has the weights `huawei-10`. The p-value is the largest of those over each heuristic of the table below."""
 ALL = """Over the heuristic that places most in that regime, whose own row has its number of requests. What is **bold**
 is above it, and what has = is not told from it, p > .05. *random* takes any place that fits, *random-in-top-5* one of
 the candidates of `cvd-rl`."""

@@ -57,7 +57,7 @@ def test_tables_and_page() -> None:
     tried = tried.with_columns((pl.col("acceptance") ** 2).alias("accepted cpu"))
     found = {"large": Found(load_scenario("regimes/large"), few, tried)}
     head, row = overview(found)
-    assert len(head) == len(row) == 8
+    assert len(head) == len(row) == 10
     assert row[4].startswith("+")
     assert row[5] == "< .001"
     cells = dict(all_agents(found)[1:])
