@@ -9,6 +9,7 @@ the same requests, as `binwright run` would have them do.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from agents.learned.common.tensors import SHIPPED
 from agents.world import World
 from analysis.compare.family import Family
 from analysis.compare.statistics import ALPHA, by_count, differences
@@ -211,6 +213,20 @@ def metrics(found: dict[str, Found]) -> list[list[str]]:
     return rows
 
 
+def trainings() -> list[list[str]]:
+    """Make the rows of the table of what was learned in regimes, from the notes beside the weights."""
+    rows = [["weights", "learned in", "iterations to what is kept", "CPU to there", "validation", "over"]]
+    for file in sorted(SHIPPED.glob("*.json")):
+        notes = json.loads(file.read_text())
+        agent, _, name = file.stem.rpartition("-")
+        if agent in TRAINED and name in REGIMES:
+            [settings] = notes["terms"]["train"]["agent"].values()
+            trained = notes["trained"]
+            cells = [f"{trained['step']}", f"{trained['cpu_seconds']:.0f} s", f"{100 * trained['gain']:+.1f} %"]
+            rows.append([f"`{agent}`: `{name}`", f"`regimes/{name}`", *cells, settings.get("against", "best-fit")])
+    return rows
+
+
 def page(found: dict[str, Found], seeds: int) -> str:
     """Write the page: what was measured, and all tables."""
     first = next(iter(found.values()))
@@ -226,6 +242,9 @@ def page(found: dict[str, Found], seeds: int) -> str:
         "## All agents",
         ALL,
         *(markdown(all_agents({name: found[name] for name in names[at : at + 4]})) for at in range(0, len(names), 4)),
+        "## What was learned",
+        LEARNED,
+        markdown(trainings()),
         "## Which metric tells agents apart",
         METRICS.format(seeds=FEW_SEEDS, requests=f"{DROPPED:,}"),
         markdown(metrics(found)),
@@ -249,12 +268,15 @@ guide](../guides/numa-learning.md#regimes).
 Every value is a ratio of means less one, with its 95 % interval over the seeds, paired. p-values are those of
 `binwright compare`, corrected by Holm for all {family} comparisons of two agents in the regime."""
 OVERVIEW = """The first columns say how long Best-Fit lasts and how full the servers are then. `value-es` and
-`hindsight` of a regime learned on its requests (those of `large` and `shapes` also stand for other loads and lifetimes,
-and `few` and `bursts` have none of their own). *Untrained* is where both trainings began: what still fits on a server,
-weighted by what the requests take. *Shipped* has the weights `huawei-10`. The p-value is the largest of those over each heuristic of the table below."""
+`hindsight` of a regime learned on its requests (those of `large` and `shapes` also stand for other loads and lifetimes;
+`few` and `bursts` have none of their own). *Untrained* is where both trainings began: what still fits on a server,
+weighted by what the requests take. *Shipped* has the weights `huawei-10`. A p-value is the largest of those over each
+heuristic of the table below."""
 ALL = """Over the heuristic that places most in that regime, whose own row has its number of requests. What is **bold**
 is above it, and what has = is not told from it, p > .05. *random* takes any place that fits, *random-in-top-5* one of
 the candidates of `cvd-rl`."""
+LEARNED = """Kept is what was best in validation, on seeds of its own; of the same requests, so that its gains are a
+little too good. [The trainings](numa-learning.md#regimes) says how many were tried."""
 METRICS = """How many seeds tell two agents apart, the median over all pairs of the heuristics and `value-es` (power
 80 %, p < .05 uncorrected, from {seeds} seeds): by the requests placed until the first refusal; and where what fits
 nowhere is dropped, of {requests} requests, by the share of the requests that were placed, and by the share of their
