@@ -273,10 +273,11 @@ OVERVIEW = """The first columns say how long Best-Fit lasts and how full the ser
 weighted by what the requests take. *Shipped* has the weights `huawei-10`. A p-value is the largest of those over each
 heuristic of the table below."""
 ALL = """Over the heuristic that places most in that regime, whose own row has its number of requests. What is **bold**
-is above it, and what has = is not told from it, p > .05. *random* takes any place that fits, *random-in-top-5* one of
-the candidates of `cvd-rl`."""
+is above it, and what has = is not told from it, p > .05. With so many seeds p is that of the signed-rank test, which
+asks in which seeds an agent is above, and may answer otherwise than the interval of the means. *random* takes any place
+that fits, *random-in-top-5* one of the candidates of `cvd-rl`."""
 LEARNED = """Kept is what was best in validation, on seeds of its own; of the same requests, so that its gains are a
-little too good. [The trainings](numa-learning.md#regimes) says how many were tried."""
+little too good. [numa-learning.md](numa-learning.md#regimes) says how many were tried."""
 METRICS = """How many seeds tell two agents apart, the median over all pairs of the heuristics and `value-es` (power
 80 %, p < .05 uncorrected, from {seeds} seeds): by the requests placed until the first refusal; and where what fits
 nowhere is dropped, of {requests} requests, by the share of the requests that were placed, and by the share of their
