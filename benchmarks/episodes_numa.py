@@ -51,7 +51,7 @@ def rules() -> dict[str, Compiled]:
     network = np.random.default_rng(0).normal(size=SIZE)
     network[: len(KNOWN)] = KNOWN
     found = {name: AGENTS.load(name)().compiled for name in ("first-fit", "best-fit", "internal")}
-    return {**found, "value-es, 6 terms and 48 weights": Compiled(value_es, (network,))}
+    return {**found, "value-es, 6 terms and 48 weights": Compiled(value_es, (network, np.zeros(0)))}
 
 
 def steps(count: int, steps: int = 300) -> float:

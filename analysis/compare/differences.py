@@ -18,6 +18,7 @@ from analysis.compare.statistics import (
     skewness,
 )
 from analysis.measure.metric import Metric
+from analysis.measure.outside import outside_of
 from analysis.measure.overlap import overlap_of
 from analysis.results.choice import metric_named, worth_showing
 from analysis.results.folder import ResultsFolder
@@ -42,8 +43,9 @@ class Differences:
 
     `keys` are the swept keys, `scenario` first where there are several; `points` their values; `agents` the labels;
     `metrics` what is compared; `families` how many comparisons of each are tested; `overlap` that of the seeds' windows
-    of a trace, if it is worth saying; `versions` those of Binwright that wrote the runs. docs/guides/results.md says
-    what each column is, and how it is computed.
+    of a trace, if it is worth saying; `outside` which weights are used on something else than they were learned on;
+    `versions` those of Binwright that wrote the runs. docs/guides/results.md says what each column is, and how it is
+    computed.
     """
 
     def __init__(
@@ -70,7 +72,7 @@ class Differences:
                 metric_named(name, done, columns.metrics)
                 for name in dict.fromkeys([metrics] if isinstance(metrics, str) else metrics)
             ]
-        self.overlap = overlap_of(runs, self.keys)
+        self.overlap, self.outside = overlap_of(runs, self.keys), outside_of(runs, self.keys)
         self._groups = Groups(runs, self.keys)
         named = (runs["agent"] == self.baseline) | (runs["_agent"] == self.baseline)
         self._base = self._bases(runs.filter(named)["agent"].unique().to_list())

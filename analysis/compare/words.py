@@ -97,7 +97,7 @@ def legend(comparison: Differences) -> str:
     exact = frame["interval"].eq_missing("exact")
     timed = [metric.name for metric in comparison.metrics if metric.timed]
     chance = frame.filter(~exact, ~frame["metric"].is_in(timed), frame["n"] > 0)
-    notes = [str(comparison.overlap)] if comparison.overlap else []
+    notes = [str(one) for one in (comparison.overlap, comparison.outside) if one]
     if exact.any():
         which = "Values without an interval are exact: nothing in them was drawn" if len(chance) else EXACT
         notes.append(f"{which}, other seeds give the same, and differences between them are exact too.")

@@ -13,6 +13,7 @@ from string import Template
 from typing import Any
 
 from analysis.compare.table import Table
+from analysis.measure.outside import outside_of
 from analysis.measure.overlap import overlap_of
 from analysis.report.pictures import figures
 from analysis.report.replay import embedded, replay
@@ -41,7 +42,7 @@ def compose(results: ResultsFolder) -> str:
     sections = {
         "answer": (
             "The answer",
-            f"{answers}\n{_overlap(results)}{_counts(results)}\n{summary.replace('<figure', '<figure class=wide', 1)}",
+            f"{answers}\n{_warnings(results)}{_counts(results)}\n{summary.replace('<figure', '<figure class=wide', 1)}",
         ),
         "table": ("Table", f"{main_table(table)}\n{legend(table)}"),
         "differences": ("Paired differences", _differences(results)),
@@ -94,9 +95,9 @@ def _counts(results: ResultsFolder) -> str:
     return f'<p class="soft">{_count(len(runs), "run")}: {agents}, {seeds}{points}.{failures}</p>'
 
 
-def _overlap(results: ResultsFolder) -> str:
-    found = overlap_of(results.runs, results.swept)
-    return f'<p class="wrong">{escape(str(found))}</p>\n' if found else ""
+def _warnings(results: ResultsFolder) -> str:
+    found = (overlap_of(results.runs, results.swept), outside_of(results.runs, results.swept))
+    return "".join(f'<p class="wrong">{escape(str(one))}</p>\n' for one in found if one)
 
 
 def _differences(results: ResultsFolder) -> str:

@@ -152,15 +152,17 @@ def _plan(batch: Batch, known: Mapping[str, Any]) -> None:
     )
 
 
-def _warn_of(overlap: object) -> None:
-    if overlap:
-        out.print(f"[yellow]Warning:[/] {escape(str(overlap))}", highlight=False)
+def _warn_of(what: object) -> None:
+    if what:
+        out.print(f"[yellow]Warning:[/] {escape(str(what))}", highlight=False)
 
 
 def _warn(results: Results) -> None:
+    from analysis.measure.outside import outside_of
     from analysis.measure.overlap import overlap_of
 
     _warn_of(overlap_of(results.runs, results.swept))
+    _warn_of(outside_of(results.runs, results.swept))
     done = results.done
     impossible = int(done["impossible"].sum()) if len(done) else 0
     if impossible:

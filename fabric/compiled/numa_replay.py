@@ -64,7 +64,8 @@ class Replay:
         """Return which answers of what was played last are still in place at its end: their numbers, int64 [any]."""
         state = self._state
         answered = state.sequence[self._answered : state.at[ANSWERED]]
-        return np.flatnonzero(np.isin(answered, state.holder[: state.at[ENDS]]))
+        never = (self._requests.duration[answered] == inf) & (state.outcome[answered] == PLACED)
+        return np.flatnonzero(never | np.isin(answered, state.holder[: state.at[ENDS]]))
 
     def follow(self, rule: Compiled, answers: int) -> Offer | None:
         """Return what is on offer after that many answers of a rule; `None` when the run is over before."""

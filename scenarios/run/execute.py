@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from agents.learned.common.regime import Learned, outside, regime_of
 from agents.world import WarmStart, World
 from analysis.measure.finished import FinishedRun
 from analysis.measure.measuring import measure
@@ -76,6 +77,7 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
     return {
         **metrics,
         **({"windows": written(rows)} if rows else {}),
+        **_outside(agent, simulation, ledger),
         "random": world.drawn or warm_luck.drawn or luck.drawn,
         "engine": "compiled" if compiled else "simpy",
         "resources": list(over.resources),
@@ -113,6 +115,16 @@ def warmed_up(
 def _state(simulation: Simulation) -> object:
     """Tell what changes with every decision, so that a guard sees progress."""
     return simulation.offered, simulation.now, simulation.waiting, len(simulation.offer)
+
+
+def _outside(agent: Agent, simulation: Simulation, ledger: Ledger) -> dict[str, str]:
+    """Say in which way the run is something else than what its agent learned on; a column if the agent knows that."""
+    if not isinstance(agent, Learned) or agent.regime is None:
+        return {}
+    demand = simulation.workload.demand
+    demand = demand[ledger.possible(demand)]
+    now = regime_of(simulation.view.capacity, demand, ledger.spreads(demand))
+    return {"outside": outside(agent.regime, now)} if now else {}
 
 
 def is_bounded(world: World) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.learned.numa.value import HIDDEN, TERMS
+from agents.learned.numa.value import HIDDEN, SIZE, TERMS
 from simcore.vocabulary import Floats, Ints
 
 
@@ -19,8 +19,31 @@ def worth_of(nodes: list[list[float]], weights: Floats) -> float:
     return float(np.dot(terms, weights[:TERMS]) + hidden @ network[5])
 
 
-def gains(free: Ints, capacity: Ints, demand: tuple[int, int], spread: bool, weights: Floats) -> dict[int, float]:
-    """Compute by code the gain of every place that fits."""
+def room_of(nodes: list[list[int]], sizes: list[tuple[int, int, bool]], weights: Floats) -> float:
+    """Compute the value of what still fits on a server, of sizes (cpu and mem of a node, spread): by trying."""
+    value = 0.0
+    for number, (cpu, mem, spread) in enumerate(sizes):
+        left, fits = [list(node) for node in nodes], 0
+        while True:
+            there = [n for n, (c, m) in enumerate(left) if c >= cpu and m >= mem]
+            if len(there) < (len(left) if spread else 1):
+                break
+            fits += 1
+            for n in there if spread else there[:1]:
+                left[n] = [left[n][0] - cpu, left[n][1] - mem]
+        value += weights[2 * number] * fits + weights[2 * number + 1] * (fits > 0)
+    return value
+
+
+def gains(
+    free: Ints,
+    capacity: Ints,
+    demand: tuple[int, int],
+    spread: bool,
+    weights: Floats,
+    sizes: list[tuple[int, int, bool]] | None = None,
+) -> dict[int, float]:
+    """Compute by code the gain of every place that fits; `sizes` have their weights behind the others."""
     found = {}
     for server in range(len(free)):
         for node in range(1 if spread else 2):
@@ -32,6 +55,9 @@ def gains(free: Ints, capacity: Ints, demand: tuple[int, int], spread: bool, wei
                 else:
                     left[node, r] -= demand[r]
             if (left >= 0).all():
-                before, after = (worth_of((now / capacity[server]).tolist(), weights) for now in (free[server], left))
+                known = weights[:SIZE]
+                before, after = (worth_of((now / capacity[server]).tolist(), known) for now in (free[server], left))
+                for sign, now in ((-1, free[server]), (1, left)) if sizes else ():
+                    after += sign * room_of(now.tolist(), sizes or [], weights[SIZE:])
                 found[server * 2 + node] = after - before
     return found

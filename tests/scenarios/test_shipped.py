@@ -24,7 +24,7 @@ SHARED = ROOT.parent / "shared" / "traces"
 FILES = sorted(LIBRARY.rglob("*.yaml"))
 LONGEST = 2000
 """Requests of a short form: enough for a warm start."""
-ALWAYS = ("nara/tuned", "wrasse/solver-fabric")
+ALWAYS = ("nara/tuned", "regimes/mixed", "wrasse/solver-fabric")
 """One of each kind runs in `make test`, too."""
 
 

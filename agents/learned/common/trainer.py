@@ -47,6 +47,10 @@ class Trainer(ABC):
     def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
         """Go on from what `save` returned."""
 
+    def met(self) -> dict[str, Any]:
+        """Return notes about what was learned on: servers and requests."""
+        return {}
+
     @abstractmethod
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """Return what the agent needs in use: arrays, and note that say what they are for."""

@@ -147,7 +147,8 @@ class Training:
     def _write(self, name: str, row: Row) -> None:
         """Write the weights as they are, with the row of their validation."""
         tensors, notes = self.trainer.weights()
-        write(self.folder / f"{name}.safetensors", tensors, {**notes, "trained": row, "terms": self.course.terms})
+        notes |= {**self.trainer.met(), "trained": row, "terms": self.course.terms}
+        write(self.folder / f"{name}.safetensors", tensors, notes)
 
     def _validated(self) -> dict[str, float]:
         """Return the metrics of a validation; those in other worlds begin with the name of the world."""

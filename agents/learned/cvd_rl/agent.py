@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.learned.common.regime import Learned, noted
 from agents.learned.common.tensors import find, fitting, read
 from agents.learned.cvd_rl.rule import BREADTH, DEPTH, LAYERS, WIDTH, cvd_rl, sizes
 from agents.learned.numa.mlp import depth_and_width, size_of, untrained
@@ -16,7 +17,7 @@ from simcore.rng import stream
 from simcore.vocabulary import Placement, Request, View
 
 
-class CvdRL(Ruled):
+class CvdRL(Learned, Ruled):
     """Of `k` candidates, two fifths by Best-Fit and the rest by `internal`, the one that leaves the cluster most worth.
 
     `weights` names shipped ones, `path` is a file that `binwright train` wrote; `untrained` are those with which
@@ -62,6 +63,7 @@ class CvdRL(Ruled):
             wanted = described(view, self._lookahead, self._decomposition, layers)
             weights = fitting(self._file, {"weights": (size_of(layers),)}, wanted)["weights"].astype(np.float64)
             how[DEPTH], how[BREADTH] = depth, width
+            self.regime = noted(notes)
         self.numbers = weights, how
         self.get_ready(view)
 

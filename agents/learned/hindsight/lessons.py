@@ -6,16 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from agents.learned.numa.room import SIZE_COLUMNS, fitting_on
 from agents.learned.numa.value import INPUTS, LARGE, MIDDLE, SMALL, TERMS
 from fabric.compiled.numa_replay import Offer, Replay
 from simcore.vocabulary import Compiled, Floats, Ints
+
+NO_SIZES: Floats = np.zeros((0, SIZE_COLUMNS))
 
 
 class Lesson(NamedTuple):
     """Holds c places that lead to different clusters, and how far each leads.
 
-    `before` and `after` float64 [c, INPUTS] are the free shares of the server, as `inputs_of` has them; `reached`
-    float64 [c] is how many requests the plan that begins there places.
+    `before` and `after` float64 [c, any] are what is seen of the server: the free shares, as `inputs_of` has them, and
+    behind them what fits of some sizes. `reached` float64 [c] is how many requests the plan that begins there places.
     """
 
     before: Floats
@@ -48,10 +51,11 @@ def terms_of(inputs: Floats) -> Floats:
     return terms
 
 
-def places_of(offer: Offer, capacity: Ints) -> tuple[list[int], Floats, Floats]:
-    """Return the places that fit: codes [c], and the server's inputs before and after, [c, INPUTS] each.
+def places_of(offer: Offer, capacity: Ints, sizes: Floats = NO_SIZES) -> tuple[list[int], Floats, Floats]:
+    """Return the places that fit: codes [c], and what is seen of the server before and after, [c, any] each.
 
-    Of places that leave the same shares on a server that had the same before, the first stands for all.
+    That is its inputs, and what fits of `sizes` float64 [k, 4]. Of places that leave the same shares on a server that
+    had the same before, the first stands for all.
     """
     half = offer.demand // 2
     taken = [[offer.demand - half, half]] if offer.spread else [[offer.demand, half * 0], [half * 0, offer.demand]]
@@ -59,11 +63,15 @@ def places_of(offer: Offer, capacity: Ints) -> tuple[list[int], Floats, Floats]:
     server, choice = np.nonzero((left >= 0).all(axis=(2, 3)))
     before, after = inputs_of(offer.free, capacity)[server], inputs_of(left, capacity[:, None])[server, choice]
     rows = np.concatenate([before, after, capacity[server].reshape(len(server), INPUTS)], axis=1)
+    before = np.concatenate([before, fitting_on(offer.free[server], sizes)], axis=1)
+    after = np.concatenate([after, fitting_on(left[server, choice], sizes)], axis=1)
     first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
     return (server * 2 + choice)[first].tolist(), before[first], after[first]
 
 
-def lesson_of(replay: Replay, student: Compiled, answers: int, plans: list[Compiled]) -> Lesson | None:
+def lesson_of(
+    replay: Replay, student: Compiled, answers: int, plans: list[Compiled], sizes: Floats = NO_SIZES
+) -> Lesson | None:
     """Make a lesson of the state that a student comes to after so many answers.
 
     Of every place it says what the best plan reaches that goes on from there, knowing what comes. `None` where there is
@@ -72,7 +80,7 @@ def lesson_of(replay: Replay, student: Compiled, answers: int, plans: list[Compi
     offer = replay.follow(student, answers)
     if offer is None:
         return None
-    codes, before, after = places_of(offer, replay.capacity)
+    codes, before, after = places_of(offer, replay.capacity, sizes)
     if len(codes) < 2:
         return None
     reached = np.max([replay.tried(codes, plan) for plan in plans], axis=0)

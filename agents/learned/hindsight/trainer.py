@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from agents.learned.common.adam import averages, finite, put_averages
-from agents.learned.common.settings import Count, Positive, Share
+from agents.learned.common.settings import Count, CountFromZero, Positive, Share
 from agents.learned.common.tensors import Tensors, extra
 from agents.learned.hindsight.lessons import Lesson, lesson_of, terms_of
 from agents.learned.numa.rollouts import rules_of, telling
-from agents.learned.numa.trainer import NumaTrainer
-from agents.learned.numa.value import HIDDEN, INPUTS, SIZE, TERMS, beginning, value_es
-from agents.learned.numa.value_agent import described
+from agents.learned.numa.trainer import SAMPLED, NumaTrainer
+from agents.learned.numa.value import HIDDEN, INPUTS, SIZE, TERMS
+from agents.learned.numa.value_agent import described, first_of, tensors_of, value_of
 from agents.world import World
 from simcore.rng import stream
 from simcore.vocabulary import Compiled, Floats
@@ -34,7 +34,7 @@ class HindsightTrainer(NumaTrainer):
     known: by the plan, and by the policy itself, whichever gets farther. The policy takes places with probability
     softmax(gain / `temperature`), and learns to place more: the mean over its choices of log(requests placed) rises by
     Adam. What is validated is the mean of its weights over the last iterations (`memory` is the share kept of it),
-    paired with `against`.
+    paired with `against`. `sizes` are as in `agents.learned.value_es.trainer`.
     """
 
     agent = "hindsight"
@@ -43,22 +43,24 @@ class HindsightTrainer(NumaTrainer):
     temperature: Positive = 0.3
     rate: Positive = 0.02
     memory: Share = 0.95
+    sizes: CountFromZero = 0
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
-        """Begin with the known terms and a network that counts for nothing yet; makes the plans."""
+        """Begin with the known terms, or with the room for `sizes`, and a network that counts for nothing yet."""
         super().begin(training, validation, seed, device)
         self._torch = torch = extra("torch")
-        weights, self._scale = beginning(stream(seed, "train", "weights"))
+        some, rng = self._seeds[:SAMPLED].tolist(), stream(seed, "train", "weights")
+        self._known, weights, self._scale = first_of(training, some, self.sizes, rng)
         self._average = weights.copy()
         self._weights = torch.nn.Parameter(torch.from_numpy(weights.copy()))
         self._optimiser = torch.optim.Adam([self._weights], lr=self.rate)
-        errors = stream(seed, "train", "plans").normal(size=(max(self.plans - len(SIMPLE), 0), SIZE))
+        errors = stream(seed, "train", "plans").normal(size=(max(self.plans - len(SIMPLE), 0), len(weights)))
         self._rules = rules_of(SIMPLE[: self.plans]) + [self._rule(weights + error) for error in errors]
         self._replays, placed = telling(training, self._seeds, self.warm, self._rules)
         self._best, self._longest = placed.argmax(axis=0), placed.max(axis=0)
 
     def _rule(self, weights: Floats) -> Compiled:
-        return Compiled(value_es, (weights * self._scale,))
+        return value_of(weights * self._scale, self._known)
 
     def iterate(self, iteration: int) -> dict[str, float]:
         """Look at some decisions in hindsight, and take a step towards the better ones."""
@@ -74,7 +76,7 @@ class HindsightTrainer(NumaTrainer):
             staying = replay.staying()
             if not len(staying):
                 continue
-            lesson = lesson_of(replay, student, int(rng.choice(staying)), plans)
+            lesson = lesson_of(replay, student, int(rng.choice(staying)), plans, self._known)
             if lesson is not None and np.ptp(lesson.reached) > 0:
                 lessons.append(lesson)
         metrics = {
@@ -98,7 +100,7 @@ class HindsightTrainer(NumaTrainer):
         """Return how much less the policy's choices reach, in percent of the best place of each lesson."""
         torch = self._torch
         most = max(len(lesson.reached) for lesson in lessons)
-        before, after = np.zeros((2, len(lessons), most, INPUTS))
+        before, after = np.zeros((2, len(lessons), most, INPUTS + len(self._scale) - SIZE))
         short = np.zeros((len(lessons), most))
         there = np.zeros((len(lessons), most), np.bool_)
         for row, lesson in enumerate(lessons):
@@ -110,13 +112,14 @@ class HindsightTrainer(NumaTrainer):
         gain = torch.where(torch.from_numpy(there), gain / self.temperature, -1e9)
         return (torch.softmax(gain, 1) * torch.from_numpy(short)).sum(1).mean()
 
-    def _worth(self, inputs: Floats) -> Any:
-        """Compute the worth of servers [..., INPUTS], as `agents.learned.numa.value.worth` does."""
+    def _worth(self, seen: Floats) -> Any:
+        """Compute the worth of servers, as `agents.learned.numa.value` does, of what `places_of` sees of them."""
         torch = self._torch
         weights = self._weights * torch.from_numpy(self._scale)
-        network = weights[TERMS:].reshape(INPUTS + 2, HIDDEN)
-        hidden = torch.relu(torch.from_numpy(inputs) @ network[:INPUTS] + network[INPUTS])
-        return torch.from_numpy(terms_of(inputs)) @ weights[:TERMS] + hidden @ network[INPUTS + 1]
+        network, inputs = weights[TERMS:SIZE].reshape(INPUTS + 2, HIDDEN), seen[..., :INPUTS]
+        hidden = torch.relu(torch.from_numpy(np.ascontiguousarray(inputs)) @ network[:INPUTS] + network[INPUTS])
+        fits = torch.from_numpy(np.ascontiguousarray(seen[..., INPUTS:])) @ weights[SIZE:]
+        return torch.from_numpy(terms_of(inputs)) @ weights[:TERMS] + hidden @ network[INPUTS + 1] + fits
 
     def used(self) -> Compiled:
         """Return the rule with the mean of the weights over time."""
@@ -136,4 +139,4 @@ class HindsightTrainer(NumaTrainer):
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """Return the weights of the terms and the network."""
-        return {"weights": self._average * self._scale}, described(self.view, self.agent)
+        return tensors_of(self._average * self._scale, self._known), described(self.view, self.agent)

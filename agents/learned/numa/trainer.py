@@ -5,8 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
+
+from agents.learned.common.regime import regime_of
 from agents.learned.common.settings import Count
 from agents.learned.common.trainer import TRAINING, Trainer
 from agents.learned.numa.rollouts import HeldOut, check_worlds
@@ -16,6 +19,9 @@ from agents.world import World
 from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.vocabulary import Compiled, View
+
+SAMPLED = 20
+"""Training episodes whose requests are looked at where all are too many."""
 
 
 @dataclass
@@ -55,6 +61,14 @@ class NumaTrainer(Trainer):
             error.key = f"train.agent.{self.agent}.against"
             raise
         self._seeds = TRAINING + stream(seed, "train", "episodes").integers(2**40, size=self.pool)
+
+    def met(self) -> dict[str, Any]:
+        """Return notes on the servers and on the requests of some episodes."""
+        ledger = self._training.ledger()
+        demand = np.concatenate([self._training.draw(seed).demand for seed in self._seeds[:SAMPLED].tolist()])
+        demand = demand[ledger.possible(demand)]
+        found = regime_of(ledger.view.capacity, demand, ledger.spreads(demand))
+        return {"regime": found._asdict()} if found else {}
 
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:
         """Return how much more is placed than by `against`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from agents.learned.numa.room import room
 from fabric.servers import fits_node, fits_spread
 from simcore.jit import kernel
 from simcore.vocabulary import Amounts, Floats, Ints
@@ -19,13 +20,14 @@ LARGE, MIDDLE, SMALL = (0.8, 0.71), (0.4, 0.355), (0.2, 0.177)
 """Shares of cpu and mem: 32 of 40 cores and 64 of 90 GB, half, a quarter."""
 
 
-def beginning(rng: np.random.Generator) -> tuple[Floats, Floats]:
+def beginning(rng: np.random.Generator, terms: bool = True) -> tuple[Floats, Floats]:
     """Return where training begins, and its scale, both float64 [SIZE]; what `value_es` takes is the product.
 
-    The known terms begin with weights of 1, the network with weights that count for nothing yet.
+    The known terms begin with weights of 1, or 0 without `terms`, the network with weights that count for nothing yet.
     """
     weights, scale = np.ones((2, SIZE))
     scale[:TERMS] = KNOWN
+    weights[:TERMS] = terms
     weights[TERMS:] = rng.normal(size=SIZE - TERMS)
     weights[TERMS + (INPUTS + 1) * HIDDEN :] = 0.0
     return weights, scale
@@ -55,10 +57,11 @@ def worth(cpu: float, mem: float, other_cpu: float, other_mem: float, weights: F
 
 
 @kernel
-def value_es(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats) -> int:
+def value_es(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, known: Floats) -> int:
     """Take, as a `Scan` for two nodes and two resources, the place that costs its server least worth.
 
-    Equals go to the first.
+    `weights` float64 [SIZE] are of the shares that are free, `known` float64 [any] of the requests that still fit, as
+    `known_sizes` has them. Equals go to the first.
     """
     best, best_gain = -1, -np.inf
     for server in range(len(free)):
@@ -66,24 +69,28 @@ def value_es(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights:
         other_cpu, other_mem = free[server, 1, 0], free[server, 1, 1]
         of_cpu, of_mem = capacity[server, 0, 0], capacity[server, 0, 1]
         of_other_cpu, of_other_mem = capacity[server, 1, 0], capacity[server, 1, 1]
-        before, known = 0.0, False
+        before, seen = 0.0, False
         for node in range(1 if spread else 2):
             if not (fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand)):
                 continue
-            if not known:
+            if not seen:
                 before = worth(cpu / of_cpu, mem / of_mem, other_cpu / of_other_cpu, other_mem / of_other_mem, weights)
-                known = True
+                before += room(cpu, mem, other_cpu, other_mem, known)
+                seen = True
             # The first node takes the odd quanta of a spread request.
             takes_cpu, takes_mem = demand[0] * (node == 0), demand[1] * (node == 0)
             if spread:
                 takes_cpu, takes_mem = demand[0] - demand[0] // 2, demand[1] - demand[1] // 2
+            cpu_left, mem_left = cpu - takes_cpu, mem - takes_mem
+            other_cpu_left, other_mem_left = other_cpu - demand[0] + takes_cpu, other_mem - demand[1] + takes_mem
             after = worth(
-                (cpu - takes_cpu) / of_cpu,
-                (mem - takes_mem) / of_mem,
-                (other_cpu - demand[0] + takes_cpu) / of_other_cpu,
-                (other_mem - demand[1] + takes_mem) / of_other_mem,
+                cpu_left / of_cpu,
+                mem_left / of_mem,
+                other_cpu_left / of_other_cpu,
+                other_mem_left / of_other_mem,
                 weights,
             )
+            after += room(cpu_left, mem_left, other_cpu_left, other_mem_left, known)
             if after - before > best_gain:
                 best, best_gain = server * 2 + node, after - before
     return best

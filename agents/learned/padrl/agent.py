@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from agents.learned.common.tensors import Tensors, find, fitting
+from agents.learned.common.regime import Learned, noted
+from agents.learned.common.tensors import Tensors, find, fitting, read
 from agents.learned.numa.servers import NODES, check_servers
 from agents.learned.padrl.network import CELLS, FORECAST, HIDDEN, MEMORY, SHAPES, SIZE, padrl
 from agents.rules.ruled import Ruled
 from simcore.vocabulary import Floats, View
 
 
-class PADRL(Ruled):
+class PADRL(Learned, Ruled):
     """A policy that scores every place, told what an LSTM expects of the next requests from those seen so far.
 
     `weights` names shipped ones, `path` is a file that `binwright train` wrote. Any number of servers, each of two
@@ -32,6 +33,7 @@ class PADRL(Ruled):
         check_servers(view, "padrl")
         weights, memory = self.numbers
         weights[:] = joined(fitting(self._file, SHAPES, described(view)))
+        self.regime = noted(read(self._file)[1])
         self.get_ready(view)
         memory[:] = 0.0
 

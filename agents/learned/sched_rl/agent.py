@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.learned.common.regime import Learned, noted
 from agents.learned.common.tensors import find, fitting, read
 from agents.learned.numa.mlp import depth_and_width, size_of
 from agents.learned.numa.servers import check_size
@@ -15,7 +16,7 @@ from simcore.errors import UserError
 from simcore.vocabulary import Ints, Placement, Request, View
 
 
-class SchedRL(Ruled):
+class SchedRL(Learned, Ruled):
     """The place with the largest advantage, by one network that sees the whole cluster.
 
     `weights` names shipped ones, `path` is a file that `binwright train` wrote. For the number of servers of the
@@ -41,6 +42,7 @@ class SchedRL(Ruled):
         layers = sizes(view.capacity, width, depth - 1)
         tensors = fitting(self._file, {"weights": (size_of(layers),)}, described(view, layers))
         self.numbers = tensors["weights"].astype(np.float64), np.array([depth - 1, width], np.float64)
+        self.regime = noted(notes)
         self.get_ready(view)
 
     def decide(self, view: View, request: Request) -> Placement | None:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from agents.learned.common.evolution import Evolution
-from agents.learned.common.settings import Count, Positive, Share
+from agents.learned.common.settings import Count, CountFromZero, Positive, Share
 from agents.learned.common.tensors import Tensors
 from agents.learned.numa.rollouts import play_all, rules_of, telling
-from agents.learned.numa.trainer import NumaTrainer
-from agents.learned.numa.value import SIZE, beginning, value_es
-from agents.learned.numa.value_agent import described
+from agents.learned.numa.trainer import SAMPLED, NumaTrainer
+from agents.learned.numa.value import SIZE, TERMS
+from agents.learned.numa.value_agent import described, first_of, tensors_of, value_of
 from agents.world import World
 from simcore.rng import stream
 from simcore.vocabulary import Compiled, Floats
@@ -30,7 +30,9 @@ class ValueTrainer(NumaTrainer):
     in which simple rules and some random candidates differ. In every iteration `pairs` of candidates, w + e and w - e,
     all play the same `episodes` of these. Fitness is the mean of log(requests placed); errors have the standard
     deviation `sigma` in units of what a weight is like. What is validated is the mean of the weights over the last
-    iterations (`memory` is the share kept of it), paired with `against`.
+    iterations (`memory` is the share kept of it), paired with `against`. With `sizes` a server's value knows how many
+    requests of so many sizes still fit on it: those that take most of the cluster in the training requests. Without
+    `network` only the terms and these are learned.
     """
 
     agent = "value-es"
@@ -40,18 +42,22 @@ class ValueTrainer(NumaTrainer):
     sigma: Positive = 0.3
     rate: Positive = 0.05
     memory: Share = 0.9
+    sizes: CountFromZero = 0
+    network: bool = True
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
-        """Begin with the known terms, and a network that counts for nothing yet."""
+        """Begin with the known terms, or with the room for `sizes`, and a network that counts for nothing yet."""
         super().begin(training, validation, seed, device)
-        mean, self._scale = beginning(stream(seed, "train", "weights"))
+        some, rng = self._seeds[:SAMPLED].tolist(), stream(seed, "train", "weights")
+        self._known, mean, self._scale = first_of(training, some, self.sizes, rng)
+        self._scale[TERMS:SIZE] *= self.network
         self._evolution = Evolution(mean, self.memory)
-        errors = stream(seed, "train", "candidates").normal(size=(4, SIZE))
+        errors = stream(seed, "train", "candidates").normal(size=(4, len(mean)))
         rules = rules_of(SIMPLE) + [self._candidate(mean + self.sigma * error) for error in errors]
         self._replays, _ = telling(training, self._seeds, self.warm, rules)
 
     def _candidate(self, mean: Floats) -> Compiled:
-        return Compiled(value_es, (mean * self._scale,))
+        return value_of(mean * self._scale, self._known)
 
     def iterate(self, iteration: int) -> dict[str, float]:
         """Play one generation."""
@@ -84,4 +90,5 @@ class ValueTrainer(NumaTrainer):
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """Return the weights of the terms and the network."""
-        return {"weights": self._evolution.average * self._scale}, described(self.view, self.agent)
+        weights = tensors_of(self._evolution.average * self._scale, self._known)
+        return weights, described(self.view, self.agent)

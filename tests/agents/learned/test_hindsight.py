@@ -75,6 +75,15 @@ def test_every_place_is_tried_with_what_really_follows() -> None:
     assert lesson_of(replay, student, placed + 1, [plan]) is None
 
 
+def test_requests_that_never_leave_stay() -> None:
+    workload, cluster = busy(200)
+    workload.duration[::2] = np.inf
+    replay = Replay(CompiledSimulation(workload, Ledger(cluster), Overflow("stop")))
+    placed, staying = replay.placed(Compiled(best_fit)), replay.staying()
+    assert set(range(0, placed, 2)) <= set(staying.tolist())
+    assert len(staying) < placed
+
+
 def test_places_are_those_of_the_rule() -> None:
     """Each kind of place once, with the gains that plain Python finds."""
     rng = np.random.default_rng(4)

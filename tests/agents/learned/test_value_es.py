@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from agents.learned.common.tensors import write
 from agents.learned.numa.value import HIDDEN, KNOWN, SIZE, TERMS, value_es
+from agents.learned.numa.value_agent import value_of
 from agents.learned.value_es.agent import ValueES
 from fabric.compiled.numa_replay import Replay
 from fabric.compiled.numa_run import CompiledSimulation
@@ -22,7 +23,7 @@ from simcore.engine import Simulation, play
 from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.rules import Overflow
-from simcore.vocabulary import Compiled, View
+from simcore.vocabulary import View
 from tests.reference.value_es import gains
 from tests.support.learning import busy, going_on, in_use, shipped, trained
 from tests.support.properties import scaled
@@ -41,7 +42,7 @@ def test_it_is_where_the_machine_keeps_most_worth(seed: int, spread: bool, netwo
     if not network:
         weights[:] = 0
         weights[:TERMS] = KNOWN
-    code = value_es(free, capacity, demand, spread, weights)
+    code = value_es(free, capacity, demand, spread, weights, np.zeros(0))
     possible = gains(free, capacity, demand, spread, weights)
     if not possible:
         assert code == -1
@@ -51,12 +52,12 @@ def test_it_is_where_the_machine_keeps_most_worth(seed: int, spread: bool, netwo
 
 def test_of_equal_places_it_is_the_first() -> None:
     free = np.full((3, 2, 2), 40)
-    assert value_es(free, free.copy(), (2, 2), False, np.zeros(SIZE)) == 0
+    assert value_es(free, free.copy(), (2, 2), False, np.zeros(SIZE), np.zeros(0)) == 0
 
 
 def test_a_replay_is_the_run_again_and_again() -> None:
     workload, cluster = busy(600)
-    rules = [Compiled(value_es, (np.random.default_rng(seed).normal(size=SIZE),)) for seed in (1, 2)]
+    rules = [value_of(np.random.default_rng(seed).normal(size=SIZE), np.zeros((0, 4))) for seed in (1, 2)]
     for mode in ("drop", "stop"):
         expected = []
         for rule in rules:

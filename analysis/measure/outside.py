@@ -1,0 +1,33 @@
+"""Which agents were used on something else than their weights were learned on: runs.parquet has it of every run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ENOUGH = 0.5
+"""The share of the runs of an agent at a point from which on it is said: single seeds may be unusual."""
+
+
+def outside_of(runs: pl.DataFrame, keys: Sequence[str]) -> str:
+    """Name the agents whose weights are used outside of what they were learned on at some point, and how; else ''."""
+    import polars as pl
+
+    if "outside" not in runs.columns:
+        return ""
+    done = runs.filter(pl.col("status") == "done", pl.col("outside").is_not_null())
+    ways: dict[str, dict[str, None]] = {}
+    for (agent, *_), some in done.group_by("agent", *keys, maintain_order=True):
+        told = some.filter(pl.col("outside") != "")["outside"]
+        if len(told) >= ENOUGH * len(some):
+            ways.setdefault(str(told.mode().sort()[0]), {})[str(agent)] = None
+    if not ways:
+        return ""
+    said = "; ".join(f"{', '.join(agents)} ({way})" for way, agents in ways.items())
+    return (
+        f"Weights are used on something else than they were learned on, where they may do harm: {said}. "
+        "docs/guides/numa-learning.md says what is compared."
+    )

@@ -1,0 +1,318 @@
+"""Where which rule wins: python -m benchmarks.regimes [REGIME...] [--seeds N] [--page docs/experiments/regimes.md] ...
+
+How many requests every agent of scenarios/regimes/*.yaml places before the first that fits nowhere, on the same seeds:
+ratios of means with 95 % intervals, and p-values as `binwright compare` has them, corrected for all comparisons of two
+agents in a regime. All agents of a seed are replayed on
+the same requests, as `binwright run` would have them do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import combinations
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from agents.learned.common.tensors import SHIPPED
+from agents.world import World
+from analysis.compare.family import Family
+from analysis.compare.statistics import ALPHA, by_count, differences
+from analysis.measure.measuring import describe
+from analysis.results.groups import Groups
+from benchmarks.cvd import markdown, percent, ratio
+from fabric.compiled.numa_replay import Replay
+from fabric.compiled.numa_run import CompiledSimulation
+from scenarios.build.world import build_agent, build_world
+from scenarios.schema.load import load_scenario
+from scenarios.schema.scenario import Scenario
+from scenarios.schema.workload import Generated
+from simcore.cores import usable_cpus
+from simcore.errors import UserError, suggest
+from simcore.record import PLACED
+from simcore.rng import stream
+from simcore.rules import Overflow
+from simcore.vocabulary import Floats
+
+REGIMES = (
+    *("large", "large-light", "large-short", "large-light-short", "few", "few-light", "few-short", "few-light-short"),
+    *("bursts", "shapes", "shapes-light", "shapes-short", "filling", "mixed"),
+)
+HEURISTICS = ("first-fit", "best-fit", "best-fit-loose", "worst-fit", "balance-fit", "dot-product", "internal")
+TRAINED = ("value-es", "hindsight")
+"""Agents with weights learned on the requests of a regime."""
+LENGTH, FEW_SEEDS, DROPPED = "scheduled", 100, 2000
+"""What agents are judged by; seeds and requests with which other metrics are tried."""
+
+
+class Found(NamedTuple):
+    """Holds what one regime came to: `runs` as runs.parquet has them, and `tried`, the same with other metrics."""
+
+    scenario: Scenario
+    runs: pl.DataFrame
+    tried: pl.DataFrame
+
+
+def replayed(scenario: Scenario, seed: int) -> list[dict[str, Any]]:
+    """Measure all agents with one seed, as rows of runs.parquet: until the first refusal."""
+    world = build_world(scenario)
+    simulation = CompiledSimulation(world.draw(seed), world.ledger(), world.overflow)
+    replay, rows = Replay(simulation), []
+    for spec in scenario.agents:
+        agent = build_agent(spec)
+        agent.start(simulation.view, stream(seed, "agent"))
+        assert agent.compiled
+        placed, free = replay.placed(agent.compiled), simulation.state.free
+        ended = placed < replay.requests
+        used = 1 - free.sum(axis=(0, 1)) / simulation.state.capacity.sum(axis=(0, 1))
+        row = {"agent": spec.label, "seed": seed, "status": "done", LENGTH: placed, "ended": ended}
+        rows.append(row | dict(zip(("cpu", "mem"), used.tolist(), strict=True)))
+    return rows
+
+
+def dropping(scenario: Scenario, seed: int) -> list[dict[str, Any]]:
+    """Measure the same agents where what fits nowhere is dropped: which share of the requests, and of their cpu."""
+    world: World = build_world(scenario)
+    simulation = CompiledSimulation(world.draw(seed), world.ledger(), Overflow("drop"))
+    replay, rows = Replay(simulation), []
+    demand = simulation.workload.demand[:, 0]
+    for spec in scenario.agents:
+        agent = build_agent(spec)
+        agent.start(simulation.view, stream(seed, "agent"))
+        assert agent.compiled
+        replay.placed(agent.compiled)
+        there = simulation.record.outcome == PLACED
+        shares = {"acceptance": there.mean(), "accepted cpu": demand[there].sum() / demand.sum()}
+        rows.append({"agent": spec.label, "seed": seed, "status": "done", **shares})
+    return rows
+
+
+def measured(name: str, seeds: int | None, pool: ProcessPoolExecutor) -> Found:
+    """Measure a regime, with the seeds of its scenario if no number is given."""
+    scenario = load_scenario(f"regimes/{name}")
+    first, count = scenario.seed, seeds or scenario.replications
+    rows = pool.map(partial(replayed, scenario), range(first, first + count), chunksize=5)
+    runs = pl.DataFrame([row for part in rows for row in part])
+    few = [agent for agent in scenario.agents if agent.label in HEURISTICS or agent.label == "value-es"]
+    assert isinstance(scenario.workload, Generated)
+    workload = scenario.workload.model_copy(update={"requests": min(DROPPED, scenario.workload.requests)})
+    shorter = scenario.model_copy(update={"agents": tuple(few), "workload": workload})
+    tries = pool.map(partial(dropping, shorter), range(first, first + min(FEW_SEEDS, count)), chunksize=5)
+    tried = pl.DataFrame([row for part in tries for row in part])
+    return Found(scenario, runs, tried)
+
+
+class Standing:
+    """Says how agents stand in one regime: `lengths` float64 [agents, seeds], by label, and p-values of their pairs."""
+
+    def __init__(self, runs: pl.DataFrame) -> None:
+        groups = Groups(runs, [])
+        [metric] = [one for one in describe(("cpu", "mem"), ()) if one.name == LENGTH]
+        self._family = Family(groups, metric)
+        self.labels: list[str] = groups.heads["agent"].to_list()
+        self.lengths = groups.matrix(LENGTH)
+        self.size = self._family.size
+        self.best = max((one for one in HEURISTICS if one in self.labels), key=lambda one: self.of(one).mean())
+        """The heuristic that places most."""
+
+    def of(self, label: str) -> Floats:
+        """Return the lengths of an agent."""
+        found: Floats = self.lengths[self.labels.index(label)]
+        return found
+
+    def over(self, label: str, other: str) -> tuple[str, float]:
+        """Write how much longer an agent lasts than another one, and return p, corrected for all comparisons."""
+        at, base = self.labels.index(label), self.labels.index(other)
+        p = float(self._family.beside(np.full(len(self.labels), base)).p[at])
+        return percent(*ratio(self.of(label), self.of(other))), p
+
+    def largest(self, label: str) -> float:
+        """Return the largest p of an agent beside every heuristic."""
+        return max(self.over(label, one)[1] for one in HEURISTICS if one in self.labels)
+
+
+def own(name: str, labels: Sequence[str], agent: str = TRAINED[0]) -> str | None:
+    """Name the agent whose weights were learned on the requests of a regime, whatever the load and the lifetimes."""
+    known = (f"{agent} of {name}", f"{agent} of {name.partition('-')[0]}")
+    return next((one for one in known if one in labels), None)
+
+
+def untrained(label: str | None, labels: Sequence[str]) -> str | None:
+    """Name the agent with which that training began: on the same requests, whatever the load and the lifetimes."""
+    return None if label is None else next(one for one in labels if one == f"{label}, untrained")
+
+
+def said(p: float) -> str:
+    """Write a p-value."""
+    return "< .001" if p < 0.001 else f"{p:.3f}".removeprefix("0") if p < 1 else "1"
+
+
+def overview(found: dict[str, Found]) -> list[list[str]]:
+    """Make the rows of the table of regimes: who wins among heuristics, and what learning adds."""
+    rows = [["regime", "best-fit places", "cpu, mem in use then", "best heuristic"]]
+    for agent in TRAINED:
+        rows[0] += [f"`{agent}` of it, over the best heuristic", "p, largest over all heuristics"]
+    rows[0] += ["untrained", "shipped `value-es`"]
+    for name, one in found.items():
+        standing = Standing(one.runs)
+        base = one.runs.filter(pl.col("agent") == "best-fit").select(LENGTH, "cpu", "mem").to_numpy().mean(axis=0)
+        row = [f"`{name}`", f"{base[0]:,.0f}", f"{base[1]:.0%}, {base[2]:.0%}", standing.best]
+        for agent in TRAINED:
+            label = own(name, standing.labels, agent)
+            row += [standing.over(label, standing.best)[0], said(standing.largest(label))] if label else ["", ""]
+        for label in (untrained(own(name, standing.labels), standing.labels), "value-es"):
+            row.append(standing.over(label, standing.best)[0] if label else "")
+        rows.append(row)
+    return rows
+
+
+def all_agents(found: dict[str, Found]) -> list[list[str]]:
+    """Make the rows of a table of all agents: over the best heuristic of each regime, with = where none can tell."""
+    standings = {name: Standing(one.runs) for name, one in found.items()}
+    labels = next(iter(standings.values())).labels
+    rows = [["agent", *(f"`{name}`, over {one.best}" for name, one in standings.items())]]
+    for label in labels:
+        row = [label]
+        for one in standings.values():
+            if label == one.best:
+                row.append(f"{one.of(label).mean():,.0f}")
+                continue
+            text, p = one.over(label, one.best)
+            row.append(f"**{text}**" if p <= ALPHA and text.startswith("+") else text if p <= ALPHA else f"{text} =")
+        rows.append(row)
+    return rows
+
+
+def needed(values: Floats) -> float:
+    """Return the median over all pairs of agents of the seeds that tell them apart with a power of 80 %, p < .05."""
+    pairs = [differences(values[a], values[b]) for a, b in combinations(range(len(values)), 2)]
+    mean, deviation = by_count(np.array(pairs), lambda some: (some.mean(axis=1), some.std(axis=1, ddof=1)), 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        seeds = np.where(mean == 0, np.inf, 7.85 * (deviation / mean) ** 2)
+    return float(np.median(seeds))
+
+
+def metrics(found: dict[str, Found]) -> list[list[str]]:
+    """Make the rows of the table of metrics: the fewer seeds one needs, the better it tells agents apart."""
+    rows = [["regime", "requests until the first refusal", "accepted requests", "accepted cpu"]]
+    for name, one in found.items():
+        labels = one.tried["agent"].unique().to_list()
+        parts = [
+            (one.runs.filter(pl.col("agent").is_in(labels), pl.col("seed").is_in(one.tried["seed"].implode())), LENGTH)
+        ]
+        parts += [(one.tried, metric) for metric in ("acceptance", "accepted cpu")]
+        rows.append([f"`{name}`", *(f"{needed(Groups(runs, []).matrix(metric)):,.0f}" for runs, metric in parts)])
+    return rows
+
+
+def trainings() -> list[list[str]]:
+    """Make the rows of the table of what was learned in regimes, from the notes beside the weights."""
+    rows = [["weights", "learned in", "iterations to what is kept", "CPU to there", "validation", "over"]]
+    for file in sorted(SHIPPED.glob("*.json")):
+        notes = json.loads(file.read_text())
+        agent, _, name = file.stem.rpartition("-")
+        if agent in TRAINED and name in REGIMES:
+            [settings] = notes["terms"]["train"]["agent"].values()
+            trained = notes["trained"]
+            cells = [f"{trained['step']}", f"{trained['cpu_seconds']:.0f} s", f"{100 * trained['gain']:+.1f} %"]
+            rows.append([f"`{agent}`: `{name}`", f"`regimes/{name}`", *cells, settings.get("against", "best-fit")])
+    return rows
+
+
+def page(found: dict[str, Found], seeds: int) -> str:
+    """Write the page: what was measured, and all tables."""
+    first = next(iter(found.values()))
+    size = Standing(first.runs).size
+    names = list(found)
+    regimes = [["regime", "what"], *([f"`{name}`", one.scenario.description] for name, one in found.items())]
+    parts = [
+        HEAD.format(agents=len(first.scenario.agents), seeds=f"{seeds:,}", family=f"{size:,}"),
+        markdown(regimes),
+        "## Where which rule wins",
+        OVERVIEW,
+        markdown(overview(found)),
+        "## All agents",
+        ALL,
+        *(markdown(all_agents({name: found[name] for name in names[at : at + 4]})) for at in range(0, len(names), 4)),
+        "## What was learned",
+        LEARNED,
+        markdown(trainings()),
+        "## Which metric tells agents apart",
+        METRICS.format(seeds=FEW_SEEDS, requests=f"{DROPPED:,}"),
+        markdown(metrics(found)),
+    ]
+    cut = {name: int((~one.runs["ended"]).sum()) for name, one in found.items()}
+    if any(cut.values()):
+        said = ", ".join(f"{count} in `{name}`" for name, count in cut.items() if count)
+        parts.append(f"Runs that met no refusal within their requests, and count as they are: {said}.")
+    return "\n\n".join(parts) + "\n"
+
+
+HEAD = """# Regimes: where learning has something to learn
+
+Which agent places most depends on the load. These {agents} agents meet a family of loads: ten servers of two NUMA
+nodes, empty at the start, until the first request that fits nowhere. The scenarios are those of `scenarios/regimes`,
+with {seeds} seeds that no training, no validation and no choice of ours has met. What is learned, and how, is in [the
+guide](../guides/numa-learning.md#regimes).
+
+    python -m benchmarks.regimes --page docs/experiments/regimes.md
+
+Every value is a ratio of means less one, with its 95 % interval over the seeds, paired. p-values are those of
+`binwright compare`, corrected by Holm for all {family} comparisons of two agents in the regime."""
+OVERVIEW = """The first columns say how long Best-Fit lasts and how full the servers are then. `value-es` and
+`hindsight` of a regime learned on its requests (those of `large` and `shapes` also stand for other loads and lifetimes;
+`few` and `bursts` have none of their own). *Untrained* is where both trainings began: what still fits on a server,
+weighted by what the requests take. *Shipped* has the weights `huawei-10`. A p-value is the largest of those over each
+heuristic of the table below."""
+ALL = """Over the heuristic that places most in that regime, whose own row has its number of requests. What is **bold**
+is above it, and what has = is not told from it, p > .05. With so many seeds p is that of the signed-rank test, which
+asks in which seeds an agent is above, and may answer otherwise than the interval of the means. *random* takes any place
+that fits, *random-in-top-5* one of the candidates of `cvd-rl`."""
+LEARNED = """Kept is what was best in validation, on seeds of its own; of the same requests, so that its gains are a
+little too good. [numa-learning.md](numa-learning.md#regimes) says how many were tried."""
+METRICS = """How many seeds tell two agents apart, the median over all pairs of the heuristics and `value-es` (power
+80 %, p < .05 uncorrected, from {seeds} seeds): by the requests placed until the first refusal; and where what fits
+nowhere is dropped, of {requests} requests, by the share of the requests that were placed, and by the share of their
+cpu."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Replay, and print or write the page; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="REGIME", help="all if none is named")
+    parser.add_argument("--seeds", type=int, help="the scenario's replications if not given")
+    parser.add_argument("--jobs", type=int, help="processes (default: one per CPU)")
+    parser.add_argument("--page", type=Path, help="a file for the page, which is printed without it")
+    options = parser.parse_args(arguments)
+    try:
+        for name in options.names:
+            if name not in REGIMES:
+                raise UserError("there is no such regime", value=name, remedy=suggest(name, REGIMES))
+        if options.seeds is not None and options.seeds < 2:
+            raise UserError("is too few", key="--seeds", value=options.seeds, remedy="Give 2 or more.")
+        found = {}
+        with ProcessPoolExecutor(options.jobs or usable_cpus(), get_context("spawn")) as pool:
+            for name in options.names or REGIMES:
+                found[name] = measured(name, options.seeds, pool)
+                print(f"{name}: {len(found[name].runs):,} runs", file=sys.stderr, flush=True)
+    except UserError as error:
+        print(f"binwright: {error}", file=sys.stderr)
+        return 2
+    text = page(found, options.seeds or next(iter(found.values())).scenario.replications)
+    if options.page:
+        options.page.write_text(text)
+    else:
+        print(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

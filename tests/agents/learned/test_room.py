@@ -1,0 +1,156 @@
+"""The room for sizes of requests in a server's value: the rule against plain Python, which sizes, and training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.learned.common.tensors import read, write
+from agents.learned.hindsight.lessons import places_of
+from agents.learned.hindsight.trainer import HindsightTrainer
+from agents.learned.numa.room import beginning_of, fitting_on, known_sizes, sizes_of
+from agents.learned.numa.value import SIZE, value_es
+from agents.learned.numa.value_agent import begun, value_of
+from agents.learned.value_es.agent import ValueES
+from fabric.cluster import Cluster
+from fabric.compiled.numa_replay import Replay
+from fabric.compiled.numa_run import CompiledSimulation
+from fabric.ledger import Ledger
+from simcore.errors import UserError
+from simcore.rng import stream
+from simcore.rules import Overflow
+from simcore.vocabulary import Ints, Workload
+from tests.reference.value_es import gains, room_of
+from tests.support.learning import busy, going_on, in_use, trained
+from tests.support.properties import scaled
+
+pytest.importorskip("safetensors")
+
+
+@given(st.integers(0, 2**32), st.booleans(), st.booleans())
+@scaled(1.5)
+def test_it_is_where_most_still_fits(seed: int, spread: bool, shares: bool) -> None:
+    rng = np.random.default_rng(seed)
+    capacity = np.tile(np.array([12, 20]), (4, 2, 1)) * rng.integers(1, 3, (4, 1, 1))
+    free = rng.integers(0, capacity + 1)
+    demand = int(rng.integers(1, 12)), int(rng.integers(1, 12))
+    chosen = [(int(rng.integers(1, 9)), int(rng.integers(1, 9)), bool(rng.integers(2))) for _ in range(3)]
+    sizes = np.array([(*size, 0.1) for size in chosen], np.float64)
+    weights = rng.normal(size=SIZE + 6)
+    weights[:SIZE] *= shares
+    code = value_es(free, capacity, demand, spread, weights[:SIZE].copy(), known_sizes(sizes, weights[SIZE:]))
+    possible = gains(free, capacity, demand, spread, weights, chosen)
+    if not possible:
+        assert code == -1
+    else:
+        assert possible[code] >= max(possible.values()) - 1e-9
+
+
+@given(st.integers(0, 2**32))
+@scaled(1.5)
+def test_what_fits_for_learning_is_what_fits(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    free = rng.integers(0, 40, (3, 2, 2))
+    chosen = [(int(rng.integers(1, 9)), int(rng.integers(1, 9)), bool(rng.integers(2))) for _ in range(3)]
+    weights = rng.normal(size=6)
+    found = fitting_on(free, np.array([(*size, 0.1) for size in chosen], np.float64)) @ weights
+    np.testing.assert_allclose(found, [room_of(server.tolist(), chosen, weights) for server in free], atol=1e-9)
+
+
+def requests(*demands: tuple[int, int]) -> Workload:
+    demand: Ints = np.array(demands)
+    times = np.arange(float(len(demand))), np.ones(len(demand))
+    return Workload(("cpu", "mem"), *times, demand, np.arange(len(demand)))
+
+
+def test_sizes_are_those_that_take_most() -> None:
+    capacity = np.full((2, 2, 2), 40)
+    capacity[1] *= 3  # an average node has 80 of each
+    ledger = Ledger(Cluster(("cpu", "mem"), capacity, (10**9, 40), capacity[0]))
+    met = [requests((4, 8), (4, 8), (1, 1), (40, 20), (20, 60)), requests((4, 8), (500, 1))]
+    sizes = sizes_of(met, ledger, 3)
+    # 3 x 8/80, 1/80, 40/80 and 60/80 of a node; the second is the least, the one of 500 fits nowhere.
+    shares = np.array([0.1, 0.5, 0.75])
+    taken = np.array([3, 1, 1]) * shares
+    assert sizes[:, :3].tolist() == [[4, 8, 0], [40, 20, 0], [10, 30, 1]]
+    np.testing.assert_allclose(sizes[:, 3], taken / taken.sum() * shares)
+    assert len(sizes_of(met, ledger, 12)) == 4
+
+
+def test_where_training_begins_only_what_still_fits_counts() -> None:
+    sizes = np.array([[4.0, 8, 0, 0.2], [10, 30, 1, 0.3]])
+    first, scale = beginning_of(sizes)
+    assert (first * scale).tolist() == [10, 0, 15, 0]
+    assert begun(sizes).tolist() == [0] * SIZE + [10, 0, 15, 0]
+
+
+def test_shares_of_nodes_say_nothing_of_their_size() -> None:
+    """Of two equally empty servers only the larger one has room left for a large request after a small one."""
+    capacity = np.array([[[40, 40]] * 2, [[60, 60]] * 2])
+    known = known_sizes(np.array([[38.0, 38, 0, 1]]), np.array([1.0, 0]))
+    for weights, expected in ((np.zeros(0), 0), (known, 2)):
+        assert value_es(capacity.copy(), capacity, (4, 4), False, np.zeros(SIZE), weights) == expected
+
+
+def test_weights_with_spoilt_sizes_are_refused(tmp_path: Path) -> None:
+    file, notes = tmp_path / "mine.safetensors", {"agent": "value-es", "resources": ["cpu", "mem"], "nodes": 2}
+    view = Ledger(busy(1)[1]).view
+    sizes = np.array([[4.0, 0, 0, 1]])
+    for tensors, said in (
+        ({"weights": np.zeros(SIZE + 2), "sizes": sizes}, "sizes of requests below 1"),
+        ({"weights": np.zeros(SIZE), "sizes": sizes}, "not the weights of this network"),
+        ({"weights": np.zeros(SIZE + 2), "sizes": sizes[:, :3]}, "not the weights of this network"),
+    ):
+        write(file, tensors, notes | {"hidden": 8})
+        with pytest.raises(UserError, match=said):
+            ValueES(path=str(file)).start(view, stream(0, "agent"))
+
+
+def test_where_the_training_of_weights_began() -> None:
+    view = Ledger(busy(1)[1]).view
+    began, terms = ValueES(untrained=True), ValueES("terms")
+    for agent in (began, terms):
+        agent.start(view, stream(0, "agent"))
+    assert all((one == other).all() for one, other in zip(began.numbers, terms.numbers, strict=True))
+
+
+@pytest.mark.long
+def test_training_with_sizes_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
+    going_on(trained({"value-es": {"pairs": 2, "episodes": 2, "warm": [0.0], "sizes": 3}}), tmp_path)
+    in_use("value-es", tmp_path)
+    tensors, notes = read(next(tmp_path.glob("whole/*/best.safetensors")))
+    assert tensors["sizes"][:, 2].tolist() == [0, 1, 1]  # the scenario's three flavours, two of them spread
+    assert notes["regime"]["kinds"] == 1
+
+
+@pytest.mark.long
+def test_hindsight_with_sizes_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
+    settings = {"episodes": 20, "pool": 40, "plans": 6, "warm": [0.0, 0.2], "sizes": 3, "temperature": 3.0}
+    log = going_on(trained({"hindsight": settings}), tmp_path)
+    assert (log["lessons"].drop_nulls() > 0).any()
+    in_use("hindsight", tmp_path)
+
+
+def test_hindsight_learns_of_what_its_rule_decides_by() -> None:
+    """The worth that is learned and that of the kernel prefer the same places."""
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(3)
+    trainer = HindsightTrainer()
+    trainer._known = np.array([[4.0, 8, 0, 0.2], [10, 12, 1, 0.3]])
+    weights = rng.normal(size=SIZE + 4)
+    trainer._scale, trainer._weights, trainer._torch = np.ones(SIZE + 4), torch.from_numpy(weights), torch
+    workload, cluster = busy(300)
+    replay = Replay(CompiledSimulation(workload, Ledger(cluster), Overflow("stop")))
+    rule = value_of(weights, trainer._known)
+    for answers in range(0, 60, 7):
+        offer = replay.follow(rule, answers)
+        assert offer is not None
+        codes, before, after = places_of(offer, replay.capacity, trainer._known)
+        gain = (trainer._worth(after) - trainer._worth(before)).numpy()
+        demand = int(offer.demand[0]), int(offer.demand[1])
+        code = value_es(offer.free, replay.capacity, demand, offer.spread, *rule.weights)
+        assert gain[codes.index(code)] == pytest.approx(gain.max())

@@ -1,0 +1,103 @@
+"""The page of regimes, from made-up runs and from real ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from analysis.compare.comparison import Comparison
+from analysis.compare.statistics import ALPHA
+from benchmarks.regimes import REGIMES, Found, Standing, all_agents, main, needed, overview, own, page, replayed, said
+from scenarios.batch.batch import Batch
+from scenarios.schema.load import load_scenario, shipped
+
+pytest.importorskip("safetensors")
+
+LABELS = ("first-fit", "best-fit", "internal", "value-es", "value-es of large", "value-es of large, untrained")
+
+
+def runs(lengths: tuple[float, ...], seeds: int = 40) -> pl.DataFrame:
+    """Runs of these agents, of these lengths on average, with most of the chance in common."""
+    rng = np.random.default_rng(1)
+    rows = []
+    for seed in range(seeds):
+        common = rng.normal(0, 100)
+        for label, mean in zip(LABELS, lengths, strict=True):
+            placed = int(mean + common + rng.normal(0, 20))
+            row = {"agent": label, "seed": seed, "status": "done", "scheduled": placed, "ended": True}
+            rows.append(row | {"cpu": 0.8, "mem": 0.7})
+    return pl.DataFrame(rows)
+
+
+def test_who_stands_where() -> None:
+    standing = Standing(runs((900, 1000, 1001, 990, 1100, 1050)))
+    assert standing.best in ("best-fit", "internal")
+    assert standing.size == 15
+    text, p = standing.over("value-es of large", "first-fit")
+    assert text.startswith("+2")
+    assert p < 1e-6
+    assert standing.over("best-fit", "internal")[1] > ALPHA
+    largest = standing.largest("value-es of large")
+    assert largest == max(standing.over("value-es of large", one)[1] for one in LABELS[:3])
+    assert largest < ALPHA < standing.largest("value-es")
+
+
+def test_weights_stand_for_other_loads_of_the_same_requests() -> None:
+    assert own("large", LABELS) == own("large-light-short", LABELS) == "value-es of large"
+    assert own("shapes", LABELS) is None
+    assert [said(p) for p in (0.0001, 0.0312, 1.0)] == ["< .001", ".031", "1"]
+
+
+def test_tables_and_page() -> None:
+    few = runs((900, 1000, 1001, 990, 1100, 1050))
+    tried = few.select("agent", "seed", "status", acceptance=pl.col("scheduled") / 2000)
+    tried = tried.with_columns((pl.col("acceptance") ** 2).alias("accepted cpu"))
+    found = {"large": Found(load_scenario("regimes/large"), few, tried)}
+    head, row = overview(found)
+    assert len(head) == len(row) == 10
+    assert row[4].startswith("+")
+    assert row[5] == "< .001"
+    cells = dict(all_agents(found)[1:])
+    assert cells["value-es of large"].startswith("**+")
+    assert cells["first-fit"].startswith("-")
+    assert cells["value-es"].endswith("=") == (Standing(few).over("value-es", Standing(few).best)[1] > ALPHA)
+    text = page(found, 40)
+    assert "| `large` | Regular large requests" in text
+    assert "met no refusal" not in text
+    cut = found["large"]._replace(runs=few.with_columns(pl.lit(value=False).alias("ended")))
+    assert "count as they are: 240 in `large`" in page({"large": cut}, 40)
+
+
+def test_the_seeds_that_tell_two_agents_apart() -> None:
+    rng = np.random.default_rng(2)
+    noise = rng.normal(size=(2, 50_000))
+    assert needed(np.stack([noise[0], noise[1] + 0.5])) == pytest.approx(7.85 * 2 / 0.25, rel=0.1)
+
+
+def test_what_is_replayed_is_what_runs_come_to(tmp_path: Path) -> None:
+    agents = "agents=[first-fit, random-top, {value-es: {weights: shapes}}]"
+    scenario = load_scenario("regimes/shapes", [agents, "replications=1", "workload.requests=2000"])
+    expected = Batch(scenario, tmp_path / "out").run().runs.select("agent", "scheduled", "allocation_cpu_end")
+    rows = replayed(scenario, scenario.seed)
+    assert [(row["agent"], row["scheduled"]) for row in rows] == expected.select("agent", "scheduled").rows()
+    assert [row["cpu"] for row in rows] == pytest.approx(expected["allocation_cpu_end"].to_list(), abs=0.05)
+
+
+def test_p_values_are_those_of_compare(tmp_path: Path) -> None:
+    agents = "agents=[first-fit, best-fit, worst-fit]"
+    scenario = load_scenario("regimes/filling", [agents, "replications=12"])
+    results = Batch(scenario, tmp_path / "out").run()
+    frame = Comparison(results, baseline="best-fit", metrics=["scheduled"]).frame
+    standing = Standing(results.runs)
+    for label in ("first-fit", "worst-fit"):
+        assert standing.over(label, "best-fit")[1] == pytest.approx(frame.filter(agent=label)["p"][0])
+
+
+def test_all_regimes_are_there_and_mistakes_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert {name for name in shipped() if name.startswith("regimes/")} == {f"regimes/{name}" for name in REGIMES}
+    assert main(["larg"]) == 2
+    assert "large" in capsys.readouterr().err
+    assert main(["large", "--seeds", "1"]) == 2
