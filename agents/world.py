@@ -53,12 +53,13 @@ def _none(seed: int) -> Sequence[Faults]:
 class World:
     """One point of a scenario, ready to be played: its cluster, its requests, its rules.
 
-    `ledger()` makes the empty cluster, `faults(seed)` the failures of a seed, and `expansion` lists (time, servers to
-    add). `networked` tells whether servers hang on links, `virtual` whether requests are virtual networks, and `timed`
-    whether single decisions are to be timed. Nothing here changes while a run is played.
+    `ledger(seed)` makes the empty cluster, whose servers are numbered as with this seed, `faults(seed)` the failures of
+    a seed, and `expansion` lists (time, servers to add). `networked` tells whether servers hang on links, `virtual`
+    whether requests are virtual networks, `devices` whether servers have devices, `numbered` whether seeds number the
+    servers, and `timed` whether single decisions are to be timed. Nothing here changes while a run is played.
     """
 
-    ledger: Callable[[], Ledger]
+    ledger: Callable[..., Ledger]
     requests: Requests
     overflow: Overflow
     pacing: Pacing | None = None
@@ -67,6 +68,8 @@ class World:
     warm_start: WarmStart | None = None
     networked: bool = False
     virtual: bool = False
+    devices: bool = False
+    numbered: bool = False
     timed: bool = False
 
     def draw(self, seed: int) -> Workload:
@@ -81,7 +84,7 @@ class World:
     @property
     def drawn(self) -> bool:
         """Whether the requests or the failures of a run depend on its seed."""
-        return any(faults.mtbf < inf for faults in self.faults(0)) or self.requests.drawn
+        return any(faults.mtbf < inf for faults in self.faults(0)) or self.requests.drawn or self.numbered
 
     @property
     def grows_by(self) -> str:
@@ -97,6 +100,7 @@ class World:
         """
         for key, there, problem in (
             ("cluster.network", self.networked, "links are reserved"),
+            ("cluster.devices", self.devices, "servers have devices"),
             ("cluster.failures", self.fails, "servers fail"),
             ("overflow.wait", self.overflow.together, "requests that wait are offered together"),
             ("record", self.timed, "single decisions are timed"),
@@ -113,7 +117,7 @@ class World:
 
     def simulation(self, seed: int, ledger: Ledger | None = None, *, compiled: bool = False) -> Simulation:
         """Set up the run of a seed on an empty cluster, by default a new one; `compiled` in machine code."""
-        ledger = ledger or self.ledger()
+        ledger = ledger or self.ledger(seed)
         workload = self.draw(seed)
         if compiled:
             from fabric.compiled.numa_run import CompiledSimulation  # numba

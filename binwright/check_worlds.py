@@ -21,6 +21,12 @@ _CPU_MEM = [
     {"cpu": 4, "mem": "12 GB"},
 ]
 _CPU_MEM_GPU = [{"cpu": 1, "mem": "2 GB"}, {"cpu": 2, "mem": "4 GB", "gpu": 1}, {"cpu": 4, "mem": "12 GB", "gpu": 2}]
+_PARTS: list[dict[str, Any]] = [
+    {"cpu": 1, "gpu": 0.6, "weight": 3},
+    {"cpu": 2, "mem": "2 GB"},
+    {"cpu": 1, "gpu": 1},
+    {"cpu": 4, "gpu": 2},
+]
 _TWO_NODES = {"nodes": 2, "node": {"cpu": 8, "mem": "16 GB"}, "spread_above": {"mem": "8 GB"}}
 _FABRIC = {
     "fabric": {
@@ -115,6 +121,16 @@ WORLDS: Mapping[str, Mapping[str, Any]] = {
         "cluster": {"servers": 3, **_TWO_NODES},
         "workload": _arriving("3 s"),
         "overflow": {"wait": {"together": 4}},
+    },
+    "servers with devices": {
+        "cluster": {
+            "groups": [
+                {"count": 2, "node": {"cpu": 8, "mem": "16 GB"}, "devices": {"count": 4, "model": "A100"}},
+                {"count": 1, "node": {"cpu": 8, "mem": "16 GB"}, "devices": {"count": 1, "model": "T4"}},
+                {"count": 1, "node": {"cpu": 8, "mem": "16 GB"}},
+            ],
+        },
+        "workload": _arriving("20 s", flavours=_PARTS),
     },
     NETWORK: {
         "cluster": {"network": {"topology": _FABRIC}, "node": {"cpu": 10, "mem": 10}},

@@ -17,7 +17,7 @@ from agents.world import World
 from binwright.check_worlds import SEED, WORLDS, form_of, scenario_of
 from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import WRITTEN, Ledger
-from scenarios.build.world import build_world
+from scenarios.build.world import build_world, fitted
 from scenarios.run.guard import STARTING, TooLong, limited
 from scenarios.schema.agent import AgentSpec
 from simcore.asking import WRITE_DECIDE
@@ -180,7 +180,7 @@ class _Check:
 
     def _played(self, agent: Agent, point: World, world: str) -> _Played:
         """Start an agent in a world and play it to the end."""
-        ledger = point.ledger()
+        agent, ledger = fitted(point, agent), point.ledger()
         simulation = point.simulation(SEED, ledger)
         servers, state = len(simulation.view.capacity), _shared_state(self.kind)
         eyes = _Eyes(simulation, ledger)

@@ -10,6 +10,23 @@ import numpy.typing as npt
 from simcore.vocabulary import Amounts, Ints
 
 NEVER = int(np.iinfo(np.int64).max)
+MOST_DEVICES = 32
+"""Devices of a server, at most: a choice of them is the bits of a number."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DevicesOf:
+    """Says which devices servers have: each `count` int64 [servers] of one model, all of them 1 unit of `resource`.
+
+    `model` int64 [servers] is a place in `models`, -1 for a server without devices. What servers have of the resource
+    is the sum over their devices. An added server has `added`: how many, and of which model.
+    """
+
+    resource: int
+    count: Ints
+    model: Ints
+    models: tuple[str, ...]
+    added: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +35,14 @@ class Cluster:
 
     `capacity` int64 [servers, nodes, resources] quanta; a request with more than `spread_above[r]` of any resource
     takes an even part of every node of one server; `growth` int64 [nodes, resources] is what an added server has.
+    Servers with `devices` have one node.
     """
 
     resources: tuple[str, ...]
     capacity: Ints
     spread_above: Amounts
     growth: Ints
+    devices: DevicesOf | None = None
 
     def spreads(self, demand: Ints) -> npt.NDArray[np.bool_]:
         """Tell which demands [n, resources] are spread over all nodes of a server, bool [n]."""

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fabric.cluster import Cluster
-from simcore.errors import AgentError, InfeasiblePlacement, LedgerError
+from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, WorkloadError
 from simcore.faults import Kind
 from simcore.units import say
-from simcore.vocabulary import Ints, Placement, Request, Share, View
+from simcore.vocabulary import Ints, Placement, Request, Share, View, Workload
 
 WRITTEN = "the agent has written to what it was shown, which changes nothing: let it work on a copy"
 
@@ -211,8 +211,15 @@ class Ledger:
         """Tell which demands [n, resources] must be spread, bool [n]."""
         return self.cluster.spreads(demand)
 
-    def possible(self, demand: Ints) -> npt.NDArray[np.bool_]:
-        """Tell which demands [n, resources] an empty server could hold, bool [n]."""
+    def expect(self, workload: Workload) -> Ints | None:
+        """Get ready for a workload; returns which models of devices each request may take, as bits int64 [n]."""
+        if workload.models is not None and (workload.models != "").any():
+            remedy = "Give the servers `devices`."
+            raise WorkloadError("requests name models of devices, and the servers have none", remedy=remedy)
+        return None
+
+    def possible(self, demand: Ints, models: Ints | None = None) -> npt.NDArray[np.bool_]:
+        """Tell which demands [n, resources], with their `models` [n], an empty server could hold, bool [n]."""
         return self.cluster.possible(demand)
 
     def why_not(self, request: Request) -> int:

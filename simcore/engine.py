@@ -86,7 +86,8 @@ class Simulation:
         self._returned: list[Request] = []
         self._down: set[tuple[Kind, int]] = set()
         self._spreads = ledger.spreads(workload.demand)
-        self.record.outcome[~ledger.possible(workload.demand)] = IMPOSSIBLE
+        self._models = ledger.expect(workload)
+        self.record.outcome[~ledger.possible(workload.demand, self._models)] = IMPOSSIBLE
         self._bandwidth = workload.bandwidth if workload.bandwidth is not None else np.zeros(len(workload), np.int64)
         self._faults = [(each.kind, FaultProcess(each, self.clock, self)) for each in faults]
         for kind, process in self._faults:
@@ -121,7 +122,15 @@ class Simulation:
             np.array(ids),
             np.concatenate([self._bandwidth, [request.bandwidth for request in back]]),
             None if workload.networks is None else [*workload.networks, *(r.network for r in back if r.network)],
+            None if workload.models is None else workload.models[[*range(len(workload)), *map(self._source, back)]],
         )
+
+    def _source(self, request: Request) -> int:
+        """Find the row of the workload that a request which was sent back continues."""
+        row = request.index
+        while row >= len(self.workload):
+            row = int(self.record.origin[row])
+        return row
 
     # -- the two calls that drive a run --------------------------------------------------------------------------
 
@@ -268,6 +277,7 @@ class Simulation:
                 self._spreads[chunk].tolist(),
                 self._bandwidth[chunk].tolist(),
                 repeat(None) if networks is None else map(networks.__getitem__, chunk.tolist()),
+                repeat(0) if self._models is None else self._models[chunk].tolist(),
                 strict=False,
             )
             # As Request(*row), in half the time.
@@ -332,12 +342,13 @@ class Simulation:
             duration, demand = float(self.workload.duration[row]), tuple(self.workload.demand[row].tolist())
             spread, bandwidth = bool(self._spreads[row]), int(self._bandwidth[row])
             network = self.workload.networks[row] if self.workload.networks else None
+            models = 0 if self._models is None else int(self._models[row])
         else:
             before = self._returned[row - len(self.workload)]
             duration, demand, spread, bandwidth = before.duration, before.demand, before.spread, before.bandwidth
-            network = before.network
+            network, models = before.network, before.models
         left = duration - (now - float(self.record.decided[row]))
-        return Request(self.record.add(row), now, left, demand, spread, bandwidth, network)
+        return Request(self.record.add(row), now, left, demand, spread, bandwidth, network, models)
 
     def repair(self, part: int, kind: Kind = "server") -> None:
         """Bring a failed part back, empty."""

@@ -100,6 +100,13 @@ class Embedding(Placement):
     route_links: npt.NDArray[np.int32] | None = None
 
 
+@dataclass(slots=True, kw_only=True)
+class OnDevices(Placement):
+    """A placement on a server with devices: `devices` are the numbers of those that it takes there."""
+
+    devices: tuple[int, ...]
+
+
 @final
 @dataclass(slots=True)
 class Refusal:
@@ -114,7 +121,9 @@ class Request(NamedTuple):
     It is a tuple so that agents, who share it with the ledger, cannot change it.
 
     `spread` says that the request takes an even part of every node of one server, instead of one node whole.
-    With a virtual `network`, the demand is the sum over its machines, and the answer is an `Embedding`.
+    With a virtual `network`, the demand is the sum over its machines, and the answer is an `Embedding`. `models` are
+    the models of devices that it may take, as bits: 1 for the first model of the cluster, 2 for the second, 4, ...; 0
+    for any.
     """
 
     index: int  # type: ignore[assignment]
@@ -124,6 +133,7 @@ class Request(NamedTuple):
     spread: bool
     bandwidth: int = 0
     network: VirtualNetwork | None = None
+    models: int = 0
 
     def __repr__(self) -> str:
         kind = "spread" if self.spread else "whole"
@@ -150,7 +160,9 @@ class Workload:
     `arrival` float64 [n] ascending, from 0; `duration` float64 [n], inf for never ending; `demand` int64
     [n, resources] quanta; `id` [n], the name of each request in its source (int64 or str); `bandwidth` int64 [n]
     quanta between the servers of a request, `None` when no request needs any; `networks` [n] where the requests are
-    virtual networks, `demand` being the sums over their machines.
+    virtual networks, `demand` being the sums over their machines. `models` str [n] names the models of devices that
+    each may take, as in `A100|V100`, empty for any; `None` when no request names any. Of the requests the first
+    `usual`, or all, tell what kinds of requests there usually are.
     """
 
     resources: tuple[str, ...]
@@ -160,6 +172,8 @@ class Workload:
     id: npt.NDArray[Any]
     bandwidth: Ints | None = None
     networks: Sequence[VirtualNetwork] | None = None
+    models: npt.NDArray[np.str_] | None = None
+    usual: int | None = None
 
     @classmethod
     def of_units(
@@ -233,6 +247,8 @@ class Agent:
     """Where the method comes from: a paper, in one line."""
     embeds: ClassVar[tuple[Form, ...]] = ()
     """The forms of virtual networks that it can place."""
+    on_devices: ClassVar[bool] = False
+    """Does it choose the devices of servers itself?"""
     any_size: bool = True
     """Does it go on when the cluster grows?"""
 

@@ -14,12 +14,11 @@ from simcore.errors import WorkloadError
 from simcore.rng import stream
 from simcore.units import LARGEST, measure_of
 from simcore.vocabulary import QUANTUM, Floats, Ints, Workload
+from workloads.traces.check import COMMON, MODELS
 from workloads.traces.mapped import Columns, structured
 
 if TYPE_CHECKING:
     import polars as pl
-
-COMMON = ("id", "arrival", "lifetime")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +105,9 @@ def select(
         order = np.argsort(times, kind="stable")
         rows, times, names = rows[order], times[order], names[order]
     demand = np.stack([table[name][rows] * units[name] for name in resources], axis=1)
-    return Workload(resources, times, table["lifetime"][rows], np.rint(demand * QUANTUM).astype(np.int64), names)
+    quanta = np.rint(demand * QUANTUM).astype(np.int64)
+    models = np.char.decode(table[MODELS][rows], "utf-8") if MODELS in (table.dtype.names or ()) else None
+    return Workload(resources, times, table["lifetime"][rows], quanta, names, models=models)
 
 
 def _check(window: Window, file: Path | None) -> None:
@@ -122,7 +123,7 @@ def _check(window: Window, file: Path | None) -> None:
 def _check_resources(table: Columns, units: dict[str, float], file: Path | None) -> None:
     """Refuse a trace with requests that ask for none of the resources, or for more of one than can be counted."""
     resources = list(units)
-    there = [name for name in table.dtype.names or () if name not in COMMON]
+    there = [name for name in table.dtype.names or () if name not in (*COMMON, MODELS)]
     missing = [name for name in resources if name not in there]
     if missing:
         raise WorkloadError(

@@ -5,48 +5,129 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from fabric.cluster import NEVER, Cluster
+from fabric.cluster import MOST_DEVICES, NEVER, Cluster, DevicesOf
 from fabric.ledger import Ledger
-from scenarios.schema.cluster import Csv
+from scenarios.schema.cluster import DEVICE, ClusterSpec, Csv, DeviceColumns, TracedServers
 from scenarios.schema.networks import routing
 from scenarios.schema.scenario import Scenario
+from scenarios.schema.workload import Trace
 from simcore.errors import ScenarioError
+from simcore.rng import stream
 from simcore.units import LARGEST, measure_of, quanta
-from simcore.vocabulary import Ints, part
+from simcore.vocabulary import QUANTUM, Ints, part
+from workloads.inflated import fgd_order
+from workloads.traces.library import find_servers
+
+UNNAMED = "unnamed"
+"""The model of devices that nobody has named."""
 
 
-def build_ledger(scenario: Scenario) -> Ledger:
-    """Make an empty cluster's ledger, with a network where the scenario has one."""
+class Servers(NamedTuple):
+    """Holds what servers have: `capacity` int64 [servers, nodes, resources] quanta, and the devices of each.
+
+    `devices` int64 [servers] is how many devices, and `model` what they are, empty where a server has none.
+    """
+
+    capacity: Ints
+    devices: Ints
+    model: list[str]
+
+
+def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
+    """Make an empty cluster's ledger, with a network or devices where the scenario has them.
+
+    The servers are numbered as with this seed.
+    """
     network = scenario.cluster.network
     if network is None:
-        return Ledger(build_cluster(scenario))
+        cluster = build_cluster(scenario, seed)
+        if cluster.devices is None:
+            return Ledger(cluster)
+        from fabric.device_ledger import DeviceLedger  # numba: only devices pay for it
+
+        return DeviceLedger(cluster)
     from fabric.network import NetworkLedger  # numba: only networks pay for it
 
     paths = routing(network.topology.built, network.paths, network.order)
     return NetworkLedger(build_cluster(scenario), paths, network.routes == "weighted")
 
 
-def build_cluster(scenario: Scenario) -> Cluster:
+def build_cluster(scenario: Scenario, seed: int = 0) -> Cluster:
     """Make the cluster at the start of a run. Servers that are added later are like those of the last group or row."""
     spec = scenario.cluster
     resources = spec.resources
-    if spec.csv:
-        capacity = _from_csv(spec.csv, spec.nodes)
-    else:
-        groups = [(group.count, group.node) for group in spec.groups or ()]
-        kinds = groups or [(spec.size or 0, spec.node or {})]
-        nodes = [[quanta(node.get(name, 0.0)) for name in resources] for _, node in kinds]
-        servers = np.repeat(np.array(nodes, np.int64), [count for count, _ in kinds], axis=0)
-        capacity = np.repeat(servers[:, None, :], spec.nodes, axis=1)
+    servers = _servers(spec)
+    growth, last = servers.capacity[-1], len(servers.capacity) - 1
+    if spec.numbering != "given":
+        order = _order(scenario, servers, seed)
+        servers = Servers(servers.capacity[order], servers.devices[order], [servers.model[one] for one in order])
+        last = int(np.flatnonzero(order == last)[0])
     above = tuple(quanta(spec.spread_above[name]) if name in spec.spread_above else NEVER for name in resources)
-    return Cluster(resources, capacity, above, capacity[-1])
+    devices = None
+    if spec.has_devices:
+        models = tuple(sorted({model for model in servers.model if model}))
+        known = {model: number for number, model in enumerate(models)}
+        places = [known.get(model, -1) for model in servers.model]
+        added = int(servers.devices[last]), places[last]
+        devices = DevicesOf(len(resources) - 1, servers.devices, np.array(places, np.int64), models, added)
+    return Cluster(resources, servers.capacity, above, growth, devices)
 
 
-def _from_csv(spec: Csv, nodes: int) -> Ints:
-    """Read capacity int64 [servers, nodes, resources] from a file."""
+def _order(scenario: Scenario, servers: Servers, seed: int) -> Ints:
+    """Return the order in which a seed numbers the servers, int64 [servers]."""
+    workload = scenario.workload
+    if scenario.cluster.numbering == "fgd" and isinstance(workload, Trace) and workload.inflate:
+        from scenarios.build.trace import TraceRequests, inflated
+
+        total = servers.capacity.sum(axis=(0, 1)) / QUANTUM
+        units = dict(zip(scenario.resources, total.tolist(), strict=True))
+        requests = TraceRequests(workload, scenario.resources, None, lambda: units)
+        return fgd_order(len(servers.capacity), seed, inflated(workload, requests.window_of(seed), units))
+    return stream(seed, "cluster", "numbering").permutation(len(servers.capacity))
+
+
+def _servers(spec: ClusterSpec) -> Servers:
+    """Collect the servers in the order in which they are written."""
+    if spec.csv:
+        return _from_csv(spec.csv, spec.nodes)
+    if spec.trace:
+        return _from_trace(spec.trace)
+    kinds = [(group.count, group.node, group.devices) for group in spec.groups or ()]
+    kinds = kinds or [(spec.size or 0, spec.node or {}, spec.devices)]
+    names = [name for name in spec.resources if name != DEVICE or not spec.has_devices]
+    nodes = np.array([[quanta(node.get(name, 0.0)) for name in names] for _, node, _ in kinds], np.int64)
+    own = np.array([devices.count if devices else 0 for _, _, devices in kinds], np.int64)
+    if spec.has_devices:
+        nodes = np.column_stack([nodes, own * QUANTUM])
+    times = [count for count, _, _ in kinds]
+    capacity = np.repeat(np.repeat(nodes, times, axis=0)[:, None, :], spec.nodes, axis=1)
+    models = [devices.model or UNNAMED if devices else "" for _, _, devices in kinds]
+    return Servers(
+        capacity, np.repeat(own, times), [model for model, n in zip(models, times, strict=True) for _ in range(n)]
+    )
+
+
+def _from_trace(spec: TracedServers) -> Servers:
+    """Read the servers of a trace."""
+    path, known = find_servers(spec.name, spec.path)
+    columns = {name: column for name, (column, _) in known.columns.items()}
+    scale = {name: factor for name, (_, factor) in known.columns.items()}
+    asked = Csv.model_construct(
+        path=str(path), columns=columns, scale=scale, devices=DeviceColumns(count=known.devices, model=known.model)
+    )
+    found = _from_csv(asked, 1)
+    if spec.only == "all":
+        return found
+    rows = np.flatnonzero(found.devices)
+    return Servers(found.capacity[rows], found.devices[rows], [found.model[row] for row in rows])
+
+
+def _from_csv(spec: Csv, nodes: int) -> Servers:
+    """Read servers from a file."""
     try:
         with Path(spec.path).open(encoding="utf-8-sig", newline="") as file:
             rows = list(_rows(spec, csv.DictReader(file), nodes))
@@ -54,24 +135,29 @@ def _from_csv(spec: Csv, nodes: int) -> Ints:
         remedy = "Give a CSV file in UTF-8 with a header."
         why = error.strerror if isinstance(error, OSError) else error
         raise ScenarioError(f"cannot be read: {why}", file=spec.path, key="cluster.csv.path", remedy=remedy) from None
-    if not np.any(rows):
+    capacity = np.array([parts for parts, _, _ in rows], np.int64)
+    if not capacity.any():
         problem = "has no servers" if not rows else "has servers with nothing on them"
         raise ScenarioError(problem, file=spec.path, key="cluster.csv.path", remedy="Give a row per server.")
-    return np.array(rows, np.int64)
+    return Servers(capacity, np.array([count for _, count, _ in rows], np.int64), [model for _, _, model in rows])
 
 
-def _rows(spec: Csv, reader: csv.DictReader[str], nodes: int) -> Iterator[list[tuple[int, ...]]]:
+def _rows(spec: Csv, reader: csv.DictReader[str], nodes: int) -> Iterator[tuple[list[tuple[int, ...]], int, str]]:
+    """Yield what each node of every server has, how many devices there are, and of which model."""
     columns = list(reader.fieldnames or ())
-    for name, column in spec.columns.items():
+    named = {f"columns.{name}": column for name, column in spec.columns.items()}
+    if spec.devices:
+        named |= {f"devices.{key}": column for key, column in spec.devices if column}
+    for name, column in named.items():
         if column not in columns:
             raise ScenarioError(
                 f"has no column {column}",
                 file=spec.path,
                 line=1,
-                key=f"cluster.csv.columns.{name}",
+                key=f"cluster.csv.{name}",
                 remedy=f"Its columns: {', '.join(columns)}.",
             )
-    twice = [name for name in spec.columns.values() if columns.count(name) > 1]
+    twice = [name for name in named.values() if columns.count(name) > 1]
     if twice:
         remedy = "Columns that are read need a name of their own."
         raise ScenarioError(f"has two columns {twice[0]}", file=spec.path, line=1, remedy=remedy)
@@ -96,4 +182,19 @@ def _rows(spec: Csv, reader: csv.DictReader[str], nodes: int) -> Iterator[list[t
                     remedy=f"Give a number from 0, at most {measure_of(name).show(LARGEST)}.",
                 )
             total.append(quanta(units))
-        yield [part(tuple(total), node, nodes) for node in range(nodes)]
+        count, model = _devices(spec, spec.devices, row, reader.line_num) if spec.devices else (0, "")
+        if spec.devices:
+            total.append(count * QUANTUM)
+        yield [part(tuple(total), node, nodes) for node in range(nodes)], count, model
+
+
+def _devices(spec: Csv, columns: DeviceColumns, row: dict[str, str], line: int) -> tuple[int, str]:
+    """Read how many devices a server has, and of which model."""
+    text = (row[columns.count] or "0").strip()
+    if not text.isdecimal() or int(text) > MOST_DEVICES:
+        remedy = f"Give a whole number from 0 to {MOST_DEVICES}."
+        raise ScenarioError(
+            "is no number of devices", file=spec.path, line=line, key=columns.count, value=text, remedy=remedy
+        )
+    count = int(text)
+    return count, ((row[columns.model] or "").strip() or UNNAMED) if columns.model and count else UNNAMED * (count > 0)

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, get_args
 
 from agents.world import World
 from scenarios.build.plan import Run
-from scenarios.build.world import build_agent, build_world
+from scenarios.build.world import build_agent, build_world, fitted
 from simcore.errors import ScenarioError, UserError, suggest
 from simcore.vocabulary import Agent
 
@@ -31,7 +31,8 @@ def check_engine(engine: str, runs: Iterable[Run]) -> None:
 
 def agents_of(run: Run, world: World) -> tuple[Agent, Agent | None]:
     """Make a run's agent, and the one of the warm start if there is one."""
-    return build_agent(run.agent), world.warm_start.agent() if world.warm_start else None
+    warm = fitted(world, world.warm_start.agent()) if world.warm_start else None
+    return fitted(world, build_agent(run.agent)), warm
 
 
 def is_compiled(engine: str, run: Run, world: World, agent: Agent, warm: Agent | None) -> bool:

@@ -35,7 +35,7 @@ def requests_of(scenario: Scenario, total: Callable[[], Total], cache: Path | No
     """
     spec = scenario.workload
     if isinstance(spec, Trace):
-        return TraceRequests(spec, scenario.resources, cache)
+        return TraceRequests(spec, scenario.resources, cache, total)
     if isinstance(spec, OwnWorkload):
         return _Own(spec, scenario.resources)
     return _Generator(spec, scenario.resources, total)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import lru_cache
 from math import ceil
 from pathlib import Path
@@ -14,6 +15,7 @@ from scenarios.schema.workload import ApartStart, ListedStart, RandomStart, Trac
 from simcore.opened import digest_of
 from simcore.units import TIME
 from simcore.vocabulary import Workload
+from workloads.inflated import Inflated
 from workloads.starts import listed_start
 from workloads.traces.library import copy_of, find, read_mapped
 from workloads.traces.mapped import Columns, is_mapped
@@ -21,10 +23,16 @@ from workloads.windows import ApartRows, RandomRow, Start, TimeStart, Window, fi
 
 
 class TraceRequests:
-    """The windows of a trace that the seeds of a scenario meet; the converted trace is kept in the folder `cache`."""
+    """The windows of a trace that the seeds of a scenario meet; the converted trace is kept in the folder `cache`.
 
-    def __init__(self, spec: Trace, resources: tuple[str, ...], cache: Path | None) -> None:
+    `total()` is what the servers have of every resource, in units.
+    """
+
+    def __init__(
+        self, spec: Trace, resources: tuple[str, ...], cache: Path | None, total: Callable[[], dict[str, float]]
+    ) -> None:
         self.spec = spec
+        self._total = total
         self._resources = resources
         self._cache = cache
 
@@ -32,12 +40,18 @@ class TraceRequests:
     def drawn(self) -> bool:
         """Whether the window depends on the seed."""
         start = self.spec.start
-        if isinstance(start, ApartStart | ListedStart):
+        if self.spec.inflate or isinstance(start, ApartStart | ListedStart):
             return True
         return isinstance(start, RandomStart) and start.random[0] < start.random[1]
 
     def draw(self, seed: int) -> Workload:
         """Read the requests of a seed."""
+        if self.spec.inflate:
+            return inflated(self.spec, self.window_of(seed), self._total()).draw(seed)
+        return self.window_of(seed)
+
+    def window_of(self, seed: int) -> Workload:
+        """Read the requests of a seed's window, before any is repeated."""
         spec = self.spec
         file = find(spec.trace, spec.path)
         stat = file.stat()
@@ -52,7 +66,7 @@ class TraceRequests:
         None where all seeds have the same. Of each window only the first share `met` counts. Windows that go on to the
         end of the trace have so many `requests` in all; None where nobody says how many.
         """
-        if not self.drawn:
+        if not self.drawn or self.spec.inflate:
             return None
         window = _window(self.spec, seed)
         if window.requests is None and requests is None:
@@ -60,6 +74,12 @@ class TraceRequests:
         starts = firsts(window, seed)
         rows = ((requests or 0) + sum(starts)) // len(starts)
         return [(first, first + ceil((window.requests or rows - first) * met)) for first in starts]
+
+
+def inflated(spec: Trace, base: Workload, total: dict[str, float]) -> Inflated:
+    """Make what draws requests again and again from a window, for servers that have so much in `total`."""
+    assert spec.inflate is not None
+    return Inflated(base, spec.inflate.of, total[spec.inflate.of], spec.inflate.until, spec.inflate.draws)
 
 
 def content_of(spec: Trace | MultiServer) -> str | None:

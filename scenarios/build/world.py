@@ -34,6 +34,8 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
         warm_start=WarmStart(warm.resource, warm.until, partial(build_agent, warm.agent)) if warm else None,
         networked=scenario.cluster.network is not None,
         virtual=isinstance(scenario.workload, Tenants),
+        devices=scenario.cluster.has_devices,
+        numbered=scenario.cluster.numbering != "given",
         timed="times" in scenario.record,
     )
 
@@ -46,6 +48,7 @@ def build_learning(scenario: Scenario) -> World:
         ("cluster.failures", world.fails),
         ("cluster.expansion", world.expansion),
         ("workload.networks", world.virtual),
+        ("cluster.devices", world.devices),
     ):
         if there:
             remedy = "Take it out of the scenario to learn in."
@@ -58,6 +61,15 @@ def build_agent(spec: AgentSpec) -> Agent:
     kind = AGENTS.load(spec.name)
     agent: Agent = kind(**check_options(kind, spec.options))
     return agent
+
+
+def fitted(world: World, agent: Agent) -> Agent:
+    """Return an agent that places in a world: where servers have devices, one that chooses them."""
+    if not world.devices or agent.on_devices:
+        return agent
+    from agents.rules.on_devices import WithDevices  # numba
+
+    return WithDevices(agent)
 
 
 def _total(scenario: Scenario) -> dict[str, float]:

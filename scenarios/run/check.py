@@ -10,7 +10,7 @@ import numpy as np
 from agents.world import World
 from analysis.measure.overlap import Overlap, overlap, worst
 from scenarios.build.plan import Run, plan, points
-from scenarios.build.world import build_agent, build_world
+from scenarios.build.world import build_agent, build_world, fitted
 from scenarios.run.guard import STARTING, limited, printing
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.explain import locate
@@ -85,7 +85,7 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
     A mistake in an agent's options says where in the scenario that agent is. Agents that fail by a mistake of their own
     are passed over: their runs will say so, and stop no other.
     """
-    view = Simulation(workload, world.ledger()).view
+    view = Simulation(workload, world.ledger(first.seed)).view
     labels = [agent.label for agent in scenario.agents]
     asked: list[tuple[Keys, AgentSpec]] = [(("agents", labels.index(spec.label)), spec) for spec in agents]
     if first.scenario.warm_start:
@@ -103,7 +103,7 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
 def _start(scenario: Scenario, first: Run, at: Keys, spec: AgentSpec, world: World, view: View) -> None:
     try:
         with printing(None), limited(max(first.scenario.decision_limit, STARTING)):
-            agent = build_agent(spec)
+            agent = fitted(world, build_agent(spec))
         if (key := world.grows_by) and not agent.any_size:
             remedy = "Let the cluster stay as it is, or take another agent, such as cvd-rl."
             raise UserError(f"is for one number of servers, and the cluster grows by {key}", remedy=remedy)

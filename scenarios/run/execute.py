@@ -88,7 +88,7 @@ def warmed_up(
 
     The agent of the warm start draws from `luck`, by default its stream.
     """
-    ledger = world.ledger()
+    ledger = world.ledger(run.seed)
     simulation = world.simulation(run.seed, ledger, compiled=compiled)
     play_on: Player = play
     if compiled:

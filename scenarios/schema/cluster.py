@@ -28,12 +28,49 @@ from scenarios.schema.fields import (
 from scenarios.schema.networks import topology
 from scenarios.schema.outline import Schema, given, quantity
 from scenarios.schema.registered import Registered
-from simcore.errors import suggest
+from simcore.errors import UserError, suggest
 from simcore.registry import Registry
 from simcore.units import BANDWIDTH, DATA, LARGEST, measure_of
+from workloads import TRACES
+from workloads.traces.base import ServerFile
 
 if TYPE_CHECKING:
     from fabric.topology import Topology
+
+
+DEVICE = "gpu"
+"""The resource that servers have as devices."""
+
+
+class DevicesSpec(Model):
+    """Devices of a server: a request takes a part of one, or several whole ones, of their resource, `gpu`."""
+
+    count: Annotated[Count, Field(le=32)] = Field(description="How many each server has.", examples=[8])
+    model: Text = Field(default="", description="What they are, for requests that name models.", examples=["V100"])
+
+
+class DeviceColumns(Model):
+    """The columns of devices in a file of servers."""
+
+    count: Text = Field(description="The column that says how many a server has.", examples=["gpu"])
+    model: Text | None = Field(default=None, description="The column that says of which model.", examples=["model"])
+
+
+class TracedServers(Model):
+    """The servers that a trace was taken on."""
+
+    name: Text = Field(description="The trace.", examples=["alibaba-openb"])
+    path: Text | None = Field(
+        default=None, description="The file of its servers, looked up where traces are if it is not given."
+    )
+    only: Literal["all", "devices"] = Field(
+        default="all", description="Take all servers, or only those that have devices.", examples=["devices"]
+    )
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        checked(servers_of, ("name",))(self.name)
+        return self
 
 
 class Group(Model):
@@ -42,6 +79,9 @@ class Group(Model):
     count: Count = Field(description="How many servers.", examples=[20])
     node: Amounts = Field(description="What one node of each has.", examples=["{cpu: 40, mem: 90 GB}"])
     name: Text | None = Field(default=None, description="A name for people.", examples=["large"])
+    devices: DevicesSpec | None = Field(
+        default=None, description="Its devices, if it has any.", examples=["{model: V100, count: 8}"]
+    )
 
 
 class Csv(Model):
@@ -58,6 +98,9 @@ class Csv(Model):
         description="How much a 1 in the column means. Data needs it; of others it is 1 core, 1 card, or just 1 where "
         "it is not given.",
         examples=["{cpu: 1 millicores, mem: 1 MiB}"],
+    )
+    devices: DeviceColumns | None = Field(
+        default=None, description="The columns of devices.", examples=["{count: gpu, model: model}"]
     )
 
     @model_validator(mode="after")
@@ -211,7 +254,7 @@ class Network(Model):
 
 
 class ClusterSpec(Model):
-    """The servers. Either `servers` and `node`, or `groups`, or `csv`, or `network` and `node`."""
+    """The servers. Either `servers` and `node`, or `groups`, or `csv`, or `trace`, or `network` and `node`."""
 
     servers: Count | None = Field(default=None, description="How many equal servers.", examples=[10])
     nodes: Count = Field(default=1, description="NUMA nodes of every server.", examples=[2])
@@ -222,6 +265,19 @@ class ClusterSpec(Model):
         min_length=1,
     )
     csv: Csv | None = Field(default=None, description="Servers from a file.")
+    trace: TracedServers | None = Field(
+        default=None,
+        description="The servers of a trace.",
+        examples=["{name: alibaba-openb, only: devices}"],
+    )
+    devices: DevicesSpec | None = Field(
+        default=None, description="Devices of every one of the equal servers.", examples=["{model: V100, count: 8}"]
+    )
+    numbering: Literal["given", "drawn", "fgd"] = Field(
+        default="given",
+        description="In which order servers are numbered, as ties go to the lowest number: as they are written, drawn "
+        "by each seed, or, with a workload whose `draws` are `fgd`, as in the published experiments of FGD.",
+    )
     network: Network | None = Field(
         None,
         description="The network between the servers, which says how many there are; `node` says what each has.",
@@ -238,32 +294,60 @@ class ClusterSpec(Model):
     @classmethod
     def outline(cls, own: Schema) -> Schema:
         forms = [
-            given("servers", "node", without=["groups", "csv", "network"]),
-            given("groups", without=["servers", "node", "csv", "network"]),
-            given("csv", without=["servers", "node", "groups", "network"]),
-            given("network", "node", without=["servers", "groups", "csv"], empty=["expansion", "spread_above"]),
+            given("servers", "node", without=["groups", "csv", "trace", "network"]),
+            given("groups", without=["servers", "node", "csv", "trace", "network", "devices"]),
+            given("csv", without=["servers", "node", "groups", "trace", "network", "devices"]),
+            given("trace", without=["servers", "node", "groups", "csv", "network", "devices"]),
+            given(
+                "network",
+                "node",
+                without=["servers", "groups", "csv", "trace", "devices"],
+                empty=["expansion", "spread_above"],
+            ),
         ]
         return {**own, "allOf": [{"anyOf": forms}]}
 
     @model_validator(mode="after")
     def _form(self) -> Self:
-        given = [
-            name for name, form in (("node", self.node), ("groups", self.groups), ("csv", self.csv)) if form is not None
-        ]
+        given = [name for name in ("node", "groups", "csv", "trace") if getattr(self, name) is not None]
         if self.network:
             self._networked(self.network)
         elif (self.servers is None) != (self.node is None):
             missing = "node" if self.node is None else "servers"
             raise wrong("is missing", "Equal servers need `servers: 10` and `node: {cpu: 40, mem: 90 GB}`.", (missing,))
         if len(given) != 1:
-            forms = "`servers` with `node`, or `groups`, or `csv`"
+            forms = "`servers` with `node`, or `groups`, or `csv`, or `trace`"
             problem = f"has servers in {len(given)} ways: {', '.join(given)}" if given else "has no servers"
             raise wrong(problem, f"Give one of {forms}; what an extended file says is taken back by `key: null`.")
         for at, node in self._node_kinds():
             if not any(node.values()):
                 raise wrong("has nothing on it", "Give at least one resource, like {cpu: 40, mem: 90 GB}.", at)
         self._same_resources()
+        self._with_devices()
         return self
+
+    def _with_devices(self) -> None:
+        """Refuse what does not go with devices."""
+        if self.devices and self.node is None:
+            raise wrong("does not go with other servers than equal ones", "Give groups their own.", ("devices",))
+        if not self.has_devices:
+            return
+        if self.network:
+            raise wrong("servers in a network have no devices", "Take out the network or the devices.", ("network",))
+        if self.nodes > 1 or self.spread_above:
+            key = "nodes" if self.nodes > 1 else "spread_above"
+            raise wrong("servers with devices have one node", f"Take out {key}, or the devices.", (key,))
+        written = [(at, set(node)) for at, node in self._node_kinds()]
+        for at, names in (*written, (("csv", "columns"), set(self.csv.columns if self.csv else ()))):
+            if DEVICE in names:
+                remedy = f"Take {DEVICE} out here; `devices` says how many there are."
+                raise wrong("comes from the devices", remedy, (*at, DEVICE))
+
+    @property
+    def has_devices(self) -> bool:
+        """Whether any server may have devices."""
+        groups = any(group.devices for group in self.groups or ())
+        return bool(self.devices or groups or (self.csv and self.csv.devices) or self.trace)
 
     def _same_resources(self) -> None:
         """Refuse groups of different resources: one that is misspelt in a group would be another one."""
@@ -297,9 +381,12 @@ class ClusterSpec(Model):
     @property
     def resources(self) -> tuple[str, ...]:
         """The names of all resources, in the order in which they are first written."""
+        devices = (DEVICE,) if self.has_devices else ()
         if self.csv:
-            return tuple(self.csv.columns)
-        return tuple(dict.fromkeys(name for _, node in self._node_kinds() for name in node))
+            return (*self.csv.columns, *devices)
+        if self.trace:
+            return (*servers_of(self.trace.name).columns, *devices)
+        return (*dict.fromkeys(name for _, node in self._node_kinds() for name in node), *devices)
 
     @property
     def size(self) -> int | None:
@@ -307,6 +394,15 @@ class ClusterSpec(Model):
         if self.network:
             return self.network.topology.built.servers
         return sum(group.count for group in self.groups) if self.groups else self.servers
+
+
+def servers_of(name: str) -> ServerFile:
+    """Return what is known of the servers that a trace comes with."""
+    known: ServerFile | None = TRACES.load(name).servers
+    if known is None:
+        able = ", ".join(each for each in TRACES if TRACES.load(each).servers)
+        raise UserError("comes without servers", value=name, remedy=f"Traces with servers: {able}.")
+    return known
 
 
 def known_resources(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from inspect import signature
-from typing import Annotated, Any, ClassVar, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -45,6 +45,7 @@ from scenarios.schema.outline import PLUGIN, Schema, amounts, nullable, quantity
 from scenarios.schema.registered import Registered
 from scenarios.schema.source import Keys
 from scenarios.schema.tenants import Tenants
+from simcore.errors import suggest
 from simcore.registry import Registry
 from simcore.units import COUNT, DATA, TIME, measure_of
 from workloads import TRACES, WORKLOADS
@@ -183,6 +184,20 @@ Start: TypeAlias = Annotated[
 ]
 
 
+class Inflate(Model):
+    """Requests that come in random order, then random ones of them again: a second apart, and none ends."""
+
+    until: PositiveNumber = Field(
+        description="They go on while all ask together for at most this times what the servers have.", examples=[1.3]
+    )
+    of: Text = Field(description="Of this resource.", examples=["gpu"])
+    draws: Literal["ours", "fgd"] = Field(
+        default="ours",
+        description="Whose random numbers: with `fgd`, a seed has the requests that it has in the published "
+        "experiments of FGD (Weng and others 2023), whose seeds are 42 to 51.",
+    )
+
+
 class Trace(WorkloadKind):
     """Requests of a trace. A trace's own options, such as `machine` of azure-packing-2020, are further keys."""
 
@@ -222,6 +237,11 @@ class Trace(WorkloadKind):
         description="How much a 1 in the trace's column of a resource is. The shipped traces know it, but `table` does "
         "not know its data's unit, nor azure-packing-2020 how large a machine is.",
         examples=["{mem: 1 GiB}"],
+    )
+    inflate: Inflate | None = Field(
+        default=None,
+        description="Fill the cluster with these requests again and again, in random order, without an end.",
+        examples=["{until: 1.3, of: gpu}"],
     )
 
     @classmethod
@@ -271,9 +291,15 @@ class Trace(WorkloadKind):
     def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
         together(
             partial(known_resources, self.scale, cluster.resources, _SCALE),
+            partial(self._check_inflate, cluster.resources),
             partial(self.units_of, cluster.resources),
             partial(self._check_windows, seeds),
         )
+
+    def _check_inflate(self, resources: tuple[str, ...]) -> None:
+        if self.inflate and self.inflate.of not in resources:
+            remedy = suggest(self.inflate.of, resources)
+            raise wrong("the cluster has no such resource", remedy, ("workload", "inflate", "of"), self.inflate.of)
 
     def _check_windows(self, seeds: int) -> None:
         if not (isinstance(self.start, ApartStart) and self.requests):

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+class ServerFile(NamedTuple):
+    """Describes the file of servers that a trace comes with: its names, where it is had, and its columns.
+
+    `columns` are those of each resource, and how many units a 1 there is; `devices` is the one that says how many
+    devices there are, and `model` what they are.
+    """
+
+    files: tuple[str, ...]
+    source: str
+    columns: Mapping[str, tuple[str, float]]
+    devices: str
+    model: str
 
 
 class Trace:
@@ -23,6 +38,8 @@ class Trace:
     """Unit of each resource column, as a scenario would write it; others, such as machines, a scenario must explain."""
     headers: ClassVar[tuple[frozenset[str], ...]] = ()
     """The columns (of a database: tables) by which each form of the file is recognised."""
+    servers: ClassVar[ServerFile | None] = None
+    """The servers that the trace was taken on, if they are known."""
     version: ClassVar[int] = 1
     """Part of the cache's key: raise it whenever `read` gives something else for the same file."""
 
@@ -34,6 +51,7 @@ class Trace:
         """Read the checked requests of a file, in order of arrival.
 
         Columns: `id` Int64 or String, `arrival` and `lifetime` Float64 in seconds (a lifetime of inf keeps
-        running), then one Float64 column per resource, in its unit.
+        running), then one Float64 column per resource, in its unit. Where requests name models of devices, there is a
+        column `models`, String, as in `A100|V100`, empty for any.
         """
         raise NotImplementedError

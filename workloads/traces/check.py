@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 LATEST = 1e12
 """Seconds. Beyond it, floats do not tell thousandths of a second apart."""
 COMMON = ("id", "arrival", "lifetime")
+MODELS = "models"
+"""A column that a trace may have: the models of devices that a request may take, as in `A100|V100`; empty for any."""
 LARGEST = 1e9
 """Units. Beyond it, sums of quanta over a few thousand requests would leave int64."""
 
@@ -39,7 +41,7 @@ def check(frame: pl.DataFrame, path: Path, keys: Mapping[str, str]) -> pl.DataFr
     columns = [name for name in frame.columns if name != "line"]
     if frame.is_empty():
         raise WorkloadError("no requests: this trace is empty", file=path, remedy="Was the download cut short?")
-    if len(columns) == len(COMMON):
+    if len(columns) == len(COMMON) + (MODELS in columns):
         raise WorkloadError("no column with a demand", file=path, remedy="Add a column per resource: cpu, mem.")
     for name, broken, problem, remedy in _rules(columns):
         mask = frame.select(broken.alias("broken"))["broken"]
@@ -71,7 +73,7 @@ def _rules(columns: list[str]) -> Iterator[tuple[str, pl.Expr, str, str]]:
     for name in columns:
         remedy = "Give seconds, or inf to keep running." if name == "lifetime" else "Fill the cell or remove the row."
         yield name, pl.col(name).is_null(), "no value", remedy
-    resources = columns[len(COMMON) :]
+    resources = [name for name in columns[len(COMMON) :] if name != MODELS]
     for name in resources:
         demand = pl.col(name)
         yield name, demand.is_nan(), "a demand that is not a number", "Give an amount in units, or remove the row."

@@ -15,7 +15,7 @@ from simcore.errors import ResultsError, WorkloadError, suggest
 from simcore.folders import user_cache
 from workloads import TRACES
 from workloads.traces.azure_packing import table_names
-from workloads.traces.base import Trace
+from workloads.traces.base import ServerFile, Trace
 from workloads.traces.mapped import Columns, is_mapped, load, save, structured
 from workloads.traces.table import PARQUET, Table, is_parquet
 from workloads.traces.text import GZIP
@@ -51,6 +51,23 @@ def find(name: str, path: str | Path | None = None) -> Path:
         key="workload.trace",
         value=name,
         remedy=f"{_whence(name, trace)}\n  Then put it there, name its folder in ${FOLDER}, or give `path:`.",
+    )
+
+
+def find_servers(name: str, path: str | Path | None = None) -> tuple[Path, ServerFile]:
+    """Find the file of servers that the trace `name` comes with, as `find` does, and what is in it."""
+    known: ServerFile | None = TRACES.load(name).servers
+    assert known is not None, "the schema refuses others"
+    found = [Path(path)] if path is not None else [folder / file for folder in folders() for file in known.files]
+    for file in found:
+        if file.is_file():
+            return file, known
+    looked = path if path is not None else " and ".join(str(folder) for folder in folders())
+    raise WorkloadError(
+        f"the file of its servers was not found: no {' or '.join(known.files)} in {looked}",
+        key="cluster.trace",
+        value=name,
+        remedy=f"Get it from {known.source}. Then put it there, or name its folder in ${FOLDER}.",
     )
 
 

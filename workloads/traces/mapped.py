@@ -10,12 +10,13 @@ import numpy.typing as npt
 
 from simcore.errors import WorkloadError
 from simcore.files import replacing
+from workloads.traces.check import MODELS
 
 if TYPE_CHECKING:
     import polars as pl
 
 Columns: TypeAlias = npt.NDArray[Any]
-"""Structured [rows]: a field per common column of `Trace.read`; `id` is int64, or the name's bytes in UTF-8."""
+"""Structured [rows]: a field per common column of `Trace.read`; `id` is int64, or bytes in UTF-8, as `models`."""
 
 MAGIC = b"\x93NUMPY"
 
@@ -23,9 +24,14 @@ MAGIC = b"\x93NUMPY"
 def structured(frame: pl.DataFrame) -> Columns:
     """Put the frame's columns into one array, row by row, so that a window of rows is few pages."""
     ids = frame["id"]
-    columns = {name: frame[name].to_numpy() for name in frame.columns if name != "id"}
+    columns = {name: frame[name].to_numpy() for name in frame.columns if name not in ("id", MODELS)}
     names = ids.to_numpy() if ids.dtype.is_integer() else np.array([text.encode() for text in ids.to_list()])
-    table = np.empty(len(frame), [("id", names.dtype), *((name, np.float64) for name in columns)])
+    kinds: list[tuple[str, Any]] = [("id", names.dtype), *((name, np.float64) for name in columns)]
+    if MODELS in frame.columns:
+        models = np.array([text.encode() for text in frame[MODELS].to_list()])
+        kinds.append((MODELS, models.dtype))
+        columns[MODELS] = models
+    table = np.empty(len(frame), kinds)
     table["id"] = names
     for name, column in columns.items():
         table[name] = column

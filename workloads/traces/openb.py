@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from workloads.traces.base import Trace
-from workloads.traces.check import check
+from workloads.traces.base import ServerFile, Trace
+from workloads.traces.check import MODELS, check
 from workloads.traces.text import number, read_text
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ class OpenB(Trace):
     """Every pod counts, also the 897 that were never scheduled: they asked too.
 
     The lifetime is deletion - creation for all, so it includes the wait for a place (a mean of 61 s, where there
-    was one). A pod without a deletion keeps running. GPU types, QoS and phase are not read.
+    was one). A pod without a deletion keeps running. The models of GPUs (gpu_spec) that some pods ask for are read, and
+    QoS and phase are not.
     """
 
     summary: ClassVar[str] = "8,152 pods of a production GPU cluster: cores, GB and GPU cards, also shared ones."
@@ -32,6 +33,14 @@ class OpenB(Trace):
     files: ClassVar[tuple[str, ...]] = ("alibaba-openb-pods.csv", "openb_pod_list_default.csv")
     units: ClassVar[dict[str, str]] = {"cpu": "cores", "mem": "GB", "gpu": "cards"}
     headers: ClassVar[tuple[frozenset[str], ...]] = (HEADER,)
+    version: ClassVar[int] = 2
+    servers: ClassVar[ServerFile] = ServerFile(
+        ("alibaba-openb-nodes.csv", "openb_node_list_all_node.csv"),
+        "github.com/alibaba/clusterdata, cluster-trace-gpu-v2023/csv/openb_node_list_all_node.csv",
+        {"cpu": ("cpu_milli", 1e-3), "mem": ("memory_mib", GB_PER_MIB)},
+        devices="gpu",
+        model="model",
+    )
 
     def read(self, path: Path) -> pl.DataFrame:
         text = read_text(path, HEADER)
@@ -45,5 +54,7 @@ class OpenB(Trace):
             (number(text, "memory_mib", path) * GB_PER_MIB).alias("mem"),
             (number(text, "num_gpu", path) * number(text, "gpu_milli", path) / 1000).alias("gpu"),
         )
+        if "gpu_spec" in text.columns and (models := text["gpu_spec"].fill_null("")).ne("").any():
+            frame = frame.with_columns(models.alias(MODELS))
         keys = {"id": "name", "arrival": "creation_time", "lifetime": "deletion_time"}
         return check(frame, path, {**keys, "cpu": "cpu_milli", "mem": "memory_mib", "gpu": "gpu_milli"})

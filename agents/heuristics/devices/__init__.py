@@ -1,0 +1,1 @@
+"""Decides by hand-made rules for servers with devices, one short file each."""

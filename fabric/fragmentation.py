@@ -1,0 +1,135 @@
+"""Measures how much of what devices have free the usual requests could not take, and for want of what.
+
+After Weng and others 2023, "Beware of Fragmentation" (FGD): a request drawn at random is offered to every server, and
+what the server's devices have free counts as fragmented where the request could not take it there.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fabric.devices import Devices, DeviceView, has_devices, in_python, wanted
+from simcore.jit import kernel
+from simcore.vocabulary import Floats, Ints
+
+CAUSES = ("both", "devices", "none", "cpu", "no-devices-asked", "no-devices-asked-no-cpu", "model")
+"""For want of what: of cpu and devices; of devices; of nothing, as it is usable; of cpu; the request asks for no
+device; it asks for none, and the cpu is missing too; the devices are of another model.
+"""
+USABLE = CAUSES.index("none")
+TOP = 0.95
+"""The share of all requests that the most usual kinds make up which are looked at."""
+
+
+class Typical(NamedTuple):
+    """Holds the most usual kinds of requests.
+
+    `kinds` int64 [k, 4] are quanta of cpu, quanta of each device, the number of devices, and the bits of their models;
+    `share` float64 [k] adds up to 1.
+    """
+
+    kinds: Ints
+    share: Floats
+
+
+def cpu_of(view: DeviceView) -> int:
+    """Return the place of the cpu among the resources; -1 where there is none."""
+    return view.resources.index("cpu") if "cpu" in view.resources else -1
+
+
+def typical(view: DeviceView, top: float = TOP) -> Typical:
+    """Select the most usual kinds of requests, as few as make up the share `top` of all.
+
+    Of equally usual ones those with most cpu come first, then with most of each device, then with most devices.
+    """
+    counts: dict[tuple[int, int, int, str], int] = {}
+    cpu, usual = cpu_of(view), view.usual
+    for demand, models, count in zip(usual.demand.tolist(), usual.models.tolist(), usual.times.tolist(), strict=True):
+        devices, each = in_python(demand[view.resource])
+        names = "|".join(name for bit, name in enumerate(view.models) if models >> bit & 1) if devices else ""
+        kind = (demand[cpu] if cpu >= 0 else 0, each, devices, names if models else "")
+        counts[kind] = counts.get(kind, 0) + count
+    ordered = sorted(counts.items(), key=lambda one: (one[1], one[0]), reverse=True)
+    every, found, rows = sum(counts.values()), 0, 0
+    while rows < len(ordered) and found < top * every:
+        found += ordered[rows][1]
+        rows += 1
+    kinds = [
+        [*kind[:3], sum(1 << view.models.index(name) for name in kind[3].split("|") if name)] for kind, _ in ordered
+    ]
+    share = [count / every / (found / every) for _, count in ordered[:rows]]
+    return Typical(np.array(kinds[:rows], np.int64).reshape(-1, 4), np.array(share))
+
+
+@kernel
+def fragments(cpu: int, left: Ints, count: int, model: int, kinds: Ints, share: Floats, out: Floats) -> float:
+    """Write to `out` float64 [CAUSES] a server's fragments by cause, in thousandths of a device; returns their sum.
+
+    The server has `cpu` quanta free, and `left` int64 [any] of its first `count` devices, which are of `model`; `kinds`
+    and `share` are as in `Typical`. What is usable is in `out`, and not in the sum.
+    """
+    total = 0
+    for device in range(count):
+        total += left[device]
+    for cause in range(len(out)):
+        out[cause] = 0.0
+    if total == 0:
+        return 0.0
+    all_free = total / 1000.0
+    for kind in range(len(kinds)):
+        each, asked, models = kinds[kind, 1], kinds[kind, 2], kinds[kind, 3]
+        enough = cpu >= kinds[kind, 0]
+        if each == 0:
+            out[4 if enough else 5] += share[kind] * all_free
+            continue
+        if models != 0 and (models >> model) & 1 == 0:
+            out[6] += share[kind] * all_free
+            continue
+        fitting, small = 0, 0
+        for device in range(count):
+            if left[device] >= each:
+                fitting += 1
+            else:
+                small += left[device]
+        if fitting < asked:
+            out[1 if enough else 0] += share[kind] * all_free
+        elif enough:
+            out[1] += share[kind] * (small / 1000.0)
+            out[2] += share[kind] * ((total - small) / 1000.0)
+        else:
+            out[3] += share[kind] * all_free
+    fragmented = 0.0
+    for cause in range(len(out)):
+        if cause != 2:
+            fragmented += out[cause]
+    return fragmented
+
+
+@kernel
+def stranded(free: Ints, devices: Devices, flavours: Ints, resource: int) -> Ints:
+    """Add up the free quanta of each resource that no flavour can use on servers with devices, int64 [resources].
+
+    `flavours` int64 [k, resources]. Of the devices' resource a device's free part is usable where some flavour fits on
+    the server and takes a part of a device that has so much free; of the others all is, where any flavour fits.
+    """
+    left, there, model, _ = devices
+    lost = np.zeros(free.shape[2], np.int64)
+    for server in range(len(free)):
+        any_fits, least = False, np.iinfo(np.int64).max
+        for f in range(len(flavours)):
+            count, each = wanted(flavours[f, resource])
+            fits = has_devices(left, server, there[server], model[server], count, each, 0)
+            for r in range(free.shape[2]):
+                fits &= free[server, 0, r] >= flavours[f, r]
+            any_fits |= fits
+            if fits and count > 0:
+                least = min(least, each)
+        for r in range(free.shape[2]):
+            if r != resource and not any_fits:
+                lost[r] += free[server, 0, r]
+        for device in range(there[server]):
+            if left[server, device] < least:
+                lost[resource] += left[server, device]
+    return lost

@@ -1,0 +1,163 @@
+"""Every agent for devices against its reference, ties included."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from agents import AGENTS
+from agents.heuristics.devices.fgd import FGD
+from agents.heuristics.servers.first_fit import FirstFit
+from agents.rules.on_devices import WithDevices
+from fabric.device_ledger import DeviceLedger
+from fabric.devices import Usual
+from fabric.fragmentation import CAUSES, fragments, stranded, typical
+from simcore.errors import UserError
+from simcore.rng import stream
+from simcore.vocabulary import Agent, OnDevices, Placement
+from tests.reference import devices as reference
+from tests.reference.devices import SCORES, UNIT, Ask, Server, choices
+from tests.support.devices import CPU, asks, clusters, ledger_of, request_of
+from tests.support.properties import scaled
+from tests.support.views import view_of
+
+Case = tuple[DeviceLedger, list[Server]]
+PLAIN = ("first-fit", "best-fit", "worst-fit", "balance-fit", "dot-product", "internal", "random", "random-top")
+
+
+def answer(agent: Agent, ledger: DeviceLedger, ask: Ask) -> tuple[int, tuple[int, ...]] | None:
+    """Return the server and the devices that an agent chooses, after the ledger has taken them."""
+    agent.start(ledger.view, stream(0, "agent"))
+    request = request_of(ask, 1)
+    found = agent.decide(ledger.view, request)
+    if found is None:
+        return None
+    assert isinstance(found, Placement)
+    ledger.apply(request, found)
+    ledger.release(1)
+    return found.shares[0][0], found.devices if isinstance(found, OnDevices) else ()
+
+
+@pytest.mark.parametrize("name", SCORES)
+@given(case=clusters(), ask=asks())
+@scaled(3)
+def test_agrees_with_its_reference(name: str, case: Case, ask: Ask) -> None:
+    ledger, servers = case
+    gpu = max(1, int(ledger.view.capacity[:, 0, 2].max()))
+    assert answer(AGENTS.load(name)(), ledger, ask) == reference.choose(name, servers, ask, CPU, gpu)
+
+
+def usual_of(kinds: list[tuple[Ask, int]]) -> Usual:
+    """Tell an agent that these requests are usual."""
+    return Usual(
+        np.array([[ask.cpu, ask.mem, ask.gpu] for ask, _ in kinds], np.int64),
+        np.array([sum(1 << model for model in ask.models) for ask, _ in kinds], np.int64),
+        np.array([count for _, count in kinds], np.int64),
+    )
+
+
+usual_kinds = st.lists(st.tuples(asks(), st.integers(1, 8)), min_size=1, max_size=5, unique_by=lambda one: one[0])
+
+
+def shares_of(ledger: DeviceLedger, kinds: list[tuple[Ask, int]], top: float = 1.0) -> reference.Typical:
+    """The most usual kinds for the slow rules, once the ledger was told of them."""
+    ledger.view.usual = usual_of(kinds)
+    found = typical(ledger.view, top)
+    bits = [frozenset(model for model in (0, 1) if row[3] >> model & 1) for row in found.kinds.tolist()]
+    rows = zip(found.kinds.tolist(), bits, found.share.tolist(), strict=True)
+    return [(row[0], row[1], row[2], models, share) for row, models, share in rows]
+
+
+@given(case=clusters(), ask=asks(), kinds=usual_kinds)
+@scaled(3)
+def test_fgd_agrees_with_its_reference(case: Case, ask: Ask, kinds: list[tuple[Ask, int]]) -> None:
+    ledger, servers = case
+    shares = shares_of(ledger, kinds)
+    for server in servers:  # sums of floats in another order may fall on the other side of a whole percent
+        for chosen in choices(server, ask):
+            grown = reference.fragmented(reference.after(server, ask, chosen), shares)
+            percent = 100 / (1 + np.exp((grown - reference.fragmented(server, shares)) / 1000))
+            assume(abs(percent - round(percent)) > 1e-9)
+    assert answer(FGD(top=1.0), ledger, ask) == reference.fgd(servers, ask, shares)
+
+
+@given(case=clusters(), kinds=usual_kinds)
+@scaled(3)
+def test_fragments_add_up_to_what_is_free(case: Case, kinds: list[tuple[Ask, int]]) -> None:
+    ledger, servers = case
+    shares = shares_of(ledger, kinds)
+    found, out = typical(ledger.view, 1.0), np.zeros(len(CAUSES))
+    for server in servers:
+        left = np.array(server.left or [0], np.int64)
+        total = fragments(server.cpu, left, len(server.left), server.model, found.kinds, found.share, out)
+        assert out == pytest.approx(reference.fragments(server, shares))
+        assert total == pytest.approx(reference.fragmented(server, shares))
+        assert out.sum() == pytest.approx(sum(server.left) / 1000)
+        assert (out >= 0).all()
+
+
+def test_the_most_usual_kinds_make_up_the_share() -> None:
+    """Memory tells no kinds apart; of equally usual ones more cpu is first."""
+    ledger = ledger_of([2], [0])
+    kinds = [(Ask(UNIT, 1, 500_000), 3), (Ask(UNIT, 2, 500_000), 3), (Ask(2 * UNIT, 1, UNIT), 2), (Ask(0, 1, UNIT), 2)]
+    found = shares_of(ledger, kinds, 0.75)
+    assert [(cpu, each, count) for cpu, each, count, _, _ in found] == [(UNIT, 500_000, 1), (2 * UNIT, UNIT, 1)]
+    assert [share for *_, share in found] == pytest.approx([0.75, 0.25])
+
+
+@given(case=clusters(), kinds=st.lists(asks(), min_size=1, max_size=3))
+@scaled(3)
+def test_stranded_is_what_no_flavour_can_use(case: Case, kinds: list[Ask]) -> None:
+    ledger, servers = case
+    lost = [0, 0, 0]
+    for server in servers:
+        plain = [Ask(ask.cpu, ask.mem, ask.gpu) for ask in kinds]
+        there = [ask for ask in plain if choices(server, ask)]
+        usable = {device for ask in there for chosen in choices(server, ask) for device in chosen}
+        lost[0] += 0 if there else server.cpu
+        lost[1] += 0 if there else server.mem
+        lost[2] += sum(left for device, left in enumerate(server.left) if device not in usable)
+    flavours = np.array([[ask.cpu, ask.mem, ask.gpu] for ask in kinds])
+    assert stranded(ledger.view.free, ledger.view.devices, flavours, 2).tolist() == lost
+
+
+def test_gpu_random_takes_every_server_and_device_equally_often() -> None:
+    ledger = ledger_of([2, 0, 1], [0, 0, 1])
+    agent, ask = AGENTS.load("gpu-random")(), Ask(1, 1, 500_000)
+    agent.start(ledger.view, stream(1, "agent"))
+    found: Counter[tuple[int, tuple[int, ...]]] = Counter()
+    for _ in range(2000):
+        placement = agent.decide(ledger.view, request_of(ask))
+        found[placement.shares[0][0], placement.devices] += 1
+    assert set(found) == {(0, (0,)), (0, (1,)), (2, (0,))}
+    expected = {(0, (0,)): 500, (0, (1,)): 500, (2, (0,)): 1000}
+    assert chisquare([found[key] for key in expected], list(expected.values())).pvalue > 0.001
+
+
+@pytest.mark.parametrize("name", [*PLAIN, "gpu-random"])
+@given(case=clusters(), ask=asks())
+@scaled(1)
+def test_places_whatever_fits(name: str, case: Case, ask: Ask) -> None:
+    """Agents for servers too, which get the tightest devices of the server that they choose."""
+    ledger, servers = case
+    agent = AGENTS.load(name)()
+    found = answer(agent if agent.on_devices else WithDevices(agent), ledger, ask)
+    places = [number for number, server in enumerate(servers) if choices(server, ask)]
+    assert (found is None) == (not places)
+    if found:
+        assert found[0] in places
+        if not agent.on_devices:
+            assert found[1] == reference.tightest(servers[found[0]], ask)
+        if name == "first-fit":
+            assert found[0] == places[0]
+
+
+def test_agents_for_devices_refuse_servers_without() -> None:
+    for agent in (FGD(), WithDevices(FirstFit())):
+        with pytest.raises(UserError, match="servers have none"):
+            agent.start(view_of([[[1]]], [[[1]]]), stream(0, "agent"))

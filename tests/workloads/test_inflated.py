@@ -1,0 +1,64 @@
+"""Requests that are repeated until they ask for so much, and the random numbers of Go."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simcore.errors import WorkloadError
+from simcore.vocabulary import QUANTUM, Workload
+from workloads.go_stream import GoStream
+from workloads.inflated import Draws, Inflated, fgd_order
+
+
+def test_draws_what_go_draws() -> None:
+    """What every introduction to Go prints for seed 1, and a word of the state that its runtime is shipped with."""
+    stream = GoStream(1)
+    assert [stream.intn(100) for _ in range(10)] == [81, 87, 47, 59, 81, 18, 25, 40, 56, 0]
+    assert GoStream(1).int63() == 5577006791947779410
+    assert GoStream(42).int63() == 3440579354231278675
+
+
+def test_permutes_and_shuffles() -> None:
+    stream, items = GoStream(7), list(range(50))
+    stream.shuffle(items)
+    assert sorted(items) == sorted(stream.perm(50)) == list(range(50))
+    assert items != list(range(50))
+    assert {stream.intn(64) for _ in range(2000)} == set(range(64))
+
+
+def base() -> Workload:
+    """Three requests for .5, 1 and 2."""
+    units = {"cpu": [1.0, 2.0, 3.0], "gpu": [0.5, 1.0, 2.0]}
+    found = Workload.of_units(np.arange(3.0), 5.0, units)
+    return Workload(**{**found.__dict__, "id": np.array(["c", "a", "b"]), "models": np.array(["", "A", "B"])})
+
+
+@pytest.mark.parametrize("draws", ["ours", "fgd"])
+@pytest.mark.parametrize("seed", range(5))
+def test_goes_on_until_so_much_is_asked_for(seed: int, draws: Draws) -> None:
+    found = Inflated(base(), "gpu", 10, 1.3, draws).draw(seed)
+    gpu = found.demand[:, 1] / QUANTUM
+    assert sorted(gpu[:3]) == [0.5, 1, 2]
+    assert 11 < gpu.sum() <= 13 + (draws == "fgd")  # whose last request may be too much by all but one of its devices
+    assert found.models is not None
+    assert found.models.tolist() == [{0.5: "", 1: "A", 2: "B"}[one] for one in gpu]
+    assert found.usual == 3
+    assert np.isinf(found.duration).all()
+    assert found.arrival.tolist() == list(range(len(gpu)))
+
+
+def test_seeds_differ_and_repeat_themselves() -> None:
+    choices: tuple[Draws, ...] = ("ours", "fgd")
+    for draws in choices:
+        asked = Inflated(base(), "gpu", 100, 1.0, draws)
+        one, again, other = (asked.draw(seed).demand[:, 1].tolist() for seed in (1, 1, 2))
+        assert one == again != other
+    orders = [fgd_order(20, seed, Inflated(base(), "gpu", 10, 1.0, "fgd")).tolist() for seed in (1, 1, 2)]
+    assert orders[0] == orders[1] != orders[2]
+    assert sorted(orders[0]) == list(range(20))
+
+
+def test_refuses_what_is_too_much_already() -> None:
+    with pytest.raises(WorkloadError, match=r"ask for 3.5 gpu before any is repeated"):
+        Inflated(base(), "gpu", 3, 1.0).draw(0)
