@@ -133,3 +133,58 @@ def stranded(free: Ints, devices: Devices, flavours: Ints, resource: int) -> Int
             if left[server, device] < least:
                 lost[resource] += left[server, device]
     return lost
+
+
+@kernel
+def follow(
+    cpu: Ints,
+    left: Ints,
+    there: Ints,
+    model: Ints,
+    kinds: Ints,
+    share: Floats,
+    servers: Ints,
+    taken: Ints,
+    cores: Ints,
+    amounts: Ints,
+    placed_at: Ints,
+    gone_at: Ints,
+    gone: Ints,
+    out: Floats,
+) -> None:
+    """Write to `out` float64 [decisions, CAUSES] the fragments of all servers after every decision, in thousandths.
+
+    `cpu` int64 [servers] and `left` int64 [servers, most] are free at the beginning, and change; `there` and `model`
+    are as in `Devices`. Placement p, of `placed_at` int64 [p] ascending decisions, takes `cores` [p] and the devices
+    that are the bits of `taken` [p], `amounts` [p] in all; it is gone from decision `gone_at` [p] on. `gone` int64 [p]
+    sorts the placements by that.
+    """
+    now, here, new = np.zeros(out.shape[1]), np.zeros((len(cpu), out.shape[1])), np.zeros(out.shape[1])
+    for server in range(len(cpu)):
+        fragments(cpu[server], left[server], there[server], model[server], kinds, share, here[server])
+        for cause in range(len(now)):
+            now[cause] += here[server, cause]
+    next_placed, next_gone = 0, 0
+    for decision in range(len(out)):
+        while True:
+            if next_gone < len(gone) and gone_at[gone[next_gone]] <= decision:
+                place, sign = gone[next_gone], 1
+                next_gone += 1
+            elif next_placed < len(placed_at) and placed_at[next_placed] <= decision:
+                place, sign = next_placed, -1
+                next_placed += 1
+            else:
+                break
+            server, count = servers[place], 0
+            for device in range(there[server]):
+                count += (taken[place] >> device) & 1
+            cpu[server] += sign * cores[place]
+            for device in range(there[server]):
+                if (taken[place] >> device) & 1:
+                    left[server, device] += sign * (amounts[place] // count)
+            fragments(cpu[server], left[server], there[server], model[server], kinds, share, new)
+            for cause in range(len(now)):
+                now[cause] += new[cause] - here[server, cause]
+                here[server, cause] = new[cause]
+        for cause in range(len(now)):
+            out[decision, cause] = now[cause]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property, wraps
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from fabric.devices import DeviceView
 from fabric.network import NetworkLedger
 from simcore.engine import Simulation
 from simcore.errors import RunError
@@ -19,6 +20,9 @@ NOTHING = "no request was offered to the agent: there is nothing to measure"
 TOO_LARGE = "no request fits, even into the empty cluster: there is nothing to measure"
 
 HOUR = 3600.0
+
+if TYPE_CHECKING:
+    from analysis.measure.devices import DeviceHistory
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 
@@ -125,6 +129,15 @@ class FinishedRun:
     def last(self) -> float:
         """When the last holding period ends; infinite where one never does."""
         return float(self.end.max(initial=self.begin))
+
+    @cached_property
+    def devices(self) -> DeviceHistory | None:
+        """How the devices were used; None where servers have none, or where some failed or were added."""
+        if not isinstance(self.simulation.view, DeviceView):
+            return None
+        from analysis.measure.devices import history  # compiles more than other runs need
+
+        return history(self.simulation, self.held, self.end)
 
     @_fixed
     def seconds(self) -> Floats:

@@ -104,6 +104,10 @@ class ResultsFolder:
         """Read how long every decision of a run took, when the scenario recorded it."""
         return self._detail(run, "times")
 
+    def devices(self, run: str) -> pl.DataFrame:
+        """Read how the devices were used after every decision of a run, when the scenario recorded it."""
+        return self._detail(run, "devices")
+
     def _detail(self, run: str, kind: str) -> pl.DataFrame:
         path = self.folder / "details" / f"{run}.{kind}.parquet"
         if not path.is_file():

@@ -51,6 +51,8 @@ class Condition:
     quick: int = 10
     """Seeds with --quick."""
     stand_in: StandIn | None = None
+    runs: str = ""
+    """What the folder of its runs is called; conditions with one name here are read from the same runs."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,11 @@ class Experiment:
     def better(self, one: Published) -> Better:
         """Tell which way is better for a published value."""
         return self.metrics[one.metric].better
+
+    def sharing(self, condition: str) -> list[str]:
+        """List the conditions that are read from the same runs as this one, itself included, in their order."""
+        name = self.conditions[condition].runs
+        return [one for one, asked in self.conditions.items() if one == condition or (name and asked.runs == name)]
 
     def seeds(self, condition: str, size: Size) -> int:
         """Count the seeds of a condition."""

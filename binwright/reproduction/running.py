@@ -55,10 +55,13 @@ def prepare(names: Sequence[str], size: Size, out: str | Path) -> list[Prepared]
             one = Prepared(whole, experiment, Path(out) / name / experiment.name, size)
             if isinstance(experiment, Experiment):
                 for condition in experiment.conditions:
+                    same = experiment.sharing(condition)
+                    if condition != same[0]:
+                        continue
                     try:
                         _plan(one, experiment, condition)
                     except UserError as error:  # a trace that is not on this machine, for one
-                        one.problems[condition] = error
+                        one.problems |= dict.fromkeys(same, error)
             found.append(one)
     return found
 
@@ -81,13 +84,14 @@ def run(
     except ResultsError:  # the disk is full, or the folder is taken
         raise
     except UserError as error:  # a library that is not installed, for one
-        prepared.problems = dict.fromkeys(prepared.batches, error) | prepared.problems
+        prepared.problems = dict.fromkeys(experiment.conditions, error) | prepared.problems
         return
-    for condition, results in zip(prepared.batches, found, strict=True):
+    for first, results in zip(prepared.batches, found, strict=True):
         prepared.failed += len(results.failed)
-        title = in_words(condition, prepared.stand_ins.get(condition, ""))
-        runs = prepared.runs[condition] = Runs(results, prepared.labels[condition], title)
-        prepared.values |= _values(prepared.publication.name, experiment, condition, runs)
+        for condition in experiment.sharing(first):
+            title = in_words(condition, prepared.stand_ins.get(first, ""))
+            runs = prepared.runs[condition] = Runs(results, prepared.labels[first], title, condition)
+            prepared.values |= _values(prepared.publication.name, experiment, condition, runs)
 
 
 def compared(whole: Publication, prepared: Sequence[Prepared]) -> list[Row]:
@@ -134,7 +138,7 @@ def _plan(prepared: Prepared, experiment: Experiment, condition: str) -> None:
     ]
     scenario = load_to_run(experiment.scenario, overrides)
     labels = dict(zip(specs, (agent.label for agent in scenario.agents), strict=True))
-    folder = prepared.folder / condition.replace(";", ",").replace(" ", "-").replace("%", "")
+    folder = prepared.folder / (asked.runs or condition).replace(";", ",").replace(" ", "-").replace("%", "")
     prepared.batches[condition] = Batch(scenario, folder, alone=True)
     prepared.labels[condition] = {agent: labels[spec] for agent, spec in asked.agents.items()}
 

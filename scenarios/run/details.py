@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analysis.measure.spans import reserved_after, spread_columns
+from fabric.fragmentation import CAUSES
 from simcore.engine import Simulation
 from simcore.files import write_table
 from simcore.record import INTERRUPTED, OUTCOMES, PLACED
@@ -17,6 +18,7 @@ from simcore.vocabulary import QUANTUM
 if TYPE_CHECKING:
     import polars as pl
 
+    from analysis.measure.devices import DeviceHistory
     from analysis.measure.states import StateSampler
 
 LASTING = False
@@ -94,6 +96,15 @@ def write_times(path: Path, simulation: Simulation, first: int) -> None:
     placed = np.isin(simulation.record.outcome[row], (PLACED, INTERRUPTED))
     frame = pl.DataFrame({"row": row, "seconds": took / 1e9, "placed": placed})
     write_table(path, frame.filter(pl.col("row") >= first), lasting=LASTING)
+
+
+def write_devices(path: Path, found: DeviceHistory) -> None:
+    """Write a row per decision, in order: devices asked for until then, held, free, and of these fragments by cause."""
+    import polars as pl
+
+    causes = {f"fragments_{cause}": found.fragments[:, place] for place, cause in enumerate(CAUSES)}
+    columns = {"row": found.row, "arrived": found.arrived, "allocated": found.allocated, "free": found.free}
+    write_table(path, pl.DataFrame({**columns, **causes}), lasting=LASTING)
 
 
 def _words(codes: Any, words: tuple[str, ...]) -> pl.Series:

@@ -18,7 +18,7 @@ from fabric.ledger import Ledger
 from scenarios.build.engines import Engine, agents_of, is_compiled
 from scenarios.build.plan import Run
 from scenarios.build.world import build_world
-from scenarios.run.details import write_requests, write_samples, write_states, write_times
+from scenarios.run.details import write_devices, write_requests, write_samples, write_states, write_times
 from scenarios.run.guard import STARTING, limited
 from simcore.engine import Simulation, play
 from simcore.errors import RunError
@@ -67,6 +67,8 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
         write_samples(details / f"{run.name}.samples.parquet", simulation, samples)
     if world.timed:
         write_times(details / f"{run.name}.times.parquet", simulation, first)
+    if "devices" in scenario.record and over.devices:
+        write_devices(details / f"{run.name}.devices.parquet", over.devices)
     if states:
         write_states(details / f"{run.name}.states.parquet", states)
     requests = len(simulation.workload)

@@ -131,11 +131,11 @@ class Scenario(Model):
         json_schema_extra={"propertyNames": {"pattern": "_hour$"}},
     )
     sweep: Sweep = Field(default_factory=Sweep, description="Points to run instead of one.")
-    record: tuple[Literal["requests", "samples", "states", "times"], ...] = Field(
+    record: tuple[Literal["requests", "samples", "states", "times", "devices"], ...] = Field(
         default=(),
         description="Details kept of every run: `requests` (a row for each), `samples` (allocation over time), "
         "`states` (every server and link over time, for the report's replay), `times` (how long the agent took for "
-        "each decision).",
+        "each decision), `devices` (after each decision how many were asked for and are held, and what is fragmented).",
         examples=["[requests]"],
     )
     metrics: tuple[Text, ...] = Field(
@@ -196,6 +196,8 @@ class Scenario(Model):
         if expand and size is not None and expand.limit < size:
             remedy = f"The cluster starts with {size} servers: give that or more."
             raise wrong("is below the servers there are", remedy, ("overflow", "expand", "limit"), expand.limit)
+        if "devices" in self.record and not self.cluster.has_devices:
+            raise wrong("the servers have no devices", "Take devices from record.", ("record",), "devices")
         if self.pacing and wait_of(self.overflow):
             raise wrong("does not go with requests that are offered together", "Remove one of the two.", ("pacing",))
         if "times" in self.record and wait_of(self.overflow):

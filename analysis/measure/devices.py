@@ -1,0 +1,84 @@
+"""How much of the devices is in use, and how much of the rest is fragmented, after every decision of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fabric.device_ledger import DeviceLedger
+from fabric.devices import empty_devices
+from fabric.fragmentation import CAUSES, USABLE, cpu_of, follow, typical
+from simcore.engine import Simulation
+from simcore.vocabulary import QUANTUM, Floats, Ints
+
+
+@dataclass(frozen=True)
+class DeviceHistory:
+    """Holds a row per decision, in order, in devices.
+
+    `row` int64 [n] is the request; `arrived` float64 [n] is what all requests up to it have asked for, `allocated`
+    [n] what is held after the decision, `free` [n] what is not; `fragments` float64 [n, CAUSES] divides what is free
+    by what keeps the usual requests from it.
+    """
+
+    row: Ints
+    arrived: Floats
+    allocated: Floats
+    free: Floats
+    fragments: Floats
+
+    @property
+    def fragmented(self) -> Floats:
+        """What is free and not usable, float64 [n]."""
+        found: Floats = self.fragments.sum(axis=1) - self.fragments[:, USABLE]
+        return found
+
+
+def history(simulation: Simulation, got_place: Ints, end: Floats) -> DeviceHistory | None:
+    """Play a run's decisions again; None where servers have no devices, or where they failed or were added.
+
+    `got_place` int64 [k] are the rows that got a place, `end` float64 [k] when each of them ends.
+    """
+    ledger, record = simulation.ledger, simulation.record
+    if not isinstance(ledger, DeviceLedger) or simulation.changes or not record.sequence:
+        return None
+    view, workload = ledger.view, simulation.workload
+    answered = np.array(record.sequence, np.int64)
+    position = np.zeros(len(workload), np.int64)
+    position[answered] = np.arange(len(answered))
+    times = record.decided[answered]
+    order = np.argsort(position[got_place], kind="stable")
+    held, ends = got_place[order], end[order]
+    placed_at = position[held]
+    gone_at = np.maximum(np.searchsorted(times, ends, side="left"), placed_at + 1)
+    demand, empty = workload.demand, empty_devices(ledger.cluster)
+    amounts = demand[held, view.resource]
+    cpu = cpu_of(view)
+    cores = demand[held, cpu] if cpu >= 0 else np.zeros(len(held), np.int64)
+    room = view.capacity[:, 0, cpu].copy() if cpu >= 0 else np.zeros(len(view.capacity), np.int64)
+    kinds, share = typical(view)
+    out = np.zeros((len(answered), len(CAUSES)))
+    follow(
+        room,
+        empty.free,
+        empty.there,
+        empty.model,
+        kinds,
+        share,
+        record.server[held].astype(np.int64),
+        np.array([ledger.taken.get(row, 0) for row in held.tolist()], np.int64),
+        np.ascontiguousarray(cores),
+        np.ascontiguousarray(amounts),
+        placed_at,
+        gone_at,
+        np.argsort(gone_at, kind="stable"),
+        out,
+    )
+    change = np.zeros(len(answered) + 1, np.int64)
+    np.add.at(change, placed_at, amounts)
+    np.subtract.at(change, gone_at, amounts)
+    allocated = change[:-1].cumsum() / QUANTUM
+    arrived = demand[:, view.resource].cumsum()[answered] / QUANTUM
+    total = int(view.devices.there.sum())
+    return DeviceHistory(answered, arrived, allocated, total - allocated, out / 1000)
