@@ -21,6 +21,8 @@ TRACES = Registry(
         "table": "workloads.traces.table:Table",
     },
 )
+WITH_SERVERS = ("alibaba-openb",)
+"""Traces that come with the servers they were recorded on."""
 WORKLOADS = Registry("workload", "binwright.workloads", {})
 ARRIVALS = Registry(
     "arrivals",

@@ -31,7 +31,7 @@ from scenarios.schema.registered import Registered
 from simcore.errors import UserError, suggest
 from simcore.registry import Registry
 from simcore.units import BANDWIDTH, DATA, LARGEST, measure_of
-from workloads import TRACES
+from workloads import TRACES, WITH_SERVERS
 from workloads.traces.base import ServerFile
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ class DeviceColumns(Model):
 class TracedServers(Model):
     """The servers that a trace was taken on."""
 
-    name: Text = Field(description="The trace.", examples=["alibaba-openb"])
+    name: Text = Field(
+        description="The trace.", examples=["alibaba-openb"], json_schema_extra={"enum": list(WITH_SERVERS)}
+    )
     path: Text | None = Field(
         default=None, description="The file of its servers, looked up where traces are if it is not given."
     )
@@ -398,10 +400,9 @@ class ClusterSpec(Model):
 
 def servers_of(name: str) -> ServerFile:
     """Return what is known of the servers that a trace comes with."""
-    known: ServerFile | None = TRACES.load(name).servers
+    known: ServerFile | None = TRACES.load(name).servers if name in WITH_SERVERS else None
     if known is None:
-        able = ", ".join(each for each in TRACES if TRACES.load(each).servers)
-        raise UserError("comes without servers", value=name, remedy=f"Traces with servers: {able}.")
+        raise UserError("comes without servers", value=name, remedy=f"Traces with servers: {', '.join(WITH_SERVERS)}.")
     return known
 
 

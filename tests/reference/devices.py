@@ -152,18 +152,18 @@ def choose(name: str, servers: list[Server], ask: Ask, cpu: int, gpu: int) -> tu
     return best, tightest(servers[best], ask)
 
 
-def gradient(server: Server, ask: Ask, chosen: tuple[int, ...], kinds: Typical) -> int:
-    """Percent of a sigmoid of by how many devices the fragments shrink."""
+def gradient(server: Server, ask: Ask, chosen: tuple[int, ...], kinds: Typical, steps: int) -> int:
+    """Steps of a sigmoid of by how many devices the fragments shrink."""
     grown = fragmented(after(server, ask, chosen), kinds) - fragmented(server, kinds)
-    return floor(100 / (1 + exp(grown / 1000)))
+    return floor(steps / (1 + exp(grown / 1000)))
 
 
-def fgd(servers: list[Server], ask: Ask, kinds: Typical) -> tuple[int, tuple[int, ...]] | None:
+def fgd(servers: list[Server], ask: Ask, kinds: Typical, steps: int = 100) -> tuple[int, tuple[int, ...]] | None:
     """The server and device with the highest gradient, the first of equals; whole devices are the first idle ones."""
     found: tuple[int, tuple[int, ...]] | None = None
     highest = -1
     for number, server in enumerate(servers):
         for chosen in choices(server, ask)[: None if ask.kind == 0 else 1]:
-            if (score := gradient(server, ask, chosen, kinds)) > highest:
+            if (score := gradient(server, ask, chosen, kinds, steps)) > highest:
                 found, highest = (number, chosen), score
     return found

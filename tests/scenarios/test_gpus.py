@@ -1,0 +1,206 @@
+"""Scenarios with devices: how clusters and workloads are written, what is refused, what runs say of fragmentation."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import binwright as bw
+from fabric.fragmentation import CAUSES, USABLE
+from scenarios.build.cluster import build_cluster
+from scenarios.schema.load import load_scenario, scenario_from
+from simcore.errors import UserError
+from simcore.vocabulary import QUANTUM
+from tests.reference import devices as reference
+from tests.reference.devices import Server
+from workloads.traces.library import FOLDER, find_servers
+
+MIXED: dict[str, Any] = {
+    "cluster": {
+        "groups": [
+            {"count": 2, "node": {"cpu": 8, "mem": "32 GB"}, "devices": {"model": "V100", "count": 4}},
+            {"count": 1, "node": {"cpu": 16, "mem": "32 GB"}, "devices": {"count": 2}},
+            {"count": 1, "node": {"cpu": 4, "mem": "8 GB"}},
+        ]
+    },
+    "workload": {
+        "requests": 60,
+        "arrivals": {"fixed": {"every": "1 s"}},
+        "flavours": [{"cpu": 1, "gpu": 0.6, "weight": 3}, {"cpu": 2, "gpu": 2}, {"cpu": 1, "mem": "2 GB"}],
+        "lifetimes": {"fixed": "12 s"},
+    },
+    "agents": ["fgd", "gpu-clustering", "first-fit", "gpu-random"],
+}
+
+
+def changed(**keys: Any) -> dict[str, Any]:
+    """The mixed cluster with other keys of `cluster`."""
+    return {**MIXED, "cluster": {**MIXED["cluster"], **keys}}
+
+
+def test_groups_have_devices() -> None:
+    cluster = build_cluster(scenario_from(MIXED))
+    assert cluster.resources == ("cpu", "mem", "gpu")
+    assert (cluster.capacity[:, 0, 2] // QUANTUM).tolist() == [4, 4, 2, 0]
+    devices = cluster.devices
+    assert devices is not None
+    assert devices.models == ("V100", "unnamed")
+    assert (devices.count.tolist(), devices.model.tolist(), devices.added) == ([4, 4, 2, 0], [0, 0, 1, -1], (0, -1))
+
+
+def test_seeds_number_servers_anew() -> None:
+    scenario = scenario_from(changed(numbering="drawn"))
+    found = {seed: build_cluster(scenario, seed) for seed in range(6)}
+    counts = {seed: tuple(each.devices.count.tolist()) for seed, each in found.items() if each.devices}
+    assert len(set(counts.values())) > 1
+    assert all(sorted(each) == [0, 2, 4, 4] for each in counts.values())
+    for each in found.values():
+        assert each.devices is not None
+        assert each.capacity[:, 0, 2].tolist() == (each.devices.count * QUANTUM).tolist()
+        assert each.devices.added == (0, -1)  # as the last one that is written
+
+
+@pytest.mark.parametrize(
+    ("cluster", "said"),
+    [
+        ({"nodes": 2}, "servers with devices have one node"),
+        ({"spread_above": {"mem": "1 GB"}}, "servers with devices have one node"),
+        ({"devices": {"count": 2}}, "does not go with other servers than equal ones"),
+        ({"groups": [{"count": 1, "node": {"cpu": 1, "gpu": 2}, "devices": {"count": 2}}]}, "comes from the devices"),
+        ({"groups": [{"count": 1, "node": {"cpu": 1}, "devices": {"count": 33}}]}, "33"),
+        (
+            {"groups": None, "network": {"topology": "alpha"}, "node": {"cpu": 1}, "devices": {"count": 1}},
+            "servers in a network have no devices",
+        ),
+        ({"groups": None, "trace": {"name": "huawei-east-1"}}, "comes without servers"),
+    ],
+)
+def test_refuses_what_does_not_go_with_devices(cluster: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        scenario_from(changed(**cluster))
+
+
+def test_devices_are_recorded_only_where_there_are_some() -> None:
+    plain = {**MIXED, "cluster": {"servers": 2, "node": {"cpu": 8, "mem": "8 GB", "gpu": 1}}, "record": ["devices"]}
+    with pytest.raises(UserError, match="servers have no devices"):
+        scenario_from({**plain, "agents": ["first-fit"]})
+
+
+def servers_file(folder: Path, rows: list[list[Any]]) -> Path:
+    """Write servers as the trace has them."""
+    path = folder / "openb_node_list_all_node.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["sn", "cpu_milli", "memory_mib", "gpu", "model"], *rows])
+    return path
+
+
+def pods_file(folder: Path) -> None:
+    """Write pods as the trace has them; one names models."""
+    rows = [
+        ["a", 4000, 1024, 1, 460, "", 0, 50],
+        ["b", 8000, 2048, 2, 1000, "T4|P100", 10, 60],
+        ["c", 1000, 512, 0, 0, "", 20, 90],
+    ]
+    header = ["name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "creation_time", "deletion_time"]
+    with (folder / "openb_pod_list_default.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+
+
+def test_servers_of_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    with pytest.raises(UserError, match="file of its servers was not found"):
+        find_servers("alibaba-openb")
+    servers_file(tmp_path, [["n0", 32000, 1024, 0, ""], ["n1", 96000, 2048, 8, "G2"], ["n2", 8000, 1024, 1, "P100"]])
+    pods_file(tmp_path)
+    workload = {"trace": "alibaba-openb", "inflate": {"until": 1.0, "of": "gpu"}}
+    spec = {"cluster": {"trace": {"name": "alibaba-openb"}}, "workload": workload, "agents": ["fgd"]}
+    every = build_cluster(scenario_from(spec))
+    assert (every.capacity[:, 0, 0] // QUANTUM).tolist() == [32, 96, 8]
+    assert every.capacity[1, 0].tolist() == [96_000_000, 2_147_484, 8_000_000]
+    chosen = scenario_from({**spec, "cluster": {"trace": {"name": "alibaba-openb", "only": "devices"}}})
+    only = build_cluster(chosen)
+    assert only.devices is not None
+    assert (only.devices.count.tolist(), only.devices.models) == ([8, 1], ("G2", "P100"))
+    found = bw.run(chosen, out=tmp_path / "out", jobs=1)
+    assert found.done["load_gpu"].is_not_null().all()
+    assert not len(found.failed)
+
+
+def test_files_of_servers_say_what_is_wrong(tmp_path: Path) -> None:
+    path = servers_file(tmp_path, [["n0", 32000, 1024, "many", "G2"]])
+    columns = {"cpu": "cpu_milli", "mem": "memory_mib"}
+    file = {"path": str(path), "columns": columns, "scale": {"mem": "1 MiB"}, "devices": {"count": "gpu"}}
+    with pytest.raises(UserError, match="is no number of devices"):
+        build_cluster(scenario_from({**MIXED, "cluster": {"csv": file}}))
+    file["devices"] = {"count": "gpus"}
+    with pytest.raises(UserError, match="has no column gpus"):
+        build_cluster(scenario_from({**MIXED, "cluster": {"csv": file}}))
+
+
+def test_runs_tell_of_fragmentation(tmp_path: Path) -> None:
+    """The record of every decision against what requests hold then; all agents meet the same requests."""
+    results = bw.run(scenario_from({**MIXED, "record": ["devices", "requests"]}), out=tmp_path / "out", jobs=1)
+    assert not len(results.failed)
+    runs = {row["agent"]: row for row in results.done.iter_rows(named=True)}
+    assert set(runs) == set(MIXED["agents"])
+    for agent, row in runs.items():
+        found, asked = results.devices(row["run"]), results.requests(row["run"])
+        fragments = found.select([f"fragments_{cause}" for cause in CAUSES]).to_numpy()
+        assert fragments.sum(axis=1) == pytest.approx(found["free"].to_numpy())
+        assert (found["allocated"] + found["free"] == 10).all()
+        held = asked.filter(pl.col("outcome") == "placed")
+        for place in (5, 30, 59):
+            time = asked["decided"][place]
+            there = held.filter((pl.col("decided") <= time) & ((pl.col("end") > time) | (pl.col("row") == place)))
+            assert found["allocated"][place] == pytest.approx(there["gpu"].sum()), agent
+        share = 1 - fragments[:, USABLE] / np.maximum(found["free"].to_numpy(), 1e-9)
+        assert row["fragmented_gpu"] == pytest.approx(share.mean())
+        causes = [name for name in row if name.startswith("fragmented_gpu_") and not name.endswith("_end")]
+        assert len(causes) == 6
+        total = found["free"].to_numpy() - fragments[:, USABLE]
+        assert sum(row[name] for name in causes) == pytest.approx(total.mean() / 10)
+
+
+def test_fragments_of_an_empty_cluster_are_the_slow_rules(tmp_path: Path) -> None:
+    """Before any decision changes much: one request for no device, on servers that are otherwise empty."""
+    flavours = [{"cpu": 12, "gpu": 1}, {"cpu": 1, "gpu": 0.5}, {"cpu": 1}]
+    workload = {**MIXED["workload"], "flavours": flavours, "requests": 40}
+    scenario = scenario_from({**MIXED, "workload": workload, "record": ["devices"], "agents": ["first-fit"]})
+    results = bw.run(scenario, out=tmp_path / "out", jobs=1)
+    found = results.devices(results.done["run"][0])
+    simulation = bw_simulation(scenario)
+    demand = (simulation.demand // QUANTUM).tolist()
+    kinds: reference.Typical = []
+    for cpu, gpu, count in ((12, 1.0, 1), (1, 0.5, 1), (1, 0.0, 0)):
+        times = sum(row[0] == cpu and row[2] == int(gpu) for row in demand)
+        if gpu == 0.5:
+            times = sum(row[2] == QUANTUM // 2 for row in simulation.demand.tolist())
+        elif gpu == 0:
+            times = sum(row[2] == 0 for row in simulation.demand.tolist())
+        kinds.append((cpu * QUANTUM, int(gpu * QUANTUM), count, frozenset(), times / len(demand)))
+    first = simulation.demand[0].tolist()
+    unit = QUANTUM
+    servers = [Server(8 * unit, 0, [unit] * 4), Server(8 * unit, 0, [unit] * 4), Server(16 * unit, 0, [unit] * 2)]
+    home = next(s for s in servers if s.cpu >= first[0])
+    home.cpu -= first[0]
+    if first[2]:
+        home.left[0] -= first[2]
+    expected = np.sum([reference.fragments(server, kinds) for server in servers], axis=0) / 1000
+    assert found.select([f"fragments_{cause}" for cause in CAUSES]).row(0) == pytest.approx(tuple(expected))
+
+
+def bw_simulation(scenario: Any) -> Any:
+    """The requests of a scenario's first seed."""
+    from scenarios.build.world import build_world
+
+    return build_world(scenario).draw(scenario.seed)
+
+
+def test_the_shipped_scenario_is_that_of_the_publication() -> None:
+    scenario = load_scenario("fgd/default")
+    assert (scenario.seed, scenario.replications, len(scenario.agents)) == (42, 10, 6)
