@@ -2,8 +2,8 @@
 
 `python -m benchmarks.gpus [--servers N ...] [--decisions N] [--agents NAME ...]` prints a row per agent and size.
 
-The cluster is that of the openb trace, its 1,213 servers with devices repeated until there are so many; its pods come in
-random order, without an end. Times are CPU seconds of the whole loop, after compilation.
+The cluster is that of the openb trace, its 1,213 servers with devices repeated until there are so many; its pods come
+in random order, without an end. Times are CPU seconds of the whole loop, after compilation.
 """
 
 from __future__ import annotations
