@@ -115,7 +115,7 @@ def _from_trace(spec: TracedServers) -> Servers:
     """Read the servers of a trace."""
     path, known = find_servers(spec.name, spec.path)
     columns = {name: column for name, (column, _) in known.columns.items()}
-    scale = {name: factor for name, (_, factor) in known.columns.items()}
+    scale = {name: factor * spec.scale.get(name, 1.0) for name, (_, factor) in known.columns.items()}
     asked = Csv.model_construct(
         path=str(path), columns=columns, scale=scale, devices=DeviceColumns(count=known.devices, model=known.model)
     )

@@ -68,6 +68,11 @@ class TracedServers(Model):
     only: Literal["all", "devices"] = Field(
         default="all", description="Take all servers, or only those that have devices.", examples=["devices"]
     )
+    scale: Scales = Field(
+        default_factory=dict,
+        description="How much a unit of a resource in the file counts here, as `scale` of the workload says it.",
+        examples=["{mem: 1 GB}"],
+    )
 
     @model_validator(mode="after")
     def _known(self) -> Self:
