@@ -19,13 +19,15 @@ from simcore.vocabulary import Floats
 
 @dataclass(frozen=True)
 class Runs:
-    """Holds the runs of one condition; `labels` maps published agents to ours, `title` says the condition in words."""
+    """Holds the runs of one condition, written `key=value;...`, which `title` says in words.
+
+    `labels` maps published agents to ours.
+    """
 
     results: Results
     labels: Mapping[str, str]
-    condition: str = ""
-    """As `key=value;...`"""
     title: str = ""
+    condition: str = ""
 
     def of(self, agent: str) -> pl.DataFrame:
         """Select the finished runs of a published agent, by seed."""

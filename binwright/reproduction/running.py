@@ -89,8 +89,8 @@ def run(
     for first, results in zip(prepared.batches, found, strict=True):
         prepared.failed += len(results.failed)
         for condition in experiment.sharing(first):
-            title = in_words(condition, prepared.stand_ins.get(condition, ""))
-            runs = prepared.runs[condition] = Runs(results, prepared.labels[first], condition, title)
+            title = in_words(condition, prepared.stand_ins.get(first, ""))
+            runs = prepared.runs[condition] = Runs(results, prepared.labels[first], title, condition)
             prepared.values |= _values(prepared.publication.name, experiment, condition, runs)
 
 

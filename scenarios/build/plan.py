@@ -27,6 +27,7 @@ from scenarios.schema.workload import OwnWorkload, Trace
 from simcore.errors import UserError
 from simcore.opened import digest_of
 from simcore.registry import Registry
+from workloads.traces.library import find_servers
 
 Content = Callable[[Trace | MultiServer], str | None]
 """Hashes what is in the file of a trace, or of a demand; None for a demand without one."""
@@ -148,6 +149,9 @@ def _identity(scenario: Scenario, content: Content | None) -> dict[str, Any]:
     data["metrics"] = sorted(scenario.metrics)
     if scenario.warm_start:
         data["warm_start"]["with"]["label"] = ""
+    if scenario.cluster.trace and content:
+        file, _ = find_servers(scenario.cluster.trace.name, scenario.cluster.trace.path)
+        data["cluster"]["trace"]["path"] = digest_of(file)
     if isinstance(scenario.workload, Trace) and content:
         data["workload"]["path"] = content(scenario.workload)
     if isinstance(scenario.workload, MultiServer) and content and (digest := content(scenario.workload)):

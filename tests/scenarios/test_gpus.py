@@ -12,6 +12,7 @@ import pytest
 
 import binwright as bw
 from fabric.fragmentation import CAUSES, USABLE
+from scenarios.batch.batch import Batch
 from scenarios.build.cluster import build_cluster
 from scenarios.schema.load import load_scenario, scenario_from
 from simcore.errors import UserError
@@ -129,6 +130,10 @@ def test_servers_of_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     found = bw.run(chosen, out=tmp_path / "out", jobs=1)
     assert found.done["load_gpu"].is_not_null().all()
     assert not len(found.failed)
+    again = Batch(chosen, tmp_path / "out")
+    assert len(again.done()) == 1
+    servers_file(tmp_path, [["n1", 96000, 2048, 4, "G2"], ["n2", 8000, 1024, 1, "P100"]])
+    assert not Batch(chosen, tmp_path / "out").done()  # its servers are other ones now
 
 
 def test_files_of_servers_say_what_is_wrong(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ PUBLICATION = Publication(
     experiments=(
         Experiment(
             name="inflated",
-            tables={"figures": "GPUs held, and fragmented of those that are free, while pods arrive"},
+            tables={"figures": "How many GPUs are held, and fragmented of those that are free, while pods arrive"},
             scenario="fgd/default",
             conditions={
                 f"workload=default;arrived={percent}%": Condition(
