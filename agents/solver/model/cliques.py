@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from simcore.vocabulary import Ints
 
-MOST = 2_000
+MOST = 800
 """Balls that are looked at: those with the largest share of any dimension. Any clique among them is one of all."""
 EXACT = 400
 """Balls up to which branch and bound follows."""

@@ -28,6 +28,8 @@ MULTIPLES = 24
 """Fekete and Schepers's function number k is taken for k up to here."""
 STEPS = 200
 """Step widths, at most, of Carlier, Clautiaux and Moukrim's function."""
+WORK = 300_000
+"""Values of each of the two that are computed: some ms."""
 
 
 def lower_bound(demand: Ints, capacity: Ints, foes: Iterable[tuple[int, int]] = ()) -> int:
@@ -36,7 +38,8 @@ def lower_bound(demand: Ints, capacity: Ints, foes: Iterable[tuple[int, int]] = 
     `foes` are pairs of balls that must not share a bin.
     """
     # Shares are rounded down, so that a bin that can hold some balls can hold them by this sum, too.
-    shares = (demand.astype(object) * FINE // np.maximum(capacity, 1)).sum(axis=1).astype(np.int64)
+    wide = demand.astype(object) if demand.max(initial=0) >= 2**42 else demand
+    shares = (wide * FINE // np.maximum(capacity, 1)).sum(axis=1).astype(np.int64)
     columns = [*zip(demand.T, capacity.tolist(), strict=True), (shares, FINE * len(capacity))]
     best = 1
     for column, of in columns:
@@ -73,14 +76,15 @@ def _dual_feasible(amounts: Ints, capacity: int) -> Iterator[int]:
     if capacity < 2:
         return
     kinds, counts = np.unique(amounts, return_counts=True)
+    each = WORK // len(kinds)
     if capacity * (MULTIPLES + 1) < 2**62 // max(len(amounts), 1):
-        for k in range(1, MULTIPLES + 1):
+        for k in range(1, min(MULTIPLES, each) + 1):
             scaled = (k + 1) * kinds
             value = np.where(scaled % capacity == 0, k * kinds, scaled // capacity * capacity)
             yield -(-int(value @ counts) // (k * capacity))
     twice = 2 * kinds
     small = kinds[(kinds > 0) & (twice <= capacity)]
-    for step in np.unique(small[np.linspace(0, len(small) - 1, min(len(small), STEPS)).astype(int)]).tolist():
+    for step in np.unique(small[np.linspace(0, len(small) - 1, min(len(small), STEPS, each)).astype(int)]).tolist():
         whole = capacity // step
         above = 2 * (whole - (capacity - kinds) // step)
         value = np.where(twice > capacity, above, np.where(twice == capacity, whole, 2 * (kinds // step)))

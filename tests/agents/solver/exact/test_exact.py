@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents.solver import problem
 from agents.solver.exact import pricing
 from agents.solver.exact.columns import Columns
 from agents.solver.exact.kinds import Kinds
@@ -18,6 +19,7 @@ from agents.solver.model.packing_bound import lower_bound
 from agents.solver.packing.heuristics import ffd_prod
 from agents.solver.packing.pack import pack
 from agents.solver.search.packing import Packing
+from agents.solver.solving.solve import solve
 from simcore.vocabulary import Floats, Ints
 from tests.agents.solver.packing.test_packing import balls, needed
 from tests.support.properties import scaled
@@ -128,3 +130,19 @@ def test_a_prover_ends_where_there_are_too_many_kinds_or_no_time() -> None:
     prover.work(1e9, 50, until=0)
     assert not prover.over
     assert prover.spent == 0
+
+
+def test_solve_proves_and_finds_what_its_search_does_not() -> None:
+    given = machines("t60")
+    text = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end"
+    sizes = (given.demand[:, 0] // 1e6).tolist()
+    found = problem(text, balls=len(sizes), bins="?", resources={"C[s in BINS]": 1000}, tables={"D": sizes})
+    answer = solve(found)
+    assert (answer.bins, answer.bound, answer.status, answer.search) == (20, 20, "optimal", "column generation")
+    assert solve(found, attempts=1).search != "column generation"
+    more = f"FOES 0, 1 PIN 0 TO 2 {text}"
+    foes = problem(more, balls=60, bins="?", resources={"C[s in BINS]": 1000}, tables={"D": sizes})
+    answer = solve(foes, time=5)
+    assert answer.bound == 20
+    assert answer.placed == 60
+    assert answer.alloc[0] == 2 != answer.alloc[1]

@@ -1,0 +1,54 @@
+"""Prove, beside the search of `solve`, how few bins a vector problem needs."""
+
+from __future__ import annotations
+
+from math import inf
+from threading import Thread
+from time import monotonic
+
+from agents.solver.exact.prover import Prover, prepare
+from agents.solver.model.problem import Problem
+from agents.solver.search.packing import Packing
+
+SHARE = 0.2
+"""Of the time since the start."""
+MARGIN = 0.5
+"""Seconds before the end from which on nothing is begun: a step may take as long."""
+SEARCH = "column generation"
+"""The name of what found an answer."""
+
+
+class Proofs:
+    """Works a share of the time on a packing into equal bins; FOES and PIN are left out of account for the bound."""
+
+    def __init__(self, problem: Problem, packing: Packing, end: float) -> None:
+        self.problem, self.end = problem, end
+        self.prover = Prover(packing.demand, packing.capacity[0])
+        self.start = monotonic()
+        self.compiling: Thread | None = None
+
+    def work(self, known: int | None) -> tuple[int, tuple[Problem, list[int]] | None]:
+        """Work until the share of the time is used, where `known` is the fewest bins of any allocation so far.
+
+        Returns a lower bound, and an allocation [balls] in fewer bins with its problem, if one has been found.
+        """
+        if not self._compiled() or monotonic() > self.end - MARGIN:
+            return self.prover.bound, None
+        self.prover.work(SHARE * (monotonic() - self.start), known, self.end)
+        where = self.prover.where
+        if where is None or int(where.max()) + 1 >= (inf if known is None else known):
+            return self.prover.bound, None
+        bins = max(self.problem.limits[0], int(where.max()) + 1)
+        problem = self.problem.with_bins(bins)
+        packing = Packing.of(problem)
+        if packing is None or not packing.keeps(where):
+            return self.prover.bound, None
+        return self.prover.bound, (problem, where[problem.unit_of].tolist())
+
+    def _compiled(self) -> bool:
+        """Compile in a thread of its own, so that the search goes on; returns whether that is done."""
+        if self.compiling is None:
+            self.compiling = Thread(target=prepare, name="compile proofs")
+            self.compiling.start()
+        self.compiling.join(None if self.end == inf else 0)
+        return not self.compiling.is_alive()
