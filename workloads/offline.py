@@ -200,7 +200,10 @@ PIECES = 5
 
 
 def machines(name: str, seed: int = 1, count: int | None = None) -> Machines:
-    """Draw the machines of a name and a seed; `count` of them (200, or 201, if not given), where the name leaves that open."""
+    """Draw the machines of a name and a seed; `count` of them where the name leaves that open.
+
+    Without `count` that is 200, or 201 where only multiples of three are.
+    """
     if name not in NAMES:
         raise WorkloadError("unknown offline input", key="input", value=name, remedy=suggest(name, NAMES))
     if seed < 0:

@@ -23,6 +23,7 @@ from simcore.vocabulary import Ints
 
 HEURISTICS: dict[str, Callable[[Ints, Ints], Ints]] = {
     "ffd-prod": heuristics.ffd_prod,
+    "bfd-sum": heuristics.bfd_sum,
     "dot-product": heuristics.dot_product,
     "norm-greedy": heuristics.norm_greedy,
 }
@@ -31,6 +32,8 @@ RIVALS = {
     "z3": "agents.solver.packing.rivals.z3",
     "z3-parts": "agents.solver.packing.rivals.z3_parts",
     "cp-sat": "agents.solver.packing.rivals.cpsat",
+    "highs": "agents.solver.packing.rivals.highs",
+    "arc-flow": "agents.solver.packing.rivals.arcflow",
 }
 METHODS = (*HEURISTICS, *SEARCHES, *RIVALS)
 QUADRATIC = 20_000
