@@ -26,6 +26,8 @@ MOST_KINDS, MOST_BALLS = 600, 20_000
 """Of more, the linear programs take too long."""
 PATTERNS, NODES = 10_000, 3_000_000
 """Patterns of an integer program, at most, and of the tree in which they are looked for."""
+DIVES = 3
+"""Dives before each integer program: they are quicker."""
 SHORTEST, LONGEST = 0.5, 8.0
 """Seconds that an integer program has the first time, and at most."""
 
@@ -80,7 +82,7 @@ class Prover:
             yield
             yield from self._dive(columns, number)
             yield
-            if number % 4 == 0:
+            if number % DIVES == DIVES - 1:
                 self._cover(columns, columns.patterns, seconds)
                 yield
                 every = self._every(columns)
