@@ -38,8 +38,8 @@ RIVALS = {
 METHODS = (*HEURISTICS, *SEARCHES, *RIVALS)
 QUADRATIC = 20_000
 """Balls up to which ours looks at the heuristics that take quadratic time: about a second."""
-SHARE = 0.6
-"""Of the time of ours, what proofs may have."""
+FIRST, SHARE = 0.25, 0.6
+"""Of all the time of ours, what proofs have once the bound has failed; of the time that has gone by, what they have."""
 LARGEST = 10**12
 """Of a ball's demand, in millionths: a sum over all balls stays far from the end of 64 bits."""
 
@@ -145,12 +145,10 @@ class _Upward(NamedTuple):
     """When the placement was found."""
 
 
-def _upward(
-    demand: Ints, capacity: Ints, method: str, bound: int, began: float, until: float, seed: int
-) -> _Upward:
+def _upward(demand: Ints, capacity: Ints, method: str, bound: int, began: float, until: float, seed: int) -> _Upward:
     """Search in rounds (see `fewest`). Ours knows `ffd-prod`, and all heuristics once the bound has failed.
 
-    From then on, a prover works `SHARE` of the time of ours.
+    From then on, a prover works beside it, as `FIRST` and `SHARE` say.
     """
     best = heuristics.ffd_prod(demand, capacity) if method == "solver" else None
     proofs = prover.Prover(demand, capacity)
@@ -173,7 +171,8 @@ def _upward(
                 asked = True
                 best = min((best, *(rule(demand, capacity) for rule in HEURISTICS.values())), key=lambda one: one.max())
                 at = monotonic()
-            proofs.work(SHARE * (monotonic() - began), int(best.max()) + 1, until)
+            share = max(SHARE * (monotonic() - began), FIRST * (until - began))
+            proofs.work(share, int(best.max()) + 1, until)
             bound = max(bound, proofs.bound)
             if proofs.where is not None and proofs.where.max() < best.max():
                 best, at = proofs.where, monotonic()
