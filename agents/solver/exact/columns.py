@@ -65,6 +65,8 @@ class Columns:
         whole = bool((count == kinds.count).all())
         for _ in range(ROUNDS):
             prices = self._master(count)
+            if prices is None:
+                return
             price = np.floor(np.maximum(prices, 0) * ONE).astype(np.int64)
             found, worth = self.pricing.best(price, count, NODES)
             if int(found @ price) <= NEARLY < worth:
@@ -81,13 +83,19 @@ class Columns:
             self.patterns = np.concatenate([self.patterns, np.array(new)])
             yield
 
-    def _master(self, count: Ints) -> Floats:
-        """Solve the linear program over the patterns that there are; returns the prices of all kinds."""
+    def _master(self, count: Ints) -> Floats | None:
+        """Solve the linear program over the patterns that there are; returns the prices of all kinds.
+
+        None if HiGHS fails.
+        """
         from scipy.optimize import linprog
 
         some = count > 0
         left = -self.patterns[:, some].T.astype(float)
         found = linprog(np.ones(len(self.patterns)), A_ub=left, b_ub=-count[some].astype(float), method="highs")
+        if found.x is None:
+            self.value, self.times = inf, None
+            return None
         self.value, self.times = float(found.fun), found.x
         prices = np.zeros(len(count))
         prices[some] = -found.ineqlin.marginals

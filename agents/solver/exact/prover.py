@@ -24,6 +24,8 @@ from simcore.vocabulary import Ints
 
 MOST_KINDS, MOST_BALLS = 600, 20_000
 """Of more, the linear programs take too long."""
+LARGEST = 10**12
+"""Of a demand, in millionths: shares of it stay within 64 bits."""
 PATTERNS, NODES = 10_000, 3_000_000
 """Patterns of an integer program, at most, and of the tree in which they are looked for."""
 DIVES = 3
@@ -36,7 +38,7 @@ class Prover:
     """Works on a packing whenever it is given time."""
 
     def __init__(self, demand: Ints, capacity: Ints) -> None:
-        """Take balls of demand [balls, d], each of which fits a bin of capacity [d]."""
+        """Take balls of demand [balls, d], `LARGEST` at most, each of which fits a bin of capacity [d]."""
         self.bound = 1
         """No packing needs fewer bins."""
         self.where: Ints | None = None
@@ -103,7 +105,7 @@ class Prover:
                 if monotonic() >= self.until:
                     return
                 yield
-            if len(taken) + ceil(columns.value - TINY) >= self.known or columns.times is None:
+            if columns.times is None or len(taken) + ceil(columns.value - TINY) >= self.known:
                 return
             times = columns.times
             parts = np.floor(times * whole + TINY).astype(np.int64)

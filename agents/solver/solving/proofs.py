@@ -6,7 +6,7 @@ from math import inf
 from threading import Thread
 from time import monotonic
 
-from agents.solver.exact.prover import Prover, prepare
+from agents.solver.exact.prover import LARGEST, Prover, prepare
 from agents.solver.model.problem import Problem
 from agents.solver.search.packing import Packing
 
@@ -27,6 +27,12 @@ class Proofs:
         self.start = monotonic()
         self.compiling: Thread | None = None
 
+    @staticmethod
+    def suit(packing: Packing) -> bool:
+        """Tell whether bins are alike, every ball fits one, and numbers are not too large."""
+        alike = (packing.capacity == packing.capacity[0]).all()
+        return bool(alike and (packing.demand <= packing.capacity[0]).all() and packing.demand.max() <= LARGEST)
+
     def work(self, known: int | None) -> tuple[int, tuple[Problem, list[int]] | None]:
         """Work until the share of the time is used, where `known` is the fewest bins of any allocation so far.
 
@@ -38,8 +44,9 @@ class Proofs:
         where = self.prover.where
         if where is None or int(where.max()) + 1 >= (inf if known is None else known):
             return self.prover.bound, None
-        bins = max(self.problem.limits[0], int(where.max()) + 1)
-        problem = self.problem.with_bins(bins)
+        problem = self.problem
+        if problem.searched:
+            problem = problem.with_bins(max(problem.limits[0], int(where.max()) + 1))
         packing = Packing.of(problem)
         if packing is None or not packing.keeps(where):
             return self.prover.bound, None

@@ -269,14 +269,21 @@ class _Search:
     @cached_property
     def proofs(self) -> Proofs | None:
         """What proves bounds: for vector problems whose bins are alike, where nothing but time is the limit."""
-        alike = self.problem.searched and not self.problem.bins_differ and not self.problem.counted
-        wanted = self.ours and self.dense and alike and self.attempts is None
-        return Proofs(self.problem, self.packing, self.end) if wanted and self.packing is not None else None
+        problem, packing = self.problem, self.packing
+        if packing is None or not self.ours or not self.dense or self.attempts is not None:
+            return None
+        if problem.searched and (problem.bins_differ or problem.counted):
+            return None
+        return Proofs(problem, packing, self.end) if Proofs.suit(packing) else None
 
     def prove(self, proofs: Proofs) -> None:
-        """Give proofs their share of the time; raises `_Over` if what is known is optimal."""
-        bound, found = proofs.work(self.known)
+        """Give proofs their share of the time; raises `_Over` if what is known is optimal, or nothing is possible."""
+        bound, found = proofs.work(self.known if self.problem.searched else self.problem.bins + 1)
         self.bound = max(self.bound, min(bound, self.most))
+        if bound > self.most:
+            limit = "TO allows" if self.problem.searched else "there are"
+            self.impossible = f"{self.problem.balls:,} balls need at least {bound:,} bins, and {limit} {self.most:,}"
+            raise _Over
         if found is not None:
             problem, alloc = found
             self.best, self.rank, self.known = (0, problem, alloc, SEARCH), (0, 0, problem.bins), problem.bins

@@ -94,6 +94,7 @@ def test_no_mistake_of_the_linear_program_proves_too_much(given: tuple[Ints, Int
     class Mistaken(Columns):
         def _master(self, count: Ints) -> Floats:
             prices = super()._master(count)
+            assert prices is not None
             return prices * rng.uniform(0.5, 2, len(prices)) + rng.normal(0, 0.3, len(prices))
 
     kinds = Kinds.of(demand, capacity)
@@ -132,6 +133,13 @@ def test_a_prover_ends_where_there_are_too_many_kinds_or_no_time() -> None:
     assert prover.spent == 0
 
 
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give proofs all the time that they want, so that the search does not use so much."""
+    monkeypatch.setattr("agents.solver.solving.proofs.SHARE", 1e9)
+
+
+@pytest.mark.usefixtures("at_once")
 def test_solve_proves_and_finds_what_its_search_does_not() -> None:
     given = machines("t60")
     text = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end"
@@ -140,9 +148,26 @@ def test_solve_proves_and_finds_what_its_search_does_not() -> None:
     answer = solve(found)
     assert (answer.bins, answer.bound, answer.status, answer.search) == (20, 20, "optimal", "column generation")
     assert solve(found, attempts=1).search != "column generation"
+    fixed = problem(text, balls=len(sizes), bins=20, resources={"C[s in BINS]": 1000}, tables={"D": sizes})
+    answer = solve(fixed)
+    assert (answer.status, answer.search, answer.placed) == ("optimal", "column generation", 60)
     more = f"FOES 0, 1 PIN 0 TO 2 {text}"
     foes = problem(more, balls=60, bins="?", resources={"C[s in BINS]": 1000}, tables={"D": sizes})
     answer = solve(foes, time=5)
     assert answer.bound == 20
     assert answer.placed == 60
     assert answer.alloc[0] == 2 != answer.alloc[1]
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize(("bins", "limit"), [(42, "there are"), ("? TO 42", "TO allows")])
+def test_what_is_proven_to_be_impossible_is_said(bins: int | str, limit: str) -> None:
+    given = machines("ct6", 1, 99)
+    found = problem(
+        f"BALLS 99 BINS {bins} RESOURCES A[s in BINS] => 150, B[s in BINS] => 150 "
+        "procedure UTILFN(BALL, BIN, ALLOC) UTIL.A[BIN] += D[BALL, 0] UTIL.B[BIN] += D[BALL, 1] end",
+        tables={"D": given.demand // 10**6},
+    )
+    answer = solve(found)
+    assert answer.impossible == f"99 balls need at least 43 bins, and {limit} 42"
+    assert answer.status == "partial"
