@@ -10,8 +10,8 @@ from agents.solver.exact.prover import LARGEST, Prover, prepare
 from agents.solver.model.problem import Problem
 from agents.solver.search.packing import Packing
 
-SHARE = 0.2
-"""Of the time since the start."""
+SHARE, FIRST = 0.2, 1.0
+"""Of all the time, and if that is not limited of the time that has gone by, and so many seconds more."""
 MARGIN = 0.5
 """Seconds before the end from which on nothing is begun: a step may take as long."""
 SEARCH = "column generation"
@@ -34,13 +34,14 @@ class Proofs:
         return bool(alike and (packing.demand <= packing.capacity[0]).all() and packing.demand.max() <= LARGEST)
 
     def work(self, known: int | None) -> tuple[int, tuple[Problem, list[int]] | None]:
-        """Work until the share of the time is used, where `known` is the fewest bins of any allocation so far.
+        """Work, if the share of the time is not used yet, where `known` is the fewest bins of any allocation so far.
 
         Returns a lower bound, and an allocation [balls] in fewer bins with its problem, if one has been found.
         """
         if not self._compiled() or monotonic() > self.end - MARGIN:
             return self.prover.bound, None
-        self.prover.work(SHARE * (monotonic() - self.start), known, self.end)
+        share = SHARE * (monotonic() - self.start) + FIRST if self.end == inf else SHARE * (self.end - self.start)
+        self.prover.work(share, known, self.end)
         where = self.prover.where
         if where is None or int(where.max()) + 1 >= (inf if known is None else known):
             return self.prover.bound, None

@@ -262,8 +262,6 @@ class _Search:
             self.made[bins] = problem, Packing.of(problem) if self.dense else None
         if self.try_bins(*self.made[bins], numbers.start, len(numbers)):
             self.known = bins
-        elif self.proofs is not None:
-            self.prove(self.proofs)
         return self.known
 
     @cached_property
@@ -315,6 +313,10 @@ class _Search:
                     self.best, self.rank = (found.left, problem, found.alloc, self.method), rank
                     self.better = self.checked
                 self.look_at_clock()
+                if found.left and self.proofs is not None:
+                    self.prove(self.proofs)
+                    if self.known is not None and self.known <= problem.bins:
+                        return False
             if last is None or last.left:
                 return False
             if not self.missing(problem, last.alloc):
