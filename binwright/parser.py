@@ -172,18 +172,23 @@ def _serve(commands: Commands) -> None:
 def _pack(commands: Commands) -> None:
     pack = commands.add_parser("pack", help="put machines that are all known at once onto as few servers as possible")
     pack.set_defaults(answer="packing.pack")
-    pack.add_argument("input", metavar="INPUT", help="pgrank, clkbot, imgproc, ct1 to ct8, planted, or a CSV file")
+    pack.add_argument(
+        "input",
+        metavar="INPUT",
+        help="a name (pgrank, ct1, u120, t60, ...: docs/guides/packing.md), or a file (.csv, .txt, .bpp, .vbp)",
+    )
     pack.add_argument(
         "--with",
         dest="methods",
-        default="ffd-prod,dot-product,norm-greedy,published,solver",
+        default="ffd-prod,bfd-sum,dot-product,norm-greedy,published,solver",
         metavar="NAMES",
-        help="with commas between (default: %(default)s; more: z3,z3-parts,cp-sat)",
+        help="with commas between (default: %(default)s; more: z3,z3-parts,cp-sat,highs,arc-flow)",
     )
     pack.add_argument("--time", default="10s", help="for each search and rival (default: 10s)")
     pack.add_argument("--seed", type=int, help="of a generated input (default: 1)")
     pack.add_argument("--seeds", type=int, default=1, help="how often each search runs, with seeds 0, 1, ...")
-    pack.add_argument("--count", type=int, help="machines of ct1 to ct8 and planted (default: 200)")
+    pack.add_argument("--count", type=int, help="machines of ct1 to ct10 and planted (default: 200)")
+    pack.add_argument("--instance", metavar="NAME", help="which one of a file with several instances")
     pack.add_argument("--server", metavar="CAPACITY", help="what a server has of a CSV file's columns: cpu=8,mem=16")
     pack.add_argument("--json", action="store_true", help="print the table as JSON")
     pack.add_argument("--out", metavar="FILE", help="write the placements (.csv or .json)")

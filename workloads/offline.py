@@ -6,9 +6,10 @@ spreads and largest demands below were chosen so that the lower bound and the th
 reports for its own, unpublished inputs. That is a calibration: how many servers a heuristic needs here is no evidence
 about the publication, and other seeds differ from seed 1 by a few servers.
 
-The other instances are of public kinds: `ct1` to `ct8` are classes of random two-dimensional instances after Caprara
+The other instances are of public kinds: `ct1` to `ct10` are classes of random two-dimensional instances after Caprara
 and Toth, "Lower bounds and algorithms for the 2-dimensional vector packing problem", Discrete Applied Mathematics 111,
-2001; `planted` cuts full bins into pieces, so that the number of bins needed is known.
+2001; `planted` cuts full bins into pieces, so that the number of bins needed is known. Those with one dimension are in
+`workloads.literature`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 
 from simcore.errors import WorkloadError, suggest
 from simcore.vocabulary import QUANTUM, Floats, Ints, Workload
+from workloads import literature
 
 RESOURCES = ("cpu", "mem", "disk", "net_out", "net_in")
 SERVER = np.array([1.0, 16, 50, 128, 128])
@@ -174,8 +176,10 @@ CLASSES = {
 }
 """Capacity of both resources, and how demands are drawn. ct7's demands are alike, ct8's opposed."""
 
-PLANTED = "planted"
-NAMES = (*FITTED, *CLASSES, PLANTED)
+NINTH, TENTH, PLANTED = "ct9", "ct10", "planted"
+OPEN = (*CLASSES, NINTH, TENTH, PLANTED)
+"""Inputs with as many machines as are asked for."""
+NAMES = (*FITTED, *OPEN, *literature.NAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +191,7 @@ class OfflineRequests:
 
     def draw(self, resources: tuple[str, ...], seed: int) -> Workload:
         """Draw the machines of a seed, for a cluster's resources."""
-        count = None if self.name in FITTED else self.most
+        count = self.most if self.name in OPEN else None
         return machines(self.name, seed, count).requests(resources, self.most)
 
 
@@ -196,23 +200,41 @@ PIECES = 5
 
 
 def machines(name: str, seed: int = 1, count: int | None = None) -> Machines:
-    """Draw the machines of a name and a seed; `count` of them (200 if not given), where the name leaves that open."""
+    """Draw the machines of a name and a seed; `count` of them where the name leaves that open.
+
+    Without `count` that is 200, or 201 where only multiples of three are.
+    """
     if name not in NAMES:
         raise WorkloadError("unknown offline input", key="input", value=name, remedy=suggest(name, NAMES))
     if seed < 0:
         raise WorkloadError("is not a seed", key="seed", value=seed, remedy="Give a whole number from 0.")
     rng = np.random.default_rng(seed)
+    if name not in OPEN and count is not None:
+        remedy = f"Leave it out, or take one of {', '.join(OPEN)}."
+        number = len(machines(name, seed).demand)
+        raise WorkloadError(f"{name} has {number} machines", key="count", value=count, remedy=remedy)
+    if name in literature.NAMES:
+        sizes, room = literature.sizes(name, rng)
+        return Machines(name, ("size",), sizes[:, None] * QUANTUM, np.array([room * QUANTUM]))
     if name in FITTED:
-        if count is not None:
-            remedy = f"Leave it out, or take one of {', '.join((*CLASSES, PLANTED))}."
-            raise WorkloadError(f"{name} has {FITTED[name].machines} machines", key="count", value=count, remedy=remedy)
         demand = np.rint(FITTED[name].draw(rng) * QUANTUM).astype(np.int64)
         return Machines(name, RESOURCES, demand, np.full(len(RESOURCES), QUANTUM))
-    count = 200 if count is None else count
+    count = (201 if name == TENTH else 200) if count is None else count
     if not 1 <= count <= WIDEST:
         raise WorkloadError("is not a count of machines", key="count", value=count, remedy=f"Give 1 to {WIDEST}.")
     if name == PLANTED:
         return Machines(name, ("a", "b"), _planted(rng, count), np.full(2, 1000 * QUANTUM))
+    if name == NINTH:
+        demand = rng.integers(100, 400, (count, 2), endpoint=True)
+        total = demand.sum(axis=0)
+        return Machines(name, ("a", "b"), demand * QUANTUM, -(-total // -(-total.max() // 1000)) * QUANTUM)
+    if name == TENTH:
+        if count % 3:
+            remedy = "Give a multiple of 3: every three fill a server."
+            raise WorkloadError("is not a count of machines", key="count", value=count, remedy=remedy)
+        pairs = rng.integers(25, 50, (2, count // 3, 2), endpoint=True)
+        demand = rng.permutation(np.concatenate([*pairs, 100 - pairs.sum(axis=0)]))
+        return Machines(name, ("a", "b"), demand * QUANTUM, np.full(2, 100 * QUANTUM))
     capacity, draw = CLASSES[name]
     return Machines(name, ("a", "b"), draw(rng, count) * QUANTUM, np.full(2, capacity * QUANTUM))
 

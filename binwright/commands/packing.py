@@ -11,7 +11,7 @@ from rich.table import Table
 
 from binwright.cli import INTERRUPTED
 from binwright.commands.console import out, seconds
-from simcore.errors import UserError
+from simcore.errors import UserError, suggest
 
 if TYPE_CHECKING:
     from agents.solver.packing.compare import Row
@@ -45,22 +45,33 @@ def pack(asked: Namespace) -> int:
 
 
 def _given(asked: Namespace) -> Machines:
-    """Read what is to be packed: a CSV file, or an input by its name."""
+    """Read what is to be packed: a file, or an input by its name."""
     from workloads.offline import NAMES, machines
+    from workloads.offline_files import SUFFIXES, read_instance
     from workloads.offline_table import read_csv
 
     if asked.input in NAMES:
-        if asked.server:
-            remedy = "Leave --server out: it goes with a CSV file."
-            raise UserError(f"{asked.input} has its own servers", key="--server", value=asked.server, remedy=remedy)
+        for key in ("server", "instance"):
+            if value := getattr(asked, key):
+                remedy = f"Leave --{key} out: it goes with a file."
+                raise UserError(f"{asked.input} has its own servers", key=f"--{key}", value=value, remedy=remedy)
         return machines(asked.input, 1 if asked.seed is None else asked.seed, asked.count)
-    if Path(asked.input).suffix.lower() != ".csv":
-        remedy = f"Give a CSV file, or one of {', '.join(NAMES)}."
+    suffix = Path(asked.input).suffix.lower()
+    if suffix not in (".csv", *SUFFIXES):
+        remedy = suggest(asked.input, NAMES) if "." not in asked.input else "Give a .csv, .txt, .bpp or .vbp file."
         raise UserError("unknown offline input", key="INPUT", value=asked.input, remedy=remedy)
     for key in ("seed", "count"):
         if (value := getattr(asked, key)) is not None:
             remedy = f"Leave --{key} out: it goes with generated inputs."
             raise UserError("the machines are in a file", file=asked.input, key=f"--{key}", value=value, remedy=remedy)
+    if suffix in SUFFIXES:
+        if asked.server:
+            remedy = "Leave --server out: it goes with a CSV file."
+            raise UserError("the file says what a server has", key="--server", value=asked.server, remedy=remedy)
+        return read_instance(Path(asked.input), asked.instance)
+    if asked.instance:
+        remedy = "Leave it out: it goes with files of the literature."
+        raise UserError("a CSV file has one instance", key="--instance", value=asked.instance, remedy=remedy)
     if not asked.server:
         remedy = "Say what one server has of each column: --server cpu=8,mem=16."
         raise UserError("the servers are not known", file=asked.input, key="--server", remedy=remedy)

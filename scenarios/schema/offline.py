@@ -9,22 +9,23 @@ from pydantic import Field, model_validator
 from scenarios.schema.fields import Count, Text, wrong
 from scenarios.schema.kind import WorkloadKind
 from simcore.errors import suggest
-from workloads.offline import FITTED, NAMES, WIDEST
+from workloads.offline import FITTED, NAMES, OPEN, WIDEST
 
 
 class Offline(WorkloadKind):
     """Machines that all arrive at time 0, in the order of the input, and never end."""
 
     offline: Text = Field(
-        description=f"The input: {', '.join(NAMES)}. Those that are fitted (`{'`, `'.join(FITTED)}`) ask for shares of "
-        "a server, so that a server has 1 of cpu, mem, disk, net_out and net_in; the others ask for `a` and `b`.",
+        description=f"The input: {', '.join((*FITTED, *OPEN))}, or one of the literature's, as `u120`. Those that are "
+        f"fitted (`{'`, `'.join(FITTED)}`) ask for shares of a server, so that a server has 1 of cpu, mem, disk, "
+        "net_out and net_in; `ct1` to `ct10` and `planted` ask for `a` and `b`, those of the literature for `size`.",
         examples=["pgrank"],
         json_schema_extra={"enum": list(NAMES)},
     )
     requests: Count | None = Field(
         default=None,
-        description="How many machines: of a fitted input, which has a number of its own, at most so many; of the "
-        "others as many, or 200 if not given.",
+        description="How many machines: of an input with a number of its own at most so many; of `ct1` to `ct10` and "
+        "`planted` as many, or 200 if not given.",
         examples=[100],
     )
 
@@ -32,6 +33,6 @@ class Offline(WorkloadKind):
     def _known(self) -> Self:
         if self.offline not in NAMES:
             raise wrong("unknown offline input", suggest(self.offline, NAMES), ("offline",), self.offline)
-        if self.offline not in FITTED and (self.requests or 0) > WIDEST:
+        if self.offline in OPEN and (self.requests or 0) > WIDEST:
             raise wrong("is too many", f"Give {WIDEST} at most.", ("requests",), self.requests)
         return self

@@ -1,4 +1,4 @@
-"""Random packings in their dense form."""
+"""Random packings, in their dense form and as balls for equal bins."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from agents.solver.search.packing import Packing, powers
+from simcore.vocabulary import Ints
 
 
 @st.composite
@@ -24,3 +25,32 @@ def packings(draw: st.DrawFn) -> Packing:
         if built.keeps(pins, partial=True):
             built = Packing(demand, capacity, pins, foes, built.groupings)
     return built
+
+
+@st.composite
+def balls(draw: st.DrawFn, most: int = 12) -> tuple[Ints, Ints]:
+    """Small numbers, so that ties abound; every ball fits an empty bin, some need nothing."""
+    count, dims = draw(st.integers(1, most)), draw(st.integers(1, 3))
+    capacity = np.array(draw(st.lists(st.integers(0, 8), min_size=dims, max_size=dims)))
+    rows = [[draw(st.integers(0, int(room))) for room in capacity] for _ in range(count)]
+    return np.array(rows, np.int64), capacity
+
+
+def needed(demand: Ints, capacity: Ints) -> int:
+    """The fewest bins, by trying everything."""
+    best = len(demand)
+
+    def place(ball: int, free: list[Ints]) -> None:
+        nonlocal best
+        if len(free) >= best:
+            return
+        if ball == len(demand):
+            best = len(free)
+            return
+        for target in range(len(free)):
+            if (demand[ball] <= free[target]).all():
+                place(ball + 1, [*free[:target], free[target] - demand[ball], *free[target + 1 :]])
+        place(ball + 1, [*free, capacity - demand[ball]])
+
+    place(0, [])
+    return best

@@ -40,6 +40,7 @@ def check(
         distinct=distinct(added),
         guards=tuple(dict.fromkeys(code.guards)),
         tables=code.places(),
+        parts=code.parts(),
         data=code.data(),
     )
     falling = {one.family for one in added if one.lowest < 0}

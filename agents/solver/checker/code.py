@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import accumulate
 
 import numpy as np
 
@@ -103,6 +104,10 @@ class Code:
     def places(self) -> dict[str, int]:
         """Return where in `data` the values of each table start that is read."""
         return {name: values for name, (values, _) in self._offsets.items()}
+
+    def parts(self) -> tuple[int, ...]:
+        """Return where in `data` the values of tables, and the starts of rows, begin, ascending."""
+        return tuple(accumulate((part.size for part in self._parts[:-1]), initial=0)) if self._parts else ()
 
     def data(self) -> Ints:
         """Join all tables that are read."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from agents.solver.model.cliques import clique
 from agents.solver.model.dense import Matrix
+from agents.solver.model.floor import floor, pairs
 from agents.solver.model.interpreter import call
 from agents.solver.model.packing_bound import lower_bound as packing_bound
 from agents.solver.model.problem import Problem
@@ -87,11 +89,15 @@ def _reasons(problem: Problem) -> Iterator[str]:
         np.add.at(pinned, at[at != NULL], demand[at != NULL])
         yield from _overfull(pinned, matrix.capacity, matrix.names)
         if not problem.searched:
-            yield from _too_many(demand, matrix.capacity, matrix.names)
+            yield from _too_many(problem, demand, matrix.capacity, matrix.names, pairs(problem))
     elif problem.program.alloc_free:
         widest = _widest(problem)  # what a bin takes may depend on which it is
         if widest is not None and widest.program.non_negative:
             yield from _by_calls(widest)
+    if matrix is None and not problem.searched:
+        low = floor(problem)
+        if low is not None and (low.demand <= low.capacity.max(axis=0)).all():
+            yield from _too_many(problem, low.demand, low.capacity, low.names, low.foes)
 
 
 def _widest(problem: Problem) -> Problem | None:
@@ -146,13 +152,19 @@ def _overfull(used: Ints, capacity: Ints, names: tuple[str, ...]) -> Iterator[st
         yield f"the balls pinned to bin {place} take {took} of {names[d]}, and it has {has}"
 
 
-def _too_many(demand: Ints, capacity: Ints, names: tuple[str, ...]) -> Iterator[str]:
-    """Find out whether all balls need more than all bins have."""
+def _too_many(
+    problem: Problem, demand: Ints, capacity: Ints, names: tuple[str, ...], foes: Iterable[tuple[int, int]]
+) -> Iterator[str]:
+    """Find out whether all units need more than all bins have, or more bins than there are."""
     total, most = demand.sum(axis=0), capacity.sum(axis=0)
     for d in np.flatnonzero(total > most)[:1].tolist():
         yield f"all balls take {_amount(int(total[d]))} of {names[d]}, and all bins have {_amount(int(most[d]))}"
-    if (capacity == capacity[0]).all() and (least := packing_bound(demand, capacity[0])) > len(capacity):
-        yield f"{len(demand)} balls need at least {least} bins, and there are {len(capacity)}"
+    best, bins = capacity.max(axis=0), len(capacity)
+    if apart := clique(demand, best, foes, bins):
+        each = [int(problem.units.members[problem.units.offsets[unit]]) for unit in apart]
+        yield f"no two of {_balls(each)} fit one bin, and there are {bins} bins for these {len(each)}"
+    if (least := packing_bound(demand, best)) > bins:
+        yield f"{len(demand)} balls need at least {least} bins, and there are {bins}"
 
 
 def _by_calls(problem: Problem) -> Iterator[str]:

@@ -1,30 +1,51 @@
 """Compute a number of equal bins that no placement can do without.
 
 The first step, threshold 0, is the rule of the language (`agents.solver.model.bounds`): the total over the capacity,
-and the balls above half of it. The bound is L2 of Martello and Toth, "Lower bounds and reduction procedures for the bin
-packing problem", Discrete Applied Mathematics 28, 1990. Here L2 is taken for every resource on its own, and for the sum
-of a ball's shares of all resources.
+and the balls above half of it. Then come, for every resource on its own and for the sum of a ball's shares of all:
+
+- L2 of Martello and Toth, "Lower bounds and reduction procedures for the bin packing problem", Discrete Applied
+  Mathematics 28, 1990;
+- dual-feasible functions f: whatever shares a bin adds up to no more than f(capacity). Those of Fekete and Schepers
+  ("New classes of fast lower bounds for bin packing problems", Mathematical Programming 91, 2001) and of Carlier,
+  Clautiaux and Moukrim ("New reduction procedures and lower bounds for the two-dimensional bin packing problem with
+  fixed orientation", Computers and Operations Research 34, 2007);
+
+and for all resources together a clique of balls of which no two share a bin (`agents.solver.model.cliques`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 
+from agents.solver.model.cliques import clique
 from simcore.vocabulary import Ints
 
 FINE = 1 << 20
 """A share of 1."""
+MULTIPLES = 24
+"""Fekete and Schepers's function number k is taken for k up to here."""
+STEPS = 200
+"""Step widths, at most, of Carlier, Clautiaux and Moukrim's function."""
+WORK = 300_000
+"""Values of each of the two that are computed: some ms."""
 
 
-def lower_bound(demand: Ints, capacity: Ints) -> int:
-    """Return the best bound by one resource, or by the sum of all shares.
+def lower_bound(demand: Ints, capacity: Ints, foes: Iterable[tuple[int, int]] = ()) -> int:
+    """Return the best of all bounds. Every ball of demand [balls, d] must fit an empty bin of capacity [d].
 
-    Every ball of demand [balls, d] must fit an empty bin of capacity [d].
+    `foes` are pairs of balls that must not share a bin.
     """
     # Shares are rounded down, so that a bin that can hold some balls can hold them by this sum, too.
-    shares = (demand.astype(object) * FINE // np.maximum(capacity, 1)).sum(axis=1).astype(np.int64)
+    wide = demand.astype(object) if demand.max(initial=0) >= 2**42 else demand
+    shares = (wide * FINE // np.maximum(capacity, 1)).sum(axis=1).astype(np.int64)
     columns = [*zip(demand.T, capacity.tolist(), strict=True), (shares, FINE * len(capacity))]
-    return max(max(_l2(amounts, of), _by_count(amounts, of)) for column, of in columns for amounts in [np.sort(column)])
+    best = 1
+    for column, of in columns:
+        amounts = np.sort(column)
+        best = max(best, _l2(amounts, of), _by_count(amounts, of), *_dual_feasible(amounts, of))
+    return max(best, len(clique(demand, capacity, foes, best)))
 
 
 def _l2(amounts: Ints, capacity: int) -> int:
@@ -48,3 +69,23 @@ def _by_count(amounts: Ints, capacity: int) -> int:
     """Divide the balls by how many of the smallest ones fit a bin: no bin holds more than that."""
     most = int(np.searchsorted(np.cumsum(amounts), capacity, side="right"))
     return -(-len(amounts) // max(most, 1))
+
+
+def _dual_feasible(amounts: Ints, capacity: int) -> Iterator[int]:
+    """Compute a bound by each of the dual-feasible functions."""
+    if capacity < 2:
+        return
+    kinds, counts = np.unique(amounts, return_counts=True)
+    each = WORK // len(kinds)
+    if capacity * (MULTIPLES + 1) < 2**62 // max(len(amounts), 1):
+        for k in range(1, min(MULTIPLES, each) + 1):
+            scaled = (k + 1) * kinds
+            value = np.where(scaled % capacity == 0, k * kinds, scaled // capacity * capacity)
+            yield -(-int(value @ counts) // (k * capacity))
+    twice = 2 * kinds
+    small = kinds[(kinds > 0) & (twice <= capacity)]
+    for step in np.unique(small[np.linspace(0, len(small) - 1, min(len(small), STEPS, each)).astype(int)]).tolist():
+        whole = capacity // step
+        above = 2 * (whole - (capacity - kinds) // step)
+        value = np.where(twice > capacity, above, np.where(twice == capacity, whole, 2 * (kinds // step)))
+        yield -(-int(value @ counts) // (2 * whole))

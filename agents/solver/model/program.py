@@ -168,6 +168,8 @@ class Program:
     """(line, what) of each test at run time that rejects, where the checker could not prove it superfluous."""
     tables: Mapping[str, int]
     """The tables that are read, and where in `data` their values start."""
+    parts: tuple[int, ...]
+    """Where in `data` the values of each table, and the starts of its rows, begin, ascending."""
     data: Ints
     """The values of all tables that are read, one after another, and the starts of their rows."""
 

@@ -1,10 +1,10 @@
-"""Pack by the three heuristics that Wrasse was compared with.
+"""Pack by the three heuristics that Wrasse was compared with, and by best fit of descending balls.
 
 Panigrahy, Talwar, Uyeda and Wieder, "Heuristics for vector bin packing", Microsoft Research, 2011, as used by Rai,
 Bhagwan and Guha, SoCC 2012. Demands x and what a bin has left r are shares of a bin's capacity; the weight w of a
 resource is its mean demand. Balls that score the same are taken in the order given. All quantities that decide whether
-a ball fits are integers; scores are floats, summed from the first resource to the last. All three return the bin of
-each ball, int64 [balls].
+a ball fits are integers; scores are floats, summed from the first resource to the last. All return the bin of each
+ball, int64 [balls].
 """
 
 from __future__ import annotations
@@ -20,6 +20,12 @@ def ffd_prod(demand: Ints, capacity: Ints) -> Ints:
     """Put each ball into the first bin that it fits, in the order of descending products of demand [balls, d]."""
     order = np.argsort(-_shares(demand, capacity).prod(axis=1), kind="stable")
     return _first_fit(demand, capacity, order)
+
+
+def bfd_sum(demand: Ints, capacity: Ints) -> Ints:
+    """Put each ball into the bin with the least left that it fits, in the order of descending sums of shares."""
+    share = _shares(demand, capacity).sum(axis=1)
+    return _best_fit(demand, capacity, share, np.argsort(-share, kind="stable"))
 
 
 def dot_product(demand: Ints, capacity: Ints) -> Ints:
@@ -52,6 +58,29 @@ def _first_fit(demand: Ints, capacity: Ints, order: Ints) -> Ints:
             free[bins] = capacity
             bins += 1
         free[target] -= demand[ball]
+        where[ball] = target
+    return where
+
+
+@kernel
+def _best_fit(demand: Ints, capacity: Ints, share: Floats, order: Ints) -> Ints:
+    """Put each ball, in this order [balls], into the bin that it fits with the largest sum of shares [balls] so far."""
+    balls = len(demand)
+    where = np.empty(balls, np.int64)
+    free = np.empty_like(demand)
+    held = np.zeros(balls)
+    bins = 0
+    for ball in order:
+        target = -1
+        for place in range(bins):
+            if fits(demand, ball, free, place) and (target < 0 or held[place] > held[target]):
+                target = place
+        if target < 0:
+            target = bins
+            free[bins] = capacity
+            bins += 1
+        free[target] -= demand[ball]
+        held[target] += share[ball]
         where[ball] = target
     return where
 

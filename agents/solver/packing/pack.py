@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from time import monotonic
+from typing import NamedTuple
 
 import numpy as np
 
+from agents.solver.exact import prover
 from agents.solver.model.packing_bound import lower_bound
 from agents.solver.packing import heuristics
 from agents.solver.search.fewest import fewest, rounds
@@ -22,6 +23,7 @@ from simcore.vocabulary import Ints
 
 HEURISTICS: dict[str, Callable[[Ints, Ints], Ints]] = {
     "ffd-prod": heuristics.ffd_prod,
+    "bfd-sum": heuristics.bfd_sum,
     "dot-product": heuristics.dot_product,
     "norm-greedy": heuristics.norm_greedy,
 }
@@ -30,10 +32,14 @@ RIVALS = {
     "z3": "agents.solver.packing.rivals.z3",
     "z3-parts": "agents.solver.packing.rivals.z3_parts",
     "cp-sat": "agents.solver.packing.rivals.cpsat",
+    "highs": "agents.solver.packing.rivals.highs",
+    "arc-flow": "agents.solver.packing.rivals.arcflow",
 }
 METHODS = (*HEURISTICS, *SEARCHES, *RIVALS)
 QUADRATIC = 20_000
 """Balls up to which ours looks at the heuristics that take quadratic time: about a second."""
+FIRST, SHARE = 0.25, 0.6
+"""Of all the time of ours, what proofs have once the bound has failed; of the time that has gone by, what they have."""
 LARGEST = 10**12
 """Of a ball's demand, in millionths: a sum over all balls stays far from the end of 64 bits."""
 
@@ -83,8 +89,9 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
     if method in HEURISTICS:
         where = HEURISTICS[method](demand, capacity)
     elif method in SEARCHES:
-        where, checked, interrupted, at = _upward(demand, capacity, method, bound, began + seconds, seed)
-        reached = at - began
+        found = _upward(demand, capacity, method, bound, began, began + seconds, seed)
+        where, bound, checked, interrupted = found.where, found.bound, found.checked, found.interrupted
+        reached = found.at - began
     else:
         # A rival knows the same placement as our search does, and has the rest of the time.
         known = heuristics.ffd_prod(demand, capacity)
@@ -107,6 +114,8 @@ def _compiled(method: str) -> None:
         rule(demand, capacity)
     if method in SEARCHES:
         prepare(SEARCHES[method])
+    if method == "solver":
+        prover.prepare()
 
 
 def check(demand: Ints, capacity: Ints) -> None:
@@ -124,18 +133,31 @@ def check(demand: Ints, capacity: Ints) -> None:
             raise UserError(f"ball {ball}: {problem}", value=(demand[ball] / 1e6).tolist(), remedy=remedy)
 
 
-def _upward(
-    demand: Ints, capacity: Ints, method: str, bound: int, until: float, seed: int
-) -> tuple[Ints | None, int, bool, float]:
+class _Upward(NamedTuple):
+    """What a search has come to."""
+
+    where: Ints | None
+    bound: int
+    checked: int
+    interrupted: bool
+    """Ctrl-C was pressed."""
+    at: float
+    """When the placement was found."""
+
+
+def _upward(demand: Ints, capacity: Ints, method: str, bound: int, began: float, until: float, seed: int) -> _Upward:
     """Search in rounds (see `fewest`). Ours knows `ffd-prod`, and all heuristics once the bound has failed.
 
-    Returns the placement, how much was checked, whether Ctrl-C was pressed, and when the placement was found.
+    From then on, a prover works beside it, as `FIRST` and `SHARE` say.
     """
     best = heuristics.ffd_prod(demand, capacity) if method == "solver" else None
+    proofs = prover.Prover(demand, capacity)
     checked, asked, interrupted, at = 0, False, False, monotonic()
 
     def attempt(bins: int, attempts: range) -> int | None:
-        nonlocal best, checked, asked, interrupted, at
+        nonlocal best, bound, checked, asked, interrupted, at
+        if bins < bound and best is not None:
+            return int(best.max()) + 1
         given = Packing.alike(demand, capacity, bins)
         found = find(given, SEARCHES[method], seed=seed, until=until, chunks=attempts)
         checked += found.checked
@@ -144,15 +166,28 @@ def _upward(
         elif found.interrupted or monotonic() >= until:
             interrupted = found.interrupted
             raise _TimeOver
-        elif method == "solver" and not asked and len(demand) <= QUADRATIC:
-            asked = True
-            best, at = min((rule(demand, capacity) for rule in HEURISTICS.values()), key=np.max), monotonic()
+        elif method == "solver" and best is not None:
+            if not asked and len(demand) <= QUADRATIC:
+                asked = True
+                best = min((best, *(rule(demand, capacity) for rule in HEURISTICS.values())), key=lambda one: one.max())
+                at = monotonic()
+            share = max(SHARE * (monotonic() - began), FIRST * (until - began))
+            proofs.work(share, int(best.max()) + 1, until)
+            bound = max(bound, proofs.bound)
+            if proofs.where is not None and proofs.where.max() < best.max():
+                best, at = proofs.where, monotonic()
+            if best.max() + 1 <= bound:
+                raise _TimeOver
         return None if best is None else int(best.max()) + 1
 
-    with suppress(_TimeOver):
+    try:
         fewest(bound, len(demand), None if best is None else int(best.max()) + 1, rounds(1), attempt)
-    return best, checked, interrupted, at
+    except _TimeOver:
+        pass
+    except KeyboardInterrupt:  # while something is proven
+        interrupted = True
+    return _Upward(best, bound, checked, interrupted, at)
 
 
 class _TimeOver(Exception):
-    pass
+    """Raised when time is up, or the answer is proven to be optimal."""

@@ -24,6 +24,7 @@ from agents.solver.search.first_fit import first_fit, next_fit
 from agents.solver.search.lowest import LONGEST
 from agents.solver.search.packing import Packing
 from agents.solver.solving.answer import Answer, Kept, Progress, Status
+from agents.solver.solving.proofs import SEARCH, Proofs
 from simcore.errors import UserError, suggest
 
 FIRST_ROUND = 16
@@ -80,10 +81,10 @@ def solve(
     where a ball more may need less, else what is published.
 
     `time` in seconds ends everything, compilation too: by then, or within a second, there is an answer. `attempts`
-    ends the search: without `time` the answer depends on the problem, the search, the seed and `attempts` only. It
-    counts the attempts in every grouping for one number of bins; without both the search goes on until the answer is
-    optimal, or all balls are placed and `PATIENCE` attempts have not kept more of what is asked for WITH a chance. A
-    problem that is plainly impossible is tried once. Ctrl-C ends it as time does.
+    ends the search: with it and without `time` the answer depends on the problem, the search, the seed and `attempts`
+    only. It counts the attempts in every grouping for one number of bins; without both the search goes on until the
+    answer is optimal, or all balls are placed and `PATIENCE` attempts have not kept more of what is asked for WITH a
+    chance. A problem that is plainly impossible is tried once. Ctrl-C ends it as time does.
     """
     if attempts is not None and attempts < 1:
         raise UserError("is out of range", key="attempts", value=attempts, remedy="Give at least 1, or leave it out.")
@@ -254,12 +255,38 @@ class _Search:
 
     def attempt(self, bins: int, numbers: range) -> int | None:
         """Make some attempts with this many bins; returns the fewest bins known then."""
+        if bins < self.bound:
+            return self.known
         if bins not in self.made:
             problem = self.problem.with_bins(bins) if self.problem.searched else self.problem
             self.made[bins] = problem, Packing.of(problem) if self.dense else None
         if self.try_bins(*self.made[bins], numbers.start, len(numbers)):
             self.known = bins
         return self.known
+
+    @cached_property
+    def proofs(self) -> Proofs | None:
+        """What proves bounds: for vector problems whose bins are alike, where nothing but time is the limit."""
+        problem, packing = self.problem, self.packing
+        if packing is None or not self.ours or not self.dense or self.attempts is not None:
+            return None
+        if problem.searched and (problem.bins_differ or problem.counted):
+            return None
+        return Proofs(problem, packing, self.end) if Proofs.suit(packing) else None
+
+    def prove(self, proofs: Proofs) -> None:
+        """Give proofs their share of the time; raises `_Over` if what is known is optimal, or nothing is possible."""
+        bound, found = proofs.work(self.known if self.problem.searched else self.problem.bins + 1)
+        self.bound = max(self.bound, min(bound, self.most))
+        if bound > self.most:
+            limit = "TO allows" if self.problem.searched else "there are"
+            self.impossible = f"{self.problem.balls:,} balls need at least {bound:,} bins, and {limit} {self.most:,}"
+            raise _Over
+        if found is not None:
+            problem, alloc = found
+            self.best, self.rank, self.known = (0, problem, alloc, SEARCH), (0, 0, problem.bins), problem.bins
+        if self.known is not None and self.known <= self.bound:
+            raise _Over
 
     def backend(self, problem: Problem, packing: Packing | None, first: int, count: int) -> Iterator[Best]:
         """Choose the search that suits the problem, and return its attempts."""
@@ -286,6 +313,10 @@ class _Search:
                     self.best, self.rank = (found.left, problem, found.alloc, self.method), rank
                     self.better = self.checked
                 self.look_at_clock()
+                if found.left and self.proofs is not None:
+                    self.prove(self.proofs)
+                    if self.known is not None and self.known <= problem.bins:
+                        return False
             if last is None or last.left:
                 return False
             if not self.missing(problem, last.alloc):

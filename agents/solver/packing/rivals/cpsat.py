@@ -7,6 +7,7 @@ from time import monotonic
 import numpy as np
 
 from agents.solver.packing.rivals import LARGEST, module
+from simcore.cores import usable_threads
 from simcore.vocabulary import Ints
 
 PRESOLVED = 20_000
@@ -43,6 +44,7 @@ def improve(
     model.minimize(sum(used))
     solver = python.CpSolver()
     solver.parameters.max_time_in_seconds = max(began + seconds - monotonic(), 0.01)
+    solver.parameters.num_workers = usable_threads()
     solver.parameters.random_seed = seed % 2**31
     solver.parameters.cp_model_presolve = balls * bins <= PRESOLVED
     status = solver.solve(model)

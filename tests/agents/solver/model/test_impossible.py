@@ -41,7 +41,15 @@ PLAIN = {
     "balls 0, 3 are FOES, and all in bin 1 by PIN": made("FOES 0, 3 PIN 0 TO 1 PIN 3 TO 1"),
     "the balls pinned to bin 1 take 5 of S, and it has 4": made("PIN 2 TO 1 PIN 3 TO 1"),
     "all balls take 8 of S, and all bins have 6": made(bins="2", top="S[b in BINS] => 3"),
-    "4 balls need at least 4 bins, and there are 3": made(body="UTIL.S[BIN] += 3", top="S[b in BINS] => 5"),
+    "no two of balls 0, 1, 2, 3 fit one bin, and there are 3 bins for these 4": made(
+        body="UTIL.S[BIN] += 3", top="S[b in BINS] => 5"
+    ),
+    "no two of balls 0, 1, 2 fit one bin, and there are 2 bins for these 3": made(
+        "FOES 0, 2 FOES 0, 1", "if ALLOC[3] == BIN REJECT end UTIL.S[BIN] += 2 * D[BALL]", "2", "S[b in BINS] => 8"
+    ),
+    "5 balls need at least 3 bins, and there are 2": problem(
+        "BALLS 5 BINS 2 RESOURCES S[b in BINS] => 5 procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += 2 end"
+    ),
     "4 balls need at least 4 bins, and TO allows 3": made(bins="? TO 3", body="UTIL.S[BIN] += 3"),
     "ball 3 is rejected in every bin": made(body="if BALL == 3 REJECT end UTIL.S[BIN] += 1"),
     "ball 1 alone is too much for every bin": made(body="UTIL.S[BIN] += if BALL == 1 then 5 + BIN else 1"),

@@ -12,8 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import AGENTS
-from agents.solver.model.bounds import vector_bound
-from agents.solver.model.dense import Matrix
 from agents.solver.model.packing_bound import lower_bound
 from agents.solver.packing import heuristics
 from agents.solver.packing.pack import HEURISTICS, pack
@@ -23,19 +21,12 @@ from scenarios.schema.load import load_scenario
 from simcore.engine import play
 from simcore.errors import UserError, WorkloadError
 from simcore.vocabulary import Ints
+from tests.support.packings import balls, needed
 from tests.support.properties import scaled
 from workloads.offline import CLASSES, FITTED, NAMES, machines
+from workloads.offline_files import read_instance
 
 SHAPES = st.tuples(st.integers(1, 12), st.integers(1, 3))
-
-
-@st.composite
-def balls(draw: st.DrawFn, most: int = 12) -> tuple[Ints, Ints]:
-    """Small numbers, so that ties abound; every ball fits an empty bin, some need nothing."""
-    count, dims = draw(st.integers(1, most)), draw(st.integers(1, 3))
-    capacity = np.array(draw(st.lists(st.integers(0, 8), min_size=dims, max_size=dims)))
-    rows = [[draw(st.integers(0, int(room))) for room in capacity] for _ in range(count)]
-    return np.array(rows, np.int64), capacity
 
 
 def first_fit(demand: Ints, capacity: Ints) -> list[int]:
@@ -52,6 +43,25 @@ def first_fit(demand: Ints, capacity: Ints) -> list[int]:
                 free[target] -= demand[ball]
                 where[ball] = target
                 break
+    return where
+
+
+def best_fit(demand: Ints, capacity: Ints) -> list[int]:
+    """`bfd_sum` as one would write it down."""
+    share = (demand / np.maximum(capacity, 1)).sum(axis=1)
+    order = sorted(range(len(demand)), key=lambda ball: -float(share[ball]))
+    bins: list[list[int]] = []
+    where = [0] * len(demand)
+    for ball in order:
+        held = [
+            (-sum(float(share[other]) for other in members), place)
+            for place, members in enumerate(bins)
+            if (demand[[*members, ball]].sum(axis=0) <= capacity).all()
+        ]
+        where[ball] = min(held)[1] if held else len(bins)
+        if not held:
+            bins.append([])
+        bins[where[ball]].append(ball)
     return where
 
 
@@ -84,28 +94,9 @@ def fill(demand: Ints, capacity: Ints, norm: bool) -> list[int]:
 def test_heuristics_are_what_they_say(given: tuple[Ints, Ints]) -> None:
     demand, capacity = given
     assert heuristics.ffd_prod(demand, capacity).tolist() == first_fit(demand, capacity)
+    assert heuristics.bfd_sum(demand, capacity).tolist() == best_fit(demand, capacity)
     assert heuristics.dot_product(demand, capacity).tolist() == fill(demand, capacity, norm=False)
     assert heuristics.norm_greedy(demand, capacity).tolist() == fill(demand, capacity, norm=True)
-
-
-def needed(demand: Ints, capacity: Ints) -> int:
-    """The fewest bins, by trying everything."""
-    best = len(demand)
-
-    def place(ball: int, free: list[Ints]) -> None:
-        nonlocal best
-        if len(free) >= best:
-            return
-        if ball == len(demand):
-            best = len(free)
-            return
-        for target in range(len(free)):
-            if (demand[ball] <= free[target]).all():
-                place(ball + 1, [*free[:target], free[target] - demand[ball], *free[target + 1 :]])
-        place(ball + 1, [*free, capacity - demand[ball]])
-
-    place(0, [])
-    return best
 
 
 @scaled(1)
@@ -114,7 +105,6 @@ def test_no_bound_is_above_what_is_needed_nor_below_the_plain_one(given: tuple[I
     demand, capacity = given
     bound = lower_bound(demand, capacity)
     assert bound <= needed(demand, capacity)
-    assert bound == vector_bound(Matrix(demand, capacity[None, :], ("",) * len(capacity)))
     assert bound >= plain(demand, capacity)
 
 
@@ -122,6 +112,15 @@ def plain(demand: Ints, capacity: Ints) -> int:
     """Totals over capacities, and the balls above half of a bin."""
     filled = [-(-int(total) // int(room)) for total, room in zip(demand.sum(axis=0), capacity, strict=True) if room]
     return max(1, *filled, int((2 * demand > capacity).sum(axis=0).max()))
+
+
+@scaled(0.6)
+@given(balls(most=6))
+def test_rivals_without_an_extra_find_what_is_needed(given: tuple[Ints, Ints]) -> None:
+    demand, capacity = given
+    for method in ("highs", "arc-flow"):
+        packed = pack(demand, capacity, method, seconds=60)
+        assert packed.bins == packed.bound == needed(demand, capacity)
 
 
 def test_a_bound_by_thresholds_sees_what_totals_and_halves_do_not() -> None:
@@ -149,9 +148,9 @@ def test_inputs_are_determined_by_their_seed_and_every_machine_fits_a_server(nam
 @pytest.mark.parametrize(
     ("name", "count", "bound", "used"),
     [
-        ("pgrank", 474, 88, (90, 100, 97)),
-        ("clkbot", 885, 420, (420, 420, 420)),
-        ("imgproc", 2942, 1403, (1406, 1404, 1406)),
+        ("pgrank", 474, 88, (90, 100, 100, 97)),
+        ("clkbot", 885, 420, (420, 420, 420, 420)),
+        ("imgproc", 2942, 1403, (1406, 1437, 1404, 1406)),
     ],
 )
 def test_the_fitted_inputs_have_the_published_averages_and_come_near_the_published_counts(
@@ -239,10 +238,35 @@ def test_the_command_packs_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert len(json.loads((tmp_path / "o.json").read_text())["solver"]) == 4
 
 
+FILES = {
+    "NOTHING": "",
+    "ONE": "2\n10\n3\n4\n",
+    "MORE": "2\nu1\n 10 2 1\n3.5\n4\nu2\n20 1 1\n5\n",
+    "LONG": "2\n10 3\n4\n7\n",
+    "WORD": "2\n1e-9\n",
+}
+
+
+def test_files_of_the_literature_are_read(tmp_path: Path) -> None:
+    for name, text in FILES.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    one = read_instance(tmp_path / "ONE.txt")
+    assert (one.demand.tolist(), one.capacity.tolist()) == ([[3_000_000], [4_000_000]], [10_000_000])
+    first, second = (read_instance(tmp_path / "MORE.txt", name) for name in ("u1", "u2"))
+    assert (first.demand.tolist(), first.capacity.tolist()) == ([[3_500_000], [4_000_000]], [10_000_000])
+    assert (second.name, second.demand.tolist(), second.capacity.tolist()) == ("u2", [[5_000_000]], [20_000_000])
+    file = tmp_path / "vectors.vbp"
+    file.write_text("2\n10 20\n2\n3 4 2\n5 6 1\n")
+    several = read_instance(file)
+    assert several.demand.tolist() == [[3_000_000, 4_000_000], [3_000_000, 4_000_000], [5_000_000, 6_000_000]]
+    assert several.capacity.tolist() == [10_000_000, 20_000_000]
+    assert main(["pack", str(file), "--with", "solver"]) == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["pgrunk"], "INPUT: unknown offline input (got 'pgrunk')\n  Give a CSV file, or one of pgrank, clkbot"),
+        (["pgrunk"], "INPUT: unknown offline input (got 'pgrunk')\n  Did you mean 'pgrank'?"),
         (["pgrank", "--server", "cpu=1"], "--server: pgrank has its own servers"),
         (
             ["pgrank", "--with", "solver,ffd-pro"],
@@ -260,6 +284,18 @@ def test_the_command_packs_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[
         (["FILE", "--server", "name=1"], "FILE:2: name: is not a valid amount (got 'a')"),
         (["FILE", "--server", "cpu=5"], "ball 3: a ball fits no bin (got [6.0])\n  One bin has [5.0]."),
         (["missing.csv", "--server", "cpu=5"], "missing.csv: cannot be read"),
+        (["missing.tsv"], "INPUT: unknown offline input (got 'missing.tsv')\n  Give a .csv, .txt, .bpp or .vbp file."),
+        (["u120", "--count", "5"], "count: u120 has 120 machines (got 5)"),
+        (["ct10", "--count", "5"], "count: is not a count of machines (got 5)\n  Give a multiple of 3"),
+        (["u120", "--instance", "x"], "--instance: u120 has its own servers"),
+        (["FILE", "--server", "cpu=9", "--instance", "x"], "--instance: a CSV file has one instance"),
+        (["NOTHING.txt"], "NOTHING.txt: ends before its last number"),
+        (["ONE.txt", "--server", "size=9"], "--server: the file says what a server has"),
+        (["ONE.txt", "--instance", "x"], "ONE.txt: --instance: has one instance"),
+        (["MORE.txt"], "MORE.txt: --instance: has several instances\n  Name one: --instance u1."),
+        (["MORE.txt", "--instance", "u3"], "MORE.txt: --instance: has several instances (got 'u3')\n  Known: u1, u2."),
+        (["LONG.txt"], "LONG.txt:4: goes on after its last number (got '7')"),
+        (["WORD.txt"], "WORD.txt:2: is not a size (got '1e-9')"),
         (["EMPTY", "--server", "cpu=5"], "EMPTY: has no machines"),
     ],
 )
@@ -274,12 +310,16 @@ def test_a_users_mistakes(
     names = {"FILE": "machines.csv", "EMPTY": "empty.csv"}
     Path("machines.csv").write_text(TABLE)
     Path("empty.csv").write_text("cpu\n")
+    for name, text in FILES.items():
+        Path(f"{name}.txt").write_text(text)
     assert main(["pack", *(names.get(argument, argument) for argument in arguments)]) == 2
     said = capsys.readouterr().err
     for word, name in names.items():
         message = message.replace(word, name)
     assert said.startswith(f"binwright: {message}")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.csv", "machines.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        ["empty.csv", "machines.csv", *(f"{name}.txt" for name in FILES)]
+    )
 
 
 def test_the_product_of_everything_small_is_packed_by_every_heuristic() -> None:

@@ -1,0 +1,60 @@
+"""Ask HiGHS, which comes with scipy, by the model that everyone writes first.
+
+Huangfu and Hall, "Parallelizing the dual revised simplex method", Mathematical Programming Computation 10, 2018.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from time import monotonic
+
+import numpy as np
+
+from simcore.vocabulary import Ints
+
+LARGEST = 200_000
+"""Choices of a ball and a bin that a model may have."""
+TINY = 1e-6
+"""What its bounds may be off."""
+
+
+def improve(
+    demand: Ints, capacity: Ints, known: Ints, bound: int, seconds: float, seed: int
+) -> tuple[Ints | None, int]:
+    """Return a placement, None if none was found in time, and a lower bound. It takes no hint and no seed.
+
+    The model has a binary number for each ball and bin, and one for each bin: is it used? The bins that are used come
+    first, and there are as many as the `known` placement needs.
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import coo_array
+
+    began = monotonic()
+    balls, dims, bins = len(demand), len(capacity), int(known.max()) + 1
+    if balls * bins > LARGEST:
+        return None, bound
+    ball, target = (part.ravel() for part in np.indices((balls, bins)))
+    once = (np.ones(balls * bins), (ball, ball * bins + target))
+    used = balls * bins + np.arange(bins)
+    rules = [LinearConstraint(coo_array(once, (balls, balls * bins + bins)).tocsr(), 1, 1)]
+    for d in range(dims):
+        amounts = np.concatenate([demand[ball, d], np.full(bins, -capacity[d])]) / max(int(capacity[d]), 1)
+        places = np.concatenate([target, np.arange(bins)]), np.concatenate([ball * bins + target, used])
+        rules.append(LinearConstraint(coo_array((amounts, places), (bins, balls * bins + bins)).tocsr(), -np.inf, 0))
+    if bins > 1:
+        row = np.arange(bins - 1)
+        entries = np.concatenate([np.ones(bins - 1), -np.ones(bins - 1)])
+        places = np.concatenate([row, row]), np.concatenate([used[:-1], used[1:]])
+        rules.append(LinearConstraint(coo_array((entries, places), (bins - 1, balls * bins + bins)).tocsr(), 0, 1))
+    found = milp(
+        np.append(np.zeros(balls * bins), np.ones(bins)),
+        integrality=np.ones(balls * bins + bins),
+        bounds=Bounds(0, 1),
+        constraints=rules,
+        options={"time_limit": max(began + seconds - monotonic(), 0.01)},
+    )
+    if found.mip_dual_bound is not None and np.isfinite(found.mip_dual_bound):
+        bound = max(bound, ceil(found.mip_dual_bound - TINY))
+    if found.x is None:
+        return None, bound
+    return found.x[: balls * bins].reshape(balls, bins).argmax(axis=1), bound
