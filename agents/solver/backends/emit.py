@@ -49,14 +49,14 @@ class Dialect:
 PYTHON, C = Dialect("python"), Dialect("c")
 
 
-def utilfn(problem: Problem, dialect: Dialect, *, spelt: bool = True) -> tuple[str, list[int]]:
+def utilfn(problem: Problem, dialect: Dialect) -> tuple[str, list[int]]:
     """Write the source of the function `utilfn`, and list its argument `numbers`.
 
-    These are the constants that the source does not spell out. With `BINS ?`, or unless they are `spelt`, that is all
-    of them: the source for the next number of bins, or for tables of other sizes, is the same, and compiled already.
+    These are the constants that the source does not spell out. In Python, and with `BINS ?`, that is all of them: the
+    source for the next number of bins, or for tables of other sizes, is the same, and compiled already.
     """
     program = problem.program
-    lines = _Lines(dialect, early=program.non_negative, spelt=spelt and not problem.searched)
+    lines = _Lines(dialect, early=program.non_negative, spelt=dialect.name == "c" and not problem.searched)
     body = list(lines.block(program.body))
     slots = [f"v{slot}" for slot in range(2, program.slots)]
     if dialect.name == "python":

@@ -131,7 +131,7 @@ class Varying:
             groupings = groupings[-1:]
         problem = replace(problem, groupings=groupings)
         self.problem = problem
-        source, numbers = utilfn(problem, PYTHON, spelt=False)
+        source, numbers = utilfn(problem, PYTHON)
         self._source = source
         self._flat = flat = Flat.of_problem(problem, numbers, self.near)
         self._targets: dict[str, list[Ints]] = {name: [] for name in varying}

@@ -60,7 +60,7 @@ class Answer:
     """Attempts, each a whole allocation that was built and checked."""
     seconds: float
     search: str = "published"
-    """What found it: `published`, or of ours `ruin and recreate`, `trimming` or `first fit`."""
+    """What found it: `published`, or of ours `ruin and recreate`, `local search`, `trimming` or `first fit`."""
     interrupted: bool = False
     """Ctrl-C."""
     impossible: str = ""

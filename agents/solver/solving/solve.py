@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property, partial
 from math import inf
-from threading import Thread
 from typing import Protocol
 
 import numpy as np
 
 from agents.solver.backends import reference
+from agents.solver.local import portfolio
+from agents.solver.local.portfolio import Portfolio
 from agents.solver.model.bounds import lower_bound
 from agents.solver.model.impossible import hopeless, impossible
 from agents.solver.model.problem import Problem
@@ -24,6 +25,7 @@ from agents.solver.search.first_fit import first_fit, next_fit
 from agents.solver.search.lowest import LONGEST
 from agents.solver.search.packing import Packing
 from agents.solver.solving.answer import Answer, Kept, Progress, Status
+from agents.solver.solving.compiling import Compiling
 from simcore.errors import UserError, suggest
 
 FIRST_ROUND = 16
@@ -76,8 +78,9 @@ def solve(
 
     `device` is `cpu` (all cores), `opencl` (the first OpenCL device that can be used), `opencl:n` (number n of
     `agents.solver.backends.devices.devices()`), or `reference` (plain Python). `search` is `published`, which gives the
-    same answer on every device, or `ours`: ruin and recreate where the problem has a dense form (on `cpu`), trimming
-    where a ball more may need less, else what is published.
+    same answer on every device, or `ours`. On `cpu` that is ruin and recreate where the problem has a dense form, else
+    a portfolio of the published search, trimming where a ball more may need less, and local search; on other devices it
+    is trimming, or what is published.
 
     `time` in seconds ends everything, compilation too: by then, or within a second, there is an answer. `attempts`
     ends the search: without `time` the answer depends on the problem, the search, the seed and `attempts` only. It
@@ -168,6 +171,10 @@ class _Search:
         self.known: int | None = None
         self.made: dict[int, tuple[Problem, Packing | None]] = {}
         """By number of bins: the problem and its dense form, which every round needs again."""
+        self.local: Compiling | None = None
+        """Local search is being compiled, or has been."""
+        self.portfolios: dict[int, Portfolio] = {}
+        """By number of bins."""
         self.limited = time is not None or attempts is not None
         self.better = 0
         """Of `checked`: when the best was found."""
@@ -214,26 +221,20 @@ class _Search:
         find.prepare("ruin" if self.ours else "published")
 
     def compile(self) -> None:
-        """Compile the search, or read it from disk, while there is time; a thread goes on with it after that."""
+        """Compile the search, or read it from disk, while there is time; a thread goes on with it after that.
+
+        What is there without local search is used while that takes more than a third of the time.
+        """
         prepare = self.prepare
         if self.dense and self.packing is not None:
             prepare = self.prepare_dense
-        raised: list[BaseException] = []
-
-        def run() -> None:
-            try:
-                prepare()
-            except BaseException as error:
-                raised.append(error)
-
         began = clock.monotonic()
-        thread = Thread(target=run, name="compile")
-        thread.start()
-        thread.join(None if self.end == inf else max(0.0, self.end - self.reserve - began))
-        if raised:
-            raise raised[0]
+        done = Compiling(prepare).wait(self.end - self.reserve - began)
+        if done and self.dense and self.ours and self.packing is None:
+            self.local = Compiling(lambda: portfolio.prepare(self.problem))
+            self.local.wait((self.end - clock.monotonic()) / 3)
         self.compiling = clock.monotonic() - began
-        if thread.is_alive():
+        if not done:
             self.late = True
             raise _Over
 
@@ -269,9 +270,19 @@ class _Search:
             self.method = "ruin and recreate" if self.ours else "published"
             kind = "ruin" if self.ours else "published"
             return attempts(problem, packing, kind, self.seed, first, count, self.end)
+        if self.local is not None:
+            return self.several(problem, self.local, first, count)
         trims = self.ours and bool(problem.elastic.any())
         self.method = "trimming" if trims else "published"
         return self.device(problem, self.seed, first, count, trims=trims, until=self.end)
+
+    def several(self, problem: Problem, local: Compiling, first: int, count: int) -> Iterator[Best]:
+        """Make attempts of the portfolio, whose members take turns."""
+        if problem.bins not in self.portfolios:
+            self.portfolios[problem.bins] = Portfolio(problem, self.seed, local.done)
+        for found in self.portfolios[problem.bins].attempts(first, count, self.end):
+            self.method = found.search
+            yield found
 
     def try_bins(self, problem: Problem, packing: Packing | None, first: int, count: int) -> bool:
         """Make some attempts with this many bins; returns whether one placed all balls."""
