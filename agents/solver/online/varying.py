@@ -120,6 +120,9 @@ class Varying:
         except SpecError as error:
             raise error.located(text, file) from None
         problem = spec.problem()
+        if problem.objective is not None:
+            remedy = f"Declare a resource {COST} instead: the agent `solver` uses as little of it as it can."
+            raise SpecError("a template has no goals", remedy, file=file)
         for what, count, wanted in (("BALLS", problem.balls, balls), ("BINS", problem.bins, bins)):
             if count != wanted:
                 remedy = f"A shipped template, in {TEMPLATES}, shows how this is written."

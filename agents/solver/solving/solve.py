@@ -13,6 +13,8 @@ import numpy as np
 
 from agents.solver.backends import reference
 from agents.solver.local import portfolio
+from agents.solver.local.better import better
+from agents.solver.local.better import prepare as prepare_goals
 from agents.solver.local.portfolio import Portfolio
 from agents.solver.model.bounds import lower_bound
 from agents.solver.model.impossible import hopeless, impossible
@@ -24,7 +26,7 @@ from agents.solver.search.fewest import fewest, rounds
 from agents.solver.search.first_fit import first_fit, next_fit
 from agents.solver.search.lowest import LONGEST
 from agents.solver.search.packing import Packing
-from agents.solver.solving.answer import Answer, Kept, Progress, Status
+from agents.solver.solving.answer import Answer, Kept, Progress, Reached, Status
 from agents.solver.solving.compiling import Compiling
 from simcore.errors import UserError, suggest
 
@@ -175,6 +177,8 @@ class _Search:
         """Local search is being compiled, or has been."""
         self.portfolios: dict[int, Portfolio] = {}
         """By number of bins."""
+        self.goals: tuple[float, ...] = ()
+        """What the goals have come to."""
         self.limited = time is not None or attempts is not None
         self.better = 0
         """Of `checked`: when the best was found."""
@@ -202,6 +206,18 @@ class _Search:
                 if self.known == self.bound:
                     return
         fewest(self.bound, self.most, self.known, rounds(FIRST_ROUND, self.attempts), self.attempt)
+        if self.problem.objective is not None and self.best is not None and self.best[0] == 0:
+            self.improve(self.best[1], self.best[2])
+
+    def improve(self, problem: Problem, alloc: list[int]) -> None:
+        """Look for allocations that are better by the goals."""
+        assert problem.objective is not None
+        before, goals = self.checked, problem.objective.goals
+        for found in better(problem, alloc, self.seed, self.attempts, self.end):
+            self.checked = before + found.checked
+            self.best = 0, problem, found.alloc, "local search"
+            self.goals = tuple(one.number(one.signed(raw)) for one, raw in zip(goals, found.values, strict=True))
+            self.look_at_clock()
 
     @cached_property
     def hopeless(self) -> list[int]:
@@ -225,6 +241,9 @@ class _Search:
 
         What is there without local search is used while that takes more than a third of the time.
         """
+        if self.problem.objective is not None and not (self.dense and self.ours):
+            remedy = "Leave --search and --device as they are: on processors our search looks at goals."
+            raise UserError("goals are not for this search", key="search", value="published", remedy=remedy)
         prepare = self.prepare
         if self.dense and self.packing is not None:
             prepare = self.prepare_dense
@@ -233,6 +252,8 @@ class _Search:
         if done and self.dense and self.ours and self.packing is None:
             self.local = Compiling(lambda: portfolio.prepare(self.problem))
             self.local.wait((self.end - clock.monotonic()) / 3)
+        if done and self.problem.objective is not None:
+            done = Compiling(lambda: prepare_goals(self.problem)).wait(self.end - self.reserve - clock.monotonic())
         self.compiling = clock.monotonic() - began
         if not done:
             self.late = True
@@ -316,7 +337,9 @@ class _Search:
             self.shown = now
             best = self.best[1].bins
             self.progress(
-                Progress(best, self.bound, len(self.best[1].units) - self.best[0], self.checked, now - self.start)
+                Progress(
+                    best, self.bound, len(self.best[1].units) - self.best[0], self.checked, now - self.start, self.goals
+                )
             )
         left, missing, _ = self.rank
         waited = not self.limited and self.checked - self.better >= PATIENCE
@@ -347,6 +370,13 @@ class _Search:
             yield f"{COST} is a capacity here, and not made small: the agent `solver` does that"
         yield from (str(one) for one in wishes if one.broken)
 
+    def reached(self, problem: Problem, alloc: list[int]) -> tuple[Reached, ...]:
+        """Evaluate the goals for an allocation of all balls, from their text."""
+        if problem.objective is None:
+            return ()
+        goals = zip(problem.objective.goals, problem.source.goals(problem.bins, alloc), strict=True)
+        return tuple(Reached(one.aim, one.text, one.number(raw), one.number(one.bound)) for one, raw in goals)
+
     def answer(self, interrupted: bool) -> Answer:
         """Return the best answer that is known, verified."""
         if self.end < inf or interrupted:
@@ -364,11 +394,14 @@ class _Search:
         wishes = tuple(Kept.of(one, alloc) for one in problem.wishes)
         status: Status = "unsolved" if max(alloc) == NULL else "partial"
         bound = min(self.bound, problem.bins)
+        goals: tuple[Reached, ...] = ()
         if left == 0:
+            goals = self.reached(problem, alloc)
             proven = problem.bins == bound and not self.costs and all(one.enough for one in wishes)
+            proven = proven and all(one.value == one.bound for one in goals)
             status = "optimal" if proven else "solved"
         seconds = clock.monotonic() - self.start
         return Answer(
             problem, list(alloc), problem.bins, bound, status, self.checked, seconds, method, interrupted,
-            self.impossible, wishes, tuple(self.notes(wishes)),
+            self.impossible, wishes, goals, tuple(self.notes(wishes)),
         )  # fmt: skip

@@ -28,7 +28,7 @@ from tests.support.properties import scaled
 USES = {
     "zones": "UTIL.C[BIN] += D[BALL] UTIL.Z[BALL % 2, BIN % 2] += 1",
     "pairs": """UTIL.C[BIN] += 1 for o in P[BALL] if ALLOC[o] != NULL and ALLOC[o] != BIN
-        UTIL.C[BIN] += D[BALL] * D[o] UTIL.Z[0, ALLOC[o] % 2] += 1 end end""",
+        UTIL.C[BIN] += D[BALL] * D[o] UTIL.C[ALLOC[o]] += D[BALL] * D[o] UTIL.Z[0, 1] += 1 end end""",
     "hump": """let m = count(o in BALLS except BALL: ALLOC[o] == BIN)
         UTIL.C[BIN] += min(m + 1, 4 - m) - min(m, 5 - m) UTIL.Z[0, BIN % 2] += 1""",
     "reject": """for o in BALLS except BALL if ALLOC[o] == BIN and (D[o] + D[BALL]) % 3 == 2 REJECT end end
