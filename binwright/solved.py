@@ -39,6 +39,7 @@ def as_json(answer: Answer) -> dict[str, Any]:
         "checked": answer.checked,
         "seconds": round(answer.seconds, 6),
         "impossible": answer.impossible,
+        "goals": [one._asdict() | {"gap": one.gap} for one in answer.goals],
         "notes": list(answer.notes),
         "alloc": [None if place < 0 else place for place in answer.alloc],
     }

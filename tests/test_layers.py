@@ -22,7 +22,8 @@ INSIDE = {
     "agents.heuristics": ("servers networks virtual", "random_fit", "feasible in_line two_stage"),
     "agents.learned": ("common", "numa network", "cvd_rl fabric_rl hindsight nara padrl sched_rl value_es"),
     "agents.solver": (
-        "model", "language", "checker", "specification", "backends", "search exact", "solving packing", "online",
+        "model", "language", "checker", "specification", "backends", "search exact", "local", "solving packing",
+        "online",
     ),
     "analysis": ("measure", "results", "compare", "figures", "report", "front"),
     "scenarios": ("schema", "build", "run", "batch", "learn"),

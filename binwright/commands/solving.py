@@ -147,7 +147,8 @@ def _shower(live: Live) -> Told:
         pace = now["checked"] / max(now["seconds"], 1e-9)
         bins = f"{now['bins']} bins (bound {now['bound']})"
         placed = f"{now['placed']} of {now['units']} placed"
-        live.update(f"{bins}, {placed}, {now['checked']:,} solutions checked, {pace:,.0f}/s", refresh=True)
+        goals = "".join(f", {value:,.6g}" for value in now.get("goals", ()))
+        live.update(f"{bins}, {placed}{goals}, {now['checked']:,} solutions checked, {pace:,.0f}/s", refresh=True)
 
     return show
 
@@ -167,6 +168,10 @@ def _print_answer(found: dict[str, Any]) -> None:
         out.print(f"not placed: {_ranges(left.tolist())}", highlight=False, soft_wrap=True)
     if found["impossible"]:
         out.print(f"not all can be placed: {found['impossible']}", highlight=False, soft_wrap=True)
+    for goal in found["goals"]:
+        best = "no allocation is better" if goal["gap"] == 0 else f"bound {goal['bound']:,.15g}"
+        line = f"{goal['aim'].lower()} {goal['text']}: {goal['value']:,.15g} ({best})"
+        out.print(line, highlight=False, markup=False, soft_wrap=True)
     for note in found["notes"]:
         out.print(note, highlight=False, soft_wrap=True)
     bins = f"{found['bins']} bins"

@@ -114,6 +114,16 @@ class Family(BaseModel):
     capacity: list[float]
 
 
+class Reached(BaseModel):
+    """What became of a goal."""
+
+    aim: Literal["MINIMISE", "MAXIMISE"]
+    text: str
+    value: float
+    bound: float = Field(description="No allocation of all balls is better.")
+    gap: float
+
+
 class Result(BaseModel):
     """A verified answer."""
 
@@ -128,6 +138,7 @@ class Result(BaseModel):
     checked: int = Field(description="Whole allocations that were built and checked.")
     seconds: float
     impossible: str = Field(description="Why not all balls can be placed, where that is plain to see; else empty.")
+    goals: list[Reached] = Field(description="What became of each goal, if all balls are placed.")
     notes: list[str] = Field(description="What else is to be known about the answer.")
     alloc: list[int | None] = Field(description="The bin of every ball; null for one that is left out.")
     resources: list[Family] | None = Field(description="Null if there are very many dimensions.")

@@ -14,7 +14,7 @@ from agents.solver.backends.reference import TURNS
 from agents.solver.backends.wishes import lift, members, pinned, wish
 from agents.solver.model.program import MICRO, NULL
 from agents.solver.model.random import below_kernel, stream_kernel
-from simcore.jit import kernel
+from simcore.jit import lean
 from simcore.vocabulary import Ints
 
 Utilfn: TypeAlias = Callable[[int, int, Ints, Ints, Ints, Ints, Ints, Ints, Ints, int], int]
@@ -24,7 +24,7 @@ Scan: TypeAlias = Callable[[int, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints,
 UTILFN does not rule out for the ball, -1 if there is none."""
 
 
-@kernel
+@lean
 def allowed(flat: Flat, friends: int, room: Room, ball: int, place: int) -> bool:
     """Tell whether pins and imposed sets let the ball into this bin; the first `friends` sets are FRIENDS."""
     alloc = room.alloc
@@ -47,7 +47,7 @@ def allowed(flat: Flat, friends: int, room: Room, ball: int, place: int) -> bool
     return True
 
 
-@kernel
+@lean
 def change(flat: Flat, room: Room, dim: int, amount: int) -> None:
     """Add to a dimension, and update how many members of its soft group, and elastic dimensions, are over."""
     before = room.used[dim]
@@ -61,7 +61,7 @@ def change(flat: Flat, room: Room, dim: int, amount: int) -> None:
         room.over[group] += (1 if before + amount > limit else 0) - (1 if before > limit else 0)
 
 
-@kernel
+@lean
 def within(flat: Flat, room: Room, first: int, last: int) -> bool:
     """Tell whether the dimensions of additions first, ..., last - 1, and their soft groups, keep their limits."""
     for k in range(first, last):
@@ -74,7 +74,7 @@ def within(flat: Flat, room: Room, first: int, last: int) -> bool:
     return True
 
 
-@kernel
+@lean
 def put(call: Utilfn, flat: Flat, friends: int, room: Room, unit: int, place: int) -> int:
     """Put all balls of a unit into a bin, or none; returns how many additions were made, -1 if it does not fit."""
     alloc, dims, amounts = room.alloc, room.dims, room.amounts
@@ -110,7 +110,7 @@ def put(call: Utilfn, flat: Flat, friends: int, room: Room, unit: int, place: in
         at += 1
 
 
-@kernel
+@lean
 def take(call: Utilfn, flat: Flat, room: Room, unit: int, owner: Ints, group: int) -> int:
     """Take all balls of a unit out again, if that changes a dimension that is over and that a group owns.
 
@@ -140,7 +140,7 @@ def take(call: Utilfn, flat: Flat, room: Room, unit: int, owner: Ints, group: in
     return 0
 
 
-@kernel
+@lean
 def take_last(call: Utilfn, flat: Flat, room: Room, owner: Ints, group: int, mark: int, placed: int) -> tuple[int, int]:
     """Take out the last unit that `take` takes out, of those in `placed` from entry `mark` on.
 
@@ -156,7 +156,7 @@ def take_last(call: Utilfn, flat: Flat, room: Room, owner: Ints, group: int, mar
     return 0, NULL
 
 
-@kernel
+@lean
 def trim(call: Utilfn, flat: Flat, room: Room, placed: int, out: int) -> tuple[int, int]:
     """Take units out again until nothing is over; they go to `left`, from entry `out` on.
 
@@ -171,7 +171,7 @@ def trim(call: Utilfn, flat: Flat, room: Room, placed: int, out: int) -> tuple[i
     return placed, out
 
 
-@kernel
+@lean
 def attempt(
     call: Utilfn,
     scan: Scan,

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from agents.solver.model.objective import Objective
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import (
     BALL,
@@ -27,6 +28,7 @@ from agents.solver.model.program import (
     Read,
     Reject,
     Set,
+    Used,
 )
 
 LOOSE, SUM, PRODUCT, TIGHT = range(4)
@@ -49,14 +51,14 @@ class Dialect:
 PYTHON, C = Dialect("python"), Dialect("c")
 
 
-def utilfn(problem: Problem, dialect: Dialect, *, spelt: bool = True) -> tuple[str, list[int]]:
+def utilfn(problem: Problem, dialect: Dialect) -> tuple[str, list[int]]:
     """Write the source of the function `utilfn`, and list its argument `numbers`.
 
-    These are the constants that the source does not spell out. With `BINS ?`, or unless they are `spelt`, that is all
-    of them: the source for the next number of bins, or for tables of other sizes, is the same, and compiled already.
+    These are the constants that the source does not spell out. In Python, and with `BINS ?`, that is all of them: the
+    source for the next number of bins, or for tables of other sizes, is the same, and compiled already.
     """
     program = problem.program
-    lines = _Lines(dialect, early=program.non_negative, spelt=spelt and not problem.searched)
+    lines = _Lines(dialect, early=program.non_negative, spelt=dialect.name == "c" and not problem.searched)
     body = list(lines.block(program.body))
     slots = [f"v{slot}" for slot in range(2, program.slots)]
     if dialect.name == "python":
@@ -70,6 +72,21 @@ def utilfn(problem: Problem, dialect: Dialect, *, spelt: bool = True) -> tuple[s
     )
     start = [f"    long {slot} = 0;" for slot in slots]
     return "\n".join([head, *start, *body, "    return n;", "}", ""]), lines.numbers
+
+
+def goals(objective: Objective) -> tuple[str, list[int]]:
+    """Write the source of the function `goals` in Python, and list its argument `numbers`, all constants.
+
+    It writes what each goal comes to into `values`; those to be made large count with a minus.
+    """
+    lines = _Lines(PYTHON, early=False, spelt=False)
+    body = list(lines.block(objective.body))
+    head = ["def goals(alloc, data, numbers, used, values):", f"    v{BALL} = -1"]
+    head += [f"    v{slot} = 0" for slot in range(BALL + 1, objective.slots)]
+    for number, (goal, value) in enumerate(zip(objective.goals, objective.values, strict=True)):
+        sign = "-" if goal.aim == "MAXIMISE" else ""
+        body.append(f"    values[{number}] = {sign}({lines.value(value)})")
+    return "\n".join([*head, *body, "    return 0", ""]), lines.numbers
 
 
 class _Lines:
@@ -149,6 +166,8 @@ class _Lines:
             return f"data[{self.number(node.offset)} + {self.value(node.index, SUM)}]"
         if isinstance(node, Placed):
             return f"placed(alloc, {self.value(node.ball)}, v{BALL})"
+        if isinstance(node, Used):
+            return f"used[{self.value(node.dim)}]"
         if node.kind in ("add", "sub"):
             # The right operand of a sum is parenthesised if it is one, so that nothing is regrouped.
             text, tight = (

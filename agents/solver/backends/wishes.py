@@ -11,10 +11,10 @@ from agents.solver.backends.flat import Flat, Room
 from agents.solver.backends.reference import CHANCES
 from agents.solver.model.program import MICRO, NULL
 from agents.solver.model.random import below_kernel
-from simcore.jit import kernel
+from simcore.jit import lean
 
 
-@kernel
+@lean
 def impose(flat: Flat, room: Room, sets: int, start: np.uint64) -> None:
     """Choose by chance the sets that this attempt keeps to; writes `room.imposed`."""
     for number in range(sets):
@@ -22,7 +22,7 @@ def impose(flat: Flat, room: Room, sets: int, start: np.uint64) -> None:
         room.imposed[number] = 1 if chance == MICRO or below_kernel(start, CHANCES + number, MICRO) < chance else 0
 
 
-@kernel
+@lean
 def pinned(flat: Flat, unit: int) -> int:
     """Return the bin that a unit must be in, or NULL."""
     pin = NULL
@@ -31,7 +31,7 @@ def pinned(flat: Flat, unit: int) -> int:
     return pin
 
 
-@kernel
+@lean
 def wish(flat: Flat, friends: int, sets: int, room: Room, start: np.uint64) -> None:
     """Impose sets with a chance below one that pinned balls do not break, and chain units that friends join."""
     for unit in range(len(room.left)):
@@ -66,7 +66,7 @@ def wish(flat: Flat, friends: int, sets: int, room: Room, start: np.uint64) -> N
             before = unit
 
 
-@kernel
+@lean
 def lift(flat: Flat, sets: int, room: Room, count: int) -> int:
     """Split the first `count` units of `left` into single ones again, and impose no wish on them.
 
@@ -101,7 +101,7 @@ def lift(flat: Flat, sets: int, room: Room, count: int) -> int:
     return total
 
 
-@kernel
+@lean
 def members_of(room: Room, unit: int) -> int:
     """Count the units of a chain."""
     count = 0
@@ -111,7 +111,7 @@ def members_of(room: Room, unit: int) -> int:
     return count
 
 
-@kernel
+@lean
 def members(room: Room, count: int) -> int:
     """Count the units of the first `count` chains of `left`."""
     total = 0

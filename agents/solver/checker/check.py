@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from agents.solver.checker.code import op
-from agents.solver.checker.expressions import loop, number, truth, value, within
+from agents.solver.checker.expressions import dimension, loop, number, truth, value
 from agents.solver.checker.proofs import Added, bin_axis, distinct
 from agents.solver.checker.scope import Scope
 from agents.solver.checker.values import micro
@@ -14,7 +14,7 @@ from agents.solver.language import syntax as s
 from agents.solver.language.constants import Value
 from agents.solver.language.errors import SpecError
 from agents.solver.language.tables import Table
-from agents.solver.model.program import WIDE, Add, Block, Const, Expr, Family, If, Program, Reject
+from agents.solver.model.program import WIDE, Add, Block, Const, Family, If, Program, Reject
 from simcore.errors import suggest
 
 
@@ -107,20 +107,12 @@ class _Checker:
         scope, family = self._scope, self._families.get(node.family)
         if family is None:
             raise SpecError(f"unknown resource {node.family}", suggest(node.family, self._families), node.at)
-        if len(node.arguments) != len(family.sizes):
-            problem = f"{family.name} has {len(family.sizes)} indices, here are {len(node.arguments)}"
-            raise SpecError(problem, "Write one for each in RESOURCES, with commas between.", node.at)
-        place: Expr = Const(0)
-        arguments = []
-        for size, argument in zip(family.sizes, node.arguments, strict=True):
-            index = within(scope, argument, size, f"{family.name} of RESOURCES")
-            arguments.append(index.code)
-            place = op("add", op("mul", place, Const(size)), index.code)
+        place, arguments = dimension(scope, family, node.arguments, node.at)
         amount = micro(number(scope, node.amount))
         low, high = (amount.low, amount.high) if node.sign == 1 else (-amount.high, -amount.low)
         signed = amount.code if node.sign == 1 else op("sub", Const(0), amount.code)
-        scope.code.out.append(Add(op("add", Const(family.offset), place), signed))
-        self.added.append(Added(family.name, low, tuple(arguments), tuple(scope.loops), tuple(self._branches)))
+        scope.code.out.append(Add(place, signed))
+        self.added.append(Added(family.name, low, arguments, tuple(scope.loops), tuple(self._branches)))
         self.adds += scope.code.trips
         self._reach += max(abs(low), abs(high)) * scope.code.trips
         if self._reach * scope.balls > WIDE:

@@ -46,6 +46,8 @@ class Code:
         """How often the current place runs in one call, at most."""
         self.guards: list[tuple[int, str]] = []
         """(line, what) of each test that rejects at run time."""
+        self.strict = False
+        """Nothing may be tested at run time: there is nothing to reject."""
         self._offsets: dict[str, tuple[int, int]] = {}
         self._parts: list[Ints] = []
         self._size = 0
@@ -74,6 +76,9 @@ class Code:
 
     def guard(self, wrong: Expr, what: str, at: At) -> None:
         """Write a test that rejects at run time."""
+        if self.strict:
+            problem = f"{what} is not certain to be legal here"
+            raise SpecError(problem, "Bound it with min(..., ...), max(..., ...) or %, or run over a range.", at)
         self.out.append(If(wrong, (Reject(),)))
         self.guards.append((at.line, what))
 

@@ -16,9 +16,24 @@ from agents.solver.checker.scope import Scope
 from agents.solver.checker.values import Typed, absolute, arithmetic, equal, extreme, micro, negated, truth_of
 from agents.solver.language import syntax as s
 from agents.solver.language.constants import BOOL, INT, PLACE, QUANTITY
-from agents.solver.language.errors import SpecError
+from agents.solver.language.errors import At, SpecError
 from agents.solver.language.tables import Table
-from agents.solver.model.program import MICRO, NULL, WIDE, Const, Expr, For, If, Local, Op, Placed, Read, Set
+from agents.solver.model.program import (
+    MICRO,
+    NULL,
+    WIDE,
+    Const,
+    Expr,
+    Family,
+    For,
+    If,
+    Local,
+    Op,
+    Placed,
+    Read,
+    Set,
+    Used,
+)
 from simcore.errors import suggest
 
 LOOP_LIMIT = 6
@@ -175,7 +190,30 @@ def _name(scope: Scope, node: s.Name) -> Typed:
 def _placed(scope: Scope, node: s.Placed) -> Typed:
     ball = within(scope, node.ball, scope.balls, "BALLS")
     scope.reads_alloc = True
-    return Typed(PLACE, NULL, scope.bins - 1, Placed(ball.code))
+    return Typed(PLACE, NULL if scope.families is None else 0, scope.bins - 1, Placed(ball.code))
+
+
+def _used(scope: Scope, node: s.Used) -> Typed:
+    if scope.families is None:
+        raise SpecError("UTIL is read in goals only", "UTILFN adds to it: UTIL.CPU[BIN] += ...", node.at)
+    family = scope.families.get(node.family)
+    if family is None:
+        raise SpecError(f"unknown resource {node.family}", suggest(node.family, scope.families), node.at)
+    return Typed(QUANTITY, *scope.reach[family.name], Used(dimension(scope, family, node.arguments, node.at)[0]))
+
+
+def dimension(scope: Scope, family: Family, nodes: tuple[s.Expr, ...], at: At) -> tuple[Expr, tuple[Expr, ...]]:
+    """Write the number of a dimension, and its indices."""
+    if len(nodes) != len(family.sizes):
+        problem = f"{family.name} has {len(family.sizes)} indices, here are {len(nodes)}"
+        raise SpecError(problem, "Write one for each in RESOURCES, with commas between.", at)
+    place: Expr = Const(0)
+    arguments = []
+    for size, argument in zip(family.sizes, nodes, strict=True):
+        index = within(scope, argument, size, f"{family.name} of RESOURCES")
+        arguments.append(index.code)
+        place = op("add", op("mul", place, Const(size)), index.code)
+    return op("add", Const(family.offset), place), tuple(arguments)
 
 
 def _unary(scope: Scope, node: s.Unary) -> Typed:
@@ -297,6 +335,8 @@ def loop(scope: Scope, axis: s.Axis, body: Callable[[], None]) -> None:
 
 def _reduce(scope: Scope, node: s.Reduce) -> Typed:
     code = scope.code
+    if node.op in ("min", "max"):
+        return _extreme_over(scope, node)
     total, before = code.stored(Const(0)), code.trips
     kind, bounds = INT, (0, 0)
 
@@ -316,11 +356,37 @@ def _reduce(scope: Scope, node: s.Reduce) -> Typed:
     return Typed(kind, *bounds, total)
 
 
+def _extreme_over(scope: Scope, node: s.Reduce) -> Typed:
+    """Write min or max over a range of constants, which is not empty."""
+    if scope.families is None:
+        raise SpecError(f"{node.op} over a range is for goals", "Put it into a TABLE, if it is constant.", node.at)
+    code = scope.code
+    best, none = code.stored(Const(0)), code.stored(Const(1))
+    runs, kind, bounds = False, INT, (0, 0)
+
+    def body() -> None:
+        nonlocal runs, kind, bounds
+        runs = True
+        one = number(scope, node.body)
+        kind, bounds = one.kind, (one.low, one.high)
+        value = code.repeatable(one.code)
+        test = Op("lt", value, best) if node.op == "min" else Op("lt", best, value)
+        code.out.append(If(Op("or", none, test), (Set(best.slot, value), Set(none.slot, Const(0)))))
+
+    loop(scope, node.axis, body)
+    made = code.out[-1] if runs else None
+    certain = isinstance(made, For) and isinstance(made.start, Const) and isinstance(made.stop, Const)
+    if not certain or node.axis.skip is not None:
+        raise SpecError(f"{node.op} may be of nothing", "Give it a range of constants, without except.", node.at)
+    return Typed(kind, *bounds, best)
+
+
 _BY_NODE: dict[type[s.Node], Callable[[Scope, Any], Typed]] = {
     s.Number: _number,
     s.Name: _name,
     s.Index: _index,
     s.Placed: _placed,
+    s.Used: _used,
     s.Unary: _unary,
     s.Binary: _binary,
     s.Extreme: _extreme,

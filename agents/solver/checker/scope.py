@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from agents.solver.checker.code import Code
@@ -11,7 +11,8 @@ from agents.solver.language import syntax as s
 from agents.solver.language.constants import INT, PLACE, Value
 from agents.solver.language.errors import At, SpecError
 from agents.solver.language.tables import Table
-from agents.solver.model.program import BALL, BIN, NULL, Const, Local
+from agents.solver.model.program import BALL, BIN, NULL, Const, Family, Local
+from simcore.vocabulary import Ints
 
 
 class Scope:
@@ -33,6 +34,18 @@ class Scope:
         """Some place looks at ALLOC."""
         self.bin_reads = 0
         """How often BIN is mentioned."""
+        self.families: Mapping[str, Family] | None = None
+        """The resources that may be read: in goals, all."""
+        self.reach: dict[str, tuple[int, int]] = {}
+        """The least and the most that is used of a dimension of each, where all balls are placed."""
+
+    def read_goals(self, families: Mapping[str, Family], lowest: Mapping[str, int], ceiling: Ints) -> None:
+        """Make it the scope of goals: every ball is placed, and no ball or bin is meant."""
+        self.families = families
+        for name, one in families.items():
+            self.reach[name] = lowest[name], int(ceiling[one.offset : one.offset + one.count].max(initial=0))
+        del self.locals["BALL"], self.locals["BIN"]
+        self.code.strict = True
 
     @contextmanager
     def inner(self, facts: frozenset[s.Expr] = frozenset()) -> Iterator[None]:

@@ -36,6 +36,8 @@ def is_null(value: Value) -> bool:
 class Interpreter:
     """Evaluates expressions over names and tables; whatever is wrong raises `SpecError`."""
 
+    limit = STEP_LIMIT
+
     def __init__(self, names: dict[str, Value], tables: dict[str, Table]) -> None:
         self.names = names
         self.tables = tables
@@ -44,9 +46,9 @@ class Interpreter:
     def step(self, at: At) -> None:
         """Count one node more."""
         self.steps += 1
-        if self.steps > STEP_LIMIT:
+        if self.steps > self.limit:
             remedy = "Compute large tables in Python and read them from a file."
-            raise SpecError(f"the constants take more than {STEP_LIMIT:,} steps", remedy, at)
+            raise SpecError(f"the constants take more than {self.limit:,} steps", remedy, at)
 
     def value(self, node: s.Expr) -> Value:
         """Evaluate any expression."""
@@ -159,7 +161,10 @@ class Interpreter:
         return Value(INT if table.whole else QUANTITY, int(table.values[place]))
 
     def _placed(self, node: s.Placed) -> Value:
-        raise SpecError("ALLOC is known in UTILFN only", "Move this into UTILFN.", node.at)
+        raise SpecError("ALLOC is known in UTILFN only", "Move this into UTILFN, or into a goal.", node.at)
+
+    def _used(self, node: s.Used) -> Value:
+        raise SpecError("UTIL is known in goals only", "Move this into MINIMISE or MAXIMISE.", node.at)
 
     def _unary(self, node: s.Unary) -> Value:
         if node.op == "not":
@@ -226,6 +231,13 @@ class Interpreter:
         if node.op == "count":
             return Value(INT, sum(self.truth(node.body) for _ in self.each(node.axis)))
         values = [self.number(node.body) for _ in self.each(node.axis)]
+        if node.op in ("min", "max"):
+            if not values:
+                raise SpecError(f"{node.op} of nothing", "Give it a range that is not empty.", node.at)
+            choose = min if node.op == "min" else max
+            if any(value.kind == QUANTITY for value in values):
+                return Value(QUANTITY, choose(map(micro, values)))
+            return Value(INT, choose(value.raw for value in values))
         if any(value.kind == QUANTITY for value in values):
             return Value(QUANTITY, sum(map(micro, values)))
         return Value(INT, sum(value.raw for value in values))

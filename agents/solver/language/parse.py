@@ -218,6 +218,9 @@ class _Build(Transformer[Token, Any]):
     def pin(self, meta: Meta, ball: s.Expr, place: s.Expr, over: tuple[s.Axis, ...] | None) -> s.Pin:
         return s.Pin(_at(meta), ball, place, over or ())
 
+    def goal(self, meta: Meta, aim: Token, value: s.Expr) -> s.Goal:
+        return s.Goal(_at(meta), str(aim), value, ((aim.end_pos or 0), meta.end_pos))
+
     def over(self, meta: Meta, axes: tuple[s.Axis, ...]) -> tuple[s.Axis, ...]:
         return axes
 
@@ -277,6 +280,9 @@ class _Build(Transformer[Token, Any]):
 
     def placed(self, meta: Meta, ball: s.Expr) -> s.Placed:
         return s.Placed(_at(meta), ball)
+
+    def used(self, meta: Meta, family: Token, arguments: Any) -> s.Used:
+        return s.Used(_token_at(family), str(family), arguments or ())
 
     def extreme(self, meta: Meta, op: Token, *arguments: s.Expr) -> s.Extreme:
         return s.Extreme(_token_at(op), str(op), arguments)

@@ -48,6 +48,14 @@ class Placed(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Used(Node):
+    """UTIL.family[arguments]: what is used of a dimension, in a goal."""
+
+    family: str
+    arguments: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Unary(Node):
     """-x, not x, abs(x), len(x)."""
 
@@ -100,14 +108,14 @@ class Axis(Node):
 
 @dataclass(frozen=True, slots=True)
 class Reduce(Node):
-    """sum(axis: body) or count(axis: body)."""
+    """sum, count, min or max of (axis: body)."""
 
     op: str
     axis: Axis
     body: Expr
 
 
-Expr = Number | Name | Index | Placed | Unary | Binary | Extreme | Choose | Reduce
+Expr = Number | Name | Index | Placed | Used | Unary | Binary | Extreme | Choose | Reduce
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +258,17 @@ class Pin(Node):
     axes: tuple[Axis, ...]
 
 
-Declaration = Param | TableIs | TableOf | TableFrom | Balls | Bins | Resource | Company | Soft | Pin
+@dataclass(frozen=True, slots=True)
+class Goal(Node):
+    """MINIMISE or MAXIMISE value."""
+
+    aim: str
+    value: Expr
+    span: tuple[int, int] = field(compare=False)
+    """Where in the text the value begins and ends."""
+
+
+Declaration = Param | TableIs | TableOf | TableFrom | Balls | Bins | Resource | Company | Soft | Pin | Goal
 
 
 @dataclass(frozen=True, slots=True)

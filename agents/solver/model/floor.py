@@ -32,6 +32,7 @@ from agents.solver.model.program import (
     Read,
     Reject,
     Set,
+    Used,
 )
 from simcore.vocabulary import Ints
 
@@ -151,7 +152,7 @@ class _Slice:
             return False
         if isinstance(node, Local):
             return node.slot in self.unknown
-        if isinstance(node, Placed):
+        if isinstance(node, Placed | Used):
             return True
         if isinstance(node, Read):
             span, end = self.span(node.index), self.ends.get(node.offset)
@@ -171,7 +172,7 @@ class _Slice:
             end = self.ends.get(node.offset)
             values = self.program.data[node.offset : end]
             return (int(values.min()), int(values.max())) if end is not None and len(values) else None
-        if isinstance(node, Placed) or node.kind not in ("add", "sub", "mul"):
+        if isinstance(node, Placed | Used) or node.kind not in ("add", "sub", "mul"):
             return None
         left, right = self.span(node.left), self.span(node.right)
         if left is None or right is None:

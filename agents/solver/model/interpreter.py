@@ -22,6 +22,7 @@ from agents.solver.model.program import (
     Program,
     Read,
     Set,
+    Used,
 )
 
 
@@ -85,6 +86,7 @@ def call(
         if isinstance(node, Placed):
             other = value(node.ball)
             return NULL if other == ball else alloc[other]
+        assert not isinstance(node, Used)
         if node.kind == "and":
             return value(node.left) and value(node.right)
         if node.kind == "or":

@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from agents.solver.model.dense import Matrix, dense
+from agents.solver.model.objective import Objective
 from agents.solver.model.program import MICRO, NULL, Family, Program
 from simcore.vocabulary import Ints
 
@@ -94,6 +95,10 @@ class Source(Protocol):
         """
         ...
 
+    def goals(self, bins: int, alloc: Sequence[int]) -> list[int]:
+        """Evaluate the goals from their text for an allocation of all balls: millionths where they are quantities."""
+        ...
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -127,6 +132,8 @@ class Problem:
     """A capacity may depend on which bin it is of."""
     wishes: tuple[Wish, ...]
     """What is declared WITH a chance below one."""
+    objective: Objective | None = None
+    """The goals, if there are any."""
 
     @property
     def dims(self) -> int:

@@ -12,6 +12,7 @@ not decide (its reads may be legal only then):
     Local(slot)               a local; slot BALL = 0 and slot BIN = 1 are the arguments
     Read(offset, index)       program.data[offset + index]
     Placed(ball)              the bin that the ball is in, or -1; -1 for the ball that is being placed
+    Used(dim)                 what is used of a dimension; in goals only
     Op(kind, left, right)     see `OPS`
 
 **Statements**:
@@ -90,6 +91,13 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
+class Used:
+    """What is used of a dimension, in goals."""
+
+    dim: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Op:
     """One of `OPS`."""
 
@@ -138,7 +146,7 @@ class Reject:
     """Ends the call: not this ball in this bin."""
 
 
-Expr = Const | Local | Read | Placed | Op
+Expr = Const | Local | Read | Placed | Used | Op
 Stmt = Set | If | For | Add | Reject
 Block = tuple[Stmt, ...]
 

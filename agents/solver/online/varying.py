@@ -120,6 +120,9 @@ class Varying:
         except SpecError as error:
             raise error.located(text, file) from None
         problem = spec.problem()
+        if problem.objective is not None:
+            remedy = f"Declare a resource {COST} instead: the agent `solver` uses as little of it as it can."
+            raise SpecError("a template has no goals", remedy, file=file)
         for what, count, wanted in (("BALLS", problem.balls, balls), ("BINS", problem.bins, bins)):
             if count != wanted:
                 remedy = f"A shipped template, in {TEMPLATES}, shows how this is written."
@@ -131,7 +134,7 @@ class Varying:
             groupings = groupings[-1:]
         problem = replace(problem, groupings=groupings)
         self.problem = problem
-        source, numbers = utilfn(problem, PYTHON, spelt=False)
+        source, numbers = utilfn(problem, PYTHON)
         self._source = source
         self._flat = flat = Flat.of_problem(problem, numbers, self.near)
         self._targets: dict[str, list[Ints]] = {name: [] for name in varying}

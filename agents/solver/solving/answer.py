@@ -42,6 +42,23 @@ class Kept(NamedTuple):
         return f"{self.kind} WITH {self.share:g}: {held} of {len(self.sets)} sets hold, {self.asked} asked for{which}"
 
 
+class Reached(NamedTuple):
+    """What became of a goal."""
+
+    aim: str
+    """`MINIMISE` or `MAXIMISE`."""
+    text: str
+    """The expression."""
+    value: float
+    bound: float
+    """No allocation of all balls is better."""
+
+    @property
+    def gap(self) -> float:
+        """Return how far the value is from the bound."""
+        return abs(self.value - self.bound)
+
+
 @dataclass(frozen=True)
 class Answer:
     """What `solve` gives back; it has passed the verifier."""
@@ -54,19 +71,22 @@ class Answer:
     bound: int
     """No allocation of all balls needs fewer bins; `bins` itself where the number is fixed."""
     status: Status
-    """`optimal`: all balls placed, in `bound` bins, and nothing was left out of account. `solved`: all placed.
+    """`optimal`: all balls placed, in `bound` bins, and nothing, no goal either, can be better. `solved`: all placed.
     `partial`: some. `unsolved`: none."""
     checked: int
     """Attempts, each a whole allocation that was built and checked."""
     seconds: float
     search: str = "published"
-    """What found it: `published`, or of ours `ruin and recreate`, `trimming`, `first fit` or `column generation`."""
+    """What found it: `published`, or of ours `ruin and recreate`, `local search`, `trimming`, `first fit` or `column
+    generation`."""
     interrupted: bool = False
     """Ctrl-C."""
     impossible: str = ""
     """Why no allocation places all balls, where that is plain to see."""
     wishes: tuple[Kept, ...] = ()
     """What is declared WITH a chance below one, and which sets hold."""
+    goals: tuple[Reached, ...] = ()
+    """What became of each goal, if all balls are placed."""
     notes: tuple[str, ...] = ()
     """What else is to be known about the answer."""
 
@@ -92,3 +112,5 @@ class Progress:
     """Units (balls, or balls with their friends) in the best allocation so far."""
     checked: int
     seconds: float
+    goals: tuple[float, ...] = ()
+    """What each goal has come to; nothing before all balls are placed."""

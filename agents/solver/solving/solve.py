@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property, partial
 from math import inf
-from threading import Thread
 from typing import Protocol
 
 import numpy as np
 
 from agents.solver.backends import reference
+from agents.solver.local import portfolio
+from agents.solver.local.better import better
+from agents.solver.local.better import prepare as prepare_goals
+from agents.solver.local.portfolio import Portfolio
 from agents.solver.model.bounds import lower_bound
 from agents.solver.model.impossible import hopeless, impossible
 from agents.solver.model.problem import Problem
@@ -23,7 +26,8 @@ from agents.solver.search.fewest import fewest, rounds
 from agents.solver.search.first_fit import first_fit, next_fit
 from agents.solver.search.lowest import LONGEST
 from agents.solver.search.packing import Packing
-from agents.solver.solving.answer import Answer, Kept, Progress, Status
+from agents.solver.solving.answer import Answer, Kept, Progress, Reached, Status
+from agents.solver.solving.compiling import Compiling
 from agents.solver.solving.proofs import SEARCH, Proofs
 from simcore.errors import UserError, suggest
 
@@ -77,8 +81,9 @@ def solve(
 
     `device` is `cpu` (all cores), `opencl` (the first OpenCL device that can be used), `opencl:n` (number n of
     `agents.solver.backends.devices.devices()`), or `reference` (plain Python). `search` is `published`, which gives the
-    same answer on every device, or `ours`: ruin and recreate where the problem has a dense form (on `cpu`), trimming
-    where a ball more may need less, else what is published.
+    same answer on every device, or `ours`. On `cpu` that is ruin and recreate where the problem has a dense form, else
+    a portfolio of the published search, trimming where a ball more may need less, and local search; on other devices it
+    is trimming, or what is published.
 
     `time` in seconds ends everything, compilation too: by then, or within a second, there is an answer. `attempts`
     ends the search: with it and without `time` the answer depends on the problem, the search, the seed and `attempts`
@@ -169,6 +174,12 @@ class _Search:
         self.known: int | None = None
         self.made: dict[int, tuple[Problem, Packing | None]] = {}
         """By number of bins: the problem and its dense form, which every round needs again."""
+        self.local: Compiling | None = None
+        """Local search is being compiled, or has been."""
+        self.portfolios: dict[int, Portfolio] = {}
+        """By number of bins."""
+        self.goals: tuple[float, ...] = ()
+        """What the goals have come to."""
         self.limited = time is not None or attempts is not None
         self.better = 0
         """Of `checked`: when the best was found."""
@@ -196,6 +207,18 @@ class _Search:
                 if self.known == self.bound:
                     return
         fewest(self.bound, self.most, self.known, rounds(FIRST_ROUND, self.attempts), self.attempt)
+        if self.problem.objective is not None and self.best is not None and self.best[0] == 0:
+            self.improve(self.best[1], self.best[2])
+
+    def improve(self, problem: Problem, alloc: list[int]) -> None:
+        """Look for allocations that are better by the goals."""
+        assert problem.objective is not None
+        before, goals = self.checked, problem.objective.goals
+        for found in better(problem, alloc, self.seed, self.attempts, self.end):
+            self.checked = before + found.checked
+            self.best = 0, problem, found.alloc, "local search"
+            self.goals = tuple(one.number(one.signed(raw)) for one, raw in zip(goals, found.values, strict=True))
+            self.look_at_clock()
 
     @cached_property
     def hopeless(self) -> list[int]:
@@ -215,26 +238,25 @@ class _Search:
         find.prepare("ruin" if self.ours else "published")
 
     def compile(self) -> None:
-        """Compile the search, or read it from disk, while there is time; a thread goes on with it after that."""
+        """Compile the search, or read it from disk, while there is time; a thread goes on with it after that.
+
+        What is there without local search is used while that takes more than a third of the time.
+        """
+        if self.problem.objective is not None and not (self.dense and self.ours):
+            remedy = "Leave --search and --device as they are: on processors our search looks at goals."
+            raise UserError("goals are not for this search", key="search", value="published", remedy=remedy)
         prepare = self.prepare
         if self.dense and self.packing is not None:
             prepare = self.prepare_dense
-        raised: list[BaseException] = []
-
-        def run() -> None:
-            try:
-                prepare()
-            except BaseException as error:
-                raised.append(error)
-
         began = clock.monotonic()
-        thread = Thread(target=run, name="compile")
-        thread.start()
-        thread.join(None if self.end == inf else max(0.0, self.end - self.reserve - began))
-        if raised:
-            raise raised[0]
+        done = Compiling(prepare).wait(self.end - self.reserve - began)
+        if done and self.dense and self.ours and self.packing is None:
+            self.local = Compiling(lambda: portfolio.prepare(self.problem))
+            self.local.wait((self.end - clock.monotonic()) / 3)
+        if done and self.problem.objective is not None:
+            done = Compiling(lambda: prepare_goals(self.problem)).wait(self.end - self.reserve - clock.monotonic())
         self.compiling = clock.monotonic() - began
-        if thread.is_alive():
+        if not done:
             self.late = True
             raise _Over
 
@@ -270,7 +292,7 @@ class _Search:
         problem, packing = self.problem, self.packing
         if packing is None or not self.ours or not self.dense or self.attempts is not None:
             return None
-        if problem.searched and (problem.bins_differ or problem.counted):
+        if problem.objective is not None or (problem.searched and (problem.bins_differ or problem.counted)):
             return None
         return Proofs(problem, packing, self.end) if Proofs.suit(packing) else None
 
@@ -296,9 +318,19 @@ class _Search:
             self.method = "ruin and recreate" if self.ours else "published"
             kind = "ruin" if self.ours else "published"
             return attempts(problem, packing, kind, self.seed, first, count, self.end)
+        if self.local is not None:
+            return self.several(problem, self.local, first, count)
         trims = self.ours and bool(problem.elastic.any())
         self.method = "trimming" if trims else "published"
         return self.device(problem, self.seed, first, count, trims=trims, until=self.end)
+
+    def several(self, problem: Problem, local: Compiling, first: int, count: int) -> Iterator[Best]:
+        """Make attempts of the portfolio, whose members take turns."""
+        if problem.bins not in self.portfolios:
+            self.portfolios[problem.bins] = Portfolio(problem, self.seed, local.done)
+        for found in self.portfolios[problem.bins].attempts(first, count, self.end):
+            self.method = found.search
+            yield found
 
     def try_bins(self, problem: Problem, packing: Packing | None, first: int, count: int) -> bool:
         """Make some attempts with this many bins; returns whether one placed all balls."""
@@ -336,7 +368,9 @@ class _Search:
             self.shown = now
             best = self.best[1].bins
             self.progress(
-                Progress(best, self.bound, len(self.best[1].units) - self.best[0], self.checked, now - self.start)
+                Progress(
+                    best, self.bound, len(self.best[1].units) - self.best[0], self.checked, now - self.start, self.goals
+                )
             )
         left, missing, _ = self.rank
         waited = not self.limited and self.checked - self.better >= PATIENCE
@@ -367,6 +401,13 @@ class _Search:
             yield f"{COST} is a capacity here, and not made small: the agent `solver` does that"
         yield from (str(one) for one in wishes if one.broken)
 
+    def reached(self, problem: Problem, alloc: list[int]) -> tuple[Reached, ...]:
+        """Evaluate the goals for an allocation of all balls, from their text."""
+        if problem.objective is None:
+            return ()
+        goals = zip(problem.objective.goals, problem.source.goals(problem.bins, alloc), strict=True)
+        return tuple(Reached(one.aim, one.text, one.number(raw), one.number(one.bound)) for one, raw in goals)
+
     def answer(self, interrupted: bool) -> Answer:
         """Return the best answer that is known, verified."""
         if self.end < inf or interrupted:
@@ -384,11 +425,14 @@ class _Search:
         wishes = tuple(Kept.of(one, alloc) for one in problem.wishes)
         status: Status = "unsolved" if max(alloc) == NULL else "partial"
         bound = min(self.bound, problem.bins)
+        goals: tuple[Reached, ...] = ()
         if left == 0:
+            goals = self.reached(problem, alloc)
             proven = problem.bins == bound and not self.costs and all(one.enough for one in wishes)
+            proven = proven and all(one.value == one.bound for one in goals)
             status = "optimal" if proven else "solved"
         seconds = clock.monotonic() - self.start
         return Answer(
             problem, list(alloc), problem.bins, bound, status, self.checked, seconds, method, interrupted,
-            self.impossible, wishes, tuple(self.notes(wishes)),
+            self.impossible, wishes, goals, tuple(self.notes(wishes)),
         )  # fmt: skip

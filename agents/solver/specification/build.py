@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from agents.solver.checker.check import check
+from agents.solver.checker.goals import check_goals
 from agents.solver.language import syntax as s
 from agents.solver.language.constants import INT, Interpreter, Value, is_null, micro
 from agents.solver.language.errors import At, SpecError
@@ -34,6 +35,7 @@ class Given:
     """A parsed specification with all that comes from outside, and what is the same for every number of bins."""
 
     tree: s.Tree
+    text: str
     file: Path | None
     params: dict[str, Value]
     tables: dict[str, Table]
@@ -84,6 +86,7 @@ class Build:
         """Names whose values depend on the number of bins."""
         self.counted = self.bins_differ = False
         """See `Problem`."""
+        self.goals: list[s.Goal] = []
         self.most = -1
         """So many bins there may be; all of them may be named."""
         for node in given.tree.declarations:
@@ -119,10 +122,15 @@ class Build:
             if place >= self.bins:
                 raise SpecError(f"there is no bin {place}", f"They go from 0 to {self.bins - 1}.", at)
             pins[ball] = place
+        named = {family.name: family for family in families}
+        objective = check_goals(
+            self.goals, self.given.text, self.balls, self.bins, self.names, self.tables, named, ceiling
+        )
         problem = Problem(
             source, self.balls, self.bins, families, capacity, ceiling, soft_group, allowed, program,
             Sets.of(self.sets["FRIENDS"]), Sets.of(self.sets["FOES"]), pins, self._groupings(),
             self.counted or not self.by_bins.isdisjoint(s.names_in(tree.body)), self.bins_differ, tuple(self.wishes),
+            objective,
         )  # fmt: skip
         for array in (capacity, ceiling, soft_group, allowed, program.data, pins):
             array.flags.writeable = False
@@ -357,6 +365,12 @@ class Build:
                 raise SpecError(f"there is no bin {place}", f"They go from 0 to {self.most - 1}.", node.bin.at)
             if place != NULL:
                 yield ball, place
+
+    def _goal(self, node: s.Goal) -> None:
+        if self.given.bins.count is None:
+            remedy = "Write BINS n, and make what counts the bins that are used the first goal."
+            raise SpecError("goals need a given number of bins", remedy, node.at)
+        self.goals.append(node)
 
     def _groupings(self) -> tuple[Sets, ...]:
         """Split the bins into groups as declared, or in the usual ways."""

@@ -58,13 +58,16 @@ def problem(
     pins: Sequence[int] | None = None,
     tables: Mapping[str, Any] | None = None,
     params: Mapping[str, object] | None = None,
+    minimise: Sequence[str] = (),
+    maximise: Sequence[str] = (),
 ) -> Problem:
     """Make a problem from a specification's text, or from UTILFN's text and the rest as values.
 
     `bins` is a number or "?". `resources` maps `"CPU[s in BINS]"` to a capacity, which may be an expression over `s`
     and `tables`. `friends` and `foes` are sets of balls; `pins` has a bin per ball, -1 for none. `tables` are numpy
     arrays, or sequences of rows of unequal length; they take the place of TABLEs of the same name. `params` are the
-    values of PARAMs. Whatever is given here is declared before the text.
+    values of PARAMs. Whatever is given here is declared before the text, but for the goals: expressions to `minimise`,
+    then to `maximise`, which come after its own.
     """
     given = dict(tables or {})
     head = []
@@ -80,6 +83,8 @@ def problem(
     if pins is not None:
         given["_PINS"] = pins
         head.append("PIN ball TO _PINS[ball] for ball in BALLS")
+    for word, goals in (("MINIMISE", minimise), ("MAXIMISE", maximise)):
+        text += "".join(f"\n{word} {goal}" for goal in goals)
     return specification(" ".join(head) + " " + text if head else text, params=params, tables=given).problem()
 
 

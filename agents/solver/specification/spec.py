@@ -13,6 +13,7 @@ from agents.solver.language.constants import INT, QUANTITY, Value
 from agents.solver.language.errors import At, SpecError
 from agents.solver.language.parse import number, parse
 from agents.solver.language.tables import from_array
+from agents.solver.language.whole import Whole
 from agents.solver.model.problem import Problem
 from agents.solver.specification.build import Build, Given
 from simcore.errors import suggest
@@ -40,7 +41,7 @@ class Spec:
         self.tree = self._located(lambda: parse(text))
         values = {name: _param(name, value) for name, value in (params or {}).items()}
         arrays = {name: self._located(partial(from_array, name, data, None)) for name, data in (tables or {}).items()}
-        self.given = Given(self.tree, file, values, arrays)
+        self.given = Given(self.tree, text, file, values, arrays)
         self._located(self._check_declarations)
         self._problems: dict[int | None, Problem] = {}
 
@@ -84,6 +85,13 @@ class Spec:
         """Evaluate UTILFN from its text for an allocation [balls], as `Source` says."""
         build = Build(self.given, bins, limits=False)
         return Columns(build.names, build.tables, build.families, alloc).run(self.tree.body, build.dims)
+
+    def goals(self, bins: int, alloc: Sequence[int]) -> list[int]:
+        """Evaluate the goals from their text for an allocation of all balls [balls], as `Source` says."""
+        build = Build(self.given, bins, limits=False)
+        used, _ = self.utilisation(bins, alloc)
+        whole = Whole(build.names, build.tables, build.families, alloc, used.tolist())
+        return self._located(lambda: [whole.number(node.value).raw for node in build.goals])
 
     def _located(self, run: Callable[[], T]) -> T:
         """Call `run`, and give its errors the text and the file."""

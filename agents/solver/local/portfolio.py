@@ -1,0 +1,175 @@
+"""Take turns at a problem: published attempts, attempts that trim, and local searches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import inf
+from time import monotonic
+from typing import NamedTuple
+
+import numpy as np
+
+from agents.solver.backends.cpu import compiled, search
+from agents.solver.backends.emit import PYTHON, utilfn
+from agents.solver.backends.flat import Flat, Room, room
+from agents.solver.local.search import begin, improve, relent
+from agents.solver.local.state import State, state
+from agents.solver.model.problem import Problem
+from agents.solver.model.random import word
+from agents.solver.search.find import luby
+from agents.solver.search.lowest import lowest
+from simcore.cores import usable_threads
+from simcore.jit import prepared
+from simcore.vocabulary import Ints
+
+PUBLISHED, TRIMMING, LOCAL = "published", "trimming", "local search"
+STEPS, BRIEF, SLICE = 64, 8, 1000
+"""Moves per unit of a short run of local search; the same while the number of bins is searched, where most runs are for
+too few bins; moves between two looks at the clock."""
+LARGEST = 1_000_000
+"""Dimensions up to which there is a local search: it keeps a dozen numbers for each."""
+LONGEST, SHORTEST = 64.0, 0.25
+"""How much longer or shorter the runs of local search become, at most, where they do better or worse than attempts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best so far."""
+
+    alloc: list[int]
+    left: int
+    """Units that are not placed."""
+    attempt: int
+    checked: int
+    """Attempts, first fits and moves."""
+    search: str
+    """Which of the searches found it."""
+
+
+class Tried(NamedTuple):
+    """What all searches made of one number."""
+
+    left: int
+    where: Ints
+    """[balls]"""
+    attempt: int
+    checked: int
+    search: str
+    lefts: dict[str, int]
+    """What each of them left."""
+
+
+class Place(NamedTuple):
+    """What one thread works in."""
+
+    room: Room
+    state: State
+
+
+class Portfolio:
+    """The searches on one problem. Number n is attempt n in every grouping, with and without trimming, and local run n.
+
+    If several succeed, the answer is that of the lowest number, and of the first search in this order: trimming,
+    published, local. So no number leaves more units than published attempts do. What it comes to depends on the seed,
+    and on which numbers were asked for together, but not on time or on how many threads there are, once `ready` says
+    that local search is compiled.
+    """
+
+    def __init__(self, problem: Problem, seed: int, ready: Callable[[], bool] = lambda: True) -> None:
+        source, numbers = utilfn(problem, PYTHON)
+        self._compiled = compiled(source)
+        self._problem, self._seed, self._ready = problem, word(seed), ready
+        self._flats = {PUBLISHED: Flat.of_problem(problem, numbers)}
+        if problem.elastic.any():
+            self._flats = {TRIMMING: Flat.of_problem(problem, numbers, True)} | self._flats
+        self._sets = len(problem.friends), len(problem.friends) + len(problem.foes)
+        self._free: list[Place] = []
+        self._stop = np.zeros(1, np.int64)
+        self._length = 1.0
+        """How long runs of local search are, beside what is usual."""
+
+    def attempts(self, first: int, count: int, until: float = inf) -> Iterator[Found]:
+        """Work through numbers first, ..., first + count - 1, up to the first success; yields the best now and then.
+
+        When `monotonic()` is `until`, everything is cut short: what is placed then counts.
+        """
+        best: Tried | None = None
+        checked, number, each = 0, first, usable_threads()
+        fewest: dict[str, int] = {}
+        self._stop[:] = 0
+        while number < first + count:
+            last = min(number + each, first + count)
+            outcome = lowest(self._try, range(number, last), until=until, halt=lambda: self._stop.fill(1))
+            for tried in outcome.tried:
+                checked += tried.checked
+                for name, left in tried.lefts.items():
+                    fewest[name] = min(left, fewest.get(name, left))
+            if outcome.best is not None and (best is None or outcome.best.left < best.left):
+                best = outcome.best
+            if best is not None:
+                yield Found(best.where.tolist(), best.left, best.attempt, checked, best.search)
+            if outcome.interrupted:
+                raise KeyboardInterrupt
+            if (best is not None and best.left == 0) or monotonic() >= until:
+                return
+            number, each = last, 2 * each
+        others = min(left for name, left in fewest.items() if name != LOCAL)
+        ours = fewest.get(LOCAL, others)
+        if ours != others:
+            self._length = min(LONGEST, max(SHORTEST, self._length * (2 if ours < others else 0.5)))
+
+    def _try(self, number: int, cancelled: Callable[[], bool]) -> Tried:
+        """Let every search try a number, up to the first that succeeds."""
+        ways = len(self._problem.groupings)
+        if self._free:
+            place = self._free.pop()
+        else:
+            flat = self._flats.get(TRIMMING, self._flats[PUBLISHED])
+            place = Place(room(self._problem)._replace(stop=self._stop), state(self._problem, flat, self._stop))
+        best, where, name, checked = len(self._problem.units) + 1, place.room.best, PUBLISHED, 0
+        lefts = {}
+        for kind, flat in self._flats.items():
+            given = *self._compiled, flat, *self._sets, place.room, self._seed
+            made, _, left = search(*given, number * ways, (number + 1) * ways)
+            checked, lefts[kind] = checked + made, left
+            if left < best:
+                best, where, name = left, place.room.best.copy(), kind
+            if left == 0 or self._stop[0]:
+                break
+        if best and not cancelled() and self._ready() and self._problem.dims <= LARGEST:
+            made, left = self._local(place.state, number, cancelled)
+            checked, lefts[LOCAL] = checked + made, left
+            if left < best:
+                best, where, name = left, place.state.best.copy(), LOCAL
+        self._free.append(place)
+        return Tried(best, where, number, checked, name, lefts)
+
+    def _local(self, state: State, number: int, cancelled: Callable[[], bool]) -> tuple[int, int]:
+        """Make a local run; returns how many moves it made, and how many units it left at best.
+
+        Wishes that keep anything out are given up halfway.
+        """
+        call, scan = self._compiled
+        friends, sets = self._sets
+        left = begin(call, scan, state, friends, sets, self._seed, number)
+        each = BRIEF if self._problem.searched else STEPS
+        most = max(1, int(luby(number) * each * len(self._problem.units) * self._length))
+        made, relented = 0, sets == 0
+        while left and made < most and not cancelled():
+            if made >= most // 2 and not relented:
+                relent(state)
+                relented = True
+            steps = min(SLICE, most - made, most if relented else max(1, most // 2 - made))
+            left = improve(call, scan, state, friends, self._seed, number, steps, left)
+            made += steps
+        return made + 1, left
+
+
+def prepare(problem: Problem) -> None:
+    """Compile local search, or read it from disk: it is the same for all problems."""
+    source, numbers = utilfn(problem, PYTHON)
+    given = *compiled(source), state(problem, Flat.of_problem(problem, numbers), np.zeros(1, np.int64))
+    prepared(begin, *given, 0, 0, 0, 0)
+    prepared(improve, *given, 0, 0, 0, 0, 0)
+    prepared(relent, given[-1])

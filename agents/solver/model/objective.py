@@ -1,0 +1,52 @@
+"""Describe the goals of a problem as a program, as compiled searches evaluate them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agents.solver.model.program import MICRO, Block, Expr
+from simcore.vocabulary import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What is to be made small or large."""
+
+    aim: str
+    """`MINIMISE` or `MAXIMISE`."""
+    text: str
+    """The expression, as written."""
+    quantity: bool
+    """Its value is in millionths."""
+    low: int
+    """No allocation of all balls has less."""
+    high: int
+    """None has more."""
+
+    @property
+    def bound(self) -> int:
+        """Return what no allocation of all balls is better than."""
+        return self.low if self.aim == "MINIMISE" else self.high
+
+    def signed(self, raw: int) -> int:
+        """Convert a value to one of which less is better, or back."""
+        return -raw if self.aim == "MAXIMISE" else raw
+
+    def number(self, raw: int) -> float:
+        """Convert a value, or a bound."""
+        return raw / MICRO if self.quantity else raw
+
+
+@dataclass(frozen=True)
+class Objective:
+    """All goals, as a program of the kind that `agents.solver.model.program` describes, with `Used` in it.
+
+    Of two allocations the better one is that which is better in the first goal in which they differ.
+    """
+
+    goals: tuple[Goal, ...]
+    body: Block
+    values: tuple[Expr, ...]
+    """What each goal comes to after the body."""
+    slots: int
+    data: Ints

@@ -1,0 +1,154 @@
+"""Goals: the compiled ones are what the text says, and the best allocation is found where all can be tried."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import binwright as bw
+from agents.solver import examples, load_problem, problem
+from agents.solver.local.better import better, goal_of
+from agents.solver.model.problem import Problem
+from agents.solver.model.verify import faults, utilisation
+from binwright.cli import main
+from simcore.errors import UserError
+from tests.support.properties import scaled
+
+TERMS = [
+    "sum(s in BINS: if UTIL.C[s] > 0 then PRICE[s] else 0)",
+    "max(s in BINS: UTIL.C[s] / (s + 1)) - min(s in BINS: UTIL.C[s])",
+    "count(b in BALLS: ALLOC[b] == b % BINS)",
+    "sum(b in BALLS: D[b] * ALLOC[b])",
+    "sum(s in BINS: UTIL.C[s] * UTIL.C[s])",
+    "sum(z in 2: abs(UTIL.Z[0, z] - UTIL.Z[1, z]))",
+    "if ALLOC[0] == ALLOC[1] and UTIL.Z[0, 0] <= 1.5 then -2 else min(UTIL.C[0], 1)",
+    "sum(b in 1 .. BALLS except 2: PRICE[ALLOC[b]] // 2 + ALLOC[b] % 2)",
+    "max(a in 2: max(z in 2: UTIL.Z[a, z])) + 0.25",
+]
+
+
+@st.composite
+def aims(draw: st.DrawFn) -> Problem:
+    """Draw small problems with two goals."""
+    balls, bins = draw(st.integers(3, 4)), draw(st.integers(2, 3))
+    demand = draw(st.lists(st.integers(0, 3), min_size=balls, max_size=balls))
+    price = draw(st.lists(st.integers(0, 4), min_size=bins, max_size=bins))
+    lines = [f"TABLE D = {demand} TABLE PRICE = {price} BALLS {balls} BINS {bins}"]
+    lines.append(f"RESOURCES C[b in BINS] => {draw(st.integers(3, 9))}, Z[a in 2, z in 2] => {draw(st.integers(1, 5))}")
+    lines += draw(st.lists(st.sampled_from(["FOES 0, 1", "FRIENDS 1, 2", "PIN 0 TO 1"]), max_size=1))
+    lines.append("procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] UTIL.Z[BALL % 2, BIN % 2] += 1 end")
+    weights = st.lists(st.sampled_from([0, 0, 0, 1, -1, 2]), min_size=len(TERMS), max_size=len(TERMS))
+    for number, aim in enumerate(("MINIMISE", "MAXIMISE")):  # which terms count is in a table: compiled once
+        lines.insert(0, f"TABLE W{number} = {draw(weights)}")
+        lines.append(f"{aim} {' + '.join(f'W{number}[{k}] * ({term})' for k, term in enumerate(TERMS))}")
+    return problem(" ".join(lines))
+
+
+def every(given: Problem) -> dict[tuple[int, ...], tuple[int, ...]]:
+    """All right allocations of all balls, and what they come to, so that less is better."""
+    assert given.objective is not None
+    found = {}
+    for alloc in product(range(given.bins), repeat=given.balls):
+        if not faults(given, alloc):
+            values = given.source.goals(given.bins, alloc)
+            found[alloc] = tuple(one.signed(raw) for one, raw in zip(given.objective.goals, values, strict=True))
+    return found
+
+
+@scaled(0.4)
+@given(aims())
+def test_the_best_is_found_and_nothing_is_beyond_its_bound(given: Problem) -> None:
+    right = every(given)
+    answer = bw.solve(given, attempts=8)
+    assert (answer.placed == given.balls) == bool(right)
+    assert given.objective is not None
+    if not right:
+        assert answer.goals == ()
+        return
+    goals = given.objective.goals
+    assert right[tuple(answer.alloc)] == min(right.values())
+    for goal, *values in zip(goals, *right.values(), strict=True):
+        assert goal.low <= min(map(goal.signed, values))
+        assert goal.high >= max(map(goal.signed, values))
+    expected = [goal.number(goal.signed(raw)) for goal, raw in zip(goals, min(right.values()), strict=True)]
+    assert [one.value for one in answer.goals] == expected
+    assert (answer.status == "optimal") == all(one.gap == 0 for one in answer.goals)
+
+
+@scaled(0.6)
+@given(aims(), st.data())
+def test_compiled_goals_are_what_the_text_says(given: Problem, data: st.DataObject) -> None:
+    assert given.objective is not None
+    alloc = data.draw(st.lists(st.integers(0, given.bins - 1), min_size=given.balls, max_size=given.balls))
+    used, _ = utilisation(given, alloc)
+    call, tables, numbers = goal_of(given.objective)
+    values = np.zeros(len(given.objective.goals), np.int64)
+    call(np.array(alloc), tables, numbers, np.array(used), values)
+    said = given.source.goals(given.bins, alloc)
+    assert values.tolist() == [one.signed(raw) for one, raw in zip(given.objective.goals, said, strict=True)]
+
+
+def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = load_problem("power")
+    start = bw.solve(given, attempts=1).alloc
+    answers = []
+    for threads in (1, 3):
+        monkeypatch.setattr("agents.solver.search.lowest.usable_threads", lambda threads=threads: threads)
+        *_, found = better(given, start, 5, 6)
+        answers.append((found.alloc, found.values))
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize(("name", "best"), [("cheapest", (9,)), ("balance", (1, 3)), ("power", (11, 1396))])
+def test_shipped_examples(name: str, best: tuple[float, ...]) -> None:
+    assert name in examples()
+    answer = bw.solve(name, attempts=12)
+    assert tuple(one.value for one in answer.goals)[: len(best)] == best
+    assert answer.status == "solved"
+
+
+def test_a_bound_that_is_reached_is_a_proof() -> None:
+    text = "BALLS 6 BINS 3 RESOURCES C[b in BINS] => 4 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end"
+    together = bw.solve(problem(text, maximise=["count(b in 2: ALLOC[b] == 2)"]))
+    assert (together.status, together.goals[0].value, together.goals[0].gap) == ("optimal", 2, 0)
+    even = bw.solve(problem(text, minimise=["max(s in BINS: UTIL.C[s])"]), attempts=4)
+    assert (even.status, even.goals[0].value, even.goals[0].bound) == ("solved", 2, 0)
+
+
+def test_wishes_that_hold_go_on_holding() -> None:
+    given = problem(
+        "FRIENDS 0, 1 WITH 0.9 FOES 2, 3 WITH 0.9 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end",
+        balls=4,
+        bins=4,
+        resources={"C[b in BINS]": 4},
+        minimise=["count(b in BALLS: ALLOC[b] == ALLOC[0]) - count(b in BALLS: ALLOC[b] == ALLOC[2])"],
+    )
+    answer = bw.solve(given, attempts=8)
+    assert all(not one.broken for one in answer.wishes)
+
+
+@pytest.mark.parametrize("how", [{"search": "published"}, {"device": "reference"}])
+def test_other_searches_refuse_goals(how: dict[str, str]) -> None:
+    with pytest.raises(UserError, match="goals are not for this search"):
+        bw.solve("power", **how)  # type: ignore[arg-type]
+
+
+def test_the_command_says_what_goals_came_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "small.alloc"
+    body = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end"
+    file.write_text(f"BALLS 3 BINS 2 RESOURCES C[b in BINS] => 3 MAXIMISE UTIL.C[1] {body} MINIMISE UTIL.C[0]")
+    assert main(["solve", str(file), "--time", "60s"]) == 0
+    shown = capsys.readouterr().out
+    assert "maximise UTIL.C[1]: 3 (no allocation is better)" in shown
+    assert "minimise UTIL.C[0]: 0 (no allocation is better)" in shown
+    assert main(["solve", str(file), "--time", "60s", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["goals"][1] == {
+        "aim": "MINIMISE", "text": "UTIL.C[0]", "value": 0, "bound": 0, "gap": 0,
+    }  # fmt: skip

@@ -1,0 +1,151 @@
+"""Local search: what it keeps of an allocation is what a replay from nothing gives, and attempts are never better."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import binwright as bw
+from agents.solver import problem
+from agents.solver.backends import cpu
+from agents.solver.backends.cpu import compiled
+from agents.solver.backends.emit import PYTHON, utilfn
+from agents.solver.backends.flat import Flat
+from agents.solver.local import state as s
+from agents.solver.local.portfolio import Portfolio
+from agents.solver.local.search import begin, improve
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import NULL
+from agents.solver.model.verify import faults
+from benchmarks.solver_forms import FORMS
+from tests.reference.utilisation import evaluate
+from tests.support.properties import scaled
+
+USES = {
+    "zones": "UTIL.C[BIN] += D[BALL] UTIL.Z[BALL % 2, BIN % 2] += 1",
+    "pairs": """UTIL.C[BIN] += 1 for o in P[BALL] if ALLOC[o] != NULL and ALLOC[o] != BIN
+        UTIL.C[BIN] += D[BALL] * D[o] UTIL.C[ALLOC[o]] += D[BALL] * D[o] UTIL.Z[0, 1] += 1 end end""",
+    "hump": """let m = count(o in BALLS except BALL: ALLOC[o] == BIN)
+        UTIL.C[BIN] += min(m + 1, 4 - m) - min(m, 5 - m) UTIL.Z[0, BIN % 2] += 1""",
+    "reject": """for o in BALLS except BALL if ALLOC[o] == BIN and (D[o] + D[BALL]) % 3 == 2 REJECT end end
+        UTIL.C[BIN] += 1""",
+    "falls": "UTIL.C[BIN] += D[BALL] UTIL.Z[BALL % 2, BIN % 2] += 1 - BALL % 3",
+}
+
+
+@st.composite
+def forms(draw: st.DrawFn) -> Problem:
+    """Draw small problems of all kinds, in which the order of balls does not matter."""
+    balls, bins = draw(st.integers(3, 9)), draw(st.integers(1, 5))
+    demand = draw(st.lists(st.integers(0, 3), min_size=balls, max_size=balls))
+    peers: list[list[int]] = [[] for _ in range(balls)]
+    for one, other in draw(st.sets(st.tuples(st.integers(0, balls - 1), st.integers(0, balls - 1)), max_size=5)):
+        if one < other:
+            peers[one].append(other)
+            peers[other].append(one)
+    lines = [f"TABLE D = {demand} BALLS {balls} BINS {bins}"]
+    lines.append(f"RESOURCES C[b in BINS] => {draw(st.integers(1, 6))}, Z[a in 2, z in 2] => {draw(st.integers(1, 5))}")
+    if draw(st.booleans()):
+        lines.append("SOFT C SHARE 0.6 OVER 0.5")
+    for kind in draw(st.lists(st.sampled_from(["FRIENDS", "FOES"]), max_size=3)):
+        size = st.lists(st.integers(0, balls - 1), min_size=2, max_size=3, unique=True)
+        members = ", ".join(map(str, draw(size)))
+        lines.append(f"{kind} {members} WITH {draw(st.sampled_from(['0.5', '1']))}")
+    pinned = draw(st.lists(st.integers(0, balls - 1), max_size=2, unique=True))
+    lines += [f"PIN {ball} TO {draw(st.integers(0, bins - 1))}" for ball in pinned]
+    use = USES[draw(st.sampled_from(list(USES)))]
+    return problem(
+        f"{' '.join(lines)} procedure UTILFN(BALL, BIN, ALLOC) {use} end", tables={"P": peers} if "P[" in use else None
+    )
+
+
+def opened(given: Problem) -> tuple[Any, s.State, int, int]:
+    source, numbers = utilfn(given, PYTHON)
+    state = s.state(given, Flat.of_problem(given, numbers, True), np.zeros(1, np.int64))
+    return compiled(source), state, len(given.friends), len(given.friends) + len(given.foes)
+
+
+def is_consistent(given: Problem, state: s.State) -> None:
+    """Hold the state to the rule, spelt out slowly."""
+    alloc, unit, tally = state.alloc.tolist(), state.unit, state.tally
+    used, rejected = evaluate(given, alloc)
+    assert (state.used[: given.dims].tolist(), rejected) == (used, [])
+    assert not faults(given, alloc)
+    left = [one for one, (members, _) in enumerate(given.units) if alloc[members[0]] == NULL]
+    assert sorted(unit[: tally[s.COUNT], s.LEFT].tolist()) == left
+    assert tally[s.TOTAL] == sum(unit[one, s.WEIGHT] for one in left)
+    for one, (members, _) in enumerate(given.units):
+        assert {alloc[ball] for ball in members} == {unit[one, s.WHERE]}
+    for place in range(given.bins):
+        found, one = [], state.bin[place, s.HEAD]
+        while one != NULL:
+            found.append(int(one))
+            one = unit[one, s.FOLLOWING]
+        assert sorted(found) == np.flatnonzero(unit[:, s.WHERE] == place).tolist()
+    for group, allowed in enumerate(given.soft_allowed.tolist()):
+        over = (np.array(used) > given.capacity) & (given.soft_group == group)
+        assert state.over[group].tolist() == [over.sum(), allowed]
+
+
+@scaled(0.6)
+@given(given=forms(), seed=st.integers(0, 2**40), number=st.integers(0, 9))
+def test_every_move_leaves_what_a_replay_gives(given: Problem, seed: int, number: int) -> None:
+    (call, scan), state, friends, sets = opened(given)
+    left = begin(call, scan, state, friends, sets, seed, number)
+    is_consistent(given, state)
+    for _ in range(25):
+        before = int(state.tally[s.TOTAL])
+        left = improve(call, scan, state, friends, seed, number, 1, left)
+        assert state.tally[s.TOTAL] <= before
+        is_consistent(given, state)
+        assert left == sum(state.best[members[0]] == NULL for members, _ in given.units)
+        assert not faults(given, state.best.tolist())
+
+
+@scaled(0.4)
+@given(given=forms(), seed=st.integers(0, 2**40))
+def test_never_worse_than_published(given: Problem, seed: int) -> None:
+    *_, theirs = cpu.attempts(given, seed, 0, 3)
+    *_, ours = Portfolio(given, seed).attempts(0, 3)
+    assert ours.left <= theirs.left
+    if given.program.alloc_free:
+        assert not faults(given, ours.alloc)
+
+
+def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = FORMS["pods"](0).problem
+    answers = set()
+    for threads in (1, 3):
+        monkeypatch.setattr("agents.solver.local.portfolio.usable_threads", lambda threads=threads: threads)
+        monkeypatch.setattr("agents.solver.search.lowest.usable_threads", lambda threads=threads: threads)
+        *_, found = Portfolio(given, 7).attempts(0, 6)
+        answers.add((tuple(found.alloc), found.attempt, found.search))
+    assert len(answers) == 1
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_attempts_do_not_solve(form: str) -> None:
+    answer = bw.solve(FORMS[form](1).problem, attempts=60)
+    assert (answer.status, answer.search) == ("optimal", "local search")
+
+
+def test_where_trimming_fails_and_published_attempts_do_not() -> None:
+    given = problem(
+        """TABLE SIZE = [3, 3, 3, 3] TABLE RATE = [2, 3, 3, 2] TABLE TENANT = [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+        BALLS len(TENANT) BINS 4
+        RESOURCES SLOTS[s in BINS] => 3, LINK[s in BINS] => 4, UPLINK[r in 2] => 6
+        procedure UTILFN(BALL, BIN, ALLOC)
+        UTIL.SLOTS[BIN] += 1 let c = TENANT[BALL] let n = SIZE[c] let rack = BIN // 2
+        let m = count(o in BALLS except BALL: TENANT[o] == c and ALLOC[o] == BIN)
+        UTIL.LINK[BIN] += RATE[c] * (min(m + 1, n - m - 1) - min(m, n - m))
+        let k = count(o in BALLS except BALL: TENANT[o] == c and ALLOC[o] != NULL and ALLOC[o] // 2 == rack)
+        UTIL.UPLINK[rack] += RATE[c] * (min(k + 1, n - k - 1) - min(k, n - k)) end"""
+    )
+    *_, trimmed = cpu.attempts(given, 0, 0, 300, trims=True)
+    *_, published = cpu.attempts(given, 0, 0, 16)
+    assert (trimmed.left > 0, published.left) == (True, 0)
+    assert bw.solve(given, attempts=1).placed == given.balls
