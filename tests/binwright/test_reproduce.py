@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 import sys
 from collections import Counter
@@ -25,11 +26,11 @@ from agents.solver.backends.devices import devices
 from analysis.figures.lines import Line, Panel, lines
 from binwright import cli
 from binwright.reproduction import PUBLICATIONS
-from binwright.reproduction.experiment import Count, publication
+from binwright.reproduction.experiment import Count, Experiment, publication
 from binwright.reproduction.figures import Drawing, Material, of_kind, pictures
 from binwright.reproduction.measures import Runs, above
 from binwright.reproduction.outcome import Made
-from binwright.reproduction.publications import wrasse_counts, wrasse_times
+from binwright.reproduction.publications import cvd_figures, wrasse_counts, wrasse_times
 from binwright.reproduction.published import everything, published
 from binwright.reproduction.reproduce import completed, names_of
 from binwright.reproduction.result import Reproduction
@@ -438,6 +439,49 @@ def test_times_beside_one_another() -> None:
     long = runs(slow=[[9.0] + [1.0] * 144 + [3.0] * 10 + [1.0] * 10])
     assert wrasse_times.late(long, "slow").mean == pytest.approx(3 / (184 / 164))
     assert wrasse_times.of_the_150th(long, "slow").mean == pytest.approx(3000)
+
+
+def test_that_cvd_rl_is_nearly_untrained_is_said_wherever_it_is_shown() -> None:
+    said = cvd_figures.trained()
+    assert f"has had {cvd_figures.epochs()}, and is nearly untrained" in said
+    whole = publication("cvd-rl")
+    for table in "234":
+        experiment = next(one for one in whole.experiments if table in one.tables)
+        assert experiment.deviates.startswith(said)
+        assert cvd_figures.epochs() in experiment.tables[table]
+        rows = [one for one in experiment.derived if one.agent == "cvd-rl"]
+        assert rows
+        for one in rows:
+            assert said in row(one, Value(1.0, 0.5, 1.5, 9), experiment=experiment).why
+    for drawing in whole.figures:
+        assert said in drawing.published or drawing.figure not in "56789"
+
+
+@pytest.mark.parametrize(
+    ("notes", "said"),
+    [
+        ({"trained": {"step": 5}}, "5 of 3,000 epochs"),
+        ({"trained": {"step": 5}, "iterations": 5}, "5 of 3,000 epochs"),
+        ({"trained": {"step": 5}, "iterations": 14}, "5 of 3,000 epochs (trained 14, best at 5)"),
+    ],
+)
+def test_epochs_are_read_from_the_notes(
+    notes: dict[str, object], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cvd-rl-published.json").write_text(json.dumps(notes))
+    monkeypatch.setattr(cvd_figures, "SHIPPED", tmp_path)
+    assert cvd_figures.epochs() == said
+
+
+def test_our_settings_of_cvd_rl_are_the_same_weights_everywhere() -> None:
+    conditions = [
+        condition
+        for experiment in publication("cvd-rl").experiments
+        if isinstance(experiment, Experiment)
+        for condition in experiment.conditions.values()
+    ]
+    found = {one.agents[cvd_figures.OUR_SETTINGS] for one in conditions if cvd_figures.OUR_SETTINGS in one.agents}
+    assert found == {"{cvd-rl: {weights: huawei-50}}"}
 
 
 def test_what_wrasse_is_held_to_follows_from_what_is_printed() -> None:
