@@ -2,8 +2,8 @@
 
 A folder holds `state` (what training goes on from), `best` (the weights with the best validation) and, if asked for,
 `step-N` (those of every validation), all as .safetensors with a .json beside, and `log.parquet`, a row per iteration
-and per validation; `below_best` is by how much a validation is below the best one so far. Notes of the weights say after
-which iteration they were validated (`trained`), those of `best` also how many iterations were done (`iterations`).
+and per validation; `below_best` is by how much a validation is below the best one so far. Notes of the weights say
+after which iteration they were validated (`trained`), those of `best` also how many were done (`iterations`).
 """
 
 from __future__ import annotations
