@@ -11,7 +11,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from importlib import import_module, invalidate_caches
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -23,6 +23,7 @@ from scipy.stats import t as student
 
 import binwright as bw
 from agents.solver.backends.devices import devices
+from agents.solver.packing import pack
 from analysis.figures.lines import Line, Panel, lines
 from binwright import cli
 from binwright.reproduction import PUBLICATIONS
@@ -40,6 +41,7 @@ from binwright.reproduction.verdict import Better, Value, Verdict, judge
 from scenarios.schema.load import load_scenario, load_to_run
 from simcore.errors import UserError, WorkloadError
 from tests.support import ROOT
+from workloads.offline import machines
 from workloads.traces.library import FOLDER, find
 
 TRACES = ROOT.parent / "shared" / "traces"
@@ -505,8 +507,40 @@ def test_a_graphics_card_is_measured_where_there_is_one(monkeypatch: pytest.Monk
     monkeypatch.setattr(wrasse_counts, "graphics_card", lambda: usable[0])
     found = wrasse_counts.speed("smallest")
     ours = (wrasse_counts.PGRANK, wrasse_counts.CARD, wrasse_counts.RATE)
-    assert set(found) - set(without) == {ours}
-    assert all(value.mean > 0 for value in found.values())
+    assert without[ours] == "OpenCL finds no graphics card on the machine that ran this."
+    assert all(isinstance(value, Value) and value.mean > 0 for value in found.values())
+
+
+def test_why_z3_has_no_answer_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given = machines("pgrank")
+    assert wrasse_counts._by_z3(given, "clkbot", "quick") == "Z3 is left out with --quick: it has 146 s without."
+    monkeypatch.setitem(sys.modules, "z3", ModuleType("z3"))
+    monkeypatch.setattr(pack, "pack", lambda *given, **how: pack.Packed("z3-parts", None, 1, 0.5))
+    nothing = "Z3 found no placement in its 0.5 s."
+    assert wrasse_counts._by_z3(given, "pgrank", "smallest") == nothing
+
+    def mistaken(*given: object, **how: object) -> None:
+        raise UserError("is out of range", key="seconds")
+
+    monkeypatch.setattr(pack, "pack", mistaken)
+    with pytest.raises(UserError, match="is out of range"):
+        wrasse_counts._by_z3(given, "pgrank", "smallest")
+    monkeypatch.setitem(sys.modules, "z3", None)
+    missing = wrasse_counts._by_z3(given, "pgrank", "smallest")
+    assert (
+        missing == 'It cannot be run here: z3-parts needs z3, which is not installed. pip install "binwright[rivals]"'
+    )
+    reasons = {("application=pgrank", wrasse_counts.Z3, "servers"): nothing}
+    (packing,) = (one for one in prepare(["wrasse"], "full", tmp_path) if one.experiment.name == "packing")
+    assert isinstance(packing.experiment, Count)
+    (tmp_path / "counting.py").write_text(f"def count(size):\n    return {reasons}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "counting", raising=False)
+    packing.experiment = replace(packing.experiment, count=import_module("counting").count)
+    for _ in ("counted", "kept"):
+        run(packing)
+        assert packing.absent == reasons
+        assert [one.why for one in compared(publication("wrasse"), [packing]) if one.why == nothing]
 
 
 @pytest.mark.long
