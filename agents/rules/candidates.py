@@ -149,7 +149,10 @@ def _sizes(room: int, of: int) -> int:
 
 @kernel
 def rooms_lost(free: Any, capacity: Ints, demands: Any, spread: Any, codes: Any) -> Ints:
-    """Add up the same for decisions, int64 [n], each with what is free before it; both amounts may be floats."""
+    """Return the `room_lost` of decisions, int64 [n].
+
+    Each has what is free before it, float or int [n, servers, nodes, resources]; demands may be floats, too, [n, 2].
+    """
     found, nodes = np.empty(len(codes), np.int64), capacity.shape[1]
     for i in range(len(codes)):
         demand = (int(demands[i, 0]), int(demands[i, 1]))

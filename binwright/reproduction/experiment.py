@@ -109,7 +109,8 @@ class Count:
 
     name: str
     tables: Mapping[str, str]
-    count: Callable[[Size], Mapping[Key, Value]]
+    count: Callable[[Size], Mapping[Key, Value | str]]
+    """Returns values, or sentences that say why there is none."""
     keys: frozenset[Key]
     """What it answers."""
     deviates: str = ""
@@ -119,8 +120,6 @@ class Count:
     """Whether --quick measures less."""
     incomparable: Callable[[Published], str] = field(default=lambda one: "")
     remark: Callable[[Published], str] = field(default=lambda one: "")
-    absent: Callable[[Published], str] = field(default=lambda one: "")
-    """Says why a value was not counted; empty where there is nothing special to say."""
 
     def answers(self, one: Published) -> bool:
         """Tell whether this experiment measures a published value."""

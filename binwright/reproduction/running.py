@@ -41,6 +41,8 @@ class Prepared:
     runs: dict[str, Runs] = field(default_factory=dict)
     """What was run, by condition."""
     values: dict[Key, Value] = field(default_factory=dict)
+    absent: dict[Key, str] = field(default_factory=dict)
+    """Why values were not counted."""
     failed: int = 0
     seconds: float = 0.0
     """How long its runs took, one after the other, whenever that was."""
@@ -72,7 +74,9 @@ def run(
     """Run what is missing of an experiment, and read its values; `finished` is called with every finished run's row."""
     experiment = prepared.experiment
     if isinstance(experiment, Count):
-        prepared.values = _counted(prepared, experiment)
+        found = _counted(prepared, experiment)
+        prepared.values = {key: one for key, one in found.items() if isinstance(one, Value)}
+        prepared.absent = {key: one for key, one in found.items() if isinstance(one, str)}
         return
 
     def counted(row: dict[str, Any]) -> None:
@@ -80,13 +84,13 @@ def run(
         finished(row)
 
     try:
-        found = run_batches(list(prepared.batches.values()), jobs=jobs, finished=counted)
+        finished_batches = run_batches(list(prepared.batches.values()), jobs=jobs, finished=counted)
     except ResultsError:  # the disk is full, or the folder is taken
         raise
     except UserError as error:  # a library that is not installed, for one
         prepared.problems = dict.fromkeys(experiment.conditions, error) | prepared.problems
         return
-    for first, results in zip(prepared.batches, found, strict=True):
+    for first, results in zip(prepared.batches, finished_batches, strict=True):
         prepared.failed += len(results.failed)
         for condition in experiment.sharing(first):
             title = in_words(condition, prepared.stand_ins.get(first, ""))
@@ -162,7 +166,7 @@ def _is_quick(prepared: Prepared, condition: str) -> bool:
     return experiment.seeds(condition, prepared.size) < experiment.seeds(condition, "full")
 
 
-def _counted(prepared: Prepared, experiment: Count) -> dict[Key, Value]:
+def _counted(prepared: Prepared, experiment: Count) -> dict[Key, Value | str]:
     """Count, unless the folder has what the same code counted before."""
     file = prepared.folder / "values.json"
     counting = Path(getfile(experiment.count)).read_bytes()  # it lies where code that shows results does
@@ -171,13 +175,13 @@ def _counted(prepared: Prepared, experiment: Count) -> dict[Key, Value]:
         kept = json.loads(file.read_text("utf-8"))
         if {key: kept[key] for key in made} == made:
             prepared.seconds = kept["seconds"]
-            return {(one[0], one[1], one[2]): Value(*value) for one, value in kept["values"]}
+            return {(*one,): value if isinstance(value, str) else Value(*value) for one, value in kept["values"]}
     except (OSError, ValueError, KeyError):
         pass
     started = monotonic()
     found = dict(experiment.count(prepared.size))
     prepared.seconds = monotonic() - started
-    values = [[list(key), list(value)] for key, value in found.items()]
+    values = [[key, value] for key, value in found.items()]  # tuples become lists
     write_text(file, json.dumps({**made, "seconds": prepared.seconds, "values": values}))
     return found
 
@@ -187,7 +191,7 @@ def _missing(prepared: Prepared, one: Published) -> str:
     error = prepared.problems.get(one.condition)
     if error is not None:
         return _said(error)
-    if isinstance(prepared.experiment, Count) and (why := prepared.experiment.absent(one)):
+    if why := prepared.absent.get((one.condition, one.agent, one.metric)):
         return why
     failed = prepared.failed
     return f"No value came of its runs, of which {failed} failed." if failed else "Our runs give no such value."

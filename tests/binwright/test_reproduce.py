@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 import sys
 from collections import Counter
@@ -10,7 +11,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from importlib import import_module, invalidate_caches
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -22,14 +23,15 @@ from scipy.stats import t as student
 
 import binwright as bw
 from agents.solver.backends.devices import devices
+from agents.solver.packing import pack
 from analysis.figures.lines import Line, Panel, lines
 from binwright import cli
 from binwright.reproduction import PUBLICATIONS
-from binwright.reproduction.experiment import Count, publication
+from binwright.reproduction.experiment import Count, Experiment, publication
 from binwright.reproduction.figures import Drawing, Material, of_kind, pictures
 from binwright.reproduction.measures import Runs, above
 from binwright.reproduction.outcome import Made
-from binwright.reproduction.publications import wrasse_counts, wrasse_times
+from binwright.reproduction.publications import cvd_figures, wrasse_counts, wrasse_times
 from binwright.reproduction.published import everything, published
 from binwright.reproduction.reproduce import completed, names_of
 from binwright.reproduction.result import Reproduction
@@ -39,6 +41,7 @@ from binwright.reproduction.verdict import Better, Value, Verdict, judge
 from scenarios.schema.load import load_scenario, load_to_run
 from simcore.errors import UserError, WorkloadError
 from tests.support import ROOT
+from workloads.offline import machines
 from workloads.traces.library import FOLDER, find
 
 TRACES = ROOT.parent / "shared" / "traces"
@@ -440,6 +443,49 @@ def test_times_beside_one_another() -> None:
     assert wrasse_times.of_the_150th(long, "slow").mean == pytest.approx(3000)
 
 
+def test_that_cvd_rl_is_nearly_untrained_is_said_wherever_it_is_shown() -> None:
+    said = cvd_figures.trained()
+    assert f"has had {cvd_figures.epochs()}, and is nearly untrained" in said
+    whole = publication("cvd-rl")
+    for table in "234":
+        experiment = next(one for one in whole.experiments if table in one.tables)
+        assert experiment.deviates.startswith(said)
+        assert cvd_figures.epochs() in experiment.tables[table]
+        rows = [one for one in experiment.derived if one.agent == "cvd-rl"]
+        assert rows
+        for one in rows:
+            assert said in row(one, Value(1.0, 0.5, 1.5, 9), experiment=experiment).why
+    for drawing in whole.figures:
+        assert said in drawing.published or drawing.figure not in "56789"
+
+
+@pytest.mark.parametrize(
+    ("notes", "said"),
+    [
+        ({"trained": {"step": 5}}, "5 of 3,000 epochs"),
+        ({"trained": {"step": 5}, "iterations": 5}, "5 of 3,000 epochs"),
+        ({"trained": {"step": 5}, "iterations": 14}, "5 of 3,000 epochs (trained 14, best at 5)"),
+    ],
+)
+def test_epochs_are_read_from_the_notes(
+    notes: dict[str, object], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cvd-rl-published.json").write_text(json.dumps(notes))
+    monkeypatch.setattr(cvd_figures, "SHIPPED", tmp_path)
+    assert cvd_figures.epochs() == said
+
+
+def test_our_settings_of_cvd_rl_are_the_same_weights_everywhere() -> None:
+    conditions = [
+        condition
+        for experiment in publication("cvd-rl").experiments
+        if isinstance(experiment, Experiment)
+        for condition in experiment.conditions.values()
+    ]
+    found = {one.agents[cvd_figures.OUR_SETTINGS] for one in conditions if cvd_figures.OUR_SETTINGS in one.agents}
+    assert found == {"{cvd-rl: {weights: huawei-50}}"}
+
+
 def test_what_wrasse_is_held_to_follows_from_what_is_printed() -> None:
     derived = {
         (one.table, one.condition, one.agent, one.metric): one.printed
@@ -461,8 +507,40 @@ def test_a_graphics_card_is_measured_where_there_is_one(monkeypatch: pytest.Monk
     monkeypatch.setattr(wrasse_counts, "graphics_card", lambda: usable[0])
     found = wrasse_counts.speed("smallest")
     ours = (wrasse_counts.PGRANK, wrasse_counts.CARD, wrasse_counts.RATE)
-    assert set(found) - set(without) == {ours}
-    assert all(value.mean > 0 for value in found.values())
+    assert without[ours] == "OpenCL finds no graphics card on the machine that ran this."
+    assert all(isinstance(value, Value) and value.mean > 0 for value in found.values())
+
+
+def test_why_z3_has_no_answer_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given = machines("pgrank")
+    assert wrasse_counts._by_z3(given, "clkbot", "quick") == "Z3 is left out with --quick: it has 146 s without."
+    monkeypatch.setitem(sys.modules, "z3", ModuleType("z3"))
+    monkeypatch.setattr(pack, "pack", lambda *given, **how: pack.Packed("z3-parts", None, 1, 0.5))
+    nothing = "Z3 found no placement in its 0.5 s."
+    assert wrasse_counts._by_z3(given, "pgrank", "smallest") == nothing
+
+    def mistaken(*given: object, **how: object) -> None:
+        raise UserError("is out of range", key="seconds")
+
+    monkeypatch.setattr(pack, "pack", mistaken)
+    with pytest.raises(UserError, match="is out of range"):
+        wrasse_counts._by_z3(given, "pgrank", "smallest")
+    monkeypatch.setitem(sys.modules, "z3", None)
+    missing = wrasse_counts._by_z3(given, "pgrank", "smallest")
+    assert (
+        missing == 'It cannot be run here: z3-parts needs z3, which is not installed. pip install "binwright[rivals]"'
+    )
+    reasons = {("application=pgrank", wrasse_counts.Z3, "servers"): nothing}
+    (packing,) = (one for one in prepare(["wrasse"], "full", tmp_path) if one.experiment.name == "packing")
+    assert isinstance(packing.experiment, Count)
+    (tmp_path / "counting.py").write_text(f"def count(size):\n    return {reasons}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "counting", raising=False)
+    packing.experiment = replace(packing.experiment, count=import_module("counting").count)
+    for _ in ("counted", "kept"):
+        run(packing)
+        assert packing.absent == reasons
+        assert [one.why for one in compared(publication("wrasse"), [packing]) if one.why == nothing]
 
 
 @pytest.mark.long

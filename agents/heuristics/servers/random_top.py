@@ -22,7 +22,8 @@ def random_top(free: Ints, capacity: Ints, demand: Amounts, spread: bool, how: F
 class RandomTop(Ruled):
     """One of the `k` best places by Best-Fit, by `internal`, or by both (two fifths and the rest), at random.
 
-    The filter `{best-fit: 4, internal: 3}` says how many of each; `k` is 5 where it does not.
+    A filter such as `{best-fit: 4, internal: 3}` says itself how many places of each, and takes no `k`; with the others
+    `k` is 5 if it is not given.
     """
 
     reference = "the control for CVD-RL's top-k filter (Sheng et al. 2025, arXiv:2503.00537)"

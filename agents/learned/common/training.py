@@ -2,7 +2,8 @@
 
 A folder holds `state` (what training goes on from), `best` (the weights with the best validation) and, if asked for,
 `step-N` (those of every validation), all as .safetensors with a .json beside, and `log.parquet`, a row per iteration
-and per validation; `below_best` is by how much a validation is below the best one so far.
+and per validation; `below_best` is by how much a validation is below the best one so far. Notes of the weights say
+after which iteration they were validated (`trained`), those of `best` also how many were done (`iterations`).
 """
 
 from __future__ import annotations
@@ -120,6 +121,7 @@ class Training:
                     saved = perf_counter()
         finally:
             if good is not None:
+                self._note_iterations()
                 good()
 
     def _row(self, split: str, metrics: dict[str, float], before: float, cpu: float) -> Row:
@@ -149,6 +151,13 @@ class Training:
         tensors, notes = self.trainer.weights()
         notes |= {**self.trainer.met(), "trained": row, "terms": self.course.terms}
         write(self.folder / f"{name}.safetensors", tensors, notes)
+
+    def _note_iterations(self) -> None:
+        """Note beside the best weights how many iterations were done, those after them included."""
+        file = self.folder / "best.safetensors"
+        if file.exists():
+            tensors, notes = read(file)
+            write(file, tensors, {**notes, "iterations": self.step})
 
     def _validated(self) -> dict[str, float]:
         """Return the metrics of a validation; those in other worlds begin with the name of the world."""

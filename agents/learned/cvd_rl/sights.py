@@ -20,7 +20,7 @@ PIECE = 1000
 class Sights:
     """Holds every different sight of a server once, float32 [any, inputs]: the first `count` rows of `seen`.
 
-    Servers are often alike: of 50 servers in 2,048 decisions one in twenty differs from all others.
+    Servers are often alike: `benchmarks.sights` counts how many differ.
     """
 
     def __init__(self, ahead: bool) -> None:

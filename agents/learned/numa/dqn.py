@@ -87,7 +87,7 @@ class DQN(NumaTrainer):
 
     @abstractmethod
     def rule(self, network: Any, recorded: Floats | None) -> Compiled:
-        """Return the agent's rule with the network as it is; with a tape, one that explores and write that down."""
+        """Return the agent's rule with the network as it is; with a tape, one that explores and writes on it."""
 
     @abstractmethod
     def slots(self) -> int:
@@ -117,7 +117,7 @@ class DQN(NumaTrainer):
         return self._tape
 
     def iterate(self, iteration: int) -> dict[str, float]:
-        """Play some episodes, and learns from what is remembered."""
+        """Play some episodes, and learn from what is remembered."""
         rng = stream(self._seed, "train", iteration)
         epsilon = max(self.explore, 1 - (1 - self.explore) * iteration / self.annealed)
         placed = played = 0

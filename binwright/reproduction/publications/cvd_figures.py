@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
 from functools import partial
 from typing import TYPE_CHECKING
 
+from agents.learned.common.tensors import SHIPPED
 from binwright.reproduction.experiment import Condition, Experiment
 from binwright.reproduction.figures import Drawing, Material, of_kind
 from binwright.reproduction.measures import Measure, Runs, averaged, gain_of, mean_of
@@ -20,10 +21,25 @@ FILTER = "{best-fit: 4, internal: 3}"
 """Mixed-43."""
 PUBLISHED = f"{{cvd-rl: {{weights: published, filter: {FILTER}}}}}"
 OUR_SETTINGS = "cvd-rl, our settings"
+OURS = "{cvd-rl: {weights: huawei-50}}"
+"""What that is, in tables and figures alike."""
 CHANCE = "random, same candidates"
 SIZES = {2: ("104312", 12000, 2), 5: ("104312", 12000, 2), 10: ("104312", 12000, 2), 20: ("106312", 10000, 3)}
 """By how many servers: the last row in which a window begins, its rows, and how many windows are overlaid."""
 SIZES[50] = ("111312", 5000, 12)
+
+
+def epochs() -> str:
+    """Say how many epochs the shipped weights had that were trained with the published settings."""
+    notes = json.loads((SHIPPED / "cvd-rl-published.json").read_text("utf-8"))
+    had, done = notes["trained"]["step"], notes.get("iterations", 0)
+    best = f" (trained {done}, best at {had})" if done > had else ""
+    return f"{had} of 3,000 epochs{best}"
+
+
+def trained() -> str:
+    """Say that these weights are nearly untrained."""
+    return f"cvd-rl, with the published settings, has had {epochs()}, and is nearly untrained"
 
 
 def at_size(servers: int) -> Condition:
@@ -32,7 +48,7 @@ def at_size(servers: int) -> Condition:
     agents = RULES | {
         CHANCE: f"{{random-top: {{filter: {FILTER}}}}}",
         "cvd-rl": PUBLISHED,
-        OUR_SETTINGS: "cvd-rl",
+        OUR_SETTINGS: OURS,
         "padrl": "{padrl: {weights: huawei-50}}",
         "hindsight": "{hindsight: {weights: huawei-50}}",
     }
@@ -114,7 +130,7 @@ def episode_seconds(runs: Runs, agent: str) -> Value:
     return averaged(runs.values(agent, "decision_us") * (runs.values(agent, "scheduled") + 1) / 1e6)
 
 
-def by_size(measure: Callable[[str], Measure], y: str, title: str, agents: tuple[str, ...], given: Material) -> Figure:
+def by_size(measure: Measure, y: str, title: str, agents: tuple[str, ...], given: Material) -> Figure:
     """Draw a measure over the number of servers; a size that an agent is not trained for is left out."""
     from analysis.figures.lines import Line, Panel, lines
 
@@ -122,7 +138,7 @@ def by_size(measure: Callable[[str], Measure], y: str, title: str, agents: tuple
     found = []
     for agent in agents:
         there = {servers: one for servers, one in runs.items() if agent in one.labels and len(one.of(agent))}
-        values = {servers: measure(agent)(one, agent) for servers, one in there.items()}
+        values = {servers: measure(one, agent) for servers, one in there.items()}
         found.append(Line(agent, [(servers, one.mean, one.low, one.high) for servers, one in values.items()]))
     figure = lines([Panel(found, "servers", y)], title, logarithmic=True)
     figure.axes[0].set_xticks(list(SIZES), [str(servers) for servers in SIZES])
@@ -155,6 +171,7 @@ EVERYONE = (*RULES, CHANCE, "cvd-rl", OUR_SETTINGS, "padrl", "hindsight", "sched
 ABLATION = (
     "Every network was trained with our settings on 10 servers; published are 50 servers with the published ones."
 )
+MIXED = "Mixed-43 has the weights of k=7, which learned behind 2 candidates of Best-Fit and 5 of internal."
 FIGURES = (
     Drawing(
         "1",
@@ -162,7 +179,7 @@ FIGURES = (
         "An agent that sees the whole cluster, beside the rules, as the cluster grows",
         partial(
             by_size,
-            lambda agent: gain_of("scheduled", BASE),
+            gain_of("scheduled", BASE),
             "% over best-fit",
             "What seeing the whole cluster comes to",
             (*RULES, CHANCE, "sched-rl"),
@@ -174,15 +191,15 @@ FIGURES = (
         "5",
         "episode-time",
         "How long all decisions of an episode take",
-        partial(by_size, lambda agent: episode_seconds, "seconds", "Decisions of an episode", EVERYONE),
-        "Times are of one core here.",
+        partial(by_size, episode_seconds, "seconds", "Decisions of an episode", EVERYONE),
+        f"Times are of one core here; {trained()}.",
     ),
     Drawing(
         "6",
         "lengths",
         "Requests placed on 2 to 50 servers, with the baselines as lines",
-        partial(by_size, lambda agent: mean_of("scheduled"), "requests placed", "Requests placed", EVERYONE),
-        "Published are trainings for each size; ours learned on 50, on 10 (our settings), and sched-rl on 10 and 50.",
+        partial(by_size, mean_of("scheduled"), "requests placed", "Requests placed", EVERYONE),
+        f"{trained()}; published are whole trainings for each size; ours are of 50, and of sched-rl of 10 and 50.",
     ),
     Drawing(
         "7",
@@ -190,21 +207,24 @@ FIGURES = (
         "The same in percent over Best-Fit",
         partial(
             by_size,
-            lambda agent: gain_of("scheduled", BASE),
+            gain_of("scheduled", BASE),
             "% over best-fit",
             "Requests placed, over Best-Fit",
             tuple(name for name in EVERYONE if name != BASE),
         ),
-        "The numbers of placed requests cannot be compared, as the workloads differ; gains can, with care.",
+        f"{trained()}; the workloads differ, so that gains can be compared, with care, and numbers of requests not.",
     ),
-    Drawing("8", "allocation", "Allocation over time, 50 servers", of_kind("timeline", ("allocation", ""))),
+    Drawing(
+        "8", "allocation", "Allocation over time, 50 servers", of_kind("timeline", ("allocation", "")), f"{trained()}."
+    ),
     Drawing(
         "9",
         "expansion",
         "Allocation over time, 50 servers that grow by tens up to 110",
         of_kind("timeline", ("allocation-expansion", "")),
+        f"{trained()}.",
     ),
-    Drawing("10", "filters", "What the filter adds", partial(gains, FILTERS, "Filters"), ABLATION),
+    Drawing("10", "filters", "What the filter adds", partial(gains, FILTERS, "Filters"), f"{ABLATION} {MIXED}"),
     Drawing("11", "candidates", "How many candidates", partial(gains, COUNTS, "Candidates of both rules"), ABLATION),
     Drawing("12", "operators", "What the other operators add", partial(gains, OPERATORS, "Operators"), ABLATION),
 )

@@ -81,15 +81,6 @@ def about_networks(one: Published) -> str:
     return ""
 
 
-def absent(one: Published) -> str:
-    """Say why something was not counted."""
-    if one.agent == counts.CARD:
-        return "OpenCL finds no graphics card on the machine that ran this."
-    if one.agent == counts.Z3:
-        return "Z3 found nothing in its time, is left out with --quick, or is not installed (binwright[rivals])."
-    return ""
-
-
 PUBLICATION = Publication(
     name="wrasse",
     title="Wrasse",
@@ -114,7 +105,6 @@ PUBLICATION = Publication(
             derived=counts.packing_derived(),
             incomparable=packed,
             remark=about_packing,
-            absent=absent,
         ),
         Count(
             name="speed",
@@ -124,7 +114,6 @@ PUBLICATION = Publication(
             deviates="Attempts to put the machines into 87 servers, which none can: on two threads of the processor, "
             "and by OpenCL on a graphics card where there is one.",
             incomparable=lambda one: TIMES,
-            absent=absent,
         ),
         Experiment(
             name="secondnet",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from importlib.resources import files
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -27,11 +26,7 @@ LINES: dict[Key, str] = {
     ("problem=vm placement", "wrasse", SPECIFIED): "solver/examples/vm-placement.alloc",
     ("problem=secondnet", "wrasse", SPECIFIED): "solver/templates/secondnet.alloc",
     ("problem=oktopus", "wrasse", SPECIFIED): "solver/templates/oktopus.alloc",
-    (
-        "problem=secondnet and job scheduling",
-        "wrasse",
-        "lines of specification",
-    ): "solver/examples/secondnet-jobs.alloc",
+    ("problem=secondnet and job scheduling", "wrasse", SPECIFIED): "solver/examples/secondnet-jobs.alloc",
     ("problem=vm placement", "ffd-prod", "lines of code"): "solver/packing/heuristics.py",
     ("problem=secondnet", "secondnet", "lines of code"): "heuristics/virtual/secondnet.py",
     ("problem=oktopus", "oktopus", "lines of code"): "heuristics/virtual/oktopus.py",
@@ -108,14 +103,19 @@ PACKING = frozenset(
 )
 
 
-def packing(size: Size) -> Mapping[Key, Value]:
+def packing(size: Size) -> Mapping[Key, Value | str]:
     """Pack the machines of every application by every method."""
     from workloads.offline import machines
 
-    found: dict[Key, Value] = {}
+    found: dict[Key, Value | str] = {}
     for name in APPLICATIONS:
         given, condition = machines(name), f"application={name}"
         answers = _packed(given, name, size)
+        by_z3 = _by_z3(given, name, size)
+        if isinstance(by_z3, str):
+            found |= dict.fromkeys(((condition, Z3, metric) for metric in ("servers", "milliseconds", TIMES)), by_z3)
+        else:
+            answers[Z3] = [by_z3]
         for agent, packed in answers.items():
             if servers := [one.bins for one in packed if one.bins is not None]:
                 count = servers[:1] if agent in HEURISTICS else servers
@@ -140,10 +140,23 @@ def _packed(given: Machines, name: str, size: Size) -> dict[str, list[Packed]]:
         pack(given.demand, given.capacity, method, seconds=0.01)  # so that it is compiled when it is timed
         seeds = range(REPEATS if agent in HEURISTICS else SEEDS[size])
         found[agent] = [pack(given.demand, given.capacity, method, seconds=SECONDS[size], seed=seed) for seed in seeds]
-    if name in Z3_SECONDS[size]:
-        with suppress(UserError):  # it is not installed
-            found[Z3] = [pack(given.demand, given.capacity, "z3-parts", seconds=Z3_SECONDS[size][name])]
     return found
+
+
+def _by_z3(given: Machines, name: str, size: Size) -> Packed | str:
+    """Pack one application's machines by Z3 in parts, or say why there is no answer."""
+    from agents.solver.packing.pack import pack
+    from agents.solver.packing.rivals import module
+
+    seconds = Z3_SECONDS[size].get(name)
+    if seconds is None:
+        return f"Z3 is left out with --quick: it has {Z3_SECONDS['full'][name]:g} s without."
+    try:
+        module("z3", "z3-parts")
+    except UserError as error:
+        return f"It cannot be run here: {error.problem}. {error.remedy}"
+    packed = pack(given.demand, given.capacity, "z3-parts", seconds=seconds)
+    return packed if packed.bins is not None else f"Z3 found no placement in its {seconds:g} s."
 
 
 def _milliseconds(packed: Iterable[Packed]) -> Floats:
@@ -154,7 +167,7 @@ def _milliseconds(packed: Iterable[Packed]) -> Floats:
 # -- speed -------------------------------------------------------------------------------------------------------------
 
 
-def speed(size: Size) -> Mapping[Key, Value]:
+def speed(size: Size) -> Mapping[Key, Value | str]:
     """Count the attempts per second of the published search, on two threads and on a graphics card."""
     from agents.solver.search.find import find, prepare
     from agents.solver.search.packing import Packing
@@ -168,10 +181,12 @@ def speed(size: Size) -> Mapping[Key, Value]:
         began = monotonic()
         checked = find(packing, "published", seed=seed, until=began + SECONDS[size] / 2, workers=2).checked
         rates.append(checked / (monotonic() - began))
-    found = {(PGRANK, CORES, RATE): averaged(array(rates))}
+    found: dict[Key, Value | str] = {(PGRANK, CORES, RATE): averaged(array(rates))}
     if card := graphics_card():
         rates = [_rate_on(card, given, seed, SECONDS[size] / 2) for seed in range(SEEDS[size])]
         found[PGRANK, CARD, RATE] = averaged(array(rates))
+    else:
+        found[PGRANK, CARD, RATE] = "OpenCL finds no graphics card on the machine that ran this."
     return found
 
 

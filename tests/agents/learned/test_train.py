@@ -47,6 +47,7 @@ def test_it_logs_validates_and_keeps_the_best(tmp_path: Path) -> None:
         assert rows["seconds"].is_sorted()
         tensors, notes = read(tmp_path / f"seed-{seed}" / "best.safetensors")
         assert notes["trained"]["acceptance"] == judged["acceptance"].max()
+        assert notes["iterations"] == 4 >= notes["trained"]["step"]
         assert notes["resources"] == ["cpu", "mem"]
         assert json.loads((tmp_path / f"seed-{seed}" / "best.json").read_text()) == notes
         assert not any(name.startswith("adam") for name in tensors)
