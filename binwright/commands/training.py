@@ -121,11 +121,18 @@ def _report_sweep(folder: Path) -> None:
     from rich.table import Table
 
     from analysis.compare.statistics import mean_interval
-    from scenarios.learn.sweeping import TABLE
+    from scenarios.learn.sweeping import SETTING, TABLE
 
     found = pl.read_parquet(folder / TABLE)
     *keys, _, score, _, _ = found.columns
-    table = Table(*keys, "seeds", f"best {score}", "after iterations", "CPU", box=box.SIMPLE_HEAD)
+    table = Table(
+        *(key.removeprefix(SETTING) for key in keys),
+        "seeds",
+        f"best {score}",
+        "after iterations",
+        "CPU",
+        box=box.SIMPLE_HEAD,
+    )
     for point, rows in found.group_by(keys, maintain_order=True):
         mean, half = mean_interval(rows[score].to_numpy())
         best = f"{mean:.3f}" + (f" ±{half:.3f}" if isfinite(half) else "")
