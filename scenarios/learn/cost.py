@@ -65,10 +65,14 @@ def cost(scenario: Scenario, folder: Path | None) -> Cost:
         preparing, begun = preparing + seeds_left * took.preparing, begun + seeds_left
         validating, judged = validating + validations * took.validation, judged + validations
         tried += took.tried
-    means = (
-        total / max(1, count) for total, count in ((training, iterations), (preparing, begun), (validating, judged))
+    return Cost(
+        training + preparing + validating,
+        iterations,
+        training / max(1, iterations),
+        preparing / max(1, begun),
+        validating / max(1, judged),
+        tried,
     )
-    return Cost(training + preparing + validating, iterations, *means, tried)
 
 
 def _log(folder: Path | None, point: dict[str, Any], seed: int) -> pl.DataFrame:

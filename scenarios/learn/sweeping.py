@@ -47,8 +47,8 @@ def train_sweep(
 ) -> pl.DataFrame:
     """Train what is missing of every point in a folder of its own, as `scenarios.learn.training.train` does.
 
-    Returns the logs with the settings as columns, such as `set.rate` (`written`). `watch` is called with rows that have the number of their point, too.
-    The folder gets sweep.parquet (`summary`) after every training.
+    Returns the logs with the settings as columns, such as `set.rate` (`written`). `watch` is called with rows that have
+    the number of their point, too. The folder gets sweep.parquet (`summary`) after every training.
     """
     found, spec = points(scenario), scenario.train
     assert spec is not None

@@ -12,7 +12,8 @@ from agents.learned.nara.trainer import NaraTrainer
 from binwright.cli import main
 from scenarios.learn import cost as costs
 from scenarios.learn.cost import cost
-from scenarios.learn.training import train
+from scenarios.learn.sweeping import points
+from scenarios.learn.training import course_of, train
 from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
 from tests.support.learning import trained
@@ -47,7 +48,7 @@ def test_every_point_of_a_sweep_goes_by_its_own_iterations(tmp_path: Path, monke
 
     def slower(scenario: Scenario, patience: float) -> costs.Measured:
         assert patience == pytest.approx(costs.PATIENCE / 3)
-        rate = costs.course_of(scenario).terms["train"]["agent"]["sched-rl"]["rate"]
+        rate = course_of(scenario).terms["train"]["agent"]["sched-rl"]["rate"]
         measured.append(rate)
         return costs.Measured(1000 * rate, 10 * rate, 100 * rate, 3)
 
@@ -57,7 +58,7 @@ def test_every_point_of_a_sweep_goes_by_its_own_iterations(tmp_path: Path, monke
     assert (found.iterations, found.tried, measured) == (24, 9, rates)
     assert found.seconds == pytest.approx(sum(8 * 1000 * r + 2 * 10 * r + 4 * 100 * r for r in rates))
     assert found.each == pytest.approx(37)
-    (_, first), *_ = costs.points(scenario)
+    (_, first), *_ = points(scenario)
     log = train(first, tmp_path / "rate=0.001")
     measured.clear()
     again = cost(scenario, tmp_path)
