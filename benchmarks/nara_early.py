@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from analysis.compare.statistics import mean_interval
+from benchmarks.cells import cell
 
 WORLDS = {"alpha": "acceptance", "gamma": "gamma_acceptance"}
 
@@ -22,13 +22,6 @@ def judged(folder: Path) -> pl.DataFrame:
     files = sorted(folder.rglob("seed-*/log.parquet"))
     logs = [pl.read_parquet(file).with_columns(training=pl.lit(str(file))) for file in files]
     return pl.concat(logs, how="diagonal_relaxed").filter(pl.col("split") == "validation")
-
-
-def cell(values: pl.Series) -> str:
-    """Write the mean of the trainings, and half of its interval if there are several."""
-    numbers = values.to_numpy()
-    mean, half = mean_interval(numbers)
-    return f"{mean:.3f}" if len(numbers) < 2 else f"{mean:.3f} ± {half:.3f}"
 
 
 def main() -> None:
@@ -42,7 +35,7 @@ def main() -> None:
     print(f"| iteration ({trainings}) | {' | '.join(names)} |\n|{' --- |' * (len(names) + 1)}")
     for step in sorted({step for log in logs.values() for step in log["step"]}):
         there = [log.filter(pl.col("step") == step) for log in logs.values()]
-        cells = [cell(rows[column]) if len(rows) else "" for rows in there for column in WORLDS.values()]
+        cells = [cell(rows[column].to_numpy(), 3) if len(rows) else "" for rows in there for column in WORLDS.values()]
         print(f"| {step} | {' | '.join(cells)} |")
 
 

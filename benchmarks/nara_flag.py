@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.learned.nara.agent import Nara
-from analysis.compare.statistics import mean_interval
+from benchmarks.cells import cell
 from benchmarks.fabric_rl import simulation_of
 from fabric.network import NetworkView
 from simcore.engine import play
@@ -64,11 +64,6 @@ def played(weights: str, topology: str, times: float, seeds: int) -> Floats:
     return found
 
 
-def cell(values: Floats, signed: bool = False) -> str:
-    """Mean and 95 % interval."""
-    return f"{values.mean():{'+' if signed else ''}.2f} ± {mean_interval(values)[1]:.2f}"
-
-
 def main() -> None:
     """Print a row for each of the weights."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -79,7 +74,7 @@ def main() -> None:
     for weights in WEIGHTS:
         small, large = (played(weights, topology, 1, options.seeds) for topology in ("alpha", "gamma"))
         times = played(weights, "gamma", TIMES, options.seeds)
-        cells = [cell(small[0], True), cell(large[0], True), *map(cell, (large[1], large[2], times[2]))]
+        cells = [cell(small[0], signed=True), cell(large[0], signed=True), *map(cell, (large[1], large[2], times[2]))]
         print(f"| {' | '.join([weights, *cells])} |", flush=True)
 
 

@@ -13,6 +13,7 @@ import argparse
 import io
 import pickle
 import tempfile
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ import binwright as bw
 from agents.learned.common.tensors import Tensors, write
 from agents.learned.nara.agent import FEATURES
 from agents.learned.nara.form import STAGES, TEXT, WIDTH
-from analysis.compare.statistics import mean_interval
+from benchmarks.cells import cell
 
 CONDITIONS = {
     "alpha": ("alpha", 128, 31),
@@ -89,7 +90,7 @@ def main() -> None:
         for free in ("before", "left"):
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / f"{name}.safetensors"
-                form = TEXT._replace(free=free)._asdict()
+                form = {**asdict(TEXT), "free": free}
                 notes = {"agent": "nara", "features": list(FEATURES), "form": form, "resources": ["cpu", "mem"]}
                 write(path, tensors_of(asked.models / name / name), notes)
                 print(f"| {name}, {free} | {' | '.join(cells(path, asked.seeds))} |", flush=True)
@@ -108,9 +109,9 @@ def cells(path: Path, seeds: int) -> list[str]:
             f"replications={max(2, seeds // 10) if topology == 'gamma' else seeds}",
         )
         runs = bw.run("nara/table1", *wanted, out=path.parent / f"{topology}-{holding}").done
-        mean, half = mean_interval(runs["acceptance"].to_numpy())
         cpu, mem = (float(runs[f"allocation_{what}_decisions"].to_numpy().mean()) for what in ("cpu", "mem"))
-        found.append(f"{mean:.3f} ± {half:.3f}, {cpu:.2f} / {mem:.2f}")
+        accepted = cell(runs["acceptance"].to_numpy(), 3)
+        found.append(f"{accepted}, {cpu:.2f} / {mem:.2f}")
     return found
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import binwright as bw
-from analysis.compare.statistics import mean_interval
+from benchmarks.cells import cell
 from simcore.vocabulary import Floats
 
 AGENTS = (
@@ -29,12 +29,6 @@ def by_quartile(placed: Floats, amount: Floats) -> Floats:
     """Average `placed` over the requests of each quartile of `amount`, both float64 [requests]; float64 [PARTS]."""
     parts = np.array_split(np.argsort(amount, kind="stable"), PARTS)
     return np.array([placed[part].mean() for part in parts])
-
-
-def cell(values: Floats) -> str:
-    """Write the mean of a value of every seed, and half of its 95 % interval."""
-    mean, half = mean_interval(values)
-    return f"{mean:.2f} ± {half:.2f}"
 
 
 def main() -> None:

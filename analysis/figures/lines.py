@@ -1,4 +1,4 @@
-"""Lines with intervals over a number, in panels: of values that are no column of runs.parquet."""
+"""Draws lines with intervals over a number, in panels: of values that are no column of runs.parquet."""
 
 from __future__ import annotations
 

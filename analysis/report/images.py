@@ -1,4 +1,4 @@
-"""Images that are within a page."""
+"""Writes images that are within a page."""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Collection
+from dataclasses import fields
 from math import isfinite, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +44,7 @@ def train(asked: Namespace) -> int:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         each = spec.iterations * spec.seeds if spec else 0
         total = each * prod(map(len, spec.sweep.values())) if spec else None
+        settings = _settings(spec) if spec else set[str]()
         task = progress.add_task(scenario.name, total=total, said="")
 
         def watch(row: dict[str, Any]) -> None:
@@ -51,7 +54,7 @@ def train(asked: Namespace) -> int:
             if row["split"] == "validation":
                 say(_said(row))
                 if row["below_best"] > WELL_BELOW:
-                    say(_fallen(row))
+                    say(_fallen(row, settings))
 
         def say(text: str) -> None:
             progress.console.print(text, highlight=False, markup=False, soft_wrap=True)
@@ -99,11 +102,20 @@ def _said(row: dict[str, Any]) -> str:
     return f"seed {row['seed']}, iteration {row['step']}, {row['seconds']:.0f} s: {numbers}"
 
 
-def _fallen(row: dict[str, Any]) -> str:
-    return (
-        f"warning: this validation of seed {row['seed']} is {row['below_best']:.1%} below its best one, "
-        "whose weights are kept; a lower `rate`, or a smaller `averaged` or `tau`, may keep it from falling"
+def _settings(spec: Train) -> set[str]:
+    """Name the settings of the trainer."""
+    return {each.name for each in fields(spec.agent.registry.load(spec.agent.chosen[0]))}
+
+
+def _fallen(row: dict[str, Any], settings: Collection[str]) -> str:
+    """Warn of a validation well below the best one; only `settings` that the trainer has are advised."""
+    advice = [f"a lower `{name}`" for name in ("rate",) if name in settings]
+    advice += [f"a smaller `{name}`" for name in ("averaged", "tau") if name in settings]
+    said = (
+        f"warning: this validation of seed {row['seed']} is {100 * row['below_best']:.1f} points below its best one, "
+        "whose weights are kept"
     )
+    return f"{said}; {' or '.join(advice)} may keep it from falling" if advice else said
 
 
 def _number(key: str, value: float) -> str:
@@ -121,11 +133,18 @@ def _report_sweep(folder: Path) -> None:
     from rich.table import Table
 
     from analysis.compare.statistics import mean_interval
-    from scenarios.learn.sweeping import TABLE
+    from scenarios.learn.sweeping import SETTING, TABLE
 
     found = pl.read_parquet(folder / TABLE)
     *keys, _, score, _, _ = found.columns
-    table = Table(*keys, "seeds", f"best {score}", "after iterations", "CPU", box=box.SIMPLE_HEAD)
+    table = Table(
+        *(key.removeprefix(SETTING) for key in keys),
+        "seeds",
+        f"best {score}",
+        "after iterations",
+        "CPU",
+        box=box.SIMPLE_HEAD,
+    )
     for point, rows in found.group_by(keys, maintain_order=True):
         mean, half = mean_interval(rows[score].to_numpy())
         best = f"{mean:.3f}" + (f" ±{half:.3f}" if isfinite(half) else "")

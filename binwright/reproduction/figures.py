@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from binwright.reproduction.measures import Runs
@@ -13,18 +13,24 @@ from simcore.errors import ResultsError, UserError
 if TYPE_CHECKING:
     from analysis.figures.draw import Figure
 
+QUICK = "quick"
+"""Marks what is of less than the whole experiment."""
+
 
 @dataclass(frozen=True)
 class Material:
     """Holds what the figures of a publication are drawn from.
 
     `runs` are by experiment and condition, `values` what was measured, by condition, agent and metric; `missing` says
-    why there are no runs of an experiment's condition.
+    why there are no runs of an experiment's condition. `quick` has the keys of both that are of less than the whole
+    experiment; `used` is filled with the keys that were asked for.
     """
 
     runs: Mapping[tuple[str, str], Runs] = field(default_factory=dict)
     values: Mapping[tuple[str, str, str], Value] = field(default_factory=dict)
     missing: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    quick: Collection[tuple[str, ...]] = ()
+    used: set[tuple[str, ...]] = field(default_factory=set)
 
     def of(self, experiment: str, condition: str) -> Runs:
         """Find the runs of a condition; a `ResultsError` says why there are none."""
@@ -32,7 +38,13 @@ class Material:
         if found is None or not len(found.results.done):
             why = self.missing.get((experiment, condition), "Its runs are not there.")
             raise ResultsError(why, remedy="Run the whole publication.")
+        self.used.add((experiment, condition))
         return found
+
+    def value(self, condition: str, agent: str, metric: str) -> Value | None:
+        """Find a value that was measured."""
+        self.used.add((condition, agent, metric))
+        return self.values.get((condition, agent, metric))
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,14 @@ class Picture:
     size: tuple[int, int] = (0, 0)
     """Width and height as shown, in pixels."""
     why: str = ""
+    quick: bool = False
+    """Whether something behind it is of less than the whole experiment."""
+
+    @property
+    def caption(self) -> str:
+        """Say what it shows, what is published, and that it is quick if it is."""
+        parts = [f"({QUICK})" if self.quick else "", self.drawing.published]
+        return " ".join(filter(None, parts))
 
     @property
     def file(self) -> str:
@@ -82,6 +102,12 @@ class Picture:
 def pictures(publication: str, drawings: Sequence[Drawing], given: Material) -> list[Picture]:
     """Draw the figures of a publication."""
     return [_picture(publication, drawing, given) for drawing in drawings]
+
+
+def intervals(values: Iterable[Value]) -> str:
+    """Say for a caption of how many seeds the intervals of values are: `95 % intervals, 2 to 10 seeds`."""
+    seeds = sorted({one.seeds for one in values if one.low is not None})
+    return f"95 % intervals, {' to '.join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))} seeds" if seeds else ""
 
 
 def of_kind(
@@ -106,9 +132,10 @@ def _picture(publication: str, drawing: Drawing, given: Material) -> Picture:
     from analysis.figures.draw import image
     from analysis.figures.style import style
 
+    given = replace(given, used=set())
     try:
         with style():
             figure = drawing.draw(given)
     except UserError as error:
         return Picture(publication, drawing, why=error.problem)
-    return Picture(publication, drawing, *image(figure))
+    return Picture(publication, drawing, *image(figure), quick=not given.used.isdisjoint(given.quick))

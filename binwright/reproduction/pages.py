@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import fill
 
 from binwright.reproduction.experiment import Publication
+from binwright.reproduction.figures import QUICK
 from binwright.reproduction.outcome import Outcome, counted
 from binwright.reproduction.published import in_words
 from binwright.reproduction.rows import Row, ordered
@@ -13,7 +14,6 @@ from binwright.reproduction.verdict import Verdict, shown
 
 WIDTH = 118
 HEADS = ("on", "agent", "metric", "published", "ours", "difference", "verdict")
-QUICK = "quick"
 FIGURES = "figures"
 """The folder of the figures, beside the pages."""
 
@@ -89,6 +89,7 @@ def text(found: Outcome) -> str:
 def page(found: Outcome, publication: Publication) -> str:
     """Write the page of a publication in Markdown."""
     rows, made = found.of(publication), found.made
+    drawn = [one for one in found.pictures if one.publication == publication.name]
     parts = [
         f"# {publication.title}: published and ours",
         f"{publication.reference}.",
@@ -96,8 +97,10 @@ def page(found: Outcome, publication: Publication) -> str:
         "after the other. Intervals are 95 % over the seeds. [How to read it](../guides/reproduce.md).",
         f"**{counted(rows)[:1].upper()}{counted(rows)[1:]}.**",
     ]
-    if any(one.quick for one in rows):
-        parts.append("Values marked *quick* are of fewer seeds, or of less time, than the whole experiment has.")
+    if any(one.quick for one in rows) or any(one.quick for one in drawn):
+        parts.append(
+            "Values and figures marked *quick* are of fewer seeds, or of less time, than the whole experiment has."
+        )
     if missed := misses(rows):
         parts += ["## Worse than published", _markdown(["table", *HEADS], [[one.table, *cells(one)] for one in missed])]
     for heading, notes, table in sections(publication, rows):
@@ -111,7 +114,7 @@ def page(found: Outcome, publication: Publication) -> str:
         parts.append(f"## {heading}")
         for one in figures:
             title = one.drawing.title
-            parts += [f"**{title}.** {one.drawing.published}".rstrip()]
+            parts += [f"**{title}.** {one.caption}".rstrip()]
             parts.append(f"It is not drawn here. {one.why}" if one.why else f"![{title}]({FIGURES}/{one.file})")
     return "\n\n".join(parts) + "\n"
 

@@ -110,11 +110,11 @@ def figure(metric: str, rows: Sequence[Row]) -> str:
 
 def _picture(one: Picture) -> str:
     """Show a figure of a publication within the page, or say why it is not drawn."""
-    title, published = one.drawing.title, escape(one.drawing.published)
+    title, caption = one.drawing.title, escape(one.caption)
     if one.why:
-        return f"<p><b>{escape(title)}.</b> {published} It is not drawn here. {escape(one.why)}</p>"
+        return f"<p><b>{escape(title)}.</b> {caption} It is not drawn here. {escape(one.why)}</p>"
     shown = embedded(one.kind, one.content, one.size, title)
-    return f"<figure>{shown}<figcaption><b>{escape(title)}.</b> {published}</figcaption></figure>"
+    return f"<figure>{shown}<figcaption><b>{escape(title)}.</b> {caption}</figcaption></figure>"
 
 
 def _table(rows: Sequence[Row]) -> str:

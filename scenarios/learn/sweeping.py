@@ -1,9 +1,10 @@
-"""Training an agent with every combination of some settings: the `sweep` of a scenario's `train:`."""
+"""Trains an agent with every combination of some settings: the `sweep` of a scenario's `train:`."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -22,6 +23,10 @@ from simcore.files import write_table
 
 TABLE = "sweep.parquet"
 """A row per point and seed: the settings, the best validation, and how long it took."""
+SETTING = "set."
+"""What the names of settings begin with as columns: logs have columns such as `loss` of their own."""
+
+IN_FOLDERS = str.maketrans("/[]", "-()")
 
 
 def points(scenario: Scenario) -> list[tuple[dict[str, Any], Scenario]]:
@@ -42,15 +47,16 @@ def train_sweep(
 ) -> pl.DataFrame:
     """Train what is missing of every point in a folder of its own, as `scenarios.learn.training.train` does.
 
-    Returns the logs with the settings as columns. `watch` is called with rows that have the number of their point, too.
-    The folder gets sweep.parquet (`summary`) after every training.
+    Returns the logs with the settings as columns, such as `set.rate` (`written`). `watch` is called with rows that have
+    the number of their point, too. The folder gets sweep.parquet (`summary`) after every training.
     """
-    found = points(scenario)
+    found, spec = points(scenario), scenario.train
+    assert spec is not None
     logs: list[pl.DataFrame] = []
     for number, (point, each) in enumerate(found):
         say(f"{named(point)} ({number + 1} of {len(found)})")
         log = train(each, folder / named(point), fresh, partial(_numbered, watch, number), say)
-        logs.append(log.with_columns(**{key: pl.lit(value) for key, value in point.items()}))
+        logs.append(log.with_columns(**{key: pl.lit(value) for key, value in written(spec.sweep, point).items()}))
         done = pl.concat(logs, how="diagonal_relaxed")
         write_table(folder / TABLE, summary(scenario, done))
     return done
@@ -63,7 +69,7 @@ def summary(scenario: Scenario, log: pl.DataFrame) -> pl.DataFrame:
     """
     spec = scenario.train
     assert spec is not None
-    score, keys = spec.agent.registry.load(spec.agent.chosen[0]).score, [*spec.sweep, "seed"]
+    score, keys = spec.agent.registry.load(spec.agent.chosen[0]).score, [*(SETTING + key for key in spec.sweep), "seed"]
     judged = log.filter(pl.col("split") == "validation").sort(score, descending=True, maintain_order=True)
     best = judged.unique(keys, keep="first", maintain_order=True).select(*keys, score, "step")
     took = log.group_by(keys, maintain_order=True).agg(pl.col("cpu_seconds").max())
@@ -77,8 +83,31 @@ def check_sweep(scenario: Scenario) -> None:
 
 
 def named(point: dict[str, Any]) -> str:
-    """Name the folder of a point, such as `rate=0.005,rejected=-10`."""
-    return ",".join(f"{key}={value}" for key, value in point.items()).replace("/", "-")
+    """Name the folder of a point, such as `rate=0.005,warm=(0,0.5)`; brackets would be patterns to polars."""
+    return ",".join(f"{key}={_plain(value)}" for key, value in point.items()).translate(IN_FOLDERS)
+
+
+def written(sweep: Mapping[str, Sequence[Any]], point: Mapping[str, Any]) -> dict[str, Any]:
+    """Write a point of a sweep as columns of tables, such as `set.rate`.
+
+    What is neither a number nor text becomes JSON, as in runs.parquet; so do numbers and truth values of a setting that
+    has text, or values of both kinds, at other points.
+    """
+    found = {}
+    for key, value in point.items():
+        kinds = {_kind(_plain(each)) for each in sweep[key]}
+        plain = _plain(value)
+        found[SETTING + key] = plain if isinstance(plain, str) or len(kinds) == 1 else json.dumps(plain)
+    return found
+
+
+def _plain(value: Any) -> float | str:
+    """Leave numbers, truth values and text as they are, and write anything else as JSON."""
+    return value if isinstance(value, int | float | str) else json.dumps(value, separators=(",", ":"))
+
+
+def _kind(value: float | str) -> type:
+    return float if type(value) is int else type(value)
 
 
 def _numbered(watch: Callable[[Row], None], number: int, row: Row) -> None:

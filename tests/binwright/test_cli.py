@@ -17,6 +17,7 @@ import pytest
 
 from agents import AGENTS
 from binwright.cli import FAILED, INTERRUPTED, MISTAKE, TERMINATED, main
+from scenarios.schema.train import Train
 from simcore.vocabulary import Agent
 from tests.support.batches import TEXT
 from tests.support.properties import first
@@ -411,11 +412,19 @@ def test_a_real_process_has_the_same_exit_codes() -> None:
         assert "Traceback" not in err
 
 
+def _learning(name: str) -> Train:
+    return Train.model_validate({"agent": name, "iterations": 1})
+
+
 def test_lines_of_a_training_show_gains_as_percent() -> None:
-    from binwright.commands.training import _fallen, _said
+    from binwright.commands.training import _fallen, _said, _settings
 
     row = {"step": 4, "seconds": 2.0, "cpu_seconds": 3.0, "split": "validation", "seed": 0, "below_best": 0.071}
-    assert _fallen(row).startswith("warning: this validation of seed 0 is 7.1% below its best one")
+    kept = "warning: this validation of seed 0 is 7.1 points below its best one, whose weights are kept"
+    assert _fallen(row, ()) == kept
+    assert _fallen(row, _settings(_learning("nara"))) == f"{kept}; a lower `rate` may keep it from falling"
+    advised = "a lower `rate` or a smaller `averaged` or a smaller `tau`"
+    assert _fallen(row, _settings(_learning("sched-rl"))) == f"{kept}; {advised} may keep it from falling"
     said = _said({**row, "gain": 0.0361, "gain_50%": -0.004, "log_gain": 0.1, "loss": 2.0})
     assert said == "seed 0, iteration 4, 2 s: gain +3.61%, gain from 50% -0.40%, log_gain 0.100, loss 2.000"
 

@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from importlib import import_module, invalidate_caches
@@ -28,19 +29,20 @@ from analysis.figures.lines import Line, Panel, lines
 from binwright import cli
 from binwright.reproduction import PUBLICATIONS
 from binwright.reproduction.experiment import Count, Experiment, publication
-from binwright.reproduction.figures import Drawing, Material, of_kind, pictures
+from binwright.reproduction.figures import Drawing, Material, intervals, of_kind, pictures
 from binwright.reproduction.measures import Runs, above
 from binwright.reproduction.outcome import Made
-from binwright.reproduction.publications import cvd_figures, wrasse_counts, wrasse_times
+from binwright.reproduction.publications import cvd_figures, nara, nara_figures, wrasse_counts, wrasse_times
 from binwright.reproduction.published import everything, published
 from binwright.reproduction.reproduce import completed, names_of
 from binwright.reproduction.result import Reproduction
 from binwright.reproduction.rows import row
-from binwright.reproduction.running import Prepared, compared, prepare, run
+from binwright.reproduction.running import Prepared, compared, material, prepare, run
 from binwright.reproduction.verdict import Better, Value, Verdict, judge
 from scenarios.schema.load import load_scenario, load_to_run
 from simcore.errors import UserError, WorkloadError
 from tests.support import ROOT
+from workloads.demands import DEMANDS
 from workloads.offline import machines
 from workloads.traces.library import FOLDER, find
 
@@ -280,6 +282,65 @@ def test_figures_are_in_the_report_and_beside_the_pages(tmp_path: Path) -> None:
     assert [path.name for path in file.parent.iterdir()] == [file.name]  # none is left of what is now another way
     again = pictures("fgd", drawings, given)
     assert [one.content for one in again] == [one.content for one in found.pictures]
+
+
+def test_figures_of_less_than_the_whole_experiment_are_marked_quick(tmp_path: Path) -> None:
+    key = "a", "b", "c"
+
+    def drawn(given: Material) -> Figure:
+        value = given.value(*key)
+        assert value is not None
+        panel = Panel([Line("nara", [(1.0, *value[:3])])], "x", "y")
+        return lines([panel], "title", caption=intervals([value]))
+
+    drawings = Drawing("2", "lines", "Lines", drawn, "Published is one."), Drawing("3", "other", "Others", one_line)
+    given = Material(values={key: Value(1.0, 0.5, 1.5, 2)}, quick={key})
+    found = pictures("fgd", drawings, given)
+    assert [one.quick for one in found] == [True, False]
+    assert [one.quick for one in pictures("fgd", drawings, replace(given, quick={("other", "b", "c")}))] == [False] * 2
+    assert "95 % intervals, 2 seeds" in found[0].content.decode()
+    whole = Reproduction((publication("fgd"),), (), MADE, tuple(found))
+    report, page = (file.read_text("utf-8") for file in whole.write(tmp_path, tmp_path / "pages"))
+    assert "**Lines.** (quick) Published is one." in page
+    assert "Values and figures marked *quick*" in page
+    assert "<b>Lines.</b> (quick) Published is one." in report
+    assert report.count("(quick)") == page.count("(quick)") == 1
+
+
+def test_runs_of_fewer_seeds_make_quick_figures(tmp_path: Path) -> None:
+    condition = "demand=uniform;topology=alpha"
+    (found,) = small("nara", "fabrics", condition, tmp_path)
+    key = condition, "nara", "acceptance"
+    found.runs[condition] = Runs(SimpleNamespace(), {}, condition, "")  # type: ignore[arg-type]
+    found.values[key] = Value(0.5, None, None, 2)
+    assert set(material([found]).quick) == {("fabrics", condition), key}
+    found.size = "full"
+    assert not material([found]).quick
+
+
+def test_captions_count_seeds() -> None:
+    few, many, alone = Value(1.0, 0.5, 1.5, 2), Value(1.0, 0.5, 1.5, 10), Value(1.0, None, None, 1)
+    assert intervals([many, few, alone]) == "95 % intervals, 2 to 10 seeds"
+    assert intervals([few, few]) == "95 % intervals, 2 seeds"
+    assert intervals([alone]) == ""
+
+
+def test_what_requests_of_nara_ask_for_is_that_of_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def load(name: str) -> Callable[..., str]:
+        def make(**options: str) -> str:
+            asked.append(f"{{{name}: {{split: {options['split']}}}}}" if options else name)
+            return name
+
+        return make
+
+    monkeypatch.setattr(nara_figures, "file_here", lambda demand: demand == "azure")
+    monkeypatch.setattr(DEMANDS, "load", load)
+    monkeypatch.setattr("workloads.multiserver.MultiServerRequests.draw", lambda self, resources, seed: None)
+    monkeypatch.setattr("analysis.figures.densities.draw", lambda found, title: found)
+    assert list(nara_figures.demands(Material())) == ["uniform", "azure", "alibaba (stand-in)"]  # type: ignore[call-overload]
+    assert asked == [nara.DEMAND["uniform"], nara.DEMAND["azure"], "alibaba-like"]
 
 
 @pytest.mark.parametrize("name", PUBLICATIONS)

@@ -8,11 +8,16 @@ from typing import Any
 import pytest
 import yaml
 
+from agents.learned.nara.trainer import NaraTrainer
 from binwright.cli import main
+from scenarios.learn import cost as costs
 from scenarios.learn.cost import cost
-from scenarios.learn.training import train
+from scenarios.learn.sweeping import points
+from scenarios.learn.training import course_of, train
 from scenarios.schema.load import scenario_from
+from scenarios.schema.scenario import Scenario
 from tests.support.learning import trained
+from tests.support.training import TINY
 
 pytest.importorskip("torch")
 SETTINGS: dict[str, Any] = {"episodes": 2, "pool": 4, "updates": 2, "batch": 8, "warm": [0.0]}
@@ -36,8 +41,45 @@ def test_what_is_left_costs_as_much_as_what_was_done(tmp_path: Path) -> None:
     assert 0 < after.each <= took / 3
     assert after.seconds == pytest.approx(5 * after.each)
     assert cost(scenario_from(small()), None).iterations == 8
-    sweep = small(sweep={"rate": [0.001, 0.01, 0.1]})
-    assert cost(scenario_from(sweep), tmp_path / "sweep").iterations == 24
+
+
+def test_every_point_of_a_sweep_goes_by_its_own_iterations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rates, measured = [0.001, 0.01, 0.1], list[float]()
+
+    def slower(scenario: Scenario, patience: float) -> costs.Measured:
+        assert patience == pytest.approx(costs.PATIENCE / 3)
+        rate = course_of(scenario).terms["train"]["agent"]["sched-rl"]["rate"]
+        measured.append(rate)
+        return costs.Measured(1000 * rate, 10 * rate, 100 * rate, 3)
+
+    monkeypatch.setattr(costs, "_measured", slower)
+    scenario = scenario_from(small(sweep={"rate": rates}))
+    found = cost(scenario, tmp_path)
+    assert (found.iterations, found.tried, measured) == (24, 9, rates)
+    assert found.seconds == pytest.approx(sum(8 * 1000 * r + 2 * 10 * r + 4 * 100 * r for r in rates))
+    assert found.each == pytest.approx(37)
+    (_, first), *_ = points(scenario)
+    log = train(first, tmp_path / "rate=0.001")
+    measured.clear()
+    again = cost(scenario, tmp_path)
+    assert (again.iterations, again.tried, measured) == (16, 6, rates[1:])
+    assert log["cpu_seconds"].max() is not None
+    assert again.seconds == pytest.approx(sum(8 * 1000 * r + 2 * 10 * r + 4 * 100 * r for r in rates[1:]))
+
+
+def test_a_validation_is_measured_in_all_its_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
+    played: list[int] = []
+    inner = NaraTrainer.validate_in
+
+    def counted(self: NaraTrainer, world: Any, seeds: Any) -> dict[str, float]:
+        played.append(len(seeds))
+        return inner(self, world, seeds)
+
+    monkeypatch.setattr(NaraTrainer, "validate_in", counted)
+    also = {"more": {"episodes": 3, "changes": {"workload.requests": 4}}}
+    judging = {"every": 1, "episodes": 2, "also": also}
+    cost(scenario_from({**TINY, "train": {**TINY["train"], "iterations": 2, "validation": judging}}), None)
+    assert played == [2, 3] * 2
 
 
 def test_the_command_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,8 +13,9 @@ import pytest
 import binwright as bw
 from agents.learned.common.tensors import read
 from binwright.cli import main
-from scenarios.learn.sweeping import check_sweep, points, summary
+from scenarios.learn.sweeping import check_sweep, named, points, summary, written
 from simcore.errors import ScenarioError
+from tests.support.learning import trained
 from tests.support.training import TINY, interrupted
 
 SHORT = {**TINY["train"], "iterations": 2, "validation": {"every": 1, "episodes": 2}}
@@ -22,6 +23,11 @@ SHORT = {**TINY["train"], "iterations": 2, "validation": {"every": 1, "episodes"
 
 def tiny(**train: Any) -> bw.api.Scenario:  # type: ignore[name-defined]
     return bw.scenario({**TINY, "train": {**SHORT, **train}})
+
+
+def learning(**train: Any) -> bw.api.Scenario:  # type: ignore[name-defined]
+    scenario = trained({})
+    return bw.scenario({**scenario, "train": {**scenario["train"], **train}})
 
 
 def test_points_are_all_combinations_and_keep_the_other_settings() -> None:
@@ -42,25 +48,52 @@ def test_every_point_is_trained_as_it_would_be_alone_and_goes_on(tmp_path: Path)
         bw.train(swept, out=tmp_path / "swept", watch=interrupted(1))
     log = bw.train(swept, out=tmp_path / "swept", watch=rows.append)
     assert [row["point"] for row in rows if row["split"] == "train"] == [0, 1, 1]
-    assert log.group_by("rate", maintain_order=True).len().rows() == [(0.1, 4), (0.001, 4)]
+    assert log.group_by("set.rate", maintain_order=True).len().rows() == [(0.1, 4), (0.001, 4)]
     name, settings = tiny().train.agent.chosen
     alone = bw.train(tiny(agent={name: {**settings, "rate": 0.001}}), out=tmp_path / "alone")
     same = ["step", "split", "acceptance"]
-    assert log.filter(pl.col("rate") == 0.001).select(same).equals(alone.select(same))
+    assert log.filter(pl.col("set.rate") == 0.001).select(same).equals(alone.select(same))
     one, other = (read(tmp_path / way / "seed-0/best.safetensors")[0] for way in ("swept/rate=0.001", "alone"))
     assert all(np.array_equal(one[key], other[key]) for key in one)
     found = pl.read_parquet(tmp_path / "swept" / "sweep.parquet")
-    assert found.columns == ["rate", "seed", "acceptance", "step", "cpu_seconds"]
-    assert found["rate"].to_list() == [0.1, 0.001]
+    assert found.columns == ["set.rate", "seed", "acceptance", "step", "cpu_seconds"]
+    assert found["set.rate"].to_list() == [0.1, 0.001]
     rows.clear()
     bw.train(swept, out=tmp_path / "swept", watch=rows.append)
     assert not rows
     assert pl.read_parquet(tmp_path / "swept" / "sweep.parquet").equals(found)
 
 
+def test_settings_leave_the_columns_of_the_log_as_they_are_and_any_value_is_written(tmp_path: Path) -> None:
+    learner = {"agent": {"sched-rl": {"episodes": 2, "pool": 4, "updates": 2, "batch": 8, "warm": [0.0]}}}
+    alone = bw.train(learning(**learner, iterations=2), out=tmp_path / "alone")
+    sweep = {"loss": ["squared", "huber"], "warm": [[0, 0.3], [0.5]]}
+    log = bw.train(learning(**learner, iterations=2, sweep=sweep), out=tmp_path / "swept")
+    assert set(alone.columns) < set(log.columns)
+    assert log["loss"].dtype == pl.Float64
+    assert log["set.loss"].unique().sort().to_list() == ["huber", "squared"]
+    assert log["set.warm"].unique().sort().to_list() == ["[0,0.3]", "[0.5]"]
+    assert (tmp_path / "swept" / "loss=huber,warm=(0,0.3)" / "seed-0" / "best.safetensors").exists()
+    found = pl.read_parquet(tmp_path / "swept" / "sweep.parquet")
+    assert found["set.warm"].to_list() == ["[0,0.3]", "[0.5]"] * 2
+
+
+def test_columns_of_settings_hold_text_where_values_are_of_several_kinds() -> None:
+    values = ["best-fit", {"best-fit": 4}, None, True]
+    assert written({"filter": values}, {"filter": values[1]}) == {"set.filter": '{"best-fit":4}'}
+    assert [written({"filter": values}, {"filter": value})["set.filter"] for value in values] == [
+        "best-fit",
+        '{"best-fit":4}',
+        "null",
+        "true",
+    ]
+    assert written({"rate": [1, 0.5]}, {"rate": 1}) == {"set.rate": 1}
+    assert named({"filter": {"best-fit": 4}, "mask": True}) == 'filter={"best-fit":4},mask=True'
+
+
 def test_a_summary_has_the_best_validation_of_every_seed() -> None:
     rows = [
-        {"rate": rate, "seed": seed, "split": split, "step": step, "acceptance": value, "cpu_seconds": 1.0 * step}
+        {"set.rate": rate, "seed": seed, "split": split, "step": step, "acceptance": value, "cpu_seconds": 1.0 * step}
         for rate, seed, values in ((0.1, 0, (0.3, 0.5, 0.5)), (0.1, 1, (0.7, 0.1, 0.2)), (0.2, 0, (0.1, 0.2, 0.3)))
         for step, value in enumerate(values, 1)
         for split in ("train", "validation")

@@ -79,7 +79,7 @@ def read_types(path: Path, machine: int | Literal["best"] | None = None) -> Floa
 
 
 def _prices(types: pl.DataFrame, machine: int | Literal["best"], path: Path) -> pl.DataFrame:
-    """One row per vmTypeId with its sizes; a size not given (no such disk, say) is 0."""
+    """Make a row per vmTypeId with its sizes; a size not given (no such disk, say) is 0."""
     import polars as pl
 
     sizes = list(SIZES.values())

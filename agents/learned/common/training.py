@@ -49,6 +49,13 @@ class Course:
     keep: bool = False
     also: Sequence[tuple[str, World, Sequence[int]]] = ()
 
+    def validated(self, trainer: Trainer) -> dict[str, float]:
+        """Return the metrics of a validation; those in other worlds begin with the name of the world."""
+        found = trainer.validate(self.held_out)
+        for name, world, seeds in self.also:
+            found |= {f"{name}_{metric}": value for metric, value in trainer.validate_in(world, seeds).items()}
+        return found
+
 
 class Training:
     """Trains one seed of a course, in a folder of its own."""
@@ -106,7 +113,7 @@ class Training:
                 self._sound(new[0])
                 last = self.step + 1 == self.course.iterations
                 if last or (self.step + 1) % self.course.every == 0:
-                    new.append(self._row("validation", self._validated(), before, cpu))
+                    new.append(self._row("validation", self.course.validated(self.trainer), before, cpu))
                     self._keep_best(new[-1])
                     if self.course.keep:
                         self._write(f"step-{self.step + 1}", new[-1])
@@ -158,14 +165,6 @@ class Training:
         if file.exists():
             tensors, notes = read(file)
             write(file, tensors, {**notes, "iterations": self.step})
-
-    def _validated(self) -> dict[str, float]:
-        """Return the metrics of a validation; those in other worlds begin with the name of the world."""
-        found = self.trainer.validate(self.course.held_out)
-        for name, world, seeds in self.course.also:
-            there = self.trainer.validate_in(world, seeds)
-            found |= {f"{name}_{metric}": value for metric, value in there.items()}
-        return found
 
     def _snapshot(self) -> Callable[[], None]:
         """Keep all of this moment in memory and return a function that writes it."""

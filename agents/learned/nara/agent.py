@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, Literal
 
 import numpy as np
@@ -40,7 +41,7 @@ class Nara(Choosing):
         """Load the network."""
         topology = view.topology
         resources = len(view.resources)
-        form = noted(read(self._file)[1])
+        form = noted(self._file, read(self._file)[1])
         tensors = fitting(self._file, shapes(resources, form), described(view, form))
         self._features = form.seen
         self._seen = observation(topology, resources, 1, form.seen)
@@ -74,7 +75,7 @@ def described(view: View, form: Form) -> dict[str, Any]:
     return {
         "agent": "nara",
         "features": list(FEATURES),
-        "form": form._asdict(),
+        "form": asdict(form),
         "resources": list(view.resources),
     }
 

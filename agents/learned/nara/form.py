@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, get_args, get_type_hints
 
 from agents.environments.observation import Features
+from simcore.errors import UserError
 
 STAGES, WIDTH, CLUSTER = 3, 16, 8
 
 
-class Form(NamedTuple):
+@dataclass(frozen=True)
+class Form:
     """Names the parts of the network that can be read in two ways. The defaults are ours, `TEXT` is the publication's.
 
     `readout` makes the logits: a network of two layers over a server's embedding, the mean embedding of the servers
@@ -27,19 +31,35 @@ class Form(NamedTuple):
     free: Literal["before", "left"] = "before"
     value: Literal["servers", "cluster"] = "servers"
 
+    def __post_init__(self) -> None:
+        """Refuse what is no way to read a part; the other way would be taken for it."""
+        for name, kind in get_type_hints(type(self)).items():
+            words, said = get_args(kind) or (False, True), getattr(self, name)
+            if not any(said is word or (isinstance(word, str) and said == word) for word in words):
+                remedy = f"It is one of {', '.join(map(str, words))}."
+                raise UserError("is no form of Nara's network", key=name, value=said, remedy=remedy)
+
     @property
     def seen(self) -> Features:
-        """How the network is observed."""
+        """Tell how the network is observed."""
         return Features(self.features == "plain", self.free == "left")
 
 
 TEXT = Form("linear", True, "plain", "left", "cluster")
 
 
-def noted(notes: Mapping[str, Any]) -> Form:
-    """Return the form that the notes beside weights tell, ours where they tell none."""
-    said = notes.get("form", {})
-    return Form(**{name: said[name] for name in Form._fields if name in said})
+def noted(file: Path, notes: Mapping[str, Any]) -> Form:
+    """Return the form that the notes beside weights tell; refuses notes that tell none, or one that there is not."""
+    said, names = notes.get("form"), [each.name for each in fields(Form)]
+    beside, remedy = file.with_suffix(".json"), "Take weights that `binwright train` wrote."
+    if not isinstance(said, Mapping) or said.keys() != set(names):
+        problem = f"does not say all of {', '.join(names)}, and only that"
+        raise UserError(problem, file=beside, key="form", value=said, remedy=remedy)
+    try:
+        return Form(**said)
+    except UserError as error:
+        error.file, error.key, error.remedy = beside, f"form.{error.key}", f"{error.remedy} {remedy}"
+        raise
 
 
 def shapes(resources: int, form: Form) -> dict[str, tuple[int, ...]]:

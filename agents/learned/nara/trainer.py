@@ -48,7 +48,7 @@ class NaraTrainer(Trainer):
 
     @property
     def form(self) -> Form:
-        """The form of the network."""
+        """Tell the form of the network."""
         return Form(self.readout, self.normalise, self.features, self.free, self.value)
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from binwright.reproduction.experiment import Condition, Experiment, Metric, Publication
-from binwright.reproduction.figures import Drawing, Material
+from binwright.reproduction.figures import Drawing, Material, intervals
 from binwright.reproduction.measures import Runs, averaged
 from binwright.reproduction.published import Published, published
 from binwright.reproduction.verdict import Value
@@ -72,20 +72,21 @@ def curves(metric: str, title: str, given: Material) -> Figure:
     """Draw a metric over what has arrived, ours and the published values."""
     from analysis.figures.lines import Line, Panel, lines
 
-    panels = []
+    panels, measured = [], list[Value]()
     for agent in AGENTS:
         ours, theirs = [], []
         for percent in ARRIVED:
             condition = f"workload=default;arrived={percent}%"
             given.of("inflated", condition)
             key = condition, agent, metric
-            if found := given.values.get(key):
+            if found := given.value(*key):
+                measured.append(found)
                 ours.append((float(percent), *found[:3]))
             printed = next(one for one in published("fgd") if (one.condition, one.agent, one.metric) == key)
             theirs.append((float(percent), printed.value or 0.0, None, None))
         both = [Line(AGENTS[agent], ours), Line("published", theirs, published=True)]
         panels.append(Panel(both, "% of GPUs asked for", title, AGENTS[agent]))
-    return lines(panels, f"{title}, when so many have been asked for", caption="mean of 10 seeds and its 95 % interval")
+    return lines(panels, f"{title}, when so many have been asked for", caption=intervals(measured))
 
 
 def allocation_figure(given: Material) -> Figure:

@@ -6,7 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from binwright.reproduction.figures import Drawing, Material, of_kind
-from simcore.errors import WorkloadError
+from binwright.reproduction.publications.nara_data import STAND_INS as STAND_INS
+from binwright.reproduction.publications.nara_data import file_here as file_here
 from workloads.demands import DEMANDS
 
 if TYPE_CHECKING:
@@ -18,19 +19,10 @@ TOPOLOGIES = {
     "gamma": "640 servers in 16 racks",
     "delta": "2,560 servers in 64 racks",
 }
-DEMAND = {"uniform": "uniform", "azure": "azure", "alibaba": "alibaba"}
-STAND_INS = {"azure": "azure-like", "alibaba": "alibaba-like"}
+HOLDING = {"uniform": 31, "azure": 28, "alibaba": 37}
+"""The demands, and the bounds of their holding times on alpha."""
 AGENTS = ("nara", "tetris", "nalb", "nulb", "random")
 TIERS = [f"allocation_{tier}_decisions" for tier in ("cpu", "mem", "server-rack", "rack-fabric", "fabric-spine")]
-
-
-def file_here(demand: str) -> bool:
-    """Tell whether the file of a demand is on this machine."""
-    try:
-        DEMANDS.load(demand)().file()
-    except WorkloadError:
-        return False
-    return True
 
 
 def on_alpha(demand: str) -> tuple[str, str]:
@@ -58,27 +50,27 @@ def network(name: str, given: Material) -> Figure:
 
 
 def demands(given: Material) -> Figure:
-    """Draw what requests ask for."""
+    """Draw what requests ask for, of those that the runs draw from."""
     from analysis.figures.densities import draw
     from workloads.multiserver import MultiServerRequests
 
-    holding = {"uniform": 31, "azure": 28, "alibaba": 37}
     found = {}
-    for name, steps in holding.items():
+    for name, steps in HOLDING.items():
         instead = name in STAND_INS and not file_here(name)
         kind = DEMANDS.load(STAND_INS[name] if instead else name)
-        asked = MultiServerRequests(20_000, kind(), steps)
+        options = {"split": "test"} if name in STAND_INS and not instead else {}
+        asked = MultiServerRequests(20_000, kind(**options), steps)
         found[f"{name} (stand-in)" if instead else name] = asked.draw(("cpu", "mem"), 0)
     return draw(found, title="What requests ask for, 20,000 each, with the holding times of alpha")
 
 
 FIGURES = (
-    *map(placements, DEMAND),
+    *map(placements, HOLDING),
     Drawing(
         "2 to 8",
         "tiers",
         "What is in use on alpha, the mean after every decision",
-        of_kind("bars", *map(on_alpha, DEMAND), agents=AGENTS, metrics=TIERS),
+        of_kind("bars", *map(on_alpha, HOLDING), agents=AGENTS, metrics=TIERS),
     ),
     *(Drawing("9", f"topology-{name}", f"{name}, {what}", partial(network, name)) for name, what in TOPOLOGIES.items()),
     Drawing("10", "demands", "What requests ask for", demands),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +166,7 @@ def test_logits_depend_on_what_is_chosen_and_on_the_cluster() -> None:
 # -- in use ----------------------------------------------------------------------------------------------------------
 
 
-TEXTS = TEXT._asdict()
+TEXTS = asdict(TEXT)
 
 
 @pytest.fixture(scope="module", params=[{}, TEXTS], ids=["ours", "text"])
@@ -184,6 +185,32 @@ def weights(trainer: NaraTrainer, tmp_path: Path) -> Path:
     return tmp_path / "mine.safetensors"
 
 
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        (None, r"bad\.json: form: does not say all of readout, "),
+        ({"readout": "layers"}, r"bad\.json: form: does not say all of readout, "),
+        (
+            {**asdict(Form()), "readout": "lniear"},
+            r"bad\.json: form\.readout: is no form of .*'lniear'.*\n.*layers, linear",
+        ),
+        ({**asdict(Form()), "normalise": 1}, r"form\.normalise: is no form"),
+    ],
+)
+def test_notes_must_say_a_form_that_there_is(weights: Path, tmp_path: Path, form: Any, message: str) -> None:
+    tensors, notes = read(weights)
+    others = {key: value for key, value in notes.items() if key != "form"}
+    write(tmp_path / "bad.safetensors", tensors, others if form is None else {**others, "form": form})
+    simulation = build_world(load_scenario("nara/table1")).simulation(0)
+    with pytest.raises(UserError, match=message):
+        AGENTS.load("nara")(path=str(tmp_path / "bad.safetensors")).start(simulation.view, stream(0, "agent"))
+
+
+def test_a_form_that_there_is_not_is_refused() -> None:
+    with pytest.raises(UserError, match="readout: is no form"):
+        Form(readout="lniear")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("mask", ["any", "feasible"])
 @pytest.mark.parametrize("routes", ["hops", "weighted"])
 def test_in_the_engine_it_chooses_as_in_compiled_episodes(
@@ -197,7 +224,7 @@ def test_in_the_engine_it_chooses_as_in_compiled_episodes(
         agent.start(simulation.view, stream(seed, "agent"))
         play(simulation, agent)
         placed.append(int((simulation.record.outcome == PLACED).sum()))
-    same = NaraTrainer(mask=mask, **trainer.form._asdict())
+    same = NaraTrainer(mask=mask, **asdict(trainer.form))
     world = build_learning(scenario)
     same.begin(world, world, 0, "cpu")
     assert same.validate([3, 4])["acceptance"] == sum(placed) / 80
