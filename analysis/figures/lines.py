@@ -18,7 +18,7 @@ End = float | None
 
 @dataclass(frozen=True)
 class Line:
-    """Holds one line: `points` (x, mean, low, high) in the order of x; a published line is drawn in dashes."""
+    """Holds one line: `points` (x, mean, low, high) in the order of x; of a published one rings are drawn."""
 
     name: str
     points: Sequence[tuple[float, float, End, End]]
@@ -54,8 +54,8 @@ def lines(panels: Sequence[Panel], title: str, *, caption: str = "", logarithmic
             ax.set_ylabel(panel.y)
             ax.set_title(panel.title)
         legend(figure, names, look)
-        dashed = any(line.published for panel in panels for line in panel.lines)
-        heading(figure, title, "; ".join(filter(None, (caption, "dashes: published" if dashed else ""))))
+        ringed = any(line.published for panel in panels for line in panel.lines)
+        heading(figure, title, "; ".join(filter(None, (caption, "rings: published" if ringed else ""))))
     return figure
 
 
@@ -64,9 +64,11 @@ def _draw(ax: Axes, line: Line, colour: str, marker: str) -> None:
         (x, mean, mean if low is None else low, mean if high is None else high) for x, mean, low, high in line.points
     ]
     x, mean, low, high = np.array(ends, np.float64).reshape(-1, 4).T
+    if line.published:
+        ax.plot(x, mean, linestyle="none", marker="o", mfc="none", mec=colour, markersize=6)
+        return
     few = len(x) < FEW
-    dashes = "--" if line.published else "-"
-    ax.plot(x, mean, dashes, color=colour, marker=marker if few else "", markersize=3.5, linewidth=1.2, mfc="white")
+    ax.plot(x, mean, color=colour, marker=marker if few else "", markersize=3.5, linewidth=1.2, mfc="white")
     if few and (high > low).any():
         ax.errorbar(x, mean, (mean - low, high - mean), fmt="none", ecolor=colour, elinewidth=0.8, capsize=1.5)
     elif (high > low).any():
