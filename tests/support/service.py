@@ -19,8 +19,17 @@ from typing import Any
 from agents.solver import examples
 
 SMALL = examples()["vm-placement"]
-ENDLESS = "TABLE D = [6, 6, 6, 5, 5, 5, 4, 4, 4, 3] BALLS len(D) BINS 4 RESOURCES S[b in BINS] => 12\n"
-ENDLESS += "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += D[BALL] end"  # 48 in four bins of 12: does not fit
+EDGES = [(i, (i + 1) % 5) for i in range(5)] + [(5 + i, (i + d) % 5) for i in range(5) for d in (1, 4)]
+ENDLESS = f"TABLE E = {[[*edge] for edge in EDGES + [(10, 5 + i) for i in range(5)]]} BALLS 11 BINS 3"
+ENDLESS += """ RESOURCES S[b in BINS] => 11
+procedure UTILFN(BALL, BIN, ALLOC)
+    UTIL.S[BIN] += 1
+    for i in len(E)
+        if E[i, 0] == BALL and ALLOC[E[i, 1]] == BIN REJECT end
+        if E[i, 1] == BALL and ALLOC[E[i, 0]] == BIN REJECT end
+    end
+end"""
+"""The graph of Groetzsch has no triangle and needs four colours: nothing proves that three bins are too few."""
 
 
 @dataclass

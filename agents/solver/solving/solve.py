@@ -350,6 +350,7 @@ class _Search:
                     if self.known is not None and self.known <= problem.bins:
                         return False
             if last is None or last.left:
+                self.look_at_clock()  # attempts that were cut short before they came to anything tell nothing
                 return False
             if not self.missing(problem, last.alloc):
                 return True

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from agents.learned.common.tensors import SHIPPED
 from binwright.reproduction.experiment import Condition, Experiment
-from binwright.reproduction.figures import Drawing, Material, of_kind
+from binwright.reproduction.figures import Drawing, Material, intervals, of_kind
 from binwright.reproduction.measures import Measure, Runs, averaged, gain_of, mean_of
 from binwright.reproduction.verdict import Value
 
@@ -135,12 +135,13 @@ def by_size(measure: Measure, y: str, title: str, agents: tuple[str, ...], given
     from analysis.figures.lines import Line, Panel, lines
 
     runs = {servers: given.of("sizes", f"servers={servers}") for servers in SIZES}
-    found = []
+    found, measured = [], []
     for agent in agents:
         there = {servers: one for servers, one in runs.items() if agent in one.labels and len(one.of(agent))}
         values = {servers: measure(one, agent) for servers, one in there.items()}
         found.append(Line(agent, [(servers, one.mean, one.low, one.high) for servers, one in values.items()]))
-    figure = lines([Panel(found, "servers", y)], title, logarithmic=True)
+        measured += values.values()
+    figure = lines([Panel(found, "servers", y)], title, caption=intervals(measured), logarithmic=True)
     figure.axes[0].set_xticks(list(SIZES), [str(servers) for servers in SIZES])
     figure.axes[0].set_xticks([], minor=True)
     return figure

@@ -8,7 +8,8 @@ import numpy as np
 
 from binwright.reproduction.experiment import Condition, Experiment, Metric, Publication, StandIn
 from binwright.reproduction.measures import Runs, above, averaged, mean_of
-from binwright.reproduction.publications.nara_figures import FIGURES, STAND_INS, file_here
+from binwright.reproduction.publications.nara_data import STAND_INS, file_here
+from binwright.reproduction.publications.nara_figures import FIGURES
 from binwright.reproduction.published import Published
 from binwright.reproduction.verdict import Value
 from simcore.vocabulary import Floats

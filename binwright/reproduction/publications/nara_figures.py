@@ -6,8 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from binwright.reproduction.figures import Drawing, Material, of_kind
-from binwright.reproduction.publications.nara_data import STAND_INS as STAND_INS
-from binwright.reproduction.publications.nara_data import file_here as file_here
+from binwright.reproduction.publications.nara_data import STAND_INS, file_here
 from workloads.demands import DEMANDS
 
 if TYPE_CHECKING:

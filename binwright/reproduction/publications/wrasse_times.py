@@ -1,4 +1,4 @@
-"""Times of decisions, of Wrasse and of those that it is compared with: one time beside another of the same machine."""
+"""Measures how long decisions of Wrasse and its rivals take: one time beside another of the same machine."""
 
 from __future__ import annotations
 

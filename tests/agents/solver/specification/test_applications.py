@@ -215,6 +215,6 @@ def test_the_guide_lists_every_example_with_its_lines() -> None:
 def test_groups_keep_a_rack_dark() -> None:
     text = examples()["power-cooling"]
     without = problem(re.sub(r"(?m)^GROUPS.*$", "", text))
-    dark = [max(solve(load_problem("power-cooling"), attempts=512, seed=seed).alloc) < 8 for seed in range(4)]
-    assert all(dark)
-    assert any(max(solve(without, attempts=512, seed=seed).alloc) >= 8 for seed in range(4))
+    given = [solve(load_problem("power-cooling"), search="published", attempts=512, seed=seed) for seed in range(4)]
+    assert all(max(one.alloc) < 8 for one in given)
+    assert any(max(solve(without, search="published", attempts=512, seed=seed).alloc) >= 8 for seed in range(4))
