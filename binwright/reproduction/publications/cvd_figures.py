@@ -135,7 +135,8 @@ def by_size(measure: Measure, y: str, title: str, agents: tuple[str, ...], given
     from analysis.figures.lines import Line, Panel, lines
 
     runs = {servers: given.of("sizes", f"servers={servers}") for servers in SIZES}
-    found, measured = [], []
+    found: list[Line] = []
+    measured: list[Value] = []
     for agent in agents:
         there = {servers: one for servers, one in runs.items() if agent in one.labels and len(one.of(agent))}
         values = {servers: measure(one, agent) for servers, one in there.items()}
