@@ -91,9 +91,9 @@ def test_what_is_postponed_is_not_compiled() -> None:
         ),
         (
             {"agents": [{"cvd-rl": {"weights": "huwei"}}]},
-            "huawei-50, untrained.",
+            "published, untrained.",
         ),
-        ({"agents": [{"value-es": {"weights": "none"}}]}, "huawei-10-3, terms."),
+        ({"agents": [{"value-es": {"weights": "none"}}]}, "shapes, terms."),
         (
             {"agents": [{"cvd-rl": {"lookahead": False}}]},
             "these weights were trained with lookahead, and this agent is to be without\n"
