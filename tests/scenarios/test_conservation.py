@@ -182,8 +182,8 @@ def test_books_find_what_is_wrong(wrong: str, monkeypatch: pytest.MonkeyPatch, t
     data["workload"] |= {"requests": 3}  # type: ignore[operator]
     kept_books(data, tmp_path)[0].close()
 
-    def forgetful(scenario: Any) -> Any:
-        ledger = build_ledger(scenario)
+    def forgetful(scenario: Any, *more: Any) -> Any:
+        ledger = build_ledger(scenario, *more)
         real = getattr(ledger, wrong)
 
         def called(*given: Any) -> Any:
