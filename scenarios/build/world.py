@@ -11,8 +11,9 @@ from agents.world import WarmStart, World
 from scenarios.build.cluster import build_cluster, build_ledger
 from scenarios.build.requests import requests_of
 from scenarios.schema.agent import AgentSpec
-from scenarios.schema.cluster import Failure, Failures, OtherOverflow, PartFailures, expand_of, wait_of
+from scenarios.schema.failures import Failure, Failures, PartFailures
 from scenarios.schema.options import check_options
+from scenarios.schema.overflow import OtherOverflow, expand_of, wait_of
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.tenants import Tenants
 from simcore.errors import ScenarioError

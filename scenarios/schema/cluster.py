@@ -1,28 +1,24 @@
-"""The schema of `cluster:` and of what happens when it is full."""
+"""The schema of `cluster:`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import Field, model_validator
 
 from fabric.presets import TOPOLOGIES
+from scenarios.schema.failures import Failures
 from scenarios.schema.fields import (
     Amounts,
     Count,
-    Index,
     Model,
-    OneOf,
-    PositiveTime,
     Scales,
-    Shown,
     Text,
     Time,
     checked,
     together,
-    whole,
     wrong,
 )
 from scenarios.schema.networks import topology
@@ -125,83 +121,6 @@ class Added(Model):
 
     at: Time = Field(description="When, counted from the first request.", examples=["2 d"])
     by: Count = Field(description="How many servers, like those of the last group.", examples=[10])
-
-
-class Failure(Model):
-    """A planned failure of one server."""
-
-    at: Time = Field(description="When, counted from the first request.", examples=["1 h"])
-    server: Index = Field(description="Which server; the first is 0.", examples=[3])
-    repair_after: PositiveTime | None = Field(
-        default=None, description="It is back after this time; never if not given."
-    )
-
-
-class PartFailure(Model):
-    """A planned failure of a link or switch."""
-
-    at: Time = Field(description="When, counted from the first request.", examples=["1 h"])
-    part: Index = Field(description="Its number: `binwright topology NAME --parts` lists them.", examples=[3])
-    repair_after: PositiveTime | None = Field(None, description="It is back after this time; never if not given.")
-
-
-class PartFailures(Model):
-    """Links or switches that fail."""
-
-    mtbf: PositiveTime | None = Field(
-        None, description="Mean time from a part's repair to its next failure (exponential).", examples=["90 d"]
-    )
-    mttr: PositiveTime | None = Field(None, description="Mean time to its repair (exponential).", examples=["1 h"])
-    scheduled: tuple[PartFailure, ...] = Field((), description="Failures at planned times.")
-
-    @classmethod
-    def outline(cls, own: Schema) -> Schema:
-        return _both_or_neither(own)
-
-    @model_validator(mode="after")
-    def _pair(self) -> Self:
-        _together(self.mtbf, self.mttr)
-        return self
-
-
-class Failures(Model):
-    """Servers that fail, and in a network links and switches. What was on them is lost; they come back empty."""
-
-    mtbf: PositiveTime | None = Field(
-        default=None,
-        description="Mean time from a server's repair to its next failure (exponential).",
-        examples=["30 d"],
-    )
-    mttr: PositiveTime | None = Field(
-        default=None, description="Mean time to its repair (exponential).", examples=["4 h"]
-    )
-    scheduled: tuple[Failure, ...] = Field(default=(), description="Failures at planned times.")
-    on_failure: Literal["lose", "requeue"] = Field(
-        default="lose",
-        description="What was on a failed part is lost, or it is offered again for the rest of its holding period.",
-    )
-    links: PartFailures | None = Field(default=None, description="Links of the network that fail.")
-    switches: PartFailures | None = Field(default=None, description="Switches that fail, all links with them.")
-
-    @classmethod
-    def outline(cls, own: Schema) -> Schema:
-        return _both_or_neither(own)
-
-    @model_validator(mode="after")
-    def _pair(self) -> Self:
-        _together(self.mtbf, self.mttr)
-        return self
-
-
-def _both_or_neither(own: Schema) -> Schema:
-    """Say in a JSON schema what `_together` checks."""
-    return {**own, "allOf": [{"anyOf": [given("mtbf", "mttr"), given(without=["mtbf", "mttr"])]}]}
-
-
-def _together(mtbf: float | None, mttr: float | None) -> None:
-    if (mtbf is None) != (mttr is None):
-        missing = "mttr" if mttr is None else "mtbf"
-        raise wrong("is missing", "mtbf and mttr go together: give both or neither.", (missing,))
 
 
 class TopologyChoice(Registered):
@@ -421,59 +340,3 @@ def known_resources(
             raise wrong("the cluster has no such resource", suggest(name, [*resources, *others]), (*at, name))
 
     together(*(partial(known, name) for name in names))
-
-
-MOST_TOGETHER = 1000
-"""Requests that are offered at once."""
-
-
-class Expand(Model):
-    """Add servers each time a request fits nowhere."""
-
-    by: Count = Field(description="Servers added at a time, like those of the last group.", examples=[10])
-    limit: Count = Field(description="The cluster never has more servers than this.", examples=[110])
-    then: Literal["drop", "stop"] = Field(
-        default="stop", description="What happens when a request fits nowhere at the limit."
-    )
-
-
-class Wait(Model):
-    """Requests that wait are offered together, and whoever gets a place leaves the line."""
-
-    together: Annotated[
-        int, Field(strict=True, ge=1, le=MOST_TOGETHER), BeforeValidator(whole), Shown("whole number from 1")
-    ] = Field(description="So many at most, from the head of the line on.", examples=[32])
-    window: Time = Field(
-        default=0.0, description="Only at multiples of this time, so that requests pile up.", examples=["30 s"]
-    )
-
-
-class OtherOverflow(OneOf):
-    """A way to overflow that takes more than a word."""
-
-    what: ClassVar[str] = "way to overflow"
-    expand: Expand | None = Field(default=None, description="Servers are added.", examples=["{by: 10, limit: 110}"])
-    wait: Wait | None = Field(
-        default=None, description="Requests wait, and are offered together.", examples=["{together: 32}"]
-    )
-
-
-def expand_of(overflow: str | OtherOverflow) -> Expand | None:
-    """Find what is said about adding servers."""
-    return overflow.expand if isinstance(overflow, OtherOverflow) else None
-
-
-def wait_of(overflow: str | OtherOverflow) -> Wait | None:
-    """Find what is said about requests that are offered together."""
-    return overflow.wait if isinstance(overflow, OtherOverflow) else None
-
-
-def _form_of_overflow(value: Any) -> str:
-    return "<more>" if isinstance(value, dict | OtherOverflow) else "<word>"
-
-
-Overflow: TypeAlias = Annotated[
-    Annotated[Literal["drop", "wait", "stop"], Tag("<word>")] | Annotated[OtherOverflow, Tag("<more>")],
-    Discriminator(_form_of_overflow),
-    Shown("`drop`, `wait`, `stop`, {expand: [Expand](#expand)} or {wait: [Wait](#wait)}"),
-]

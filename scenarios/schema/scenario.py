@@ -11,8 +11,9 @@ from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 from analysis.measure.measuring import check_added
 from scenarios.schema.agent import AgentEntry, AgentSpec, shortly
-from scenarios.schema.cluster import ClusterSpec, Overflow, expand_of, known_resources, wait_of
+from scenarios.schema.cluster import ClusterSpec, known_resources
 from scenarios.schema.fields import Count, Index, Model, Number, PositiveTime, ShareFromZero, Text, together, wrong
+from scenarios.schema.overflow import Overflow, expand_of, wait_of
 from scenarios.schema.source import Keys, Source
 from scenarios.schema.train import Train
 from scenarios.schema.workload import Workload

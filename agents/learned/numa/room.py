@@ -67,7 +67,7 @@ def fitting_on(free: Ints, sizes: Floats) -> Floats:
     """
     each = np.floor((free[..., None, :] / sizes[:, :2]).min(axis=-1) + SLACK)  # [..., nodes, k]
     fits = np.where(sizes[:, 2] > 0, each.min(axis=-2), each.sum(axis=-2))
-    found: Floats = np.stack([fits, fits > 0], axis=-1).reshape(*fits.shape[:-1], -1)
+    found: Floats = np.stack([fits, fits > 0], axis=-1).reshape(*fits.shape[:-1], PER_SIZE * len(sizes))
     return found
 
 

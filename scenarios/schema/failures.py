@@ -1,0 +1,87 @@
+"""The schema of failures of servers, links and switches."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from scenarios.schema.fields import Index, Model, PositiveTime, Time, wrong
+from scenarios.schema.outline import Schema, given
+
+
+class Failure(Model):
+    """A planned failure of one server."""
+
+    at: Time = Field(description="When, counted from the first request.", examples=["1 h"])
+    server: Index = Field(description="Which server; the first is 0.", examples=[3])
+    repair_after: PositiveTime | None = Field(
+        default=None, description="It is back after this time; never if not given."
+    )
+
+
+class PartFailure(Model):
+    """A planned failure of a link or switch."""
+
+    at: Time = Field(description="When, counted from the first request.", examples=["1 h"])
+    part: Index = Field(description="Its number: `binwright topology NAME --parts` lists them.", examples=[3])
+    repair_after: PositiveTime | None = Field(None, description="It is back after this time; never if not given.")
+
+
+class PartFailures(Model):
+    """Links or switches that fail."""
+
+    mtbf: PositiveTime | None = Field(
+        None, description="Mean time from a part's repair to its next failure (exponential).", examples=["90 d"]
+    )
+    mttr: PositiveTime | None = Field(None, description="Mean time to its repair (exponential).", examples=["1 h"])
+    scheduled: tuple[PartFailure, ...] = Field((), description="Failures at planned times.")
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        return _both_or_neither(own)
+
+    @model_validator(mode="after")
+    def _pair(self) -> Self:
+        _together(self.mtbf, self.mttr)
+        return self
+
+
+class Failures(Model):
+    """Servers that fail, and in a network links and switches. What was on them is lost; they come back empty."""
+
+    mtbf: PositiveTime | None = Field(
+        default=None,
+        description="Mean time from a server's repair to its next failure (exponential).",
+        examples=["30 d"],
+    )
+    mttr: PositiveTime | None = Field(
+        default=None, description="Mean time to its repair (exponential).", examples=["4 h"]
+    )
+    scheduled: tuple[Failure, ...] = Field(default=(), description="Failures at planned times.")
+    on_failure: Literal["lose", "requeue"] = Field(
+        default="lose",
+        description="What was on a failed part is lost, or it is offered again for the rest of its holding period.",
+    )
+    links: PartFailures | None = Field(default=None, description="Links of the network that fail.")
+    switches: PartFailures | None = Field(default=None, description="Switches that fail, all links with them.")
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        return _both_or_neither(own)
+
+    @model_validator(mode="after")
+    def _pair(self) -> Self:
+        _together(self.mtbf, self.mttr)
+        return self
+
+
+def _both_or_neither(own: Schema) -> Schema:
+    """Say in a JSON schema what `_together` checks."""
+    return {**own, "allOf": [{"anyOf": [given("mtbf", "mttr"), given(without=["mtbf", "mttr"])]}]}
+
+
+def _together(mtbf: float | None, mttr: float | None) -> None:
+    if (mtbf is None) != (mttr is None):
+        missing = "mttr" if mttr is None else "mtbf"
+        raise wrong("is missing", "mtbf and mttr go together: give both or neither.", (missing,))
