@@ -21,7 +21,9 @@ def _some(shares: tuple[float, ...]) -> tuple[float, ...]:
     return shares
 
 
-WarmStarts: TypeAlias = Annotated[tuple[Annotated[float, Field(ge=0, lt=1)], ...], AfterValidator(_some)]
+WarmStarts: TypeAlias = Annotated[
+    tuple[Annotated[float, Field(ge=0, lt=1)], ...], AfterValidator(_some), Field(json_schema_extra={"minItems": 1})
+]
 """The shares of the cluster's first resource that are in use when an episode begins."""
 CompiledAgent: TypeAlias = Annotated[str, AfterValidator(_compiled)]
 """The name of an agent that is one kernel."""

@@ -121,7 +121,7 @@ def test_progress_is_live_and_escape_cancels(opened: Browser) -> None:
     while number(opened.run(TEXT, "checked")) <= first:
         assert monotonic() < until
     assert number(opened.run(TEXT, "rate")) > 0
-    assert opened.run(TEXT, "bins") == "4"
+    assert opened.run(TEXT, "bins") == "3"
     assert opened.run("return document.getElementById('run').disabled")
     opened.press("Escape")
     assert "Partial" in wait_for(opened, "state", "Cancelled.")
