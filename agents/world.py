@@ -59,7 +59,7 @@ class World:
     servers, and `timed` whether single decisions are to be timed. Nothing here changes while a run is played.
     """
 
-    ledger: Callable[..., Ledger]
+    ledger: Callable[[int], Ledger]
     requests: Requests
     overflow: Overflow
     pacing: Pacing | None = None
@@ -137,7 +137,7 @@ class World:
         from fabric.compiled.network_episodes import NetworkEpisodes
         from fabric.network import NetworkLedger
 
-        ledger = self.ledger()
+        ledger = self.ledger(0)  # servers of a network are numbered by its topology
         if not isinstance(ledger, NetworkLedger):
             raise UserError(
                 "servers are chosen one by one in a network, and this cluster has none",

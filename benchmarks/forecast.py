@@ -55,13 +55,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     options = parser.parse_args()
     world = course_of(load_scenario("cvd/train-padrl")).training
-    cluster = world.ledger().cluster
+    cluster = world.ledger(0).cluster
     usual = np.concatenate([sequence(world.draw(2**40 + number), cluster)[1] for number in range(DRAWN)])
     mean, deviation = usual.mean(axis=0), usual.std(axis=0)
     weights = {name: joined(read(find("padrl", name, None))[0]) for name in WEIGHTS}
     columns: dict[str, dict[str, str]] = {}
     for scenario in map(load_scenario, ("cvd/protocol-10", "cvd/protocol-20", "cvd/table-2")):
-        cluster = build_world(scenario).ledger().cluster
+        cluster = build_world(scenario).ledger(0).cluster
         found: dict[str, list[float]] = {name: [] for name in (*WEIGHTS, USUAL, LAST)}
         for seed in range(options.seeds):
             seen, wanted = (part[:END] for part in sequence(build_world(scenario).draw(seed), cluster))

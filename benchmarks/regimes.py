@@ -64,7 +64,7 @@ class Found(NamedTuple):
 def replayed(scenario: Scenario, seed: int) -> list[dict[str, Any]]:
     """Measure all agents with one seed, as rows of runs.parquet: until the first refusal."""
     world = build_world(scenario)
-    simulation = CompiledSimulation(world.draw(seed), world.ledger(), world.overflow)
+    simulation = CompiledSimulation(world.draw(seed), world.ledger(0), world.overflow)
     replay, rows = Replay(simulation), []
     for spec in scenario.agents:
         agent = build_agent(spec)
@@ -81,7 +81,7 @@ def replayed(scenario: Scenario, seed: int) -> list[dict[str, Any]]:
 def dropping(scenario: Scenario, seed: int) -> list[dict[str, Any]]:
     """Measure the same agents where what fits nowhere is dropped: which share of the requests, and of their cpu."""
     world: World = build_world(scenario)
-    simulation = CompiledSimulation(world.draw(seed), world.ledger(), Overflow("drop"))
+    simulation = CompiledSimulation(world.draw(seed), world.ledger(0), Overflow("drop"))
     replay, rows = Replay(simulation), []
     demand = simulation.workload.demand[:, 0]
     for spec in scenario.agents:

@@ -45,7 +45,7 @@ def scenario(topology: dict[str, Any], networks: dict[str, Any], agent: str, req
 def measure(name: str, asked: Scenario, seed: int) -> None:
     """Run it, and print its row."""
     world = build_world(asked)
-    ledger = world.ledger()
+    ledger = world.ledger(0)
     simulation = world.simulation(seed, ledger)
     agent = build_agent(asked.agents[0])
     agent.start(simulation.view, stream(seed, "agent"))

@@ -180,7 +180,7 @@ class _Check:
 
     def _played(self, agent: Agent, point: World, world: str) -> _Played:
         """Start an agent in a world and play it to the end."""
-        agent, ledger = fitted(point, agent), point.ledger()
+        agent, ledger = fitted(point, agent), point.ledger(0)
         simulation = point.simulation(SEED, ledger)
         servers, state = len(simulation.view.capacity), _shared_state(self.kind)
         eyes = _Eyes(simulation, ledger)

@@ -30,7 +30,7 @@ class _Face(Face):
             raise UserError("no such reward", key="reward", value=reward, remedy=remedy)
         if reward == "income" and not prices:
             raise UserError("there are no prices", key="prices", remedy="Give the scenario `prices`.")
-        ledger = world.ledger()
+        ledger = world.ledger(0)
         if isinstance(ledger, NetworkLedger) or world.pacing:
             remedy = "Take a scenario without network and pacing; binwright/Fabric-v0 is for networks."
             raise UserError("nodes of servers are chosen here as requests arrive", key="cluster", remedy=remedy)

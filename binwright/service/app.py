@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -157,6 +158,7 @@ class Service:
         pool.prepare()
         checkers = max(1, min(4, self._workers))
         self._disk = ThreadPoolExecutor(1, "disk")
+        self._reader = ThreadPoolExecutor(1, "read")
         self._threads = ThreadPoolExecutor(checkers, "check")
         self._checkers = pool.Checkers(self._limits, checkers)
         self._pool = pool.Pool(self._jobs, self._limits, self._workers)
@@ -168,6 +170,7 @@ class Service:
             await asyncio.to_thread(self._pool.stop)
             self._threads.shutdown(cancel_futures=True)
             self._checkers.stop()
+            self._reader.shutdown(cancel_futures=True)
             self._disk.shutdown()
             self._jobs.close()
 
@@ -180,25 +183,27 @@ class Service:
         202: accepted; it is on disk, and gets done even if the service stops meanwhile. 200: this is what you
         submitted before, with its answer if there is one.
         """
-        asked = await _read(request, models.Submission)
+        asked = await self._read(request, models.Submission, self._limited)
         if isinstance(asked, Response):
             return asked
-        if "time" not in asked.model_fields_set:
-            asked.time = min(asked.time, self._limits.time)
-        if asked.time > self._limits.time:
-            return refusal(422, f"time is at most {self._limits.time:g} s here", "Ask for less.")
         if seconds := self._submissions.wait(request.state.client):
             return too_many("too many submissions", seconds)
-        if len(await request.body()) >= LARGE:
-            await asyncio.to_thread(getattr, asked, "key")  # it is kept
         try:
-            row, new = await self._on_disk(self._jobs.add, request.state.owner, asked.key, asked.canonical)
+            row, new = await self._on_disk(self._jobs.add, request.state.owner, *asked)
         except Full:
             return too_many("the queue is full", 10)
         if new:
             self._pool.wake()
         where = {"location": f"/v1/problems/{row.id}"}
         return JSONResponse(self._job(row), 202 if new else 200, where)
+
+    def _limited(self, asked: models.Submission) -> tuple[str, str] | Response:
+        """Return a submission's key and text, within the time that there is."""
+        if "time" not in asked.model_fields_set:
+            asked.time = min(asked.time, self._limits.time)
+        if asked.time > self._limits.time:
+            return refusal(422, f"time is at most {self._limits.time:g} s here", "Ask for less.")
+        return asked.key, asked.canonical
 
     async def look(self, request: Request, name: str) -> Response:
         """Look at a job: its state, its progress, its result."""
@@ -243,7 +248,7 @@ class Service:
 
     async def check(self, request: Request) -> Response:
         """Compile a specification: its errors, or what is known of it."""
-        asked = await _read(request, models.Problem)
+        asked = await self._read(request, models.Problem, attrgetter("canonical"))
         if isinstance(asked, Response):
             return asked
         if self._checking >= self._limits.checks:
@@ -251,7 +256,7 @@ class Service:
         self._checking += 1
         try:
             loop = asyncio.get_running_loop()
-            said = await loop.run_in_executor(self._threads, self._checkers.check, dict(asked))
+            said = await loop.run_in_executor(self._threads, self._checkers.check, asked)
         finally:
             self._checking -= 1
         errors = [said["error"]] if "error" in said else []
@@ -281,6 +286,26 @@ class Service:
         """Return the shipped specifications: name and text."""
         return examples()
 
+    async def _read(self, request: Request, model: type[M], take: Callable[[M], T | Response]) -> T | Response:
+        """Read a request's body as the model wants it; gives what is taken from that.
+
+        Large ones are read one at a time, beside the event loop: threads that read at once make each other, and
+        whoever waits for the loop, wait for seconds, and hold many times their bytes.
+        """
+        body = await request.body()
+        if not body:
+            return refusal(422, "the request is empty", "Send a specification.")
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json":
+            if request.query_params:
+                return refusal(422, "options stand in the JSON", "Leave them out of the address.")
+            if len(body) < LARGE:
+                return _parsed(model, body, take)
+            return await asyncio.get_running_loop().run_in_executor(self._reader, _parsed, model, body, take)
+        try:
+            return _checked(model, {"text": body.decode(), **_query(request)}, take)
+        except UnicodeDecodeError:
+            return refusal(422, "the text is not UTF-8", "Send the specification in UTF-8.")
+
     async def _find(self, request: Request, name: str) -> Row:
         row = await self._on_disk(self._jobs.get, request.state.owner, name)
         if row is None:
@@ -300,36 +325,21 @@ class Service:
         }
 
 
-async def _read(request: Request, model: type[M]) -> M | Response:
-    """Read a request's body as the model wants it."""
-    body = await request.body()
-    if not body:
-        return refusal(422, "the request is empty", "Send a specification.")
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json":
-        if request.query_params:
-            return refusal(422, "options stand in the JSON", "Leave them out of the address.")
-        return _parsed(model, body) if len(body) < LARGE else await asyncio.to_thread(_parsed, model, body)
+def _parsed(model: type[M], body: bytes, take: Callable[[M], T | Response]) -> T | Response:
     try:
-        return _checked(model, {"text": body.decode(), **_query(request)})
-    except UnicodeDecodeError:
-        return refusal(422, "the text is not UTF-8", "Send the specification in UTF-8.")
-
-
-def _parsed(model: type[M], body: bytes) -> M | Response:
-    try:
-        return _checked(model, from_json(body))
+        return _checked(model, from_json(body), take)
     except ValueError as error:
         return refusal(422, f"this is not JSON that can be read: {error}", "See /v1/openapi.json.")
 
 
-def _checked(model: type[M], given: Any) -> M | Response:
-    """Check what was given against the model; few names first, since pydantic lists every mistake there is."""
+def _checked(model: type[M], given: Any, take: Callable[[M], T | Response]) -> T | Response:
+    """Check what was given, few names first, since pydantic lists every mistake there is; gives what is taken."""
     if not isinstance(given, dict):
         return refusal(422, "the JSON is not an object", "See /v1/openapi.json.")
     if any(len(one) > models.NAMES for one in (given, *given.values()) if isinstance(one, dict)):
         return refusal(422, f"there are more than {models.NAMES:,} names", "Put numbers into rows of a table.")
     try:
-        return model.model_validate(given)
+        return take(model.model_validate(given))
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part)[:100] for part in first["loc"])

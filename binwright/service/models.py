@@ -69,6 +69,11 @@ class Problem(BaseModel):
     )
     params: dict[Name, Number] = Field(default={}, description="Values of PARAMs.", json_schema_extra=NO_OTHERS)
 
+    @cached_property
+    def canonical(self) -> str:
+        """The same for the same request, however it was written."""
+        return json.dumps(dict(self), sort_keys=True, separators=(",", ":"))
+
 
 class Submission(Problem):
     """A problem, and how to search."""
@@ -77,11 +82,6 @@ class Submission(Problem):
     seed: int = Field(default=0, ge=0, lt=2**63, strict=True, description="Of the random orders.")
     time: float = Field(default=TIME, gt=0, le=86_400, allow_inf_nan=False, description="The search's seconds.")
     attempts: int | None = Field(default=None, ge=1, le=10**12, description="The search ends after so many, too.")
-
-    @cached_property
-    def canonical(self) -> str:
-        """The same for the same submission, however it was written."""
-        return json.dumps(dict(self), sort_keys=True, separators=(",", ":"))
 
     @cached_property
     def key(self) -> str:

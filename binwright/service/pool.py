@@ -15,7 +15,7 @@ from multiprocessing import forkserver
 from multiprocessing.connection import wait
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from binwright.service.jobs import Jobs, Row, Trouble
 from binwright.service.limits import Limits
@@ -29,6 +29,7 @@ CHECKS = 200
 AGAIN = 1.0
 """Seconds until what the machine refused is tried again."""
 T = TypeVar("T")
+Do = Literal["solve", "check"]
 _context = multiprocessing.get_context("forkserver")
 _starting = Lock()
 
@@ -71,10 +72,11 @@ class Worker:
             self.end()
             raise
 
-    def ask(self, **question: Any) -> None:
-        """Send it something to do."""
+    def ask(self, do: Do, request: str) -> None:
+        """Send it something to do: JSON as it came, since to write it again would hold up everyone else here."""
         try:
-            self._pipe.send_bytes(json.dumps(question).encode())
+            self._pipe.send_bytes(do.encode())
+            self._pipe.send_bytes(request.encode())
         except OSError:
             raise Died(self._cause()) from None
 
@@ -169,8 +171,7 @@ class Pool:
 
     def _do(self, row: Row, core: int) -> None:
         """One job, whatever happens to its process; it runs from when that has begun."""
-        asked = json.loads(row.request)
-        seconds = asked["time"] + self._limits.spare
+        seconds = json.loads(row.request)["time"] + self._limits.spare
         try:
             worker = Worker(self._limits, seconds, core)
         except (OSError, EOFError):  # the machine has no process for us now
@@ -180,7 +181,7 @@ class Pool:
         try:
             if not self._insist(self._jobs.begin, row.id):  # cancelled meanwhile, or the server stops
                 return
-            worker.ask(do="solve", **asked)
+            worker.ask("solve", row.request)
             said = self._watch(row.id, worker, time.monotonic() + seconds)
         except Died as died:
             said = {"state": "failed", "error": _mistake(str(died), "Make the problem smaller.")}
@@ -225,8 +226,8 @@ class Checkers:
             self._idle.put(None)
         self._cores = iter(range(10**9))
 
-    def check(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Have a worker check a specification. Blocks; as many threads may call as there are processes."""
+    def check(self, request: str) -> dict[str, Any]:
+        """Have a worker check a request, in JSON. Blocks; as many threads may call as there are processes."""
         kept = self._idle.get()
         try:
             worker, left = kept or (self._fresh(), CHECKS)
@@ -235,7 +236,7 @@ class Checkers:
             return {"error": _mistake("the service has no process for this now", "Try again.")}
         said = None
         try:
-            worker.ask(do="check", **asked)
+            worker.ask("check", request)
             said = worker.hear(self._limits.check)
             if said is None:
                 return {"error": _mistake("takes too long to compile", "Make tables and constants smaller.")}

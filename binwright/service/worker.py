@@ -38,8 +38,8 @@ def run(pipe: Connection, limits: Limits, cpu_seconds: float, core: int) -> None
     try:
         _send(pipe)
         while True:
-            asked = json.loads(pipe.recv_bytes())
-            _send(pipe, **_answered(pipe, asked, limits))
+            do, asked = pipe.recv_bytes().decode(), json.loads(pipe.recv_bytes())
+            _send(pipe, **_answered(pipe, do, asked, limits))
     except (EOFError, BrokenPipeError, KeyboardInterrupt):
         pass
 
@@ -68,11 +68,11 @@ def _pages() -> int:
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
 
 
-def _answered(pipe: Connection, asked: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
+def _answered(pipe: Connection, do: str, asked: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
     """Answer a request by {"result": ...} or {"properties": ...}, or {"error": ..., "state": ...}."""
     try:
         compiled = _compile(asked, limits)
-        if asked["do"] == "check":
+        if do == "check":
             return {"properties": properties(compiled)}
         units = len(compiled.units)
 

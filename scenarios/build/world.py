@@ -50,6 +50,7 @@ def build_learning(scenario: Scenario) -> World:
         ("cluster.expansion", world.expansion),
         ("workload.networks", world.virtual),
         ("cluster.devices", world.devices),
+        ("cluster.numbering", world.numbered),
     ):
         if there:
             remedy = "Take it out of the scenario to learn in."

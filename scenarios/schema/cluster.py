@@ -219,17 +219,19 @@ class ClusterSpec(Model):
 
     @classmethod
     def outline(cls, own: Schema) -> Schema:
+        networked = given(
+            "network",
+            "node",
+            without=["servers", "groups", "csv", "trace", "devices"],
+            empty=["expansion", "spread_above"],
+        )
+        networked["properties"]["numbering"] = {"enum": ["given", None]}
         forms = [
             given("servers", "node", without=["groups", "csv", "trace", "network"]),
             given("groups", without=["servers", "node", "csv", "trace", "network", "devices"]),
             given("csv", without=["servers", "node", "groups", "trace", "network", "devices"]),
             given("trace", without=["servers", "node", "groups", "csv", "network", "devices"]),
-            given(
-                "network",
-                "node",
-                without=["servers", "groups", "csv", "trace", "devices"],
-                empty=["expansion", "spread_above"],
-            ),
+            networked,
         ]
         return {**own, "allOf": [{"anyOf": forms}]}
 
@@ -298,6 +300,8 @@ class ClusterSpec(Model):
         ):
             if value:
                 raise wrong("does not go with a network", "The topology says which servers there are.", (key,))
+        if self.numbering != "given":
+            raise wrong("does not go with a network", "The topology numbers the servers.", ("numbering",))
 
     def _node_kinds(self) -> list[tuple[tuple[str | int, ...], dict[str, float]]]:
         if self.groups:

@@ -141,3 +141,16 @@ def test_it_agrees_with_validate_on_mutations(name: str, most: int, tmp_path: Pa
         elif taken and not valid and not any(beyond in said for beyond in beyond_it):
             wrong.append(f"{text}: taken, but {said}")
     assert wrong == []
+
+
+@pytest.mark.parametrize(("numbering", "fits"), [("given", True), ("drawn", False), ("fgd", False)])
+def test_a_topology_numbers_its_servers(numbering: str, fits: bool, tmp_path: Path) -> None:
+    data = {
+        "name": "numbers",
+        "cluster": {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}, "numbering": numbering},
+        "workload": {"requests": 9, "holding": 9, "demand": "uniform"},
+        "agents": ["tetris"],
+    }
+    valid, said = outcome(data, tmp_path, tmp_path / "s.yaml")
+    assert validator().is_valid(data) == valid == fits
+    assert fits or "cluster.numbering: does not go with a network" in said

@@ -57,8 +57,8 @@ class Still:
     def Checkers(self, limits: Limits, count: int) -> Any:
         """Make what checks."""
 
-        def check(asked: dict[str, Any]) -> dict[str, Any]:
-            return worker._answered(None, {"do": "check", **asked}, limits)  # type: ignore[arg-type]
+        def check(request: str) -> dict[str, Any]:
+            return worker._answered(None, "check", json.loads(request), limits)  # type: ignore[arg-type]
 
         return SimpleNamespace(check=check, stop=lambda: None)
 

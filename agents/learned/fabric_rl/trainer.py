@@ -52,7 +52,7 @@ class FabricTrainer(Trainer):
         self._worlds = training, validation
         workers = usable_cpus()
         self._players = [[Player(world) for _ in range(workers)] for world in self._worlds]
-        self._view = training.ledger().view
+        self._view = training.ledger(0).view
         self._evolution = Evolution(beginning(stream(seed, "train", "weights")), self.memory)
 
     def iterate(self, iteration: int) -> dict[str, float]:

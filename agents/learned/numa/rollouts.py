@@ -42,7 +42,7 @@ def replays_of(world: World, seeds: Sequence[int], warm: Sequence[float]) -> lis
     for seed in seeds:
         workload = world.draw(seed)
         for share in warm:
-            ledger = world.ledger()
+            ledger = world.ledger(0)
             simulation = CompiledSimulation(workload, ledger, Overflow("drop"))
             agent = AGENTS.load("best-fit")()
             wanted = share * int(ledger.view.capacity[:, :, 0].sum())
@@ -119,7 +119,7 @@ class HeldOut:
 
     def __init__(self, world: World, warm: Sequence[float], against: str) -> None:
         agent = compiled_agent(against)
-        agent.start(world.ledger().view, stream(0, "train", "against"))
+        agent.start(world.ledger(0).view, stream(0, "train", "against"))
         assert agent.compiled
         self._world, self._warm, self._other = world, warm, agent.compiled
         self._kept: tuple[list[int], list[Replay], Floats] | None = None

@@ -51,10 +51,10 @@ class NumaTrainer(Trainer):
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Check the worlds and draw the seeds."""
         self._training, self._seed = training, seed
-        self.view = training.ledger().view
+        self.view = training.ledger(0).view
         check_worlds(self.agent, training, validation)
         for world in (training, validation):
-            self.check(world.ledger().view)
+            self.check(world.ledger(0).view)
         try:
             self._held_out = HeldOut(validation, self.warm, self.against)
         except UserError as error:
@@ -64,7 +64,7 @@ class NumaTrainer(Trainer):
 
     def met(self) -> dict[str, Any]:
         """Return notes on the servers and on the requests of some episodes."""
-        ledger = self._training.ledger()
+        ledger = self._training.ledger(0)
         demand = np.concatenate([self._training.draw(seed).demand for seed in self._seeds[:SAMPLED].tolist()])
         demand = demand[ledger.possible(demand)]
         found = regime_of(ledger.view.capacity, demand, ledger.spreads(demand))

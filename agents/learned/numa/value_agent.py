@@ -79,7 +79,7 @@ def first_of(
     """
     sizes = np.zeros((0, SIZE_COLUMNS))
     if most:
-        sizes = sizes_of(map(training.draw, seeds), training.ledger(), most)
+        sizes = sizes_of(map(training.draw, seeds), training.ledger(0), most)
     parts = beginning(rng, not most), beginning_of(sizes)
     mean, scale = (np.concatenate(part) for part in zip(*parts, strict=True))
     return sizes, mean, scale

@@ -76,7 +76,7 @@ class PADRLTrainer(NumaTrainer):
             value_weight=0.0,
         )
         self._kl_weight = self.kl_weight
-        self._cluster = training.ledger().cluster
+        self._cluster = training.ledger(0).cluster
         self._width = self.view.capacity.shape[0]
         rng = stream(seed, "train", "weights")
         self._tensors = {name: torch.nn.Parameter(self._first(name, rng)) for name in SHAPES}

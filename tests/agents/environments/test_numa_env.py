@@ -17,6 +17,7 @@ from simcore.vocabulary import Agent, Placement, Request, View
 
 gymnasium = pytest.importorskip("gymnasium")
 NAME = "binwright.environments:binwright/Numa-v0"
+CLUSTER: dict[str, Any] = {"servers": 3, "nodes": 2, "node": {"cpu": 10, "mem": 10}, "spread_above": {"mem": 6}}
 
 
 def small(**changed: Any) -> Scenario:
@@ -24,7 +25,7 @@ def small(**changed: Any) -> Scenario:
     return scenario_from(
         {
             "name": "small",
-            "cluster": {"servers": 3, "nodes": 2, "node": {"cpu": 10, "mem": 10}, "spread_above": {"mem": 6}},
+            "cluster": CLUSTER,
             "workload": {
                 "requests": 120,
                 "arrivals": {"poisson": {"every": "1 s"}},
@@ -162,6 +163,7 @@ def test_many_are_as_one_each_and_begin_anew() -> None:
         ({"prices": {}}, {"reward": "income"}, "no prices"),
         ({}, {"reward": "two"}, "no such reward"),
         ({"warm_start": {"until": "10 %", "with": "best-fit"}}, {}, "nothing is learned with it"),
+        ({"cluster": CLUSTER | {"numbering": "drawn"}}, {}, "cluster.numbering: nothing is learned with it"),
     ],
 )
 def test_what_it_is_not_for(changed: dict[str, Any], options: dict[str, Any], said: str) -> None:

@@ -75,7 +75,7 @@ def recorded(overflow: str, epsilon: float, rows: int = 400) -> tuple[tape.Decis
     world = course_of(small(overflow=overflow)).training
     weights = untrained(sizes(True), np.random.default_rng(1))
     how = np.array([*counts("both", 5), 1, 1, LAYERS, WIDTH], np.float64)
-    capacity = world.ledger().view.capacity
+    capacity = world.ledger(0).view.capacity
     written = tape.blank(rows, 5, capacity)
     tape.wind(written, epsilon, 5, overflow == "stop", 7)
     placed = replays_of(world, [5], [0.0])[0].placed(Compiled(cvd_rl_exploring, (weights, how, written)))

@@ -274,7 +274,7 @@ def test_in_the_engine_it_places_as_in_training(tmp_path: Path, reject: bool, ro
 
 def test_what_a_failure_interrupted_does_not_stay() -> None:
     """On an empty network it is all the same whether requests placed before would have ended by now."""
-    ledger = build_world(load_scenario("nara/train-fabric-rl")).ledger()
+    ledger = build_world(load_scenario("nara/train-fabric-rl")).ledger(0)
     rng, view, answers = np.random.default_rng(0), ledger.view, []
     asked = [
         Request(row, 0.0, 100.0, tuple(rng.integers(UNIT, 30 * UNIT, 2).tolist()), False, UNIT // 9)
@@ -299,7 +299,7 @@ def test_it_says_why_it_rejects(tmp_path: Path) -> None:
     reasons = {}
     world = build_world(scenario)
     for reject in (False, True):
-        simulation = Simulation(workload, world.ledger(), pacing=world.pacing)
+        simulation = Simulation(workload, world.ledger(0), pacing=world.pacing)
         agent = AGENTS.load("fabric-rl")(path=str(path), reject=reject)
         agent.start(simulation.view, stream(0, "agent"))
         play(simulation, agent)
@@ -315,7 +315,7 @@ def test_weights_for_something_else_are_refused(tmp_path: Path) -> None:
     path = saved(tmp_path / "mine.safetensors", beginning(np.random.default_rng(0)))
     tensors, notes = read(path)
     kind = AGENTS.load("fabric-rl")
-    view = build_world(load_scenario("nara/train-fabric-rl")).ledger().view
+    view = build_world(load_scenario("nara/train-fabric-rl")).ledger(0).view
     other = tmp_path / "other.safetensors"
     for name, wrong, match in (
         ("resources", ["gpu"], "trained with resources "),
@@ -329,7 +329,7 @@ def test_weights_for_something_else_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="not the weights of this network"):
         kind(path=str(other)).start(view, stream(0, "agent"))
     with pytest.raises(UserError, match="this cluster has none"):
-        kind(path=str(path)).start(build_world(load_scenario("quickstart")).ledger().view, stream(0, "agent"))
+        kind(path=str(path)).start(build_world(load_scenario("quickstart")).ledger(0).view, stream(0, "agent"))
     with pytest.raises(UserError, match="no weights of that name"):
         kind(weights="alpha-unifrom")
 

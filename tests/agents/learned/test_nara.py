@@ -235,7 +235,7 @@ def test_it_places_requests_that_ask_for_nothing_and_rejects_what_it_cannot_reac
     world = build_world(scenario)
     workload = world.draw(0)
     workload.demand[:5] = 0
-    simulation = Simulation(workload, world.ledger(), pacing=world.pacing)
+    simulation = Simulation(workload, world.ledger(0), pacing=world.pacing)
     agent = build_agent(AgentSpec(name="nara", options={"path": str(weights), "mask": "feasible"}))
     agent.start(simulation.view, stream(0, "agent"))
     play(simulation, agent)
@@ -247,7 +247,7 @@ def test_it_places_requests_that_ask_for_nothing_and_rejects_what_it_cannot_reac
 
 
 def started(agent: Any, *overrides: str, name: str = "nara/table1") -> None:
-    agent.start(build_world(load_scenario(name, overrides)).ledger().view, stream(0, "agent"))
+    agent.start(build_world(load_scenario(name, overrides)).ledger(0).view, stream(0, "agent"))
 
 
 def test_weights_for_something_else_are_refused(weights: Path, tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_windows_of_the_trace_after_those_of_the_training_are_the_same_regime() 
             workload = world.draw(seed)
         except WorkloadError:
             pytest.skip("the trace is not here")
-        ledger = world.ledger()
+        ledger = world.ledger(0)
         now = regime_of(ledger.view.capacity, workload.demand, ledger.spreads(workload.demand))
         assert now is not None
         told.append(outside(was, now))

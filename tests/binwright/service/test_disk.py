@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import resource
 import sqlite3
 import stat
@@ -18,7 +19,7 @@ import pytest
 from binwright.cli import MISTAKE, main
 from binwright.service.jobs import Jobs, Row, Trouble
 from binwright.service.limits import Limits
-from binwright.service.pool import Pool, Worker
+from binwright.service.pool import Do, Pool, Worker
 from simcore.errors import UserError
 from tests.support.failing_sqlite import failing_sqlite
 from tests.support.faults import failing
@@ -81,13 +82,13 @@ def test_threads_wait_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     class Quick(Worker):
         def __init__(self, *_: object) -> None:
-            self.asked: dict[str, Any] = {}
+            self.asked = ""
 
-        def ask(self, **question: Any) -> None:
-            self.asked = question
+        def ask(self, do: Do, request: str) -> None:
+            self.asked = request
 
         def hear(self, seconds: float) -> dict[str, Any]:
-            return {"result": {"asked": self.asked["time"]}}
+            return {"result": {"asked": json.loads(self.asked)["time"]}}
 
         def end(self) -> None:
             pass

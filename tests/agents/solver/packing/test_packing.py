@@ -349,7 +349,7 @@ def test_a_scenario_meets_an_offline_input_one_machine_after_another(tmp_path: P
     assert not workload.demand[:, workload.resources.index("gpu")].any()
     assert (workload.arrival == 0).all()
     assert np.isinf(workload.duration).all()
-    ledger = build_world(scenario).ledger()
+    ledger = build_world(scenario).ledger(0)
     simulation = build_world(scenario).simulation(2, ledger)
     play(simulation, AGENTS.load("first-fit")())
     free: list[Ints] = []
