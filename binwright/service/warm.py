@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agents.solver import examples, problem
+from agents.solver.local import portfolio
 from agents.solver.solving.solve import solve
 from binwright.service import pool, worker
 
@@ -10,5 +11,6 @@ KINDS = ("vm-placement", "oktopus")
 """A vector problem and one that is not: each search loads its kernels."""
 for _kind in KINDS:
     solve(problem(examples()[_kind]), attempts=1)
+portfolio.prepare(problem(examples()[KINDS[1]]))  # `solve` does so only where the other searches fail
 run = worker.run
 pool.settle()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf
 from time import monotonic
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -31,6 +31,8 @@ LARGEST = 1_000_000
 """Dimensions up to which there is a local search: it keeps a dozen numbers for each."""
 LONGEST, SHORTEST = 64.0, 0.25
 """How much longer or shorter the runs of local search become, at most, where they do better or worse than attempts."""
+Ready: TypeAlias = Callable[[Callable[[], bool]], bool]
+"""(cancelled) -> whether local search is compiled. It is called when the other searches have failed, and may wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +74,11 @@ class Portfolio:
 
     If several succeed, the answer is that of the lowest number, and of the first search in this order: trimming,
     published, local. So no number leaves more units than published attempts do. What it comes to depends on the seed,
-    and on which numbers were asked for together, but not on time or on how many threads there are, once `ready` says
-    that local search is compiled.
+    and on which numbers were asked for together, but not on time or on how many threads there are, unless `ready` says
+    that local search is not compiled.
     """
 
-    def __init__(self, problem: Problem, seed: int, ready: Callable[[], bool] = lambda: True) -> None:
+    def __init__(self, problem: Problem, seed: int, ready: Ready = lambda cancelled: True) -> None:
         source, numbers = utilfn(problem, PYTHON)
         self._compiled = compiled(source)
         self._problem, self._seed, self._ready = problem, word(seed), ready
@@ -137,7 +139,7 @@ class Portfolio:
                 best, where, name = left, place.room.best.copy(), kind
             if left == 0 or self._stop[0]:
                 break
-        if best and not cancelled() and self._ready() and self._problem.dims <= LARGEST:
+        if best and not cancelled() and self._problem.dims <= LARGEST and self._ready(cancelled):
             made, left = self._local(place.state, number, cancelled)
             checked, lefts[LOCAL] = checked + made, left
             if left < best:

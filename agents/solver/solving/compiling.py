@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
-from threading import Thread
+from threading import Lock, Thread
+from time import monotonic
+
+PAUSE = 0.05
+"""Seconds between two looks whether somebody still wants to wait."""
 
 
 class Compiling:
@@ -29,6 +33,30 @@ class Compiling:
             raise self._raised[0]
         return not self._thread.is_alive()
 
-    def done(self) -> bool:
-        """Tell whether it is done."""
-        return not self._thread.is_alive() and not self._raised
+
+class Later:
+    """A compilation that begins when it is first needed. It is waited for until a third of the time left is over."""
+
+    def __init__(self, prepare: Callable[[], None], end: float) -> None:
+        self._prepare, self._end = prepare, end
+        self._lock = Lock()
+        self._compiling: Compiling | None = None
+        self._began = self._until = 0.0
+        self.seconds = 0.0
+        """That were spent waiting."""
+
+    def ready(self, cancelled: Callable[[], bool]) -> bool:
+        """Begin, and wait until it is done, no longer than until `cancelled`; returns whether it is done.
+
+        Several threads may call this, and raise what it raised.
+        """
+        with self._lock:
+            if self._compiling is None:
+                self._began = monotonic()
+                self._until = self._began + (self._end - self._began) / 3
+                self._compiling = Compiling(self._prepare)
+        while not self._compiling.wait(min(PAUSE, self._until - monotonic())):
+            if monotonic() >= self._until or cancelled():
+                return False
+            self.seconds = monotonic() - self._began
+        return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from itertools import product
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
@@ -131,6 +132,19 @@ def test_wishes_that_hold_go_on_holding() -> None:
     )
     answer = bw.solve(given, attempts=8)
     assert all(not one.broken for one in answer.wishes)
+
+
+def test_all_balls_are_placed_although_there_is_no_time_to_compile_for_goals(monkeypatch: pytest.MonkeyPatch) -> None:
+    bw.solve("network", attempts=1)  # compiled
+    over = Event()
+    monkeypatch.setattr("agents.solver.solving.searches.prepare_goals", lambda _: over.wait(20))
+    try:
+        answer = bw.solve("power", time=3)
+    finally:
+        over.set()
+    assert (answer.status, answer.search) == ("solved", "published")
+    assert answer.goals
+    assert any("compiling took longer" in note for note in answer.notes)
 
 
 @pytest.mark.parametrize("how", [{"search": "published"}, {"device": "reference"}])

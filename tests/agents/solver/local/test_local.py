@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Event
+from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
@@ -131,6 +133,48 @@ def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_attempts_do_not_solve(form: str) -> None:
     answer = bw.solve(FORMS[form](1).problem, attempts=60)
     assert (answer.status, answer.search) == ("optimal", "local search")
+
+
+def test_local_search_is_compiled_where_the_others_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[Problem] = []
+    monkeypatch.setattr("agents.solver.local.portfolio.prepare", compiled.append)
+    assert bw.solve("network", attempts=2).search == "published"
+    assert compiled == []
+    given = FORMS["pods"](1).problem
+    assert bw.solve(given, attempts=60).search == "local search"
+    assert compiled == [given]
+
+
+def test_without_a_limit_of_time_local_search_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = FORMS["pods"](1).problem
+    answer = bw.solve(given, attempts=60)
+    monkeypatch.setattr("agents.solver.solving.solve.TOLD", 0.2)
+    monkeypatch.setattr("agents.solver.local.portfolio.prepare", lambda _: sleep(0.4))
+    late = bw.solve(given, attempts=60)
+    assert (late.alloc, late.search, late.checked) == (answer.alloc, answer.search, answer.checked)
+    assert any(note.startswith("compiling took ") for note in late.notes)
+
+
+def test_within_a_limit_of_time_the_others_go_on_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    over = Event()
+    monkeypatch.setattr("agents.solver.local.portfolio.prepare", lambda _: over.wait(20))
+    try:
+        began = monotonic()
+        answer = bw.solve(FORMS["pods"](1).problem, time=0.6)
+        assert monotonic() - began < 8
+    finally:
+        over.set()
+    assert answer.search in ("published", "trimming")
+    assert answer.placed > 0
+
+
+def test_a_mistake_while_local_search_is_compiled_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: Problem) -> None:
+        raise ValueError("compiler")
+
+    monkeypatch.setattr("agents.solver.local.portfolio.prepare", fails)
+    with pytest.raises(ValueError, match="compiler"):
+        bw.solve(FORMS["pods"](1).problem, attempts=60)
 
 
 def test_where_trimming_fails_and_published_attempts_do_not() -> None:

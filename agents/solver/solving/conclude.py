@@ -1,0 +1,89 @@
+"""Verify an allocation that a search has found, and conclude what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from time import monotonic
+from typing import NamedTuple
+
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import NULL
+from agents.solver.model.verify import faults
+from agents.solver.solving.answer import Answer, Kept, Reached, Status
+from simcore.errors import UserError
+
+COST = "COST"
+"""The resource of which the agent `solver` uses as little as it can."""
+
+
+class Allocated(NamedTuple):
+    """An allocation that a search has found."""
+
+    left: int
+    """Units that are not placed."""
+    problem: Problem
+    """With the number of bins."""
+    alloc: list[int]
+    """[balls]: the bin, -1 for a ball that is left out."""
+    search: str
+    """What found it."""
+
+
+def conclude(
+    found: Allocated,
+    bound: int,
+    *,
+    checked: int,
+    since: float,
+    interrupted: bool,
+    impossible: str,
+    notes: Sequence[str],
+) -> Answer:
+    """Verify an allocation, and make an answer of it, to a question of when `monotonic()` was `since`.
+
+    No allocation of all balls has fewer bins than `bound`. `notes` are those on the search.
+    """
+    left, problem, alloc, search = found
+    _verify(problem, alloc)
+    costs = any(family.name == COST and not family.sizes for family in problem.families)
+    wishes = tuple(Kept.of(one, alloc) for one in problem.wishes)
+    status: Status = "unsolved" if max(alloc) == NULL else "partial"
+    bound = min(bound, problem.bins)
+    goals: tuple[Reached, ...] = ()
+    if left == 0:
+        goals = _reached(problem, alloc)
+        proven = problem.bins == bound and not costs and all(one.enough for one in wishes)
+        proven = proven and all(one.value == one.bound for one in goals)
+        status = "optimal" if proven else "solved"
+    seconds = monotonic() - since
+    notes = (*notes, *_notes(costs, wishes))
+    return Answer(
+        problem, list(alloc), problem.bins, bound, status, checked, seconds, search, interrupted, impossible, wishes,
+        goals, notes,
+    )  # fmt: skip
+
+
+def _verify(problem: Problem, alloc: list[int]) -> None:
+    """Refuse an allocation that breaks a rule: the fault is that of the specification, or else ours."""
+    wrong = faults(problem, alloc)
+    if wrong and not problem.program.alloc_free:
+        remedy = "Make two balls add the same whichever of them is placed first, and REJECT likewise."
+        raise UserError(
+            f"UTILFN depends on the order of the balls: {wrong[0]}", file=problem.source.file, remedy=remedy
+        )
+    assert not wrong, f"the search gave a wrong answer: {wrong}"
+
+
+def _reached(problem: Problem, alloc: list[int]) -> tuple[Reached, ...]:
+    """Evaluate the goals for an allocation of all balls, from their text."""
+    if problem.objective is None:
+        return ()
+    goals = zip(problem.objective.goals, problem.source.goals(problem.bins, alloc), strict=True)
+    return tuple(Reached(one.aim, one.text, one.number(raw), one.number(one.bound)) for one, raw in goals)
+
+
+def _notes(costs: bool, wishes: Sequence[Kept]) -> Iterator[str]:
+    """List what a user would not expect of the allocation."""
+    if costs:
+        yield f"{COST} is a capacity here, and not made small: the agent `solver` does that"
+    yield from (str(one) for one in wishes if one.broken)

@@ -1,0 +1,158 @@
+"""Choose the searches that suit a problem, on a device, compile them, and make their attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
+from time import monotonic
+from typing import Protocol
+
+import numpy as np
+
+from agents.solver.backends import reference
+from agents.solver.local import portfolio
+from agents.solver.local.better import prepare as prepare_goals
+from agents.solver.local.portfolio import Portfolio
+from agents.solver.model.problem import Problem
+from agents.solver.search import find
+from agents.solver.search.first_fit import first_fit, next_fit
+from agents.solver.search.packing import Packing
+from agents.solver.solving.compiling import Compiling, Later
+from agents.solver.solving.dense_attempts import attempts as dense_attempts
+from simcore.errors import UserError, suggest
+from simcore.vocabulary import Ints
+
+
+class Best(Protocol):
+    """What a search has found so far."""
+
+    @property
+    def alloc(self) -> list[int]: ...
+    @property
+    def left(self) -> int: ...
+    @property
+    def checked(self) -> int: ...
+    @property
+    def attempt(self) -> int: ...
+
+
+Attempts = Callable[..., Iterator[Best]]
+"""(problem, seed, first, count, trims=, until=): attempts first, ..., first + count - 1 in every grouping, as
+`reference.attempts`."""
+SEARCHES = ("ours", "published")
+
+
+def _attempts_on(device: str, problem: Problem) -> tuple[Attempts, Callable[[], None]]:
+    """Return the attempts of a device, and a function to call before them: it compiles."""
+    name, _, number = device.partition(":")
+    if name == "reference" and not number:
+        return reference.attempts, lambda: None
+    if name == "cpu" and not number:
+        from agents.solver.backends import cpu
+
+        return cpu.attempts, lambda: cpu.prepare(problem)
+    if name == "opencl" and (number.isdecimal() or not number):
+        from agents.solver.backends import opencl
+
+        chosen = int(number) if number else None
+        return partial(opencl.attempts, device=chosen), lambda: opencl.prepare(problem, chosen)
+    remedy = suggest(device, ["cpu", "opencl", "opencl:0", "reference"])
+    raise UserError("unknown device", key="device", value=device, remedy=remedy)
+
+
+class Searches:
+    """The searches for one problem, which end when `monotonic()` is `end`."""
+
+    def __init__(self, problem: Problem, device: str, search: str, seed: int, end: float) -> None:
+        if search not in SEARCHES:
+            raise UserError("unknown search", key="search", value=search, remedy=suggest(search, SEARCHES))
+        self.problem, self.seed, self.end = problem, seed, end
+        self._device, self._prepare = _attempts_on(device, problem)
+        self.dense = device == "cpu"
+        """Vector problems are searched in their dense form."""
+        self.ours = search == "ours"
+        if problem.objective is not None and not (self.dense and self.ours):
+            remedy = "Leave --search and --device as they are: on processors our search looks at goals."
+            raise UserError("goals are not for this search", key="search", value="published", remedy=remedy)
+        self.name = "published"
+        """The name of the search that made the last attempt."""
+        self.late = False
+        """Compiling took too long."""
+        self._fits = False
+        """First fit is compiled."""
+        self._seconds = 0.0
+        """That compiling took; of `_local` besides."""
+        self._local: Later | None = None
+        self._portfolios: dict[int, Portfolio] = {}
+        """By number of bins."""
+
+    @cached_property
+    def packing(self) -> Packing | None:
+        """The dense form, if there is one."""
+        return Packing.of(self.problem)
+
+    @property
+    def compiling(self) -> float:
+        """Return how many seconds compiling has taken."""
+        return self._seconds + (self._local.seconds if self._local is not None else 0.0)
+
+    def compile(self, until: float) -> bool:
+        """Compile the searches, or read them from disk; returns whether that is done when `monotonic()` is `until`.
+
+        If it is not, a thread goes on with it. Local search waits until the others have tried and failed.
+        """
+        began = monotonic()
+        packed = self.dense and self.packing is not None
+        done = Compiling(self._prepare_dense if packed else self._prepare).wait(until - began)
+        if self.dense and self.ours and not packed:
+            self._local = Later(lambda: portfolio.prepare(self.problem), self.end)
+        self._seconds += monotonic() - began
+        self.late = not done
+        return done
+
+    def compile_goals(self) -> bool:
+        """Compile what makes allocations better by their goals, as `compile` does."""
+        began = monotonic()
+        done = Compiling(lambda: prepare_goals(self.problem)).wait(self.end - began)
+        self._seconds += monotonic() - began
+        self.late = not done
+        return done
+
+    def _prepare_dense(self) -> None:
+        """Compile first fit and the search on the dense form."""
+        tiny = Packing.alike(np.full((3, 1), 2), np.full(1, 3), 3)
+        first_fit(tiny, tiny.capacity)
+        self._fits = True
+        find.prepare(self._on_dense)
+
+    @property
+    def _on_dense(self) -> str:
+        return "ruin" if self.ours else "published"
+
+    def first_fit(self, packing: Packing, capacity: Ints, until: float) -> Ints:
+        """Put balls into the first bin of capacity [bins, d] that takes them: int64 [balls]; next fit, if need be."""
+        return first_fit(packing, capacity, until) if self._fits else next_fit(packing, capacity, packing.pins)
+
+    def attempts(self, problem: Problem, packing: Packing | None, first: int, count: int) -> Iterator[Best]:
+        """Make some attempts of the search that suits the problem, which has its number of bins and its dense form."""
+        if packing is not None:
+            self.name = "ruin and recreate" if self.ours else "published"
+            return dense_attempts(problem, packing, self._on_dense, self.seed, first, count, self.end)
+        if self._local is not None:
+            return self._in_turns(problem, self._local, first, count)
+        trims = self.ours and bool(problem.elastic.any())
+        self.name = "trimming" if trims else "published"
+        return self._device(problem, self.seed, first, count, trims=trims, until=self.end)
+
+    def _in_turns(self, problem: Problem, local: Later, first: int, count: int) -> Iterator[Best]:
+        """Make attempts of the portfolio, whose members take turns."""
+        if problem.bins not in self._portfolios:
+            self._portfolios[problem.bins] = Portfolio(problem, self.seed, local.ready)
+        for found in self._portfolios[problem.bins].attempts(first, count, self.end):
+            self.name = found.search
+            yield found
+
+    def one_attempt(self, problem: Problem, until: float) -> Iterator[Best]:
+        """Make a published attempt, in plain Python if nothing is compiled."""
+        device = reference.attempts if self.late else self._device
+        return device(problem, self.seed, 0, 1, until=until)
