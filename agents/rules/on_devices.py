@@ -1,16 +1,15 @@
 """Builds agents for servers with devices: rules that choose a server and devices, and any agent for servers.
 
-A rule costs every server on which a request fits: a function of `(free, left, held, demand, resource, server, there,
-model, count, each, numbers)`, which returns the cost and the devices, as the bits of a number; -1 leaves them to
-`tightest`. `free` is that of the view, `left` and `held` are `free` and `held` of its devices, unchanged: the server
-has `there` devices of `model`. The request takes `count` devices with `each` quanta of `resource`. `numbers` is a tuple
-of the agent's own. The lowest cost wins, and of equals the server with the lowest number.
+A rule costs every server on which a request fits: a function of `(free, left, held, demand, asked, at, numbers)`, which
+returns the cost and the devices, as the bits of a number; -1 leaves them to `tightest`. `free` is that of the view,
+`left` and `held` are `free` and `held` of its devices, unchanged. `numbers` is a tuple of the agent's own. The lowest
+cost wins, and of equals the server with the lowest number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,7 +18,24 @@ from simcore.errors import UserError
 from simcore.jit import inlined, kernel, prepared
 from simcore.vocabulary import Agent, Amounts, Ints, Placement, Refusal, Request, View
 
-DeviceCost: TypeAlias = Callable[[Ints, Ints, Ints, Amounts, int, int, int, int, int, int, Any], tuple[float, int]]
+
+class Asked(NamedTuple):
+    """Says that a request takes so `many` devices, and of each so many quanta of `resource`, a place in its demand."""
+
+    resource: int
+    many: int
+    each: int
+
+
+class At(NamedTuple):
+    """Names a server, which has `there` devices of `model`."""
+
+    server: int
+    there: int
+    model: int
+
+
+DeviceCost: TypeAlias = Callable[[Ints, Ints, Ints, Amounts, Asked, At, Any], tuple[float, int]]
 DeviceScan: TypeAlias = Callable[[Ints, Ints, Devices, Amounts, int, int, Any], int]
 """(free, capacity, devices, demand, resource, models, numbers) -> the server's number, shifted by as many bits as
 `devices.free` has columns, and there the devices; -1 when the request fits nowhere.
@@ -37,10 +53,11 @@ def cheapest_on_devices(cost: DeviceCost) -> DeviceScan:
         left, there, model, held = devices
         best, least, taken = -1, np.inf, 0
         count, each = wanted(demand[resource])
+        asked = Asked(resource, count, each)
         for server in range(len(free)):
             own, kind = there[server], model[server]
             if fits_server(free, left, server, own, kind, demand, count, each, models):
-                here, chosen = of(free, left, held, demand, resource, server, own, kind, count, each, numbers)
+                here, chosen = of(free, left, held, demand, asked, At(server, own, kind), numbers)
                 if here < least:
                     best, least, taken = server, here, chosen
         if best < 0:
@@ -57,26 +74,28 @@ def cheapest_on_devices(cost: DeviceCost) -> DeviceScan:
 
 
 class DeviceAgent(Agent):
-    """Decides by one kernel, `rule`, a `DeviceScan`, with `numbers` of its own, which `start` may set."""
+    """Decides by one kernel, `rule`, a `DeviceScan`, with `numbers` of its own."""
 
     on_devices = True
     rule: Any
-    numbers: tuple[Any, ...] = ()
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Compile the kernel, or load it, so that no decision takes the time for it."""
-        self.get_ready(devices_of(self, view))
+        """Learn the numbers, and compile the kernel, or load it, so that no decision takes the time for it."""
+        seen = devices_of(self, view)
+        self._numbers = self.learn(seen, rng)
+        arguments = (seen.free, seen.capacity, seen.devices, (1,) * len(seen.resources), seen.resource, 0)
+        self._prepared = prepared(self.rule, *arguments, self._numbers)
 
-    def get_ready(self, view: DeviceView) -> None:
-        """Compile the kernel for the numbers there are."""
-        arguments = (view.free, view.capacity, view.devices, (1,) * len(view.resources), view.resource, 0)
-        self._prepared = prepared(self.rule, *arguments, self.numbers)
+    def learn(self, view: DeviceView, rng: np.random.Generator) -> tuple[Any, ...]:
+        """Return the numbers for a run: what the largest servers have, of the first resource and of the devices'."""
+        most = view.capacity.max(axis=(0, 1), initial=1)
+        return float(most[0]), float(most[view.resource])
 
     def decide(self, view: View, request: Request) -> Placement | None:
         """Place the request where the kernel says."""
         assert isinstance(view, DeviceView)
         code = self._prepared(
-            view.free, view.capacity, view.devices, request.demand, view.resource, request.models, self.numbers
+            view.free, view.capacity, view.devices, request.demand, view.resource, request.models, self._numbers
         )
         if code < 0:
             return None
@@ -95,12 +114,6 @@ def devices_of(agent: Agent, view: View) -> DeviceView:
     )
 
 
-def largest(view: DeviceView) -> tuple[float, float]:
-    """Return what the largest servers have: quanta of the first resource, and of the devices' one."""
-    most = view.capacity.max(axis=(0, 1), initial=1)
-    return float(most[0]), float(most[view.resource])
-
-
 class WithDevices(Agent):
     """Has an agent for servers place on servers with devices.
 
@@ -112,7 +125,6 @@ class WithDevices(Agent):
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
-        self.reference = agent.reference  # type: ignore[misc]
         self.any_size = agent.any_size
 
     def start(self, view: View, rng: np.random.Generator) -> None:

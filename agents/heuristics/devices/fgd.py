@@ -3,41 +3,33 @@
 from __future__ import annotations
 
 from math import exp, floor
+from typing import TypeAlias
 
 import numpy as np
 
-from agents.rules.on_devices import DeviceAgent, cheapest_on_devices, devices_of
+from agents.rules.on_devices import Asked, At, DeviceAgent, cheapest_on_devices
+from fabric.devices import DeviceView
 from fabric.fragmentation import CAUSES, TOP, cpu_of, fragments, typical
 from simcore.errors import UserError
-from simcore.vocabulary import QUANTUM, Amounts, Floats, Ints, View
+from simcore.vocabulary import QUANTUM, Amounts, Floats, Ints
+
+Numbers: TypeAlias = tuple[Ints, Floats, int, float, Floats, Ints]
+"""Usual kinds and their shares, the place of the cpu, how many steps there are; scratch of fragments and devices."""
 
 
 @cheapest_on_devices
 def fgd(
-    free: Ints,
-    left: Ints,
-    held: Ints,
-    demand: Amounts,
-    resource: int,
-    server: int,
-    there: int,
-    model: int,
-    count: int,
-    each: int,
-    numbers: tuple[Ints, Floats, int, float, Floats, Ints],
+    free: Ints, left: Ints, held: Ints, demand: Amounts, asked: Asked, at: At, numbers: Numbers
 ) -> tuple[float, int]:
-    """Cost by how many devices the fragments grow, as a sigmoid in whole steps; of equal devices the first.
-
-    `numbers` are the typical kinds and shares, the place of the cpu, how many steps there are, and scratch of the
-    fragments and of the devices.
-    """
+    """Cost by how many devices the fragments grow, as a sigmoid in whole steps; of equal devices the first."""
     kinds, share, place, steps, out, rest = numbers
-    cpu, asked = 0, 0
+    count, each, there = asked.many, asked.each, at.there
+    cpu, taken = 0, 0
     if place >= 0:
-        cpu, asked = free[server, 0, place], demand[place]
+        cpu, taken = free[at.server, 0, place], demand[place]
     for device in range(there):
-        rest[device] = left[server, device]
-    before = fragments(cpu, rest, there, model, kinds, share, out)
+        rest[device] = left[at.server, device]
+    before = fragments(cpu, rest, there, at.model, kinds, share, out)
     if count != 1 or each == QUANTUM:
         chosen, missing = 0, count
         for device in range(there):
@@ -45,7 +37,7 @@ def fgd(
                 rest[device] = 0
                 chosen |= 1 << device
                 missing -= 1
-        after = fragments(cpu - asked, rest, there, model, kinds, share, out)
+        after = fragments(cpu - taken, rest, there, at.model, kinds, share, out)
         return -floor(1.0 / (1.0 + exp((after - before) / 1000.0)) * steps), chosen
     best, chosen = -1.0, 0
     for device in range(there):
@@ -56,7 +48,7 @@ def fgd(
         if known:  # too full, or as the other one
             continue
         rest[device] = room - each
-        after = fragments(cpu - asked, rest, there, model, kinds, share, out)
+        after = fragments(cpu - taken, rest, there, at.model, kinds, share, out)
         rest[device] = room
         score = floor(1.0 / (1.0 + exp((after - before) / 1000.0)) * steps)
         if score > best:
@@ -81,10 +73,8 @@ class FGD(DeviceAgent):
             raise UserError("is too few", key="steps", value=steps, remedy="Give 2 or more.")
         self.top, self.steps = top, steps
 
-    def start(self, view: View, rng: np.random.Generator) -> None:
-        """Look at which requests are usual."""
-        seen = devices_of(self, view)
-        kinds, share = typical(seen, self.top)
-        most = seen.devices.free.shape[1]
-        self.numbers = kinds, share, cpu_of(seen), float(self.steps), np.zeros(len(CAUSES)), np.zeros(most, np.int64)
-        super().start(view, rng)
+    def learn(self, view: DeviceView, rng: np.random.Generator) -> Numbers:
+        """Return which requests are usual."""
+        kinds, share = typical(view, self.top)
+        most = view.devices.free.shape[1]
+        return kinds, share, cpu_of(view), float(self.steps), np.zeros(len(CAUSES)), np.zeros(most, np.int64)

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 from math import floor
 
-import numpy as np
-
-from agents.rules.on_devices import DeviceAgent, cheapest_on_devices, devices_of, largest
-from simcore.vocabulary import Amounts, Ints, View
+from agents.rules.on_devices import Asked, At, DeviceAgent, cheapest_on_devices
+from simcore.vocabulary import Amounts, Ints
 
 
 @cheapest_on_devices
 def gpu_best_fit(
-    free: Ints,
-    left: Ints,
-    held: Ints,
-    demand: Amounts,
-    resource: int,
-    server: int,
-    there: int,
-    model: int,
-    count: int,
-    each: int,
-    numbers: tuple[float, float],
+    free: Ints, left: Ints, held: Ints, demand: Amounts, asked: Asked, at: At, numbers: tuple[float, float]
 ) -> tuple[float, int]:
     """Cost the shares of the largest server that are left of both, halved and added, in whole percent."""
-    cpu = (free[server, 0, 0] - demand[0]) / numbers[0]
-    rest = (free[server, 0, resource] - demand[resource]) / numbers[1]
+    cpu = (free[at.server, 0, 0] - demand[0]) / numbers[0]
+    rest = (free[at.server, 0, asked.resource] - demand[asked.resource]) / numbers[1]
     return -floor((1.0 - (cpu * 0.5 + rest * 0.5)) * 100.0), -1
 
 
@@ -35,8 +23,3 @@ class GPUBestFit(DeviceAgent):
 
     reference = "Best-Fit of Weng et al. 2023, Beware of Fragmentation (USENIX ATC)"
     rule = staticmethod(gpu_best_fit)
-
-    def start(self, view: View, rng: np.random.Generator) -> None:
-        """Look at the largest servers."""
-        self.numbers = largest(devices_of(self, view))
-        super().start(view, rng)

@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from agents.rules.on_devices import DeviceAgent, cheapest_on_devices, devices_of, largest
-from simcore.vocabulary import QUANTUM, Amounts, Ints, View
+from agents.rules.on_devices import Asked, At, DeviceAgent, cheapest_on_devices
+from simcore.vocabulary import QUANTUM, Amounts, Ints
 
 
 @cheapest_on_devices
 def gpu_clustering(
-    free: Ints,
-    left: Ints,
-    held: Ints,
-    demand: Amounts,
-    resource: int,
-    server: int,
-    there: int,
-    model: int,
-    count: int,
-    each: int,
-    numbers: tuple[float, float],
+    free: Ints, left: Ints, held: Ints, demand: Amounts, asked: Asked, at: At, numbers: tuple[float, float]
 ) -> tuple[float, int]:
     """Cost who is there already, and within that what the devices have free, in 25ths of the largest server."""
-    if count == 0:
+    if asked.many == 0:
         return 0.0, -1
-    kind = count if each == QUANTUM else 0
+    kind = asked.many if asked.each == QUANTUM else 0
     kinds = 0
     for other in range(held.shape[1]):
-        kinds += held[server, other] > 0
+        kinds += held[at.server, other] > 0
     most = int(numbers[1])
-    full = 25 * (most - free[server, 0, resource]) // most
-    if held[server, kind] > 0:
+    full = 25 * (most - free[at.server, 0, asked.resource]) // most
+    if held[at.server, kind] > 0:
         return -float(full + (75 if kinds == 1 else 50)), -1
     return -float(full + (25 if kinds == 0 else 0)), -1
 
@@ -41,8 +29,3 @@ class GPUClustering(DeviceAgent):
 
     reference = "GPU-Clustering of Weng et al. 2023, Beware of Fragmentation (USENIX ATC), after Gandiva (OSDI 2018)"
     rule = staticmethod(gpu_clustering)
-
-    def start(self, view: View, rng: np.random.Generator) -> None:
-        """Look at the largest servers."""
-        self.numbers = largest(devices_of(self, view))
-        super().start(view, rng)

@@ -4,30 +4,18 @@ from __future__ import annotations
 
 from math import floor
 
-import numpy as np
-
-from agents.rules.on_devices import DeviceAgent, cheapest_on_devices, devices_of, largest
-from simcore.vocabulary import Amounts, Ints, View
+from agents.rules.on_devices import Asked, At, DeviceAgent, cheapest_on_devices
+from simcore.vocabulary import Amounts, Ints
 
 
 @cheapest_on_devices
 def gpu_dot_product(
-    free: Ints,
-    left: Ints,
-    held: Ints,
-    demand: Amounts,
-    resource: int,
-    server: int,
-    there: int,
-    model: int,
-    count: int,
-    each: int,
-    numbers: tuple[float, float],
+    free: Ints, left: Ints, held: Ints, demand: Amounts, asked: Asked, at: At, numbers: tuple[float, float]
 ) -> tuple[float, int]:
     """Cost the product of what is free and asked for of both, as shares of the largest server, in whole percent."""
-    most = numbers
-    cpu = (free[server, 0, 0] / most[0]) * (demand[0] / most[0])
-    both = cpu + (free[server, 0, resource] / most[1]) * (demand[resource] / most[1])
+    cpu_most, most = numbers
+    cpu = (free[at.server, 0, 0] / cpu_most) * (demand[0] / cpu_most)
+    both = cpu + (free[at.server, 0, asked.resource] / most) * (demand[asked.resource] / most)
     return -floor((1.0 - both / 2.0) * 100.0), -1
 
 
@@ -36,8 +24,3 @@ class GPUDotProduct(DeviceAgent):
 
     reference = "Dot-Product of Weng et al. 2023, Beware of Fragmentation (USENIX ATC), after Tetris (SIGCOMM 2014)"
     rule = staticmethod(gpu_dot_product)
-
-    def start(self, view: View, rng: np.random.Generator) -> None:
-        """Look at the largest servers."""
-        self.numbers = largest(devices_of(self, view))
-        super().start(view, rng)

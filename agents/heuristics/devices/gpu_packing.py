@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-from agents.rules.on_devices import DeviceAgent, cheapest_on_devices
+from agents.rules.on_devices import Asked, At, DeviceAgent, cheapest_on_devices
 from fabric.devices import tightest
 from simcore.vocabulary import QUANTUM, Amounts, Ints
 
 
 @cheapest_on_devices
 def gpu_packing(
-    free: Ints,
-    left: Ints,
-    held: Ints,
-    demand: Amounts,
-    resource: int,
-    server: int,
-    there: int,
-    model: int,
-    count: int,
-    each: int,
-    numbers: tuple[()],
+    free: Ints, left: Ints, held: Ints, demand: Amounts, asked: Asked, at: At, numbers: tuple[float, float]
 ) -> tuple[float, int]:
     """Cost in three ranges: devices in use, by their free parts; idle ones, by number; idle servers, by size."""
-    if count == 0:
+    if asked.many == 0:
         return 0.0, -1
     idle = 0
-    for device in range(there):
-        idle += left[server, device] == QUANTUM
-    if idle == there:
+    for device in range(at.there):
+        idle += left[at.server, device] == QUANTUM
+    if idle == at.there:
         return -float(max(33 - idle, idle)), -1
-    chosen = tightest(left, server, there, count, each)
+    chosen = tightest(left, at.server, at.there, asked.many, asked.each)
     broken, room = 0, 0
-    for device in range(there):
+    for device in range(at.there):
         if (chosen >> device) & 1:
-            broken += left[server, device] == QUANTUM
-            room += left[server, device] * 100 // QUANTUM
+            broken += left[at.server, device] == QUANTUM
+            room += left[at.server, device] * 100 // QUANTUM
     if broken > 0:
         return -float(max(50 - broken, 33)), chosen
     return -float(max(100 - room // 10, 50)), chosen

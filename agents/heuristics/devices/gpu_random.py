@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.rules.on_devices import DeviceAgent, devices_of
+from agents.rules.on_devices import DeviceAgent
 from agents.rules.ruled import drawn
-from fabric.devices import Devices, fits_server, tightest, wanted
+from fabric.devices import Devices, DeviceView, fits_server, tightest, wanted
 from simcore.jit import kernel
-from simcore.vocabulary import Amounts, Floats, Ints, View
+from simcore.vocabulary import Amounts, Floats, Ints
 
 
 @kernel
@@ -58,7 +58,6 @@ class GPURandom(DeviceAgent):
     reference = "the baseline of Weng et al. 2023, Beware of Fragmentation (USENIX ATC)"
     rule = staticmethod(gpu_random)
 
-    def start(self, view: View, rng: np.random.Generator) -> None:
-        """Take the run's random stream."""
-        self.numbers = (np.array([int(rng.integers(2**53)), 0], np.float64),)
-        self.get_ready(devices_of(self, view))
+    def learn(self, view: DeviceView, rng: np.random.Generator) -> tuple[Floats]:
+        """Return the run's random stream."""
+        return (np.array([int(rng.integers(2**53)), 0], np.float64),)
