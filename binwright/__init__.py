@@ -23,16 +23,19 @@ if TYPE_CHECKING:
     from binwright.api import load, run, scenario, solve, train
     from binwright.checker import check_agent
     from binwright.reproduction.reproduce import reproduce
+    from fabric.devices import DeviceView
     from scenarios.learn.tune import tune
     from simcore.engine import Simulation, play
     from simcore.errors import BinwrightError, UserError
-    from simcore.vocabulary import Agent, Placement, Refusal, Request, View, Workload
+    from simcore.vocabulary import Agent, OnDevices, Placement, Refusal, Request, View, Workload
 
 _HOME = {
     "Agent": "simcore.vocabulary",
     "BinwrightError": "simcore.errors",
     "Comparison": "analysis.compare.comparison",
+    "DeviceView": "fabric.devices",
     "FinishedRun": "analysis.measure.finished",
+    "OnDevices": "simcore.vocabulary",
     "Placement": "simcore.vocabulary",
     "Refusal": "simcore.vocabulary",
     "Request": "simcore.vocabulary",
@@ -61,7 +64,9 @@ __all__ = [  # found on first use, so that importing binwright costs nothing
     "Agent",
     "BinwrightError",
     "Comparison",
+    "DeviceView",
     "FinishedRun",
+    "OnDevices",
     "Placement",
     "Refusal",
     "Request",

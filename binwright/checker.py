@@ -125,6 +125,9 @@ class _Check:
             if point.grows_by and not self.kind.any_size:
                 declined[world] = "it is for one number of servers"
                 continue
+            if self.kind.on_devices and not point.devices:
+                declined[world] = "it chooses devices, and the servers have none"
+                continue
             agent = self._made()
             try:
                 first = self._played(agent, point, world)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabric.cluster import MOST_DEVICES, Cluster, DevicesOf
-from fabric.devices import Devices, DeviceView, Usual, empty_devices
+from fabric.devices import Devices, DeviceView, Usual, empty_devices, in_python
 from fabric.fragmentation import stranded
 from fabric.ledger import WRITTEN, Ledger, read_only
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError
@@ -80,8 +80,7 @@ class DeviceLedger(Ledger):
 
     def _checked_devices(self, request: Request, placement: Placement, server: int) -> tuple[tuple[int, ...], int]:
         """Return the devices that a placement names, and the quanta of each; they keep the rules, and are free."""
-        amount = request.demand[self._spec.resource]
-        count, each = -(-amount // QUANTUM), min(amount, QUANTUM)
+        count, each = in_python(request.demand[self._spec.resource])
         named = placement.devices if isinstance(placement, OnDevices) else ()
         try:
             devices = tuple(map(index, named))
@@ -201,8 +200,7 @@ class DeviceLedger(Ledger):
         code = super().why_not(request)
         if code:
             return code
-        amount = request.demand[self._spec.resource]
-        count, each = -(-amount // QUANTUM), min(amount, QUANTUM)
+        count, each = in_python(request.demand[self._spec.resource])
         own, amounts = self._own, (self._free[:, 0] >= request.demand).all(axis=1)
         model = (request.models >> np.maximum(own.model, 0) & 1 == 1) & (own.model >= 0)
         right = amounts & (model | (request.models == 0) | (count == 0))

@@ -18,7 +18,7 @@ CAUSES = ("both", "devices", "none", "cpu", "no-devices-asked", "no-devices-aske
 """For want of what: of cpu and devices; of devices; of nothing, as it is usable; of cpu; the request asks for no
 device; it asks for none, and the cpu is missing too; the devices are of another model.
 """
-USABLE = CAUSES.index("none")
+BOTH, DEVICES, USABLE, CPU, NOT_ASKED, NOT_ASKED_NO_CPU, MODEL = range(len(CAUSES))
 TOP = 0.95
 """The share of all requests that the most usual kinds make up which are looked at."""
 
@@ -82,10 +82,10 @@ def fragments(cpu: int, left: Ints, count: int, model: int, kinds: Ints, share: 
         each, asked, models = kinds[kind, 1], kinds[kind, 2], kinds[kind, 3]
         enough = cpu >= kinds[kind, 0]
         if each == 0:
-            out[4 if enough else 5] += share[kind] * all_free
+            out[NOT_ASKED if enough else NOT_ASKED_NO_CPU] += share[kind] * all_free
             continue
         if models != 0 and (models >> model) & 1 == 0:
-            out[6] += share[kind] * all_free
+            out[MODEL] += share[kind] * all_free
             continue
         fitting, small = 0, 0
         for device in range(count):
@@ -94,15 +94,15 @@ def fragments(cpu: int, left: Ints, count: int, model: int, kinds: Ints, share: 
             else:
                 small += left[device]
         if fitting < asked:
-            out[1 if enough else 0] += share[kind] * all_free
+            out[DEVICES if enough else BOTH] += share[kind] * all_free
         elif enough:
-            out[1] += share[kind] * (small / 1000.0)
-            out[2] += share[kind] * ((total - small) / 1000.0)
+            out[DEVICES] += share[kind] * (small / 1000.0)
+            out[USABLE] += share[kind] * ((total - small) / 1000.0)
         else:
-            out[3] += share[kind] * all_free
+            out[CPU] += share[kind] * all_free
     fragmented = 0.0
     for cause in range(len(out)):
-        if cause != 2:
+        if cause != USABLE:
             fragmented += out[cause]
     return fragmented
 

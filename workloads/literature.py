@@ -14,8 +14,6 @@ here is of the same kind, and not the same instance. `workloads.offline_files` r
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from simcore.vocabulary import Ints
@@ -47,7 +45,7 @@ def sizes(name: str, rng: np.random.Generator) -> tuple[Ints, int]:
         return rng.integers(150, 200, SCHWERIN[name], endpoint=True), 1000
     if name == HARD:
         return rng.integers(20_000, 35_000, 200, endpoint=True), 100_000
-    n, kind, middle, last = re.fullmatch(r"n(\d)([cw])(\d)[wb](\d)", name).groups()  # type: ignore[union-attr]
+    n, kind, middle, last = name[1], name[2], name[3], name[5]
     count = COUNTS[int(n) - 1]
     if kind == "c":
         return rng.integers(LEAST[last], 100, count, endpoint=True), CAPACITIES[int(middle) - 1]

@@ -107,7 +107,12 @@ def devices_of(agent: Agent, view: View) -> DeviceView:
     """Return a view that has devices; refuse any other, as this agent chooses devices."""
     if isinstance(view, DeviceView):
         return view
-    raise UserError(
+    raise no_devices_for(agent)
+
+
+def no_devices_for(agent: Agent) -> UserError:
+    """Make the error that says that an agent chooses devices, and the servers have none."""
+    return UserError(
         f"{type(agent).__name__} chooses devices, and the servers have none",
         key="agents",
         remedy="Give the servers `devices`, or take another agent, such as best-fit.",

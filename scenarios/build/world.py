@@ -66,11 +66,16 @@ def build_agent(spec: AgentSpec) -> Agent:
 
 
 def fitted(world: World, agent: Agent) -> Agent:
-    """Return an agent that places in a world: where servers have devices, one that chooses them."""
-    if not world.devices or agent.on_devices:
-        return agent
-    from agents.rules.on_devices import WithDevices  # numba
+    """Return an agent that places in a world: where servers have devices, one that chooses them.
 
+    Raises a `UserError` where they have none and the agent chooses them.
+    """
+    if world.devices == agent.on_devices:
+        return agent
+    from agents.rules.on_devices import WithDevices, no_devices_for  # numba
+
+    if agent.on_devices:
+        raise no_devices_for(agent)
     return WithDevices(agent)
 
 

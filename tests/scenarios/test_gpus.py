@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+import yaml
 
 import binwright as bw
 from fabric.fragmentation import CAUSES, USABLE
@@ -19,6 +20,7 @@ from simcore.errors import UserError
 from simcore.vocabulary import QUANTUM
 from tests.reference import devices as reference
 from tests.reference.devices import Server
+from tests.support.documentation import blocks
 from workloads.traces.library import FOLDER, find_servers
 
 MIXED: dict[str, Any] = {
@@ -145,6 +147,28 @@ def test_files_of_servers_say_what_is_wrong(tmp_path: Path) -> None:
     file["devices"] = {"count": "gpus"}
     with pytest.raises(UserError, match="has no column gpus"):
         build_cluster(scenario_from({**MIXED, "cluster": {"csv": file}}))
+
+
+def test_an_agent_from_outside_chooses_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that is documented takes the devices with most free, and is not for servers without any."""
+    monkeypatch.chdir(tmp_path)
+    [example] = [block.text for block in blocks("python") if block.text.startswith("# emptiest.py")]
+    Path("emptiest.py").write_text(example)
+    flavours = [{"cpu": 1, "gpu": 0.3, "weight": 3}, {"cpu": 1, "gpu": 1}]
+    written = {**MIXED, "workload": {**MIXED["workload"], "flavours": flavours}}
+    Path("s.yaml").write_text(yaml.safe_dump({**written, "agents": ["emptiest.py:Emptiest", "first-fit"]}))
+    results = bw.run("s.yaml", "record=[devices]", out=tmp_path / "out", jobs=1)
+    assert not len(results.failed), results.failed["error"].to_list()
+    assert results.done["agent"].to_list() == ["emptiest.py:Emptiest", "first-fit"]
+    apart, together = results.done["fragmented_gpu"].to_list()
+    assert apart > together > 0
+    checked = bw.check_agent("emptiest.py:Emptiest")
+    assert list(checked.decisions) == ["servers with devices"]
+    assert set(checked.declined.values()) == {"it chooses devices, and the servers have none"}
+    cluster = {"servers": 2, "node": {"cpu": 8, "mem": "32 GB", "gpu": 2}}
+    Path("plain.yaml").write_text(yaml.safe_dump({**MIXED, "cluster": cluster}))
+    with pytest.raises(UserError, match="Emptiest chooses devices, and the servers have none"):
+        bw.run("plain.yaml", "agents=[emptiest.py:Emptiest]", out=tmp_path / "plain", jobs=1)
 
 
 def test_runs_tell_of_fragmentation(tmp_path: Path) -> None:
