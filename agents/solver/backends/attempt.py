@@ -25,18 +25,20 @@ UTILFN does not rule out for the ball, -1 if there is none."""
 
 
 @lean
-def allowed(flat: Flat, friends: int, room: Room, ball: int, place: int) -> bool:
-    """Tell whether pins and imposed sets let the ball into this bin; the first `friends` sets are FRIENDS."""
-    alloc = room.alloc
-    if flat.pins[ball] != NULL and flat.pins[ball] != place:
-        return False
-    for at in range(flat.of[ball], flat.of[ball + 1]):
-        number = flat.of_sets[at]
-        if room.imposed[number] == 0:
+def joins(
+    ball: int, place: int, friends: int, alloc: Ints, imposed: Ints, sets: Ints, balls: Ints, of: Ints, of_sets: Ints
+) -> bool:
+    """Tell whether imposed sets let the ball into this bin; the first `friends` sets are FRIENDS.
+
+    Set n has `balls[sets[n] : sets[n + 1]]`, and ball b is in the sets `of_sets[of[b] : of[b + 1]]`.
+    """
+    for at in range(of[ball], of[ball + 1]):
+        number = of_sets[at]
+        if imposed[number] == 0:
             continue
         apart = False
-        for k in range(flat.sets[number], flat.sets[number + 1]):
-            other = flat.set_balls[k]
+        for k in range(sets[number], sets[number + 1]):
+            other = balls[k]
             if other == ball:
                 continue
             if number < friends and alloc[other] != NULL and alloc[other] != place:
@@ -45,6 +47,15 @@ def allowed(flat: Flat, friends: int, room: Room, ball: int, place: int) -> bool
         if number >= friends and not apart:
             return False
     return True
+
+
+@lean
+def allowed(flat: Flat, friends: int, room: Room, ball: int, place: int) -> bool:
+    """Tell whether pins and imposed sets let the ball into this bin; the first `friends` sets are FRIENDS."""
+    pin = flat.pins[ball]
+    if pin != NULL and pin != place:
+        return False
+    return joins(ball, place, friends, room.alloc, room.imposed, flat.sets, flat.set_balls, flat.of, flat.of_sets)
 
 
 @lean

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.solver.backends.attempt import Utilfn
+from agents.solver.backends.attempt import Utilfn, joins
 from agents.solver.backends.flat import Flat, Sizes
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL
@@ -252,25 +252,11 @@ def sound(state: State) -> bool:
 @lean
 def allowed(state: State, friends: int, ball: int, place: int) -> bool:
     """Tell whether pins and imposed sets let the ball into this bin; the first `friends` sets are FRIENDS."""
-    alloc, sets, set_balls, of, of_sets = state.alloc, state.sets, state.set_balls, state.of, state.of_sets
-    imposed, pin = state.imposed, state.pins[ball]
+    pin = state.pins[ball]
     if pin != NULL and pin != place:
         return False
-    for at in range(of[ball], of[ball + 1]):
-        number = of_sets[at]
-        if imposed[number] == 0:
-            continue
-        apart = False
-        for k in range(sets[number], sets[number + 1]):
-            other = set_balls[k]
-            if other == ball:
-                continue
-            if number < friends and alloc[other] != NULL and alloc[other] != place:
-                return False
-            apart = apart or alloc[other] != place
-        if number >= friends and not apart:
-            return False
-    return True
+    sets = state.sets, state.set_balls, state.of, state.of_sets
+    return joins(ball, place, friends, state.alloc, state.imposed, *sets)
 
 
 @lean

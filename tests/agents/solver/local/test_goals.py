@@ -135,7 +135,7 @@ def test_wishes_that_hold_go_on_holding() -> None:
 
 
 def test_all_balls_are_placed_although_there_is_no_time_to_compile_for_goals(monkeypatch: pytest.MonkeyPatch) -> None:
-    bw.solve("network", attempts=1)  # compiled
+    bw.solve("power", attempts=1)  # compiled
     over = Event()
     monkeypatch.setattr("agents.solver.solving.searches.prepare_goals", lambda _: over.wait(20))
     try:
