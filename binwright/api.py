@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,16 +59,22 @@ def solve(
     seed: int = 0,
     time: float | None = None,
     attempts: int | None = None,
+    now: Sequence[int] | None = None,
+    moves: int | None = None,
+    drain: Iterable[int] = (),
 ) -> Answer:
     """Solve an allocation problem: a specification's file, a shipped example by name, or one made in Python.
 
     `device` is `cpu`, `opencl` (the first one that can be used), `opencl:n` (number n of `binwright.devices()`) or
     `reference`. `time` (seconds) or `attempts` ends the search; else it goes on until the answer is optimal.
+
+    `now` has the bin that each ball is in now, -1 for none, such as `answer.alloc` of an earlier answer; balls after
+    the last of these are new. At most `moves` balls may leave their bins, and the bins `drain` are to be empty.
     """
-    from agents.solver import load_problem
+    from agents.solver import changed, load_problem
     from agents.solver.solving.solve import solve
 
-    given = load_problem(problem) if isinstance(problem, str | Path) else problem
+    given = changed(load_problem(problem) if isinstance(problem, str | Path) else problem, now, moves, drain)
     return solve(given, device=device, search=search, seed=seed, time=time, attempts=attempts)
 
 

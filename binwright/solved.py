@@ -41,5 +41,14 @@ def as_json(answer: Answer) -> dict[str, Any]:
         "impossible": answer.impossible,
         "goals": [one._asdict() | {"gap": one.gap} for one in answer.goals],
         "notes": list(answer.notes),
-        "alloc": [None if place < 0 else place for place in answer.alloc],
+        "moves": _moves(answer) if (answer.problem.now >= 0).any() else None,
+        "alloc": [_place(place) for place in answer.alloc],
     }
+
+
+def _moves(answer: Answer) -> list[dict[str, int | None]]:
+    return [{"ball": ball, "from": here, "to": _place(there)} for ball, here, there in answer.moves]
+
+
+def _place(place: int) -> int | None:
+    return None if place < 0 else place

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.solver.language.errors import At, SpecError
-from agents.solver.specification.load import examples
+from agents.solver.specification.load import examples, words
 from binwright.client import Client, Mistaken
 from binwright.commands.console import out
 from simcore.errors import UserError, suggest
@@ -33,8 +33,13 @@ class There:
 
     def __init__(self, asked: Namespace, params: dict[str, str]) -> None:
         self._asked = asked
-        self._text = _text(asked.file)
-        self._how = {"tables": _tables(asked.file, self._text), "params": {k: _number(k, v) for k, v in params.items()}}
+        text, tables = _text(asked.file), dict[str, Any]()
+        if any(asked.change):
+            more, tables = words(*asked.change)
+            text = f"{text}\n{more}"
+        self._text = text
+        tables = _tables(asked.file, text) | tables
+        self._how = {"tables": tables, "params": {k: _number(k, v) for k, v in params.items()}}
         self._client = Client(asked.server, None if asked.token_file is None else _token(Path(asked.token_file)))
 
     def properties(self) -> dict[str, Any]:

@@ -6,8 +6,10 @@ import csv
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 
 UNSOLVED = 1
 """Exit code: no allocation of all balls was found."""
-SHOWN, RUNS = 100, 200
-"""Bins of a table, and ranges of balls of a bin."""
+SHOWN, RUNS, MOVES = 100, 200, 20
+"""Bins of a table, ranges of balls of a bin, and moves that are printed."""
 
 
 Told = Callable[[dict[str, Any]], None]
@@ -45,6 +47,7 @@ def solve(asked: Namespace) -> int:
         )
     limit = seconds("--time", asked.time)
     params = dict(map(_param, asked.sets))
+    asked.change = change(asked.now, asked.moves, asked.drain)
     source: Here | There
     if asked.server is None:
         source = Here(asked, params)
@@ -96,10 +99,10 @@ class Here:
 
     def __init__(self, asked: Namespace, params: dict[str, str]) -> None:
         self._began = monotonic()
-        from agents.solver import load_problem
+        from agents.solver import changed, load_problem
 
         self._asked = asked
-        self._problem = load_problem(asked.file, params)
+        self._problem = changed(load_problem(asked.file, params), *asked.change)
 
     def properties(self) -> dict[str, Any]:
         """Return what the compiler knows."""
@@ -172,6 +175,8 @@ def _print_answer(found: dict[str, Any]) -> None:
         best = "no allocation is better" if goal["gap"] == 0 else f"bound {goal['bound']:,.15g}"
         line = f"{goal['aim'].lower()} {goal['text']}: {goal['value']:,.15g} ({best})"
         out.print(line, highlight=False, markup=False, soft_wrap=True)
+    if found["moves"] is not None:
+        _print_moves(found["moves"])
     for note in found["notes"]:
         out.print(note, highlight=False, soft_wrap=True)
     bins = f"{found['bins']} bins"
@@ -181,6 +186,48 @@ def _print_answer(found: dict[str, Any]) -> None:
     checked = f"{found['search']}: {found['checked']:,} solutions checked in {found['seconds']:.2f} s"
     ended = ", interrupted" if found["interrupted"] else ""
     out.print(f"{found['status']}{ended}: {placed}; {checked}", highlight=False, soft_wrap=True)
+
+
+def _print_moves(moves: list[dict[str, int | None]]) -> None:
+    """Say which balls leave their bins."""
+    each = (f"{one['ball']} from {one['from']} to {'nowhere' if one['to'] is None else one['to']}" for one in moves)
+    listed = ", ".join(islice(each, MOVES))
+    more = f", and {len(moves) - MOVES:,} more" if len(moves) > MOVES else ""
+    how_many = "1 ball moves" if len(moves) == 1 else f"{len(moves):,} balls move"
+    out.print(f"{how_many}{': ' if moves else ''}{listed}{more}", highlight=False, soft_wrap=True)
+
+
+def change(now: str | None, moves: int | None, drain: str | None) -> tuple[list[int] | None, int | None, list[int]]:
+    """Read what `--from`, `--moves` and `--drain` say: the bins of all balls, the number, and the bins."""
+    return None if now is None else _bins_of(Path(now)), moves, [] if drain is None else list(_numbers(drain))
+
+
+def _numbers(text: str) -> Iterator[int]:
+    """Read 3,5-7."""
+    for part in text.split(","):
+        low, dash, high = part.strip().partition("-")
+        if not low.isdecimal() or (dash and not high.isdecimal()):
+            raise UserError("is no list of bins", key="--drain", value=text, remedy="Write numbers and ranges: 3,5-7.")
+        yield from range(int(low), int(high or low) + 1)
+
+
+def _bins_of(file: Path) -> list[int]:
+    """Read the bins of an answer, as `--json` or `--csv` printed it; -1 for balls that have none."""
+    from agents.solver.specification.load import text_of
+
+    text = text_of(file)
+    try:
+        if text.lstrip().startswith("{"):
+            bins = json.loads(text)["alloc"]
+        else:
+            rows = sorted((int(row["ball"]), row["bin"] or None) for row in csv.DictReader(text.splitlines()))
+            if [ball for ball, _ in rows] != list(range(len(rows))):
+                raise ValueError("balls are not 0, 1, 2, ...")
+            bins = [place for _, place in rows]
+        return [-1 if place is None else int(place) for place in bins]
+    except (ValueError, KeyError, TypeError) as error:
+        remedy = "Give what solve --json or solve --csv printed: the columns ball and bin, a row for every ball."
+        raise UserError(f"does not say where balls are: {error}", file=file, remedy=remedy) from None
 
 
 def _ranges(numbers: Iterable[int]) -> str:

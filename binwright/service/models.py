@@ -124,6 +124,16 @@ class Reached(BaseModel):
     gap: float
 
 
+class Move(BaseModel):
+    """A ball that leaves its bin; `to` is null if it is left out."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    ball: int
+    from_: int = Field(alias="from")
+    to: int | None
+
+
 class Result(BaseModel):
     """A verified answer."""
 
@@ -140,6 +150,7 @@ class Result(BaseModel):
     impossible: str = Field(description="Why not all balls can be placed, where that is plain to see; else empty.")
     goals: list[Reached] = Field(description="What became of each goal, if all balls are placed.")
     notes: list[str] = Field(description="What else is to be known about the answer.")
+    moves: list[Move] | None = Field(description="Balls that leave the bin that they are in NOW; null without NOW.")
     alloc: list[int | None] = Field(description="The bin of every ball; null for one that is left out.")
     resources: list[Family] | None = Field(description="Null if there are very many dimensions.")
 

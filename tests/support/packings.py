@@ -18,12 +18,13 @@ def packings(draw: st.DrawFn) -> Packing:
     demand = np.array(draw(st.lists(st.lists(number, min_size=dims, max_size=dims), min_size=balls, max_size=balls)))
     sets = st.lists(st.integers(0, balls - 1), min_size=1, max_size=3, unique=True).map(tuple)
     foes = tuple(draw(st.lists(sets, max_size=3)))
-    built = Packing(demand, capacity, np.full(balls, -1), foes, powers(bins))
+    nowhere = np.full(balls, -1)
+    built = Packing(demand, capacity, nowhere, foes, powers(bins), nowhere)
     for ball in draw(st.lists(st.integers(0, balls - 1), max_size=3, unique=True)):
         pins = built.pins.copy()
         pins[ball] = draw(st.integers(0, bins - 1))
         if built.keeps(pins, partial=True):
-            built = Packing(demand, capacity, pins, foes, built.groupings)
+            built = Packing(demand, capacity, pins, foes, built.groupings, nowhere)
     return built
 
 

@@ -19,12 +19,17 @@ from simcore.errors import suggest
 
 
 def check(
-    tree: s.Tree, balls: int, bins: int, names: dict[str, Value], tables: dict[str, Table], families: tuple[Family, ...]
+    body: s.Block,
+    balls: int,
+    bins: int,
+    names: dict[str, Value],
+    tables: dict[str, Table],
+    families: tuple[Family, ...],
 ) -> tuple[Program, tuple[Family, ...]]:
     """Make the program, and the families with what is proven of them; raises `SpecError` if UTILFN is refused."""
     scope = Scope(balls, bins, names, tables)
     checker = _Checker(scope, {family.name: family for family in families})
-    checker.block(tree.body)
+    checker.block(body)
     added, code = checker.added, scope.code
     axes = {family.name: bin_axis(added, family.name, len(family.sizes)) for family in families}
     mentions = sum(axes[one.family] is not None for one in added)  # of BIN that only say whose dimension it is

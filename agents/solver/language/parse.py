@@ -12,6 +12,7 @@ from lark import Lark, Token, Transformer, Tree, UnexpectedCharacters, Unexpecte
 from lark.exceptions import VisitError
 from lark.tree import Meta
 
+from agents.solver.language import moves
 from agents.solver.language import syntax as s
 from agents.solver.language.errors import At, SpecError
 from agents.solver.model.program import MICRO
@@ -72,7 +73,7 @@ def _unexpected(error: UnexpectedToken, text: str) -> SpecError:
     if token.type == "NAME" and "SIGN" not in expected and "EQUAL" not in expected:
         from simcore.errors import suggest
 
-        words = [name for name in (_WORDS.get(kind, kind) for kind in expected) if name.isalpha()]
+        words = [word for kind in expected for word in _WORDS.get(kind, kind).split(" or ") if word.isalpha()]
         if words and "NAME" not in expected:
             return SpecError(f"{shown} cannot stand here", suggest(word, words), at, text)
     if word in ("UTIL", "PROCEDURE", "procedure") and "END" in expected:
@@ -88,7 +89,8 @@ _KEYWORDS = "let if then else elif end for all in except and or not abs len proc
 _WORDS = {
     "LSQB": "[", "RSQB": "]", "LPAR": "(", "RPAR": ")", "COMMA": ",", "DOT": ".", "EQUAL": "=", "COLON": ":",
     "QMARK": "?", "MINUS": "-", "STAR": "*", "SUM": "+ or -", "PRODUCT": "* / // %", "COMPARE": "a comparison",
-    "NUMBER": "a number", "NAME": "a name", "TEXT": 'a "text"', "SIGN": "+= or -=", "EXTREME": "min or max",
+    "NUMBER": "a number", "NAME": "a name", "TEXT": 'a "text"', "SIGN": "+= or -=", "AIM": "MINIMISE or MAXIMISE",
+    "EXTREME": "min or max",
     "REDUCE": "sum or count", "$END": "the end of the text", "__ANON_0": "=>", "__ANON_1": "..",
 } | {word.upper(): word for word in _KEYWORDS.split()}  # fmt: skip
 _STARTS = {"NUMBER", "NAME", "LPAR"}
@@ -171,6 +173,8 @@ class _Build(Transformer[Token, Any]):
 
     def start(self, meta: Meta, *parts: Any) -> s.Tree:
         body = next(part for part in parts if isinstance(part, tuple) and part and part[0] == "procedure")[1]
+        if moves.NOW in s.names_in(body):
+            raise SpecError("MOVES stands in UTILFN", "It is for goals, and for limits: MOVES 10.", _at(meta))
         declarations: list[Any] = [part for part in parts if isinstance(part, s.Node)]
         declarations += [one for part in parts if isinstance(part, list) for one in part]
         order = sorted(declarations, key=lambda one: one.at)
@@ -209,6 +213,15 @@ class _Build(Transformer[Token, Any]):
 
     def groups(self, meta: Meta, items: tuple[s.Expr | s.Span, ...], over: tuple[s.Axis, ...] | None) -> s.Company:
         return s.Company(_at(meta), "GROUPS", items, None, over or ())
+
+    def drain(self, meta: Meta, items: tuple[s.Expr | s.Span, ...], over: tuple[s.Axis, ...] | None) -> s.Company:
+        return s.Company(_at(meta), "DRAIN", items, None, over or ())
+
+    def now(self, meta: Meta, table: Token) -> s.Now:
+        return s.Now(_token_at(table), str(table))
+
+    def moves(self, meta: Meta, most: s.Expr) -> s.Moves:
+        return s.Moves(_at(meta), most)
 
     def soft(
         self, meta: Meta, family: Token, slots: Any, share: s.Expr, most: s.Expr, over: tuple[s.Axis, ...] | None
@@ -280,6 +293,9 @@ class _Build(Transformer[Token, Any]):
 
     def placed(self, meta: Meta, ball: s.Expr) -> s.Placed:
         return s.Placed(_at(meta), ball)
+
+    def moved(self, meta: Meta) -> s.Reduce:
+        return moves.counted(_at(meta))
 
     def used(self, meta: Meta, family: Token, arguments: Any) -> s.Used:
         return s.Used(_token_at(family), str(family), arguments or ())

@@ -230,7 +230,7 @@ class Resource(Node):
 
 @dataclass(frozen=True, slots=True)
 class Company(Node):
-    """FRIENDS, FOES or GROUPS items [WITH chance] [for axes]."""
+    """FRIENDS, FOES, GROUPS or DRAIN items [WITH chance] [for axes]."""
 
     kind: str
     items: tuple[Expr | Span, ...]
@@ -259,6 +259,20 @@ class Pin(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Now(Node):
+    """NOW table."""
+
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moves(Node):
+    """MOVES most."""
+
+    most: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Goal(Node):
     """MINIMISE or MAXIMISE value."""
 
@@ -268,7 +282,9 @@ class Goal(Node):
     """Where in the text the value begins and ends."""
 
 
-Declaration = Param | TableIs | TableOf | TableFrom | Balls | Bins | Resource | Company | Soft | Pin | Goal
+Declaration = (
+    Param | TableIs | TableOf | TableFrom | Balls | Bins | Resource | Company | Soft | Pin | Now | Moves | Goal
+)
 
 
 @dataclass(frozen=True, slots=True)

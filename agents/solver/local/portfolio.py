@@ -16,6 +16,7 @@ from agents.solver.backends.flat import Flat, Room, room
 from agents.solver.local.search import begin, improve, relent
 from agents.solver.local.state import State, state
 from agents.solver.model.problem import Problem
+from agents.solver.model.program import NULL
 from agents.solver.model.random import word
 from agents.solver.search.find import luby
 from agents.solver.search.lowest import lowest
@@ -27,6 +28,8 @@ PUBLISHED, TRIMMING, LOCAL = "published", "trimming", "local search"
 STEPS, BRIEF, SLICE = 64, 8, 1000
 """Moves per unit of a short run of local search; the same while the number of bins is searched, where most runs are for
 too few bins; moves between two looks at the clock."""
+GENTLE = 16_000
+"""Moves of a run from where things are that only look for room for what is left out."""
 LARGEST = 1_000_000
 """Dimensions up to which there is a local search: it keeps a dozen numbers for each."""
 LONGEST, SHORTEST = 64.0, 0.25
@@ -73,9 +76,10 @@ class Portfolio:
     """The searches on one problem. Number n is attempt n in every grouping, with and without trimming, and local run n.
 
     If several succeed, the answer is that of the lowest number, and of the first search in this order: trimming,
-    published, local. So no number leaves more units than published attempts do. What it comes to depends on the seed,
-    and on which numbers were asked for together, but not on time or on how many threads there are, unless `ready` says
-    that local search is not compiled.
+    published, local. So no number leaves more units than published attempts do. Where balls are somewhere now, local
+    runs of even numbers begin there, and come first. What it comes to depends on the seed, and on which numbers were
+    asked for together, but not on time or on how many threads there are, unless `ready` says that local search is not
+    compiled.
     """
 
     def __init__(self, problem: Problem, seed: int, ready: Ready = lambda cancelled: True) -> None:
@@ -86,6 +90,7 @@ class Portfolio:
         if problem.elastic.any():
             self._flats = {TRIMMING: Flat.of_problem(problem, numbers, True)} | self._flats
         self._sets = len(problem.friends), len(problem.friends) + len(problem.foes)
+        self._nowhere = np.full(len(problem.units), NULL)
         self._free: list[Place] = []
         self._stop = np.zeros(1, np.int64)
         self._length = 1.0
@@ -129,32 +134,37 @@ class Portfolio:
         else:
             flat = self._flats.get(TRIMMING, self._flats[PUBLISHED])
             place = Place(room(self._problem)._replace(stop=self._stop), state(self._problem, flat, self._stop))
+        staying = number % 2 == 0 and bool((self._problem.unit_now != NULL).any())
         best, where, name, checked = len(self._problem.units) + 1, place.room.best, PUBLISHED, 0
-        lefts = {}
-        for kind, flat in self._flats.items():
-            given = *self._compiled, flat, *self._sets, place.room, self._seed
-            made, _, left = search(*given, number * ways, (number + 1) * ways)
+        lefts: dict[str, int] = {}
+        for kind in (LOCAL, *self._flats) if staying else (*self._flats, LOCAL):
+            if kind == LOCAL:
+                if cancelled() or self._problem.dims > LARGEST or not self._ready(cancelled):
+                    continue
+                made, left = self._local(place.state, number, staying, cancelled)
+                found = place.state.best
+            else:
+                given = *self._compiled, self._flats[kind], *self._sets, place.room, self._seed
+                made, _, left = search(*given, number * ways, (number + 1) * ways)
+                found = place.room.best
             checked, lefts[kind] = checked + made, left
             if left < best:
-                best, where, name = left, place.room.best.copy(), kind
+                best, where, name = left, found.copy(), kind
             if left == 0 or self._stop[0]:
                 break
-        if best and not cancelled() and self._problem.dims <= LARGEST and self._ready(cancelled):
-            made, left = self._local(place.state, number, cancelled)
-            checked, lefts[LOCAL] = checked + made, left
-            if left < best:
-                best, where, name = left, place.state.best.copy(), LOCAL
         self._free.append(place)
         return Tried(best, where, number, checked, name, lefts)
 
-    def _local(self, state: State, number: int, cancelled: Callable[[], bool]) -> tuple[int, int]:
+    def _local(self, state: State, number: int, staying: bool, cancelled: Callable[[], bool]) -> tuple[int, int]:
         """Make a local run; returns how many moves it made, and how many units it left at best.
 
-        Wishes that keep anything out are given up halfway.
+        It begins where units are now if `staying`, and then with gentle moves. Wishes that keep anything out are given
+        up halfway.
         """
         call, scan = self._compiled
         friends, sets = self._sets
-        left = begin(call, scan, state, friends, sets, self._seed, number)
+        now = self._problem.unit_now if staying else self._nowhere
+        left = begin(call, scan, state, friends, sets, now, self._seed, number)
         each = BRIEF if self._problem.searched else STEPS
         most = max(1, int(luby(number) * each * len(self._problem.units) * self._length))
         made, relented = 0, sets == 0
@@ -163,7 +173,8 @@ class Portfolio:
                 relent(state)
                 relented = True
             steps = min(SLICE, most - made, most if relented else max(1, most // 2 - made))
-            left = improve(call, scan, state, friends, self._seed, number, steps, left)
+            gentle = staying and made < GENTLE
+            left = improve(call, scan, state, friends, self._seed, number, steps, left, gentle)
             made += steps
         return made + 1, left
 
@@ -172,6 +183,6 @@ def prepare(problem: Problem) -> None:
     """Compile local search, or read it from disk: it is the same for all problems."""
     source, numbers = utilfn(problem, PYTHON)
     given = *compiled(source), state(problem, Flat.of_problem(problem, numbers), np.zeros(1, np.int64))
-    prepared(begin, *given, 0, 0, 0, 0)
-    prepared(improve, *given, 0, 0, 0, 0, 0)
+    prepared(begin, *given, 0, 0, problem.unit_now, 0, 0)
+    prepared(improve, *given, 0, 0, 0, 0, 0, False)
     prepared(relent, given[-1])

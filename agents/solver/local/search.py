@@ -33,6 +33,7 @@ from agents.solver.local.state import (
 from agents.solver.model.program import MICRO, NULL
 from agents.solver.model.random import below_kernel, stream_kernel
 from simcore.jit import lean
+from simcore.vocabulary import Ints
 
 GROUP = -2
 """The group in the key of its random numbers: no group of bins has it, nor `agents.solver.search.ruin`."""
@@ -66,8 +67,11 @@ def weigh(call: Utilfn, state: State, start: np.uint64) -> None:
 
 
 @lean
-def begin(call: Utilfn, scan: Scan, state: State, friends: int, sets: int, seed: int, number: int) -> int:
-    """Begin run `number` of a seed: put all units in by a first fit. Returns how many are left out."""
+def begin(call: Utilfn, scan: Scan, state: State, friends: int, sets: int, now: Ints, seed: int, number: int) -> int:
+    """Begin run `number` of a seed: put all units in by a first fit. Returns how many are left out.
+
+    Units that may stay in the bin where they are `now` [units], or -1, do.
+    """
     start = stream_kernel(seed, GROUP, number)
     tally, unit = state.tally, state.unit
     unit[:, WEIGHT] = 0
@@ -82,12 +86,12 @@ def begin(call: Utilfn, scan: Scan, state: State, friends: int, sets: int, seed:
     tally[DRAWS] = draws
     many = 0
     for one in range(len(unit)):
-        pin = unit[one, PIN]
-        if pin == NULL:
+        if unit[one, PIN] != NULL:
+            insert(call, state, friends, one, unit[one, PIN], False)
+    for one in range(len(unit)):
+        if unit[one, PIN] == NULL and (now[one] == NULL or not insert(call, state, friends, one, now[one], False)):
             unit[many, OFFERED] = one
             many += 1
-        else:
-            insert(call, state, friends, one, pin, False)
     order(state, start, many, SPREADS[number % len(SPREADS)])
     for i in range(many):
         if state.stop[0]:
@@ -101,11 +105,12 @@ def begin(call: Utilfn, scan: Scan, state: State, friends: int, sets: int, seed:
 
 @lean
 def improve(
-    call: Utilfn, scan: Scan, state: State, friends: int, seed: int, number: int, steps: int, fewest: int
+    call: Utilfn, scan: Scan, state: State, friends: int, seed: int, number: int, steps: int, fewest: int, gentle: bool
 ) -> int:
     """Make so many more moves of a run, fewer if all units are placed; returns the fewest left out that were seen.
 
-    `fewest` is that of before; the allocation is in `best`.
+    `fewest` is that of before; the allocation is in `best`. If `gentle`, moves change only what is in the way of units
+    that are left out.
     """
     start = stream_kernel(seed, GROUP, number)
     spread = SPREADS[number % len(SPREADS)]
@@ -116,7 +121,7 @@ def improve(
             break
         begin_move(tally)
         most = tally[TOTAL]
-        draw = drawn(tally, start, 8)
+        draw = 4 if gentle else drawn(tally, start, 8)
         if draw < 4:
             stands = empty_bins(call, scan, state, friends, start, spread)
         elif draw < 7:

@@ -31,6 +31,14 @@ def impossible(problem: Problem) -> str:
     return next(_reasons(problem), "")
 
 
+def _too_many_moves(problem: Problem) -> Iterator[str]:
+    """Say that more balls have to leave their bins than may."""
+    most, leaving = problem.most_moves, problem.leaving
+    if most is not None and leaving > most:
+        balls = "1 ball has to leave its bin" if leaving == 1 else f"{leaving:,} balls have to leave their bins"
+        yield f"{balls}, and MOVES allows {most:,}"
+
+
 def hopeless(problem: Problem) -> list[int]:
     """Count, for each of `Problem.wishes`, the sets that plainly no allocation of all balls keeps."""
     if not problem.wishes or (problem.searched and problem.counted):
@@ -78,6 +86,7 @@ def _reasons(problem: Problem) -> Iterator[str]:
     """Find reasons why not all balls can be placed, the simple ones first."""
     if problem.searched and problem.counted:
         return  # other numbers of bins are other problems
+    yield from _too_many_moves(problem)
     yield from _sets(problem)
     widest = _widest(problem) if problem.bins_differ else problem
     matrix = widest.matrix if widest is not None else None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from agents.solver.model.program import MICRO, Block, Expr
 from simcore.vocabulary import Ints
@@ -50,3 +51,10 @@ class Objective:
     """What each goal comes to after the body."""
     slots: int
     data: Ints
+
+    def at_least(self, floors: Sequence[int | None]) -> Objective:
+        """Raise what goals have at least to what is known from elsewhere, None where nothing is [goals]."""
+        known = zip(self.goals, floors, strict=True)
+        return replace(
+            self, goals=tuple(one if least is None else replace(one, low=max(one.low, least)) for one, least in known)
+        )

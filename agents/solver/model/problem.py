@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from agents.solver.model.dense import Matrix, dense
 from agents.solver.model.objective import Objective
@@ -88,6 +89,10 @@ class Source(Protocol):
         """Make the problem with this many bins; by default with the least, or with those that are given."""
         ...
 
+    def extended(self, text: str, tables: Mapping[str, Any]) -> Source:
+        """Make another one, with declarations behind the text and further tables."""
+        ...
+
     def utilisation(self, bins: int, alloc: Sequence[int]) -> tuple[Ints, Ints]:
         """Evaluate UTILFN from its text: utilisation int64 [dims] in millionths, and the balls that it rejects.
 
@@ -132,8 +137,16 @@ class Problem:
     """A capacity may depend on which bin it is of."""
     wishes: tuple[Wish, ...]
     """What is declared WITH a chance below one."""
-    objective: Objective | None = None
+    objective: Objective | None
     """The goals, if there are any."""
+    base: Program
+    """`program` without DRAIN."""
+    now: Ints
+    """[balls]: the bin that the ball is in now, or -1."""
+    drained: npt.NDArray[np.bool_]
+    """[bins]: whether the bin is to be empty."""
+    most_moves: int | None
+    """How many balls may leave the bin that they are in now."""
 
     @property
     def dims(self) -> int:
@@ -215,6 +228,25 @@ class Problem:
         found[self.units.members] = np.repeat(np.arange(len(self.units)), np.diff(self.units.offsets))
         return found
 
+    @cached_property
+    def unit_now(self) -> Ints:
+        """The bin that each unit is in now, int64 [units]; -1 where its balls are apart, or any is nowhere."""
+        first = self.now[self.units.members[self.units.offsets[:-1]]]
+        together = np.ones(len(self.units), np.bool_)
+        np.logical_and.at(together, self.unit_of, self.now == first[self.unit_of])
+        return np.where(together & (first < self.bins), first, NULL)
+
+    @property
+    def leaving(self) -> int:
+        """Count the balls that cannot stay in the bin that they are in now, whatever else happens."""
+        return int(leaving(self.now, self.drained, self.pins).sum())
+
+    def moved(self, alloc: Sequence[int]) -> tuple[tuple[int, int, int], ...]:
+        """Return the moves of an allocation [balls]: ball, from, to; -1 for a ball that is left out."""
+        places = np.asarray(alloc)
+        gone = np.flatnonzero((self.now != NULL) & (self.now != places))
+        return tuple(zip(gone.tolist(), self.now[gone].tolist(), places[gone].tolist(), strict=True))
+
     def name(self, dim: int) -> str:
         """Return what people call a dimension: `CPU[3]`."""
         return next(family for family in self.families if dim in family).name_of(dim)
@@ -223,8 +255,20 @@ class Problem:
     def matrix(self) -> Matrix | None:
         """The dense form, if there is one: no ALLOC, bin-local, the same demand in every bin, nothing soft.
 
-        It does not say anything of friends, foes and pins: whoever uses it looks at those separately.
+        It does not say anything of friends, foes and pins: whoever uses it looks at those separately. Bins that are to
+        be empty have no capacity.
         """
-        if len(self.soft_allowed):
+        if len(self.soft_allowed) or self.most_moves is not None:
             return None
-        return dense(self.program, self.families, self.capacity, self.balls, self.bins)
+        found = dense(self.base, self.families, self.capacity, self.balls, self.bins)
+        if found is None or not self.drained.any():
+            return found
+        return replace(found, capacity=np.where(self.drained[:, None], 0, found.capacity))
+
+
+def leaving(now: Ints, drained: npt.NDArray[np.bool_], pins: Ints) -> npt.NDArray[np.bool_]:
+    """Tell which balls [balls] cannot stay: their bin is to be empty, or gone, or they are pinned to another one."""
+    there = (now != NULL) & (now < len(drained))
+    closed = drained[np.where(there, now, 0)]
+    found: npt.NDArray[np.bool_] = (now != NULL) & (~there | closed | ((pins != NULL) & (pins != now)))
+    return found

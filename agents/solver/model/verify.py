@@ -27,6 +27,8 @@ def faults(problem: Problem, alloc: Sequence[int]) -> list[str]:
     for ball, place in enumerate(problem.pins.tolist()):
         if place != NULL and alloc[ball] not in (place, NULL):
             wrong.append(f"ball {ball} is pinned to bin {place} and is in {alloc[ball]}")
+    drained = [ball for ball, place in enumerate(alloc) if place != NULL and problem.drained[place]]
+    wrong += [f"ball {ball} is in bin {alloc[ball]}, which is to be empty" for ball in drained]
     for members, chance in problem.friends:
         if chance == MICRO and len({alloc[ball] for ball in members}) > 1:
             wrong.append(f"friends {members} are in different bins")

@@ -103,11 +103,13 @@ def luby(number: int) -> int:
 
 def _ruin(packing: Packing, seed: int, stop: Ints, spread: bool) -> Callable[[int, Callable[[], bool]], Tried | None]:
     given = (packing.demand, packing.capacity, packing.pins, packing.foe_sets)
+    anew = np.full(len(packing.demand), -1)
 
     def attempt(number: int, cancelled: Callable[[], bool]) -> Tried | None:
         state = ruin.state(packing.demand, packing.capacity)
         turning = spread and number == 0
-        left = ruin.begin(*given, packing.least, packing.weight, seed, number, turning, stop, state)
+        now = packing.now if number % 2 == 0 else anew
+        left = ruin.begin(*given, packing.least, packing.weight, now, seed, number, turning, stop, state)
         steps, most = 0, luby(number) * STEPS * len(packing.demand)
         while left and steps < most and not cancelled():
             left = ruin.improve(*given, packing.weight, seed, number, SLICE, state)

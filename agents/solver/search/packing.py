@@ -29,12 +29,15 @@ class Packing:
     foes: tuple[tuple[int, ...], ...]
     """Sets of balls that must not all be in one bin."""
     groupings: Groupings
+    now: Ints
+    """[balls]: the bin that the ball is in now, or -1"""
 
     @classmethod
     def alike(cls, demand: Ints, capacity: Ints, bins: int) -> Packing:
         """Make identical bins of capacity [d], with nothing pinned, in groups of one, two, four, ... and all."""
         every = np.ascontiguousarray(np.broadcast_to(capacity, (bins, len(capacity))))
-        return cls(np.ascontiguousarray(demand), every, np.full(len(demand), NULL), (), powers(bins))
+        nowhere = np.full(len(demand), NULL)
+        return cls(np.ascontiguousarray(demand), every, nowhere, (), powers(bins), nowhere)
 
     @classmethod
     def of(cls, problem: Problem) -> Packing | None:
@@ -54,7 +57,12 @@ class Packing:
         np.maximum.at(pins, unit_of, problem.pins)
         foes = tuple(tuple({int(unit_of[ball]) for ball in members}) for members, chance in problem.foes if chance)
         demand = np.add.reduceat(matrix.demand[units.members], units.offsets[:-1], axis=0)
-        built = cls(demand, np.ascontiguousarray(matrix.capacity), pins, foes, _groupings(problem))
+        capacity = matrix.capacity
+        if problem.drained.any():  # nor may those that take nothing be there
+            demand = np.append(demand, np.ones((len(demand), 1), np.int64), axis=1)
+            capacity = np.append(capacity, np.where(problem.drained, 0, len(demand))[:, None], axis=1)
+        given = demand, np.ascontiguousarray(capacity), pins, foes
+        built = cls(*given, _groupings(problem), problem.unit_now)
         agree = (problem.pins == NULL) | (problem.pins == pins[unit_of])
         return built if agree.all() and built.keeps(pins, partial=True) else None
 

@@ -40,6 +40,38 @@ def state(demand: Ints, capacity: Ints) -> State:
 
 
 @kernel
+def stay(
+    demand: Ints,
+    now: Ints,
+    foes: tuple[Ints, Ints, Ints, Ints],
+    where: Ints,
+    free: Ints,
+    left: Ints,
+    head: Ints,
+    after: Ints,
+    count: int,
+) -> int:
+    """Put those of the first `count` balls of `left` that may stay where they are now there, in order.
+
+    Writes the state; returns how many of `left` are unplaced still.
+    """
+    still = 0
+    for i in range(count):
+        ball = left[i]
+        here = now[ball]
+        if here >= 0 and fits(demand, ball, free, here) and parted(ball, here, where, foes):
+            where[ball] = here
+            after[ball] = head[here]
+            head[here] = ball
+            for d in range(demand.shape[1]):
+                free[here, d] -= demand[ball, d]
+        else:
+            left[still] = ball
+            still += 1
+    return still
+
+
+@kernel
 def begin(
     demand: Ints,
     capacity: Ints,
@@ -47,6 +79,7 @@ def begin(
     foes: tuple[Ints, Ints, Ints, Ints],
     least: Ints,
     weight: Ints,
+    now: Ints,
     seed: int,
     number: int,
     turning: bool,
@@ -55,19 +88,19 @@ def begin(
 ) -> int:
     """Make the first fit that an attempt begins with. Writes the state; returns how many balls are unplaced.
 
-    If `turning`, it goes round from a random bin on. `stop` [1] is set from outside: balls that are not placed then
-    stay so.
+    Balls that may stay where they are `now` [balls], or -1, do. If `turning`, it goes round from a random bin on.
+    `stop` [1] is set from outside: balls that are not placed then stay so.
     """
     where, free, left, tally, head, after = state
     stream = stream_kernel(seed, GROUP, number)
     spread = SPREADS[number % len(SPREADS)]
-    count = start(demand, capacity, pins, where, free, left)
+    head[:] = -1
+    count = stay(demand, now, foes, where, free, left, head, after, start(demand, capacity, pins, where, free, left))
     key = np.empty(count, np.int64)
     for i in range(count):
         key[i] = -weight[left[i]] * (1024 + below_kernel(stream, i, spread))
     order = left[ascending(key)]
     tally[DRAWS] = 2 * count
-    head[:] = -1
     bins = len(capacity)
     open_bins = np.arange(bins)
     still, total = 0, 0

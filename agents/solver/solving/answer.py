@@ -96,6 +96,11 @@ class Answer:
         return sum(place != NULL for place in self.alloc)
 
     @property
+    def moves(self) -> tuple[tuple[int, int, int], ...]:
+        """List the balls that are in a bin now and not in it here: (ball, from, to), to -1 for one that is left out."""
+        return self.problem.moved(self.alloc)
+
+    @property
     def gap(self) -> int:
         """Count the bins beyond the bound."""
         return self.bins - self.bound

@@ -126,11 +126,15 @@ class _Search:
         self.better = 0
         """Of `checked`: when the best was found."""
         self.impossible = ""
+        self.eager = True
+        """Whether it is possible is looked at before the first attempt: without a dense form that may take longer."""
         self.bound, self.most = problem.bins, problem.bins
 
     def run(self) -> None:
         """Search until the answer is optimal, or attempts are used up; raises `_Over` when time is over."""
-        self.impossible = impossible(self.problem)
+        self.eager = self.problem.searched or self.searches.packing is not None
+        if self.eager:
+            self.impossible = impossible(self.problem)
         if self.problem.searched:
             self.bound, self.most = lower_bound(self.problem), self.problem.limits[1]
             if self.bound > self.most and not self.impossible:
@@ -142,10 +146,12 @@ class _Search:
         if not self.searches.compile(self.end - self.reserve):
             raise _Over
         upward = self.searches.ours and self.searches.dense and self.problem.searched
+        if upward and (self.problem.now != NULL).any():
+            self.attempt(min(max(self.bound, int(self.problem.now.max()) + 1), self.most), range(1))
         if upward or (self.problem.balls > LARGE and self.end < inf):
             self.first_fit(self.end)
             if upward and self.fallback is not None and self.fallback.left == 0:
-                self.known = self.fallback.problem.bins
+                self.known = min(self.known or self.most, self.fallback.problem.bins)
                 if self.known == self.bound:
                     return
         fewest(self.bound, self.most, self.known, rounds(FIRST_ROUND, self.attempts), self.attempt)
@@ -191,6 +197,14 @@ class _Search:
         if bins not in self.made:
             problem = self.problem.with_bins(bins) if self.problem.searched else self.problem
             self.made[bins] = problem, Packing.of(problem) if self.searches.dense else None
+        if not self.eager:
+            self.eager, first, numbers = True, numbers[:1], numbers[1:]
+            if self.try_bins(*self.made[bins], first.start, 1):
+                self.known = bins
+                return bins
+            self.impossible = impossible(self.problem)
+            if self.impossible:
+                raise _Over
         if self.try_bins(*self.made[bins], numbers.start, len(numbers)):
             self.known = bins
         return self.known

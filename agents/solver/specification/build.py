@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ import numpy as np
 
 from agents.solver.checker.check import check
 from agents.solver.checker.goals import check_goals
+from agents.solver.language import moves
 from agents.solver.language import syntax as s
 from agents.solver.language.constants import INT, Interpreter, Value, is_null, micro
 from agents.solver.language.errors import At, SpecError
 from agents.solver.language.tables import ENTRY_LIMIT, LARGEST, Table, from_file, from_rows
-from agents.solver.model.problem import Problem, Sets, Source, Wish
+from agents.solver.model.problem import Problem, Sets, Source, Wish, leaving
 from agents.solver.model.program import MICRO, NULL, Family
 from agents.solver.specification.groupings import declared_grouping, usual_groupings
 from simcore.errors import suggest
@@ -64,11 +66,11 @@ class Given:
 class Build:
     """One pass over the declarations, in order.
 
-    Without `limits` it leaves out those that UTILFN cannot name: SOFT, PIN and sets of balls or bins.
+    Without `limits` it leaves out what UTILFN cannot name: capacities, SOFT, PIN and sets of balls or bins.
     """
 
     def __init__(self, given: Given, bins: int | None, *, limits: bool = True) -> None:
-        self.given = given
+        self.given, self._limits = given, limits
         self.tables = dict(given.tables)
         self.names: dict[str, Value] = {}
         self.constants = Interpreter(self.names, self.tables)
@@ -76,7 +78,7 @@ class Build:
         self.capacity: list[Ints] = []
         self.dims = 0
         self.balls = self.bins = -1
-        self.sets: dict[str, list[tuple[list[int], int]]] = {"FRIENDS": [], "FOES": [], "GROUPS": []}
+        self.sets: dict[str, list[tuple[list[int], int]]] = {"FRIENDS": [], "FOES": [], "GROUPS": [], "DRAIN": []}
         self.wishes: list[Wish] = []
         self.members = 0
         self.softs: list[tuple[list[int], int, int]] = []
@@ -87,6 +89,8 @@ class Build:
         self.counted = self.bins_differ = False
         """See `Problem`."""
         self.goals: list[s.Goal] = []
+        self.now: Ints | None = None
+        self.moves: tuple[int, At] | None = None
         self.most = -1
         """So many bins there may be; all of them may be named."""
         for node in given.tree.declarations:
@@ -105,12 +109,29 @@ class Build:
                 ):
                     self.counted = self.counted or not self.by_bins.isdisjoint(s.names_in(node))
                 getattr(self, f"_{type(node).__name__.lower()}")(node)
+        counting = (one.at for one in self.goals if moves.NOW in s.names_in(one))
+        at = self.moves[1] if self.moves else next(counting, None)
+        if at is not None and self.now is None:
+            remedy = "Write NOW TABLE, a table with the bin of every ball now, -1 for none."
+            raise SpecError("MOVES needs to know where the balls are now", remedy, at)
+
+    @property
+    def body(self) -> s.Block:
+        """Return UTILFN with what counts moves, for whoever evaluates it; DRAIN is not in it."""
+        return (*self.given.tree.body, *([] if self.moves is None else [moves.limited(self.moves[1])]))
 
     def problem(self, source: Source) -> Problem:
         """Make the whole problem, with UTILFN checked; the source is what it is made from."""
-        tree = self.given.tree
-        families = tuple(self.families.values())
-        program, families = check(tree, self.balls, self.bins, self.names, self.tables, families)
+        checked = partial(check, balls=self.balls, bins=self.bins, names=self.names, tables=self.tables)
+        base, families = checked(self.body, families=tuple(self.families.values()))
+        program, drained = base, np.zeros(self.bins, np.bool_)
+        for members, _ in self.sets[moves.DRAIN]:
+            drained[[place for place in members if place < self.bins]] = True
+        if drained.any():
+            self.bins_differ = True
+            self.tables[moves.DRAIN] = Table(moves.DRAIN, True, (self.bins,), drained.astype(np.int64))
+            first = moves.drained(self._first(moves.DRAIN))
+            program, _ = checked((first, *self.body), families=families)
         capacity = np.concatenate(self.capacity) if self.capacity else np.zeros(0, np.int64)
         ceiling, soft_group = capacity.copy(), np.full(self.dims, -1, np.int64)
         for group, (dims, _, over) in enumerate(self.softs):
@@ -122,17 +143,22 @@ class Build:
             if place >= self.bins:
                 raise SpecError(f"there is no bin {place}", f"They go from 0 to {self.bins - 1}.", at)
             pins[ball] = place
+        now = np.full(self.balls, NULL, np.int64) if self.now is None else self.now
         named = {family.name: family for family in families}
         objective = check_goals(
             self.goals, self.given.text, self.balls, self.bins, self.names, self.tables, named, ceiling
         )
+        if objective is not None:
+            least = int(leaving(now, drained, pins).sum())
+            counting = [one.value == moves.counted(one.at) for one in self.goals]
+            objective = objective.at_least([least if counts else None for counts in counting])
+        counted = self.counted or not self.by_bins.isdisjoint(s.names_in(self.given.tree.body))
         problem = Problem(
             source, self.balls, self.bins, families, capacity, ceiling, soft_group, allowed, program,
             Sets.of(self.sets["FRIENDS"]), Sets.of(self.sets["FOES"]), pins, self._groupings(),
-            self.counted or not self.by_bins.isdisjoint(s.names_in(tree.body)), self.bins_differ, tuple(self.wishes),
-            objective,
+            counted, self.bins_differ, tuple(self.wishes), objective, base, now, drained, self.moves and self.moves[0],
         )  # fmt: skip
-        for array in (capacity, ceiling, soft_group, allowed, program.data, pins):
+        for array in (capacity, ceiling, soft_group, allowed, program.data, pins, now, drained):
             array.flags.writeable = False
         return problem
 
@@ -226,6 +252,10 @@ class Build:
         if node.name in self.families:
             raise SpecError(f"{node.name} is there twice", "Give every resource a name of its own.", node.at)
         sizes = self._sizes(node.axes, DIM_LIMIT - self.dims, node.at)
+        self.families[node.name] = Family(node.name, sizes, self.dims, None)
+        self.dims += prod(sizes)
+        if not self._limits:
+            return
         named = s.names_in(node.capacity)
         over_bins = [axis for axis in node.axes if not self.by_bins.isdisjoint(s.names_in(axis.range))]
         self.bins_differ = self.bins_differ or any(axis.name in named for axis in over_bins)
@@ -238,10 +268,8 @@ class Build:
             each = [self._capacity(node) for _ in self.constants.over(node.axes)]
             capacity = np.array(each, np.int64)
         else:
-            capacity = np.full(int(np.prod(sizes, dtype=np.int64)), self._capacity(node), np.int64)
-        self.families[node.name] = Family(node.name, sizes, self.dims, None)
+            capacity = np.full(prod(sizes), self._capacity(node), np.int64)
         self.capacity.append(capacity)
-        self.dims += capacity.size
 
     def _copied(self, node: s.Resource, sizes: tuple[int, ...]) -> Ints | None:
         """Return capacities that are a table as it is, A[i in n] => T[i], without evaluating every entry.
@@ -294,8 +322,9 @@ class Build:
         return list(dict.fromkeys(found))
 
     def _company(self, node: s.Company) -> None:
-        count, what = (self.most, "bin") if node.kind == "GROUPS" else (self.balls, "ball")
-        self._counted(count, "BINS" if node.kind == "GROUPS" else "BALLS", node.at)
+        of_bins = node.kind in ("GROUPS", moves.DRAIN)
+        count, what = (self.most, "bin") if of_bins else (self.balls, "ball")
+        self._counted(count, "BINS" if of_bins else "BALLS", node.at)
         sets = self.given.made_sets.get(node.at)
         if sets is None:
             sets = []
@@ -365,6 +394,36 @@ class Build:
                 raise SpecError(f"there is no bin {place}", f"They go from 0 to {self.most - 1}.", node.bin.at)
             if place != NULL:
                 yield ball, place
+
+    def _now(self, node: s.Now) -> None:
+        if self.now is not None:
+            raise SpecError("NOW is there twice", "Keep one of them.", node.at)
+        self._counted(self.balls, "BALLS", node.at)
+        self._counted(self.bins, "BINS", node.at)
+        table = self.tables.get(node.table)
+        if table is None:
+            raise SpecError(f"unknown table {node.table}", suggest(node.table, self.tables), node.at)
+        if table.rank != 1 or table.starts is not None or len(table.values) > self.balls or not table.whole:
+            remedy = f"Give it {self.balls:,} whole numbers: the bin of every ball, -1 for none. New balls come last."
+            raise SpecError(f"{node.table} does not say where the balls are", remedy, node.at)
+        for ball in np.flatnonzero((table.values < NULL) | (table.values >= self.most))[:1].tolist():
+            remedy = f"They go from 0 to {self.most - 1}; -1 is for a ball that is nowhere."
+            raise SpecError(f"ball {ball} is in bin {table.values[ball]}, which there is not", remedy, node.at)
+        self.counted = self.counted or node.table in self.by_bins
+        self.now = np.full(self.balls, NULL, np.int64)
+        self.now[: len(table.values)] = table.values
+        self.tables[moves.NOW] = Table(moves.NOW, True, (self.balls,), self.now)
+
+    def _moves(self, node: s.Moves) -> None:
+        if self.moves is not None:
+            raise SpecError("MOVES is there twice", "Keep one of them.", node.at)
+        most = self.constants.whole(node.most, "the number of moves")
+        if not 0 <= most <= COUNT_LIMIT:
+            raise SpecError(f"{most} is not a number of moves", f"There can be 0 to {COUNT_LIMIT:,}.", node.at)
+        self.moves = most, node.at
+        self.families[moves.MOVES] = Family(moves.MOVES, (), self.dims, None)
+        self.capacity.append(np.array([most * MICRO], np.int64))
+        self.dims += 1
 
     def _goal(self, node: s.Goal) -> None:
         if self.given.bins.count is None:

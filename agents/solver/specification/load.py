@@ -58,16 +58,20 @@ def problem(
     pins: Sequence[int] | None = None,
     tables: Mapping[str, Any] | None = None,
     params: Mapping[str, object] | None = None,
-    minimise: Sequence[str] = (),
-    maximise: Sequence[str] = (),
+    now: Sequence[int] | None = None,
+    moves: int | None = None,
+    drain: Iterable[int] = (),
+    minimise: str | Sequence[str] = (),
+    maximise: str | Sequence[str] = (),
 ) -> Problem:
     """Make a problem from a specification's text, or from UTILFN's text and the rest as values.
 
     `bins` is a number or "?". `resources` maps `"CPU[s in BINS]"` to a capacity, which may be an expression over `s`
     and `tables`. `friends` and `foes` are sets of balls; `pins` has a bin per ball, -1 for none. `tables` are numpy
     arrays, or sequences of rows of unequal length; they take the place of TABLEs of the same name. `params` are the
-    values of PARAMs. Whatever is given here is declared before the text, but for the goals: expressions to `minimise`,
-    then to `maximise`, which come after its own.
+    values of PARAMs. `now` has the bin that each ball is in now, -1 for none; at most `moves` balls may leave theirs,
+    and the bins `drain` are to be empty. Whatever is given here is declared before the text, but for these and the
+    goals: expressions to `minimise`, then to `maximise`, which come after its own.
     """
     given = dict(tables or {})
     head = []
@@ -83,9 +87,28 @@ def problem(
     if pins is not None:
         given["_PINS"] = pins
         head.append("PIN ball TO _PINS[ball] for ball in BALLS")
+    declared, tables_now = words(now, moves, drain)
+    text, given = f"{text} {declared}", given | tables_now
     for word, goals in (("MINIMISE", minimise), ("MAXIMISE", maximise)):
-        text += "".join(f"\n{word} {goal}" for goal in goals)
+        text += "".join(f"\n{word} {goal}" for goal in ([goals] if isinstance(goals, str) else goals))
     return specification(" ".join(head) + " " + text if head else text, params=params, tables=given).problem()
+
+
+def words(
+    now: Sequence[int] | None, moves: int | None = None, drain: Iterable[int] = ()
+) -> tuple[str, dict[str, Sequence[int]]]:
+    """Say as declarations, and tables for them, where the balls are now, how many may move, and what is to be empty."""
+    drained = sorted(drain)
+    said = [] if now is None else ["NOW where_now"]
+    said += [] if moves is None else [f"MOVES {moves}"]
+    said += [f"DRAIN {', '.join(map(str, drained))}"] if drained else []
+    return " ".join(said), {} if now is None else {"where_now": now}
+
+
+def changed(given: Problem, *how: Any) -> Problem:
+    """Make a problem anew, with `words(*how)` behind its text."""
+    text, tables = words(*how)
+    return given.source.extended(text, tables).problem() if text else given
 
 
 def specification(text: str, **more: Any) -> Spec:

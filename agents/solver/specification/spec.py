@@ -38,12 +38,18 @@ class Spec:
     ) -> None:
         self.text = text
         self.file = file
+        self._outside = dict(params or {}), dict(tables or {})
         self.tree = self._located(lambda: parse(text))
         values = {name: _param(name, value) for name, value in (params or {}).items()}
         arrays = {name: self._located(partial(from_array, name, data, None)) for name, data in (tables or {}).items()}
         self.given = Given(self.tree, text, file, values, arrays)
         self._located(self._check_declarations)
         self._problems: dict[int | None, Problem] = {}
+
+    def extended(self, text: str, tables: Mapping[str, Any]) -> Spec:
+        """Read the specification again, with declarations behind it and further tables."""
+        params, known = self._outside
+        return Spec(f"{self.text}\n{text}", file=self.file, params=params, tables=known | dict(tables))
 
     @property
     def declared(self) -> list[str]:
@@ -84,7 +90,7 @@ class Spec:
     def utilisation(self, bins: int, alloc: Sequence[int]) -> tuple[Ints, Ints]:
         """Evaluate UTILFN from its text for an allocation [balls], as `Source` says."""
         build = Build(self.given, bins, limits=False)
-        return Columns(build.names, build.tables, build.families, alloc).run(self.tree.body, build.dims)
+        return Columns(build.names, build.tables, build.families, alloc).run(build.body, build.dims)
 
     def goals(self, bins: int, alloc: Sequence[int]) -> list[int]:
         """Evaluate the goals from their text for an allocation of all balls [balls], as `Source` says."""

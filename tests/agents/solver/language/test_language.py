@@ -152,5 +152,5 @@ def test_the_command_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_every_example_says_what_it_is() -> None:
-    assert len(examples()) == 19
+    assert len(examples()) == 20
     assert all(text.startswith("# ") for text in examples().values())

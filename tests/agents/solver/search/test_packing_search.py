@@ -89,9 +89,9 @@ def test_the_published_search_is_what_it_says(packing: Packing, seed: int, first
 def test_ruin_and_recreate_never_breaks_a_rule_nor_gets_worse(packing: Packing, seed: int, number: int) -> None:
     given = (packing.demand, packing.capacity, packing.pins, packing.foe_sets)
     state = ruin.state(packing.demand, packing.capacity)
-    left = ruin.begin(
-        *given, packing.least, packing.weight, seed, number, number % 2 == 0, np.zeros(1, np.int64), state
-    )
+    now = np.random.default_rng(seed).integers(-1, len(packing.capacity), len(packing.demand))
+    turning, stop = number % 2 == 0, np.zeros(1, np.int64)
+    left = ruin.begin(*given, packing.least, packing.weight, now, seed, number, turning, stop, state)
     heaviest = int(state[3][ruin.WEIGHT])
     for _ in range(30):
         where, free, unplaced = state[0], state[1], state[2][:left]

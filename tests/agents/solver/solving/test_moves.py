@@ -1,0 +1,201 @@
+"""NOW, MOVES and DRAIN: held to what they mean over all allocations of small problems, and tried as a user would."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import binwright as bw
+from agents.solver import changed, load_problem, problem
+from agents.solver.language.errors import SpecError
+from agents.solver.model.impossible import impossible
+from agents.solver.model.problem import Problem
+from agents.solver.model.verify import faults
+from agents.solver.search import ruin
+from agents.solver.search.packing import Packing
+from binwright.cli import main
+from tests.support.properties import scaled
+
+PLAIN = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end"
+SHARED = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] UTIL.Z[BIN % 2] += 1 end"
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> tuple[Problem, list[int], set[int], int | None]:
+    """Draw a problem, where its balls are, the bins to be emptied, and how many balls may move."""
+    balls, bins = draw(st.integers(2, 4)), draw(st.integers(2, 3))
+    demand = draw(st.lists(st.integers(0, 3), min_size=balls, max_size=balls))
+    now = draw(st.lists(st.integers(-1, bins - 1), min_size=1, max_size=balls))
+    drained = draw(st.sets(st.integers(0, bins - 1), max_size=2))
+    moves = draw(st.none() | st.integers(0, balls))
+    resources: dict[str, float | str] = {"C[b in BINS]": draw(st.integers(2, 7))}
+    text = draw(st.sampled_from([PLAIN, SHARED]))
+    if text == SHARED:
+        resources["Z[z in 2]"] = draw(st.integers(1, 4))
+    more = draw(st.sampled_from(["", " FOES 0, 1", " FRIENDS 0, 1", " PIN 0 TO 1"]))
+    plain = problem(text + more, balls=balls, bins=bins, resources=resources, tables={"D": demand})
+    return plain, now, drained, moves
+
+
+def right(given: Problem, now: list[int], drained: set[int], moves: int | None) -> dict[tuple[int, ...], int]:
+    """All right allocations of all balls, by the plain rule, and how many balls each moves."""
+    found = {}
+    for alloc in product(range(given.bins), repeat=given.balls):
+        moved = sum(here not in (-1, there) for here, there in zip(now, alloc, strict=False))
+        if not faults(given, alloc) and drained.isdisjoint(alloc) and (moves is None or moved <= moves):
+            found[alloc] = moved
+    return found
+
+
+@given(cluster=clusters(), seed=st.integers(0, 3))
+def test_what_is_found_is_right_and_is_found_where_it_exists(cluster: Any, seed: int) -> None:
+    plain, now, drained, moves = cluster
+    some = right(plain, now, drained, moves)
+    asked = changed(plain, now, moves, drained)
+    answer = bw.solve(asked, seed=seed, attempts=3)
+    if answer.status == "solved" or answer.status == "optimal":
+        assert tuple(answer.alloc) in some
+    else:
+        assert not some
+    assert not (impossible(asked) and some)
+    assert len(answer.moves) == sum(here not in (-1, there) for here, there in zip(now, answer.alloc, strict=False))
+
+
+@given(cluster=clusters())
+def test_the_verifier_keeps_to_the_plain_rule(cluster: Any) -> None:
+    plain, now, drained, moves = cluster
+    asked = changed(plain, now, moves, drained)
+    every = right(plain, now, drained, moves)
+    for alloc in product(range(plain.bins), repeat=plain.balls):
+        assert (not faults(asked, alloc)) == (alloc in every)
+
+
+@given(cluster=clusters())
+@scaled(0.3)
+def test_the_fewest_moves_are_found(cluster: Any) -> None:
+    plain, now, drained, moves = cluster
+    some = right(plain, now, drained, moves)
+    goal = " MINIMISE MOVES"
+    asked = changed(plain, now, moves, drained)
+    asked = asked.source.extended(goal, {}).problem()
+    answer = bw.solve(asked, attempts=20)
+    assert (answer.status in ("solved", "optimal")) == bool(some)
+    if some:
+        assert answer.goals[0].value == min(some.values()) == len(answer.moves)
+        assert answer.goals[0].bound <= min(some.values())
+
+
+@given(cluster=clusters(), pick=st.integers(0, 80), seed=st.integers(0, 9))
+def test_who_may_stay_stays(cluster: Any, pick: int, seed: int) -> None:
+    plain, _, drained, _ = cluster
+    some = list(right(plain, [], drained, None))
+    if some:
+        here = list(some[pick % len(some)])
+        answer = bw.solve(changed(plain, here, None, drained), seed=seed, attempts=1)
+        assert answer.alloc == here
+        assert answer.moves == ()
+
+
+def test_an_attempt_begins_where_balls_are() -> None:
+    """The second of two balls of 6 in a bin of 10 has to leave; all others stay, and who takes nothing leaves, too."""
+    given = problem(f"{PLAIN} NOW HOME DRAIN 2", balls=5, bins=4, resources={"C[b in BINS]": 10},
+                    tables={"D": [6, 6, 4, 0, 1], "HOME": [1, 1, 1, 2, -1]})  # fmt: skip
+    packing = Packing.of(given)
+    assert packing is not None
+    state = ruin.state(packing.demand, packing.capacity)
+    sizes = packing.demand, packing.capacity, packing.pins, packing.foe_sets, packing.least, packing.weight
+    assert ruin.begin(*sizes, packing.now, 0, 0, False, np.zeros(1, np.int64), state) == 0
+    assert state[0].tolist()[:3] == [1, 0, 1]
+    assert 2 not in state[0]
+
+
+def test_fewer_bins_are_looked_for_from_where_things_are() -> None:
+    given = problem(f"{PLAIN} NOW HOME", balls=4, bins="?", resources={"C[b in BINS]": 10},
+                    tables={"D": [5, 5, 5, 5], "HOME": [0, 1, 2, 3]})  # fmt: skip
+    answer = bw.solve(given)
+    assert (answer.status, answer.bins) == ("optimal", 2)
+    stay = bw.solve(given, moves=1, time=2.0)
+    assert (stay.placed, stay.bins, len(stay.moves)) == (4, 4, 1) or stay.bins == 3
+
+
+WRONG = {
+    "MOVES 3": "MOVES needs to know where the balls are now",
+    "MINIMISE MOVES": "MOVES needs to know where the balls are now",
+    "NOW HOM": "Did you mean 'HOME'",
+    "NOW HOME NOW HOME": "NOW is there twice",
+    "NOW HOME MOVES 1 MOVES 2": "MOVES is there twice",
+    "NOW HOME MOVES -1": "-1 is not a number of moves",
+    "NOW HOME MOVES 0.5": "must be a whole number",
+    "DRAIN 7": "there is no bin 7",
+    "NOW D": "ball 0 is in bin 6, which there is not",
+    "NOW HALVES": "HALVES does not say where the balls are",
+    "NOW MANY": "MANY does not say where the balls are",
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_mistakes_are_told(wrong: str) -> None:
+    tables = {"D": [6, 5, 5, 4, 3], "HOME": [0, 1, 1, 0, -1], "HALVES": [0.5, 1, 1, 1, 1], "MANY": [0] * 6}
+    with pytest.raises(SpecError, match=WRONG[wrong]):
+        problem(f"{PLAIN} {wrong}", balls=5, bins=4, resources={"C[b in BINS]": 10}, tables=tables)
+
+
+def test_utilfn_cannot_count_moves() -> None:
+    with pytest.raises(SpecError, match="MOVES stands in UTILFN"):
+        problem("procedure UTILFN(BALL, BIN, ALLOC) UTIL.C += MOVES end NOW H", balls=1, bins=1, tables={"H": [0]},
+                resources={"C": 1})  # fmt: skip
+
+
+def test_more_that_have_to_move_than_may_is_plain() -> None:
+    tables = {"D": [1, 1, 1], "HOME": [0, 0, 1]}
+    given = problem(f"{PLAIN} NOW HOME MOVES 1 DRAIN 0", balls=3, bins=2, resources={"C[b in BINS]": 9}, tables=tables)
+    assert impossible(given) == "2 balls have to leave their bins, and MOVES allows 1"
+
+
+def test_the_example_drains_a_server_with_as_little_to_copy_as_may_be() -> None:
+    given = load_problem("drain")
+    answer = bw.solve(given, attempts=4)
+    assert {ball for ball, _, _ in answer.moves} == {ball for ball, here in enumerate(given.now) if here == 2}
+    assert answer.goals[0].value == 52
+
+
+def test_the_command_goes_on_from_an_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, now = tmp_path / "now.csv", tmp_path / "now.json"
+    assert main(["solve", "vm-placement", "--csv"]) == 0
+    file.write_text(capsys.readouterr().out)
+    assert main(["solve", "vm-placement", "--json"]) == 0
+    now.write_text(capsys.readouterr().out)
+    before = json.loads(now.read_text())["alloc"]
+    for known in (file, now):
+        assert main(["solve", "vm-placement", "--from", str(known), "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert (found["alloc"], found["moves"]) == (before, [])
+    assert main(["solve", "vm-placement", "--from", str(file), "--drain", str(before[0]), "--moves", "4"]) == 1
+    assert f" from {before[0]} to " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        ("ball,bin\n0,1\n2,1\n", [], "balls are not 0, 1, 2, ..."),
+        ("server\n1\n", [], "the columns ball and bin"),
+        ("{}", [], "does not say where balls are"),
+        ("ball,bin\n0,x\n", [], "does not say where balls are"),
+        ("ball,bin\n0,1\n", ["--drain", "1-"], "Write numbers and ranges: 3,5-7"),
+        ("ball,bin\n0,1\n", ["--drain", "5"], "there is no bin 5"),
+    ],
+)
+def test_what_the_command_cannot_read(
+    text: str, options: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "now.csv"
+    file.write_text(text)
+    assert main(["solve", "vm-placement", "--from", str(file), *options]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
