@@ -16,7 +16,7 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from agents.environments.observation import Observer
+from agents.environments.observation import Features, Observer
 from scenarios.build.world import build_learning
 from scenarios.schema.load import load_scenario
 from simcore.vocabulary import Ints
@@ -50,7 +50,7 @@ def rate(topology: str, how: str) -> float:
         return SIMULATIONS * STEPS / (process_time() - begin)
     world = build_learning(scenario)
     episodes = world.episodes(SIMULATIONS)
-    look = Observer(episodes)
+    look = Observer(episodes, Features())
     workloads = [world.draw(seed) for seed in range(SIMULATIONS)]
     spent = 0.0
     for _ in range(STEPS):

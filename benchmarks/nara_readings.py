@@ -18,7 +18,7 @@ import numpy as np
 
 import binwright as bw
 from binwright.reproduction.measures import Runs
-from binwright.reproduction.publications.nara import PUBLICATION, condition
+from binwright.reproduction.publications.nara import METRICS, condition
 from binwright.reproduction.published import Published, published
 
 READINGS = {
@@ -58,7 +58,6 @@ Ours: TypeAlias = dict[tuple[Published, str], float]
 def measured(where: str, cells: list[Published], seeds: dict[str, int], out: Path) -> Ours:
     """Run all readings of the agents that have values in a condition; returns ours for each value and reading."""
     conditions = dict(pair.split("=") for pair in where.split(";"))
-    metrics = PUBLICATION.experiments[0].metrics  # type: ignore[union-attr]
     asked = [reading for agent in dict.fromkeys(one.agent for one in cells) for reading in READINGS[agent]]
     described = condition(conditions["demand"], conditions["topology"])
     overrides = described.overrides + (described.stand_in.overrides if described.stand_in else ())
@@ -68,7 +67,7 @@ def measured(where: str, cells: list[Published], seeds: dict[str, int], out: Pat
     labels = dict(zip(asked, (agent.label for agent in scenario.agents), strict=True))
     runs = Runs(bw.run(scenario, out=out / where.replace(";", ",")), labels)
     pairs = [(one, reading) for one in cells for reading in READINGS[one.agent]]
-    return {(one, reading): metrics[one.metric].measure(runs, reading).mean for one, reading in pairs}
+    return {(one, reading): METRICS[one.metric].measure(runs, reading).mean for one, reading in pairs}
 
 
 def main() -> None:

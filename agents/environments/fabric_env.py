@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from gymnasium import spaces
 
-from agents.environments.observation import Observer, edge_index
+from agents.environments.observation import Features, Observer, edge_index
 from agents.environments.stepping import Face, FaceEnv, FaceVector, Seen
 from agents.world import World
 from fabric.compiled.network_episodes import NetworkEpisodes
@@ -33,7 +33,7 @@ class _Face(Face):
             raise UserError("no such reward", key="rewards", value=sorted(unknown), remedy=remedy)
         self.world = world
         self.episodes = world.episodes(count, feasible=mask == "feasible")
-        self.look = Observer(self.episodes)
+        self.look = Observer(self.episodes, Features())
         topology = self.episodes.view.topology
         self.actions = topology.servers
         self.edge_index = np.repeat(edge_index(topology).T[None], count, axis=0)

@@ -57,12 +57,7 @@ def edge_index(topology: Topology) -> Indices:
     return np.concatenate([topology.link_ends, own]).astype(np.int32)
 
 
-def observation(
-    topology: Topology,
-    resources: int,
-    count: int,
-    features: Features = Features(),  # noqa: B008  # immutable
-) -> Observation:
+def observation(topology: Topology, resources: int, count: int, features: Features) -> Observation:
     """Make the arrays for that many simulations, and write what is constant."""
     found = Observation(
         np.zeros((count, topology.switches + topology.servers, resources + 1), np.float32),
@@ -77,7 +72,7 @@ def observation(
 class Observer:
     """Writes what all simulations look like, in one compiled call."""
 
-    def __init__(self, episodes: NetworkEpisodes, features: Features = Features()) -> None:  # noqa: B008  # immutable
+    def __init__(self, episodes: NetworkEpisodes, features: Features) -> None:
         topology = episodes.view.topology
         self.episodes = episodes
         self.switches, self.features = topology.switches, features

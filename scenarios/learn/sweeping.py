@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -11,13 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from pydantic import ValidationError
 
 from agents.learned.common.training import Row
 from scenarios.learn.training import check_training, train
-from scenarios.schema.explain import explain
+from scenarios.schema.load import source_of, validate
 from scenarios.schema.scenario import Scenario
-from scenarios.schema.source import Place, Source
 from scenarios.schema.train import Train
 from simcore.files import write_table
 
@@ -116,15 +113,9 @@ def _numbered(watch: Callable[[Row], None], number: int, row: Row) -> None:
 
 def _with(scenario: Scenario, spec: Train, point: dict[str, Any]) -> Scenario:
     """Return the scenario with these settings of the trainer, and without the sweep."""
-    written = scenario._source
-    source = Source(scenario.file, copy.deepcopy(scenario.dump()), dict(written.places) if written else {})
+    source = source_of(scenario)
     for key, value in point.items():
         keys = ("train", "agent", spec.agent.chosen[0], key)
-        source.set(keys, value, {keys: written.place(("train", "sweep", key)) if written else Place(None)})
+        source.set(keys, value, {keys: source.place(("train", "sweep", key))})
     source.set(("train", "sweep"), {}, {})
-    try:
-        found = Scenario.model_validate(source.data)
-    except ValidationError as error:
-        raise explain(error, source) from None
-    found._source = source
-    return found
+    return validate(source)

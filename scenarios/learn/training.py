@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-from pydantic import ValidationError
 
-from agents.learned.common.trainer import Trainer, device_for
+from agents.learned.common.trainer import ValidatesAnywhere, device_for
 from agents.learned.common.training import Course, Row, Training, forget, write_log
 from scenarios.batch.lock import lock
 from scenarios.build.world import build_learning
-from scenarios.schema.explain import explain, locate
+from scenarios.schema.explain import locate
+from scenarios.schema.load import source_of, validate
 from scenarios.schema.options import check_options
 from scenarios.schema.scenario import FIXED, Scenario
 from scenarios.schema.source import CHOICES, Keys, Source, undotted
@@ -122,7 +121,7 @@ def _others(scenario: Scenario) -> dict[str, Scenario]:
 def _check_also(spec: Train) -> None:
     """Refuse to validate elsewhere with a trainer that validates in its own scenario only."""
     name = spec.agent.chosen[0]
-    if spec.validation.also and spec.agent.registry.load(name).validate_in is Trainer.validate_in:
+    if spec.validation.also and not issubclass(spec.agent.registry.load(name), ValidatesAnywhere):
         raise UserError(
             f"{name} is validated in its scenario only", key="train.validation.also", remedy="Take `also` out."
         )
@@ -145,18 +144,14 @@ def spec_of(scenario: Scenario) -> Train:
 
 def _varied(scenario: Scenario, changes: dict[str, Any], at: tuple[str, ...]) -> Scenario:
     """Change these dotted keys of a scenario, as it says at the keys `at`."""
-    places = dict(scenario._source.places) if scenario._source else {}
-    source = Source(scenario.file, copy.deepcopy(scenario.dump()), places)
+    source = source_of(scenario)
     for key, value in changes.items():
         _lay(source, undotted(key), value, (*at, key))
     try:
-        found = Scenario.model_validate(source.data)
-    except ValidationError as error:
-        explained = explain(error, source)
-        explained.key = f"{'.'.join(at)}.{explained.key}"
-        raise explained from None
-    found._source = source
-    return found
+        return validate(source)
+    except ScenarioError as error:
+        error.key = f"{'.'.join(at)}.{error.key}"
+        raise
 
 
 def _lay(source: Source, keys: Keys, value: Any, at: Keys) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,12 @@ def validate(source: Source) -> Scenario:
         raise explain(error, source) from None
     scenario._source = source
     return scenario
+
+
+def source_of(scenario: Scenario) -> Source:
+    """Return what describes a scenario, with every default written out: to be changed and validated again."""
+    places = dict(scenario._source.places) if scenario._source else {}
+    return Source(scenario.file, copy.deepcopy(scenario.dump()), places)
 
 
 def resolved(scenario: Scenario) -> str:

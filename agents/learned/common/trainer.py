@@ -35,10 +35,6 @@ class Trainer(ABC):
     def validate(self, seeds: Sequence[int]) -> dict[str, float]:
         """Return metrics of the agent, as it would be used, on the validation requests of these seeds."""
 
-    def validate_in(self, world: World, seeds: Sequence[int]) -> dict[str, float]:
-        """Return the same metrics in another world. Trainers need it for `also` in a scenario's `validation` only."""
-        raise NotImplementedError
-
     @abstractmethod
     def save(self) -> tuple[Tensors, dict[str, Any]]:
         """Return everything that training goes on from: arrays, and note that JSON can hold."""
@@ -54,6 +50,14 @@ class Trainer(ABC):
     @abstractmethod
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """Return what the agent needs in use: arrays, and note that say what they are for."""
+
+
+class ValidatesAnywhere(Trainer):
+    """Trains an agent that is validated in other worlds, too: for `also` in a scenario's `validation`."""
+
+    @abstractmethod
+    def validate_in(self, world: World, seeds: Sequence[int]) -> dict[str, float]:
+        """Return the metrics of `validate` in this world."""
 
 
 def device_for(asked: Literal["auto", "cpu", "cuda"]) -> str:

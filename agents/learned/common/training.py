@@ -16,7 +16,7 @@ from time import perf_counter, process_time
 from typing import Any, TypeAlias
 
 from agents.learned.common.tensors import Tensors, extra, read, write
-from agents.learned.common.trainer import Trainer
+from agents.learned.common.trainer import Trainer, ValidatesAnywhere
 from agents.world import World
 from simcore.errors import UserError
 from simcore.files import sync, write_table
@@ -53,6 +53,7 @@ class Course:
         """Return the metrics of a validation; those in other worlds begin with the name of the world."""
         found = trainer.validate(self.held_out)
         for name, world, seeds in self.also:
+            assert isinstance(trainer, ValidatesAnywhere)
             found |= {f"{name}_{metric}": value for metric, value in trainer.validate_in(world, seeds).items()}
         return found
 

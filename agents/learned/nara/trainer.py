@@ -12,7 +12,7 @@ from agents.environments.observation import Observer
 from agents.learned.common.adam import averages, finite, put_averages
 from agents.learned.common.settings import Count, Finite, FromZero, Positive, Share
 from agents.learned.common.tensors import Tensors, extra
-from agents.learned.common.trainer import TRAINING, Trainer
+from agents.learned.common.trainer import TRAINING, ValidatesAnywhere
 from agents.learned.nara.agent import described, import_network
 from agents.learned.nara.form import WIDTH, Form
 from agents.learned.nara.inference import infer_all, layers, wiring
@@ -21,7 +21,7 @@ from simcore.rng import stream
 
 
 @dataclass
-class NaraTrainer(Trainer):
+class NaraTrainer(ValidatesAnywhere):
     """PPO with the settings of the publication, and RLlib's defaults of its time where it gives none.
 
     `episodes` are played whole in every iteration: 16 of 32 requests are about the published 2,048 decisions.

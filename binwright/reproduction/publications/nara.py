@@ -109,6 +109,16 @@ def unanswered(one: Published) -> str:
     return "No experiment answers this value."
 
 
+METRICS = {
+    "acceptance": Metric(mean_of("acceptance")),
+    "utilisation_cpu": Metric(mean_of("allocation_cpu_decisions")),
+    "utilisation_mem": Metric(mean_of("allocation_mem_decisions")),
+    "rack-local requests": Metric(rack_local),
+    "server-rack bandwidth used": Metric(mean_of("allocation_server-rack_decisions")),
+    "requests over more than 5 servers": Metric(over_five),
+    "server-rack use over rack-fabric use, less one": Metric(tiers),
+}
+
 PUBLICATION = Publication(
     name="nara",
     title="Nara",
@@ -132,15 +142,7 @@ PUBLICATION = Publication(
                 for demand in DEMAND
                 for topology in ("alpha", "beta", "gamma", "delta")
             },
-            metrics={
-                "acceptance": Metric(mean_of("acceptance")),
-                "utilisation_cpu": Metric(mean_of("allocation_cpu_decisions")),
-                "utilisation_mem": Metric(mean_of("allocation_mem_decisions")),
-                "rack-local requests": Metric(rack_local),
-                "server-rack bandwidth used": Metric(mean_of("allocation_server-rack_decisions")),
-                "requests over more than 5 servers": Metric(over_five),
-                "server-rack use over rack-fabric use, less one": Metric(tiers),
-            },
+            metrics=METRICS,
             deviates="Nara is trained anew, on alpha with each demand, of which azure and alibaba are stand-ins there, "
             "fitted to published columns. Requests are drawn from a fifth of Azure's and Alibaba's table, or from the "
             "stand-in where the table is not on this machine; such rows say so.",
