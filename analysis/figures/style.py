@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from math import ceil
 from pathlib import Path
 from textwrap import wrap
@@ -72,6 +74,7 @@ TEXT, SMALL = 8, 7
 RC: Any = {
     "font.size": TEXT,
     "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana"],
     "axes.titlesize": TEXT,
     "axes.labelsize": TEXT,
     "figure.titlesize": TEXT,
@@ -87,7 +90,12 @@ RC: Any = {
     "svg.hashsalt": "binwright",
     "pdf.fonttype": 42,
 }
-"""Text stays text in SVG and PDF; the salt makes the names inside an SVG the same every time."""
+"""Text stays text in SVG and PDF, and names its few fonts; the salt makes the names inside an SVG the same every time.
+"""
+_COORDINATES = re.compile(r' (?:d|x|y|width|height)="[^"]*"')
+_DECIMALS = re.compile(r"-?\d+\.\d+")
+_NO_TURN = re.compile(r' transform="rotate\(-0 [^"]*"')
+_LINES = re.compile(r'\s*\n\s*(<g id="axes)?')
 
 
 def looks(agents: Iterable[str]) -> dict[str, Look]:
@@ -177,6 +185,15 @@ def save(figure: Figure, path: str | Path) -> Path:
 
 def write(figure: Figure, file: IO[bytes], kind: str) -> None:
     """Write a figure as `png`, `svg` or `pdf`, without the date."""
-    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
+    unsaid = {"svg": ("Date", "Creator", "Format", "Type"), "pdf": ("CreationDate",), "png": ("Software",)}
+    drawn = BytesIO()
     with style():
-        figure.savefig(file, format=kind, dpi=DPI, metadata=metadata[kind])
+        figure.savefig(drawn, format=kind, dpi=DPI, metadata=dict.fromkeys(unsaid[kind]))
+    content = drawn.getvalue()
+    file.write(_shorter(content.decode()).encode() if kind == "svg" else content)
+
+
+def _shorter(svg: str) -> str:
+    """Shorten an SVG of matplotlib: coordinates in hundredths of a point, a line per panel, no turns by nothing."""
+    svg = _COORDINATES.sub(lambda one: _DECIMALS.sub(lambda number: f"{round(float(number[0]), 2):g}", one[0]), svg)
+    return _LINES.sub(lambda found: f"\n{found[1]}" if found[1] else "", _NO_TURN.sub("", svg)) + "\n"

@@ -37,7 +37,8 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     for point, agent, found in runs:
         (colour, marker), ax = chosen.look[agent], panels[point]
         seconds = chosen.results.times(found[seed])["seconds"].to_numpy()
-        ax.scatter(np.arange(1, len(seconds) + 1), seconds, s=4, c=colour, marker=marker, linewidths=0, alpha=0.7)
+        at = np.arange(1, len(seconds) + 1)
+        ax.scatter(at, seconds, s=4, c=colour, marker=marker, linewidths=0, alpha=0.7, rasterized=True)
         ax.axhline(float(seconds.mean()), color=colour, linewidth=1)
     for ax in axes[len(points) :]:
         ax.set_visible(False)

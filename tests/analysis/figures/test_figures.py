@@ -118,7 +118,7 @@ def test_every_kind_has_its_text_as_text_and_says_over_how_many_seeds(
     figure = draw(results, kind)
     text = svg(figure)
     assert "<text" in text
-    assert "<dc:date>" not in text
+    assert "<metadata>" not in text
     assert f">{results.name}" in text
     if kind in AVERAGES:
         assert f"95 % interval over {results.runs['seed'].n_unique()} seeds" in title(figure)
