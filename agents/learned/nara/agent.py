@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any, Literal
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy.typing as npt
 
 from agents.environments.observation import observation, observe
 from agents.learned.common.tensors import extra, find, fitting, read
-from agents.learned.nara.form import WIDTH, Form, noted, shapes
+from agents.learned.nara.form import noted, shapes
 from agents.learned.nara.inference import infer, layers, wiring
 from agents.learned.network.choosing import Choosing
 from fabric.network import NetworkView
@@ -42,13 +41,13 @@ class Nara(Choosing):
         topology = view.topology
         resources = len(view.resources)
         form = noted(self._file, read(self._file)[1])
-        tensors = fitting(self._file, shapes(resources, form), described(view, form))
+        tensors = fitting(self._file, shapes(resources, form), described(view))
         self._features = form.seen
         self._seen = observation(topology, resources, 1, form.seen)
         self._total = view.capacity.sum(axis=(0, 1))
         self._written = seen = (self._seen.nodes[0, topology.switches :], self._seen.edges[0], self._seen.cluster[0])
         self._observe = prepared(observe, form.seen, self._total, view.free, view.link_free, self.room, 1, 1.0, *seen)
-        scratch = np.zeros((2, topology.switches + topology.servers, WIDTH), np.float32)
+        scratch = np.zeros((2, topology.switches + topology.servers, form.width), np.float32)
         self._logits = np.zeros(topology.servers, np.float32)
         observed = (part[0] for part in self._seen)
         self._inputs = (wiring(topology), layers(tensors, form), *observed, *scratch, self._logits)
@@ -70,14 +69,9 @@ class Nara(Choosing):
         return self._logits
 
 
-def described(view: View, form: Form) -> dict[str, Any]:
+def described(view: View) -> dict[str, Any]:
     """Return what the notes beside the weights say they were trained for."""
-    return {
-        "agent": "nara",
-        "features": list(FEATURES),
-        "form": asdict(form),
-        "resources": list(view.resources),
-    }
+    return {"agent": "nara", "features": list(FEATURES), "resources": list(view.resources)}
 
 
 def import_network() -> Any:

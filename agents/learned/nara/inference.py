@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from agents.environments.observation import Reals, edge_index
-from agents.learned.nara.form import CLUSTER, STAGES, WIDTH, Form
+from agents.learned.nara.form import CLUSTER, STAGES, Form
 from fabric.allowed import Flags
 from fabric.topology import Topology
 from simcore.jit import kernel
@@ -54,10 +54,10 @@ def wiring(topology: Topology) -> Wiring:
 class Layers(NamedTuple):
     """Holds the weights, float32, inputs first, and which form of the network they are of.
 
-    They are `stage` [STAGES, WIDTH, WIDTH] (of the first only feature rows), `stage_bias` and `link` [STAGES, WIDTH];
-    `cluster` [2, CLUSTER, CLUSTER] likewise, `cluster_bias` [2, CLUSTER]; `server` [WIDTH, WIDTH], `server_bias`
-    [WIDTH], `context` [WIDTH + CLUSTER, WIDTH], `logit` [WIDTH + 1]. A `linear` readout has zeros for those between
-    `link` and `logit`.
+    They are `stage` [STAGES, rows, width] (of the first as many rows as features, of the others `width`), `stage_bias`
+    and `link` [STAGES, width]; `cluster` [2, rows, CLUSTER] likewise, `cluster_bias` [2, CLUSTER]; `server` [width,
+    width], `server_bias` [width], `context` [width + CLUSTER, width], `logit` [width + 1]. A `linear` readout has zeros
+    for those between `link` and `logit`.
     """
 
     stage: Reals
@@ -75,10 +75,12 @@ class Layers(NamedTuple):
 
 def layers(tensors: Mapping[str, Reals], form: Form) -> Layers:
     """Make the layers from tensors with the names that torch gives them."""
-    stage = np.zeros((STAGES, WIDTH, WIDTH), np.float32)
-    cluster, cluster_bias = np.zeros((2, CLUSTER, CLUSTER), np.float32), np.zeros((2, CLUSTER), np.float32)
-    server, server_bias = np.zeros((WIDTH, WIDTH), np.float32), np.zeros(WIDTH, np.float32)
-    context = np.zeros((WIDTH + CLUSTER, WIDTH), np.float32)
+    width, features = tensors["stages.0.state.weight"].shape
+    stage = np.zeros((STAGES, max(features, width), width), np.float32)
+    cluster = np.zeros((2, max(features, CLUSTER), CLUSTER), np.float32)
+    cluster_bias = np.zeros((2, CLUSTER), np.float32)
+    server, server_bias = np.zeros((width, width), np.float32), np.zeros(width, np.float32)
+    context = np.zeros((width + CLUSTER, width), np.float32)
     for number in range(STAGES):
         weight = tensors[f"stages.{number}.state.weight"]
         stage[number, : weight.shape[1]] = weight.T
@@ -108,11 +110,11 @@ def layers(tensors: Mapping[str, Reals], form: Form) -> Layers:
 def product(states: Reals, inputs: int, weight: Reals, bias: Reals, out: Reals) -> None:
     """Write `states` float32 [n, any], the first `inputs` of them, times `weight`, plus `bias`, to `out`."""
     for n in range(len(states)):
-        for unit in range(WIDTH):
+        for unit in range(len(bias)):
             out[n, unit] = bias[unit]
         for f in range(inputs):
             state = states[n, f]
-            for unit in range(WIDTH):
+            for unit in range(len(bias)):
                 out[n, unit] += state * weight[f, unit]
 
 
@@ -130,8 +132,9 @@ def infer(
     """Write `logits` float32 [servers] of an observation.
 
     That is `nodes` float32 [vertices, features], `edges` float32 [any] and `cluster` float32 [features]; `states` and
-    `sent`, float32 [vertices, WIDTH], are scratch.
+    `sent`, float32 [vertices, width], are scratch.
     """
+    width = weights.link.shape[1]
     switches, servers, zero = len(wires.share), len(wires.own), np.float32(0)
     own, rack_of, inner, sender, receiver = wires.own, wires.rack_of, wires.inner, wires.sender, wires.receiver
     for stage in range(STAGES):
@@ -139,37 +142,37 @@ def infer(
         if stage == 0:
             product(nodes, nodes.shape[1], weights.stage[stage], weights.stage_bias[stage], sent)
         else:
-            product(states, WIDTH, weights.stage[stage], weights.stage_bias[stage], sent)
+            product(states, width, weights.stage[stage], weights.stage_bias[stage], sent)
         for switch in range(switches):
-            for unit in range(WIDTH):
+            for unit in range(width):
                 states[switch, unit] = max(zero, sent[switch, unit])
         for server in range(servers):
             edge, rack, vertex = edges[own[server]], rack_of[server], switches + server
-            for unit in range(WIDTH):
+            for unit in range(width):
                 along, mine = edge * link[unit], sent[vertex, unit]
                 states[rack, unit] += max(zero, mine + along)
                 states[vertex, unit] = (max(zero, mine) + max(zero, sent[rack, unit] + along)) * np.float32(0.5)
         for place in range(len(inner)):
             edge, one, other = edges[inner[place]], sender[place], receiver[place]
-            for unit in range(WIDTH):
+            for unit in range(width):
                 states[other, unit] += max(zero, sent[one, unit] + edge * link[unit])
         for switch in range(switches):
-            for unit in range(WIDTH):
+            for unit in range(width):
                 states[switch, unit] *= wires.share[switch]
     if weights.normalise:
         _normalise(states[switches:])
     if weights.linear:
         for server in range(servers):
-            total = weights.logit[WIDTH]
-            for unit in range(WIDTH):
+            total = weights.logit[width]
+            for unit in range(width):
                 total += states[switches + server, unit] * weights.logit[unit]
             logits[server] = total
         return
     common = _common(weights, nodes[switches:, nodes.shape[1] - 1], states[switches:], cluster)
-    product(states[switches:], WIDTH, weights.server, common, sent)
+    product(states[switches:], width, weights.server, common, sent)
     for server in range(servers):
-        total = weights.logit[WIDTH]
-        for unit in range(WIDTH):
+        total = weights.logit[width]
+        for unit in range(width):
             total += max(zero, sent[server, unit]) * weights.logit[unit]
         logits[server] = total
 
@@ -194,27 +197,29 @@ def infer_all(
 
 @kernel
 def _normalise(states: Reals) -> None:
-    """Give every row of `states` float32 [n, WIDTH] the length 1, unless it is 0."""
+    """Give every row of `states` float32 [n, width] the length 1, unless it is 0."""
+    width = states.shape[1]
     for n in range(len(states)):
         square = np.float32(0)
-        for unit in range(WIDTH):
+        for unit in range(width):
             square += states[n, unit] * states[n, unit]
         length = max(np.sqrt(square), np.float32(1e-12))
-        for unit in range(WIDTH):
+        for unit in range(width):
             states[n, unit] /= length
 
 
 @kernel
 def _common(weights: Layers, chosen: Reals, states: Reals, cluster: Reals) -> Reals:
-    """Return what all servers of these `states` have in common before the last layer, float32 [WIDTH]."""
-    zero, context = np.float32(0), np.zeros(WIDTH + CLUSTER, np.float32)
+    """Return what all servers of these `states` have in common before the last layer, float32 [width]."""
+    width = len(weights.server_bias)
+    zero, context = np.float32(0), np.zeros(width + CLUSTER, np.float32)
     taken = 0
     for server in range(len(states)):
         if chosen[server] > 0:
             taken += 1
-            for unit in range(WIDTH):
+            for unit in range(width):
                 context[unit] += states[server, unit]
-    for unit in range(WIDTH):
+    for unit in range(width):
         context[unit] /= np.float32(max(1, taken))
     first = np.zeros(CLUSTER, np.float32)
     for unit in range(CLUSTER):
@@ -225,9 +230,9 @@ def _common(weights: Layers, chosen: Reals, states: Reals, cluster: Reals) -> Re
         excited = weights.cluster_bias[1, unit]
         for f in range(CLUSTER):
             excited += max(zero, first[f]) * weights.cluster[1, f, unit]
-        context[WIDTH + unit] = max(zero, excited)
+        context[width + unit] = max(zero, excited)
     common = weights.server_bias.copy()
     for f in range(len(context)):
-        for unit in range(WIDTH):
+        for unit in range(width):
             common[unit] += context[f] * weights.context[f, unit]
     return common

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from agents.environments.observation import Reals
-from agents.learned.nara.form import WIDTH
 from agents.learned.nara.inference import Wiring
 from simcore.jit import kernel
 
@@ -22,21 +21,21 @@ from simcore.jit import kernel
 def forth(
     wires: Wiring, servers: Reals, switches: Reals, edges: Reals, link: Reals, to_servers: Reals, to_switches: Reals
 ) -> None:
-    """Write the next states from W [state], `servers` float32 [servers, b, WIDTH] and `switches` likewise.
+    """Write the next states from W [state], `servers` float32 [servers, b, width] and `switches` likewise.
 
-    `edges` float32 [edges, b] are the features of links, `link` float32 [WIDTH] what they are multiplied with. Writes
+    `edges` float32 [edges, b] are the features of links, `link` float32 [width] what they are multiplied with. Writes
     `to_servers` and `to_switches`, shaped as the states.
     """
-    zero, half = np.float32(0), np.float32(0.5)
+    zero, half, width = np.float32(0), np.float32(0.5), len(link)
     for switch in range(len(switches)):
         for b in range(switches.shape[1]):
-            for unit in range(WIDTH):
+            for unit in range(width):
                 to_switches[switch, b, unit] = max(zero, switches[switch, b, unit])
     for server in range(len(servers)):
         edge, rack = wires.own[server], wires.rack_of[server]
         for b in range(servers.shape[1]):
             feature = edges[edge, b]
-            for unit in range(WIDTH):
+            for unit in range(width):
                 along, mine = feature * link[unit], servers[server, b, unit]
                 to_switches[rack, b, unit] += max(zero, mine + along)
                 to_servers[server, b, unit] = half * (max(zero, mine) + max(zero, switches[rack, b, unit] + along))
@@ -44,12 +43,12 @@ def forth(
         edge, one, other = wires.inner[place], wires.sender[place], wires.receiver[place]
         for b in range(switches.shape[1]):
             feature = edges[edge, b]
-            for unit in range(WIDTH):
+            for unit in range(width):
                 to_switches[other, b, unit] += max(zero, switches[one, b, unit] + feature * link[unit])
     for switch in range(len(switches)):
         share = wires.share[switch]
         for b in range(switches.shape[1]):
-            for unit in range(WIDTH):
+            for unit in range(width):
                 to_switches[switch, b, unit] *= share
 
 
@@ -71,11 +70,11 @@ def back(
     The first five are what it was given, then come the gradients of what it wrote; `of_servers`, `of_switches` and
     `of_link` are written, the last two from zeros on.
     """
-    zero, half = np.float32(0), np.float32(0.5)
+    zero, half, width = np.float32(0), np.float32(0.5), len(link)
     for switch in range(len(switches)):
         share = wires.share[switch]
         for b in range(switches.shape[1]):
-            for unit in range(WIDTH):
+            for unit in range(width):
                 passed = share * to_switches[switch, b, unit]
                 of_switches[switch, b, unit] += passed if switches[switch, b, unit] > 0 else zero
     for server in range(len(servers)):
@@ -83,7 +82,7 @@ def back(
         share = wires.share[rack]
         for b in range(servers.shape[1]):
             feature = edges[edge, b]
-            for unit in range(WIDTH):
+            for unit in range(width):
                 along, mine = feature * link[unit], servers[server, b, unit]
                 down, up = half * to_servers[server, b, unit], share * to_switches[rack, b, unit]
                 up = up if mine + along > 0 else zero
@@ -96,7 +95,7 @@ def back(
         share = wires.share[other]
         for b in range(switches.shape[1]):
             feature = edges[edge, b]
-            for unit in range(WIDTH):
+            for unit in range(width):
                 passed = share * to_switches[other, b, unit]
                 passed = passed if switches[one, b, unit] + feature * link[unit] > 0 else zero
                 of_switches[one, b, unit] += passed
@@ -110,7 +109,7 @@ class Messages(torch.autograd.Function):
     def forward(
         context: Any, wires: Wiring, servers: Tensor, switches: Tensor, edges: Tensor, link: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Pass messages along `wires` from states [vertices, b, WIDTH] with the features [edges, b] of links."""
+        """Pass messages along `wires` from states [vertices, b, width] with the features [edges, b] of links."""
         given = [part.contiguous() for part in (servers, switches, edges, link)]
         found = torch.empty_like(given[0]), torch.empty_like(given[1])
         forth(wires, *(part.detach().numpy() for part in (*given, *found)))

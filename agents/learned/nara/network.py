@@ -17,7 +17,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from agents.learned.nara.form import CLUSTER, STAGES, WIDTH, Form
+from agents.learned.nara.form import CLUSTER, STAGES, Form
 from agents.learned.nara.inference import wiring
 from agents.learned.nara.messages import Messages
 from fabric.topology import Topology
@@ -41,10 +41,10 @@ class GraphTensors:
 class Stage(nn.Module):
     """Passes messages for one stage."""
 
-    def __init__(self, inputs: int) -> None:
+    def __init__(self, inputs: int, width: int) -> None:
         super().__init__()
-        self.state = nn.Linear(inputs, WIDTH)
-        self.link = nn.Parameter(torch.empty(WIDTH))
+        self.state = nn.Linear(inputs, width)
+        self.link = nn.Parameter(torch.empty(width))
         nn.init.uniform_(self.link, -((inputs + 1) ** -0.5), (inputs + 1) ** -0.5)
 
     def forward(self, graph: GraphTensors, servers: Tensor, switches: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
@@ -59,7 +59,7 @@ class Stage(nn.Module):
         self, graph: GraphTensors, from_server: Tensor, from_switch: Tensor, edges: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Pass the messages with torch's own operations, wherever the tensors are."""
-        up = edges.index_select(0, graph.own) * self.link  # [servers, b, WIDTH]
+        up = edges.index_select(0, graph.own) * self.link  # [servers, b, width]
         racks = from_switch[: graph.racks]
         down = racks.index_select(0, graph.rack_of) + up
         gathered = torch.zeros_like(racks).index_add(0, graph.rack_of, torch.relu(from_server + up))
@@ -75,21 +75,21 @@ class Policy(nn.Module):
     def __init__(self, resources: int = 2, form: Form | None = None) -> None:
         super().__init__()
         self.form = form = form or Form()
-        features = resources + 1
-        self.stages = nn.ModuleList(Stage(features if stage == 0 else WIDTH) for stage in range(STAGES))
+        features, width = resources + 1, form.width
+        self.stages = nn.ModuleList(Stage(features if stage == 0 else width, width) for stage in range(STAGES))
         seen = features
         if form.readout == "layers":
             seen = CLUSTER
             self.cluster = nn.Sequential(
                 nn.Linear(features, CLUSTER), nn.ReLU(), nn.Linear(CLUSTER, CLUSTER), nn.ReLU()
             )
-            self.server = nn.Linear(WIDTH, WIDTH)
-            self.context = nn.Linear(WIDTH + CLUSTER, WIDTH, bias=False)
-        self.logit = nn.Linear(WIDTH, 1)
+            self.server = nn.Linear(width, width)
+            self.context = nn.Linear(width + CLUSTER, width, bias=False)
+        self.logit = nn.Linear(width, 1)
         if form.value == "cluster":
             self.value = nn.Sequential(nn.Linear(features, CLUSTER), nn.Tanh(), nn.Linear(CLUSTER, 1))
         else:
-            self.value = nn.Sequential(nn.Linear(2 * WIDTH + seen, 2 * WIDTH), nn.ReLU(), nn.Linear(2 * WIDTH, 1))
+            self.value = nn.Sequential(nn.Linear(2 * width + seen, 2 * width), nn.ReLU(), nn.Linear(2 * width, 1))
 
     def forward(self, graph: GraphTensors, nodes: Tensor, edges: Tensor, cluster: Tensor) -> tuple[Tensor, Tensor]:
         """Return logits [b, servers] and values [b] for `nodes` [b, vertices, f], `edges` [b, e], `cluster` [b, f]."""
@@ -98,7 +98,7 @@ class Policy(nn.Module):
         return self._scored(servers, context), self.value(seen).squeeze(1)
 
     def _embedded(self, graph: GraphTensors, nodes: Tensor, edges: Tensor, cluster: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the servers [servers, b, WIDTH], and what all choices have in common [b, any]."""
+        """Return the servers [servers, b, width], and what all choices have in common [b, any]."""
         wires = edges.t().unsqueeze(2)
         states = nodes.transpose(0, 1)
         servers, switches = states[graph.switches :], states[: graph.switches]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from agents.environments.observation import Observer
 from agents.learned.common.adam import averages, finite, put_averages
@@ -14,7 +15,7 @@ from agents.learned.common.settings import Count, Finite, FromZero, Positive, Sh
 from agents.learned.common.tensors import Tensors, extra
 from agents.learned.common.trainer import TRAINING, ValidatesAnywhere
 from agents.learned.nara.agent import described, import_network
-from agents.learned.nara.form import WIDTH, Form
+from agents.learned.nara.form import WIDEST, WIDTH, Form
 from agents.learned.nara.inference import infer_all, layers, wiring
 from agents.world import World
 from simcore.rng import stream
@@ -25,7 +26,8 @@ class NaraTrainer(ValidatesAnywhere):
     """PPO with the settings of the publication, and RLlib's defaults of its time where it gives none.
 
     `episodes` are played whole in every iteration: 16 of 32 requests are about the published 2,048 decisions.
-    `readout`, `normalise`, `features`, `free` and `value` say the form of the network (`agents.learned.nara.form`).
+    `readout`, `normalise`, `features`, `free`, `value` and `width` say the form of the network, as
+    `agents.learned.nara.form` explains.
     """
 
     episodes: Count = 16
@@ -45,11 +47,12 @@ class NaraTrainer(ValidatesAnywhere):
     features: Literal["marked", "plain"] = "marked"
     free: Literal["before", "left"] = "before"
     value: Literal["servers", "cluster"] = "servers"
+    width: Annotated[int, Field(strict=True, ge=1, le=WIDEST)] = WIDTH
 
     @property
     def form(self) -> Form:
         """Tell the form of the network."""
-        return Form(self.readout, self.normalise, self.features, self.free, self.value)
+        return Form(self.readout, self.normalise, self.features, self.free, self.value, self.width)
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Make the networks, the optimiser and the episodes."""
@@ -151,7 +154,7 @@ class NaraTrainer(ValidatesAnywhere):
             episodes.reset(i, world.draw(seed))
         results, topology = np.zeros(2), episodes.view.topology
         wires, weights = wiring(topology), layers(self.weights()[0], self.form)
-        scratch = np.zeros((2, topology.switches + topology.servers, WIDTH), np.float32)
+        scratch = np.zeros((2, topology.switches + topology.servers, self.width), np.float32)
         logits = np.zeros((len(seeds), topology.servers), np.float32)
         while not episodes.over.all():
             going = ~episodes.over
@@ -180,4 +183,4 @@ class NaraTrainer(ValidatesAnywhere):
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """Return the weights of the networks."""
         tensors = {name: value.detach().cpu().numpy().copy() for name, value in self._policy.state_dict().items()}
-        return tensors, described(self._playing.view, self.form)
+        return tensors, {**described(self._playing.view), "form": asdict(self.form)}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from agents.environments.observation import edge_index
 from agents.learned.common import ppo
 from agents.learned.common.tensors import SHIPPED, read, write
 from agents.learned.nara.agent import FEATURES
-from agents.learned.nara.form import TEXT, WIDTH, Form, shapes
+from agents.learned.nara.form import TEXT, WIDEST, WIDTH, Form, noted, shapes
 from agents.learned.nara.inference import infer, layers, wiring
 from agents.learned.nara.messages import Messages
 from agents.learned.nara.network import GraphTensors, Policy, Stage
@@ -63,7 +64,7 @@ def slow(policy: Policy, net: Topology, nodes: Any, edges: Any, cluster: Any) ->
     if form.normalise:
         servers = [state / np.sqrt(state @ state) if state.any() else state for state in servers]
     chosen = [state for state, row in zip(servers, nodes[net.switches :], strict=True) if row[-1]]
-    taken = np.mean(chosen, axis=0) if chosen else np.zeros(16)
+    taken = np.mean(chosen, axis=0) if chosen else np.zeros(form.width)
     seen = cluster
     if form.readout == "layers":
         hidden = relu(w["cluster.0.weight"] @ cluster + w["cluster.0.bias"])
@@ -87,6 +88,7 @@ FORMS = st.builds(
     features=st.sampled_from(["marked", "plain"]),
     free=st.sampled_from(["before", "left"]),
     value=st.sampled_from(["servers", "cluster"]),
+    width=st.sampled_from([1, 2, 7, WIDTH, 24]),
 )
 NETS = [*(shape.topology for shape in SHAPES[:3]), lone(), topology("alpha")]
 
@@ -94,6 +96,8 @@ NETS = [*(shape.topology for shape in SHAPES[:3]), lone(), topology("alpha")]
 @given(net=st.sampled_from(NETS), form=FORMS, seed=st.integers(0, 2**20))
 @example(net=NETS[-1], form=Form(), seed=0)
 @example(net=NETS[-1], form=TEXT, seed=0)
+@example(net=NETS[-1], form=Form(width=1), seed=0)
+@example(net=NETS[-1], form=replace(TEXT, width=24), seed=0)
 @scaled(0.1)
 def test_the_network_passes_these_messages(net: Topology, form: Form, seed: int) -> None:
     with torch.random.fork_rng():
@@ -113,21 +117,22 @@ def test_the_network_passes_these_messages(net: Topology, form: Form, seed: int)
         np.testing.assert_allclose(values[i], value, rtol=2e-5, atol=5e-6)
     tensors = {name: weight.numpy() for name, weight in policy.state_dict().items()}
     assert shapes(2, form) == {name: array.shape for name, array in tensors.items() if not name.startswith("value.")}
-    scratch, found = np.zeros((2, net.switches + net.servers, WIDTH), np.float32), np.zeros(net.servers, np.float32)
+    scratch = np.zeros((2, net.switches + net.servers, form.width), np.float32)
+    found = np.zeros(net.servers, np.float32)
     for i in range(3):  # as in use
         infer(wiring(net), layers(tensors, form), nodes[i], edges[i], cluster[i], scratch[0], scratch[1], found)
         np.testing.assert_allclose(found, logits[i], rtol=2e-5, atol=5e-6)
 
 
-@given(net=st.sampled_from(NETS), seed=st.integers(0, 2**20))
+@given(net=st.sampled_from(NETS), width=st.sampled_from([1, 7, WIDTH, 24]), seed=st.integers(0, 2**20))
 @scaled(0.1)
-def test_messages_and_their_gradients_are_torchs(net: Topology, seed: int) -> None:
+def test_messages_and_their_gradients_are_torchs(net: Topology, width: int, seed: int) -> None:
     draws = torch.Generator().manual_seed(seed)
-    graph, stage, found = GraphTensors(net, CPU), Stage(3), []
-    states = [torch.randn(count, 5, WIDTH, generator=draws) for count in (net.servers, net.switches)]
+    graph, stage, found = GraphTensors(net, CPU), Stage(3, width), []
+    states = [torch.randn(count, 5, width, generator=draws) for count in (net.servers, net.switches)]
     edges = torch.rand(len(edge_index(net)), 5, 1, generator=draws)
-    weights = [torch.randn(count, 5, WIDTH, generator=draws) for count in (net.servers, net.switches)]
-    link = torch.randn(WIDTH, generator=draws)
+    weights = [torch.randn(count, 5, width, generator=draws) for count in (net.servers, net.switches)]
+    link = torch.randn(width, generator=draws)
     for fast in (False, True):
         stage.link.data = link.clone()
         stage.link.grad = None
@@ -169,9 +174,9 @@ def test_logits_depend_on_what_is_chosen_and_on_the_cluster() -> None:
 TEXTS = asdict(TEXT)
 
 
-@pytest.fixture(scope="module", params=[{}, TEXTS], ids=["ours", "text"])
+@pytest.fixture(scope="module", params=[{}, {**TEXTS, "width": 7}], ids=["ours", "text"])
 def trainer(request: pytest.FixtureRequest) -> NaraTrainer:
-    """Untrained, on alpha, in our form of the network and in that of the publication's text."""
+    """Untrained, on alpha, in our form of the network and, narrow, in that of the publication's text."""
     made = NaraTrainer(**request.param)
     world = build_learning(load_scenario("nara/table1", ["workload.requests=40"]))
     made.begin(world, world, 0, "cpu")
@@ -195,6 +200,9 @@ def weights(trainer: NaraTrainer, tmp_path: Path) -> Path:
             r"bad\.json: form\.readout: is no form of .*'lniear'.*\n.*layers, linear",
         ),
         ({**asdict(Form()), "normalise": 1}, r"form\.normalise: is no form"),
+        ({**asdict(Form()), "width": 0}, r"form\.width: is no form .*got 0.*\n.*from 1 to 1024"),
+        ({**asdict(Form()), "width": True}, r"form\.width: is no form"),
+        ({**asdict(Form()), "width": 8}, "not the weights of this network"),
     ],
 )
 def test_notes_must_say_a_form_that_there_is(weights: Path, tmp_path: Path, form: Any, message: str) -> None:
@@ -209,6 +217,20 @@ def test_notes_must_say_a_form_that_there_is(weights: Path, tmp_path: Path, form
 def test_a_form_that_there_is_not_is_refused() -> None:
     with pytest.raises(UserError, match="readout: is no form"):
         Form(readout="lniear")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match=f"width: is no form.*\n.*1 to {WIDEST}"):
+        Form(width=WIDEST + 1)
+
+
+def test_weights_that_say_no_width_have_the_usual_one(tmp_path: Path) -> None:
+    said = {name: value for name, value in asdict(TEXT).items() if name != "width"}
+    assert noted(tmp_path / "old.safetensors", {"form": said}) == TEXT
+    assert noted(tmp_path / "new.safetensors", {"form": {**said, "width": 8}}) == replace(TEXT, width=8)
+
+
+@pytest.mark.parametrize("width", [0, 1025, 2.5, True, "wide"])
+def test_a_width_that_there_is_not_is_refused(width: Any) -> None:
+    with pytest.raises(UserError, match=r"train\.agent\.nara\.width: is a wrong value"):
+        load_scenario("nara/train-alpha", [f"train.agent.nara.width={json.dumps(width)}"])
 
 
 @pytest.mark.parametrize("mask", ["any", "feasible"])
