@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,8 +23,8 @@ class Made:
     command: str
     date: str
     machine: str
-    minutes: float
-    """How long all runs took, one after the other."""
+    minutes: Mapping[str, float]
+    """How long the runs of each publication took, one after the other."""
 
 
 @dataclass(frozen=True)

@@ -89,12 +89,13 @@ def text(found: Outcome) -> str:
 def page(found: Outcome, publication: Publication) -> str:
     """Write the page of a publication in Markdown."""
     rows, made = found.of(publication), found.made
+    minutes = made.minutes[publication.name]
     drawn = [one for one in found.pictures if one.publication == publication.name]
     parts = [
         f"# {publication.title}: published and ours",
         f"{publication.reference}.",
-        f"Written by `{made.command}` on {made.date}; {made.machine}; its runs took {made.minutes:.1f} minutes one "
-        "after the other. Intervals are 95 % over the seeds. [How to read it](../guides/reproduce.md).",
+        f"Written by `{made.command}` on {made.date}; {made.machine}; its runs took {minutes:.1f} minutes one after the "
+        "other. Intervals are 95 % over the seeds. [How to read it](../guides/reproduce.md).",
         f"**{counted(rows)[:1].upper()}{counted(rows)[1:]}.**",
     ]
     if any(one.quick for one in rows) or any(one.quick for one in drawn):

@@ -46,7 +46,7 @@ def report(found: Outcome) -> str:
         command=escape(found.made.command),
         date=found.made.date,
         machine=escape(found.made.machine),
-        minutes=f"{found.made.minutes:.1f}",
+        minutes=f"{sum(found.made.minutes.values()):.1f}",
         contents=" ".join(f'<a href="#{name}">{escape(title)}</a>' for name, title in names),
         sections="\n".join(_sections(found)),
     )

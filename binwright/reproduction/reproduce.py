@@ -69,6 +69,6 @@ def completed(
         command=f"binwright reproduce {called}{' --quick' if size == 'quick' else ''}",
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
         machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        minutes=sum(one.seconds for one in prepared) / 60,
+        minutes={name: sum(one.seconds for one in prepared if one.publication.name == name) / 60 for name in names},
     )
     return Reproduction(whole, tuple(rows), made, tuple(drawn))

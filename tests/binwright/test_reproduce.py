@@ -48,7 +48,18 @@ from workloads.traces.library import FOLDER, find
 
 TRACES = ROOT.parent / "shared" / "traces"
 NUMBERS = st.floats(-1e6, 1e6)
-MADE = Made("binwright reproduce all", "2026-01-01", "a machine", 1.0)
+MADE = Made(
+    "binwright reproduce all",
+    "2026-01-01",
+    "a machine",
+    dict(zip(PUBLICATIONS, (1.0, 2.0, 4.0, 8.0, 16.0), strict=True)),
+)
+
+
+def test_every_page_says_how_long_its_own_runs_took(tmp_path: Path) -> None:
+    files = Reproduction(tuple(map(publication, PUBLICATIONS)), (), MADE).write(tmp_path)
+    said = [re.findall(r"its runs took ([\d.]+) minutes", file.read_text("utf-8")) for file in files]
+    assert said == [["31.0"], ["1.0"], ["2.0"], ["4.0"], ["8.0"], ["16.0"]]
 
 
 def without_runs(name: str) -> Reproduction:
