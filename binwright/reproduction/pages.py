@@ -94,8 +94,8 @@ def page(found: Outcome, publication: Publication) -> str:
     parts = [
         f"# {publication.title}: published and ours",
         f"{publication.reference}.",
-        f"Written by `{made.command}` on {made.date}; {made.machine}; its runs took {minutes:.1f} minutes one after the "
-        "other. Intervals are 95 % over the seeds. [How to read it](../guides/reproduce.md).",
+        f"Written by `{made.command}` on {made.date}; {made.machine}; its runs took {minutes:.1f} minutes one after "
+        "the other. Intervals are 95 % over the seeds. [How to read it](../guides/reproduce.md).",
         f"**{counted(rows)[:1].upper()}{counted(rows)[1:]}.**",
     ]
     if any(one.quick for one in rows) or any(one.quick for one in drawn):

@@ -48,12 +48,8 @@ from workloads.traces.library import FOLDER, find
 
 TRACES = ROOT.parent / "shared" / "traces"
 NUMBERS = st.floats(-1e6, 1e6)
-MADE = Made(
-    "binwright reproduce all",
-    "2026-01-01",
-    "a machine",
-    dict(zip(PUBLICATIONS, (1.0, 2.0, 4.0, 8.0, 16.0), strict=True)),
-)
+MINUTES = dict(zip(PUBLICATIONS, (1.0, 2.0, 4.0, 8.0, 16.0), strict=True))
+MADE = Made("binwright reproduce all", "2026-01-01", "a machine", MINUTES)
 
 
 def test_every_page_says_how_long_its_own_runs_took(tmp_path: Path) -> None:
