@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Collection
-from dataclasses import fields
+from inspect import signature
 from math import isfinite, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,7 +104,7 @@ def _said(row: dict[str, Any]) -> str:
 
 def _settings(spec: Train) -> set[str]:
     """Name the settings of the trainer."""
-    return {each.name for each in fields(spec.agent.registry.load(spec.agent.chosen[0]))}
+    return set(signature(spec.agent.registry.load(spec.agent.chosen[0])).parameters)
 
 
 def _fallen(row: dict[str, Any], settings: Collection[str]) -> str:

@@ -382,3 +382,45 @@ def test_two_trainings_never_share_a_folder(tmp_path: Path) -> None:
             bw.train(tiny(), out=tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == [".lock"]
     assert len(bw.train(tiny(iterations=1), out=tmp_path)) == 2
+
+
+OWN = """
+import numpy as np
+from agents.learned.common.trainer import Trainer
+
+class Falling(Trainer):
+    def __init__(self, rate: float = 0.1, steep: float = 1.0) -> None:
+        self.rate, self.steep = rate, steep
+
+    def begin(self, training, validation, seed, device) -> None:
+        self.at = 1.0
+
+    def iterate(self, iteration):
+        self.at -= self.rate * self.steep
+        return {"at": self.at}
+
+    def validate(self, seeds):
+        return {"acceptance": self.at}
+
+    def save(self):
+        return {"at": np.array([self.at])}, {}
+
+    def load(self, tensors, notes) -> None:
+        self.at = float(tensors["at"][0])
+
+    def weights(self):
+        return {"at": np.array([self.at])}, {}
+"""
+
+
+def test_a_trainer_of_ones_own_need_not_be_a_dataclass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "falling.py"
+    file.write_text(OWN)
+    asked = [f"train.agent={{'{file}:Falling': {{rate: 0.2}}}}", "train.iterations=2", "train.validation.every=1"]
+    scenario = tmp_path / "own.yaml"
+    scenario.write_text(json.dumps(TINY))
+    overrides = [part for one in asked for part in ("--set", one)]
+    assert main(["train", str(scenario), "--out", str(tmp_path / "out"), *overrides]) == 0
+    assert "20.0 points below its best one, whose weights are kept; a lower `rate` may" in capsys.readouterr().err
+    with pytest.raises(UserError, match=r"validated in its scenario only\n.*Take `also` out"):
+        course_of(bw.scenario(scenario, *asked, "train.validation.also={there: {changes: {workload.requests: 3}}}"))
