@@ -157,6 +157,21 @@ def _solve(commands: Commands) -> None:
     shapes.add_argument("--csv", action="store_true", help="print the answer as CSV: ball, bin")
 
 
+def _explain(commands: Commands) -> None:
+    explain = commands.add_parser("explain", help="say what an answer of solve uses, and why a ball is where it is")
+    explain.set_defaults(answer="explaining.explain")
+    explain.add_argument("file", help="a specification (*.alloc), or the name of a shipped one")
+    explain.add_argument("answer_file", metavar="ANSWER", help="what solve --json or solve --csv printed")
+    explain.add_argument(
+        "--ball", dest="balls", type=int, action="append", default=[], metavar="N",
+        help="say for every bin what stands in the way of this ball",
+    )  # fmt: skip
+    explain.add_argument(
+        "--set", dest="sets", action="append", default=[], metavar="PARAM=NUMBER", help="change a PARAM"
+    )
+    explain.add_argument("--json", action="store_true", help="print all of it as JSON")
+
+
 def _serve(commands: Commands) -> None:
     serve = commands.add_parser("serve", help="the solver as a web service, with a page to try it on")
     serve.set_defaults(answer="serving.serve")
@@ -263,6 +278,7 @@ COMMANDS = (
     _tune,
     _figures,
     _solve,
+    _explain,
     _serve,
     _pack,
     _validate,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,6 +26,28 @@ def properties(problem: Problem) -> dict[str, Any]:
     }
 
 
+LEFT = 20
+"""Balls that are left out of which it is said why."""
+CALLS = 20_000
+"""Balls times bins that are looked at for that."""
+
+
+def left(problem: Problem, alloc: Sequence[int]) -> list[dict[str, Any]]:
+    """Say for the first balls that are left out how many bins each rule keeps them out of."""
+    from agents.solver.solving.explain import Explained
+
+    explained = Explained(problem, alloc)
+    some = [ball for ball, place in enumerate(alloc) if place < 0][: min(LEFT, CALLS // problem.bins)]
+    return [{"ball": ball, "in_the_way": explained.summary(ball)} for ball in some]
+
+
+def used(problem: Problem, alloc: Sequence[int]) -> list[dict[str, Any]]:
+    """Sum up what is used of every resource; `share` is that of the fullest dimension, null if it has no capacity."""
+    from agents.solver.solving.explain import uses
+
+    return [one._asdict() | {"share": None if one.share == inf else one.share} for one in uses(problem, alloc)]
+
+
 def as_json(answer: Answer) -> dict[str, Any]:
     """Shape an answer as `--json` prints it."""
     return {
@@ -41,6 +65,7 @@ def as_json(answer: Answer) -> dict[str, Any]:
         "impossible": answer.impossible,
         "goals": [one._asdict() | {"gap": one.gap} for one in answer.goals],
         "notes": list(answer.notes),
+        "left": left(answer.problem, answer.alloc),
         "moves": _moves(answer) if (answer.problem.now >= 0).any() else None,
         "alloc": [_place(place) for place in answer.alloc],
     }

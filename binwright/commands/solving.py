@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 UNSOLVED = 1
 """Exit code: no allocation of all balls was found."""
-SHOWN, RUNS, MOVES = 100, 200, 20
-"""Bins of a table, ranges of balls of a bin, and moves that are printed."""
+SHOWN, RUNS, MOVES, WHY = 100, 200, 20, 3
+"""Bins of a table, ranges of balls of a bin, moves, and balls left out whose obstacles are printed."""
 
 
 Told = Callable[[dict[str, Any]], None]
@@ -46,7 +46,7 @@ def solve(asked: Namespace) -> int:
             remedy="Name a specification (*.alloc) or a shipped example: binwright solve vm-placement.",
         )
     limit = seconds("--time", asked.time)
-    params = dict(map(_param, asked.sets))
+    params = parameters(asked.sets)
     asked.change = change(asked.now, asked.moves, asked.drain)
     source: Here | There
     if asked.server is None:
@@ -169,6 +169,7 @@ def _print_answer(found: dict[str, Any]) -> None:
     left = np.flatnonzero(alloc < 0)
     if len(left):
         out.print(f"not placed: {_ranges(left.tolist())}", highlight=False, soft_wrap=True)
+        print_left(found["left"][:WHY], len(left))
     if found["impossible"]:
         out.print(f"not all can be placed: {found['impossible']}", highlight=False, soft_wrap=True)
     for goal in found["goals"]:
@@ -188,6 +189,16 @@ def _print_answer(found: dict[str, Any]) -> None:
     out.print(f"{found['status']}{ended}: {placed}; {checked}", highlight=False, soft_wrap=True)
 
 
+def print_left(found: list[dict[str, Any]], count: int) -> None:
+    """Say what stands in the way of balls that are left out, of so many."""
+    for one in found:
+        rules = (f"{rule} in {'1 bin' if bins == 1 else f'{bins:,} bins'}" for rule, bins in one["in_the_way"].items())
+        way = ", ".join(rules) or "nothing, in some bin: it fits"
+        out.print(f"{one['ball']} is not placed: {way}", highlight=False, soft_wrap=True)
+    if 0 < len(found) < count:
+        out.print(f"and {count - len(found):,} more: binwright explain FILE ANSWER --ball N", highlight=False)
+
+
 def _print_moves(moves: list[dict[str, int | None]]) -> None:
     """Say which balls leave their bins."""
     each = (f"{one['ball']} from {one['from']} to {'nowhere' if one['to'] is None else one['to']}" for one in moves)
@@ -199,7 +210,7 @@ def _print_moves(moves: list[dict[str, int | None]]) -> None:
 
 def change(now: str | None, moves: int | None, drain: str | None) -> tuple[list[int] | None, int | None, list[int]]:
     """Read what `--from`, `--moves` and `--drain` say: the bins of all balls, the number, and the bins."""
-    return None if now is None else _bins_of(Path(now)), moves, [] if drain is None else list(_numbers(drain))
+    return None if now is None else bins_of(Path(now)), moves, [] if drain is None else list(_numbers(drain))
 
 
 def _numbers(text: str) -> Iterator[int]:
@@ -211,7 +222,7 @@ def _numbers(text: str) -> Iterator[int]:
         yield from range(int(low), int(high or low) + 1)
 
 
-def _bins_of(file: Path) -> list[int]:
+def bins_of(file: Path) -> list[int]:
     """Read the bins of an answer, as `--json` or `--csv` printed it; -1 for balls that have none."""
     from agents.solver.specification.load import text_of
 
@@ -240,6 +251,11 @@ def _ranges(numbers: Iterable[int]) -> str:
             runs.append([number, number])
     more = f" and {len(runs) - RUNS:,} ranges more" if len(runs) > RUNS else ""
     return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in runs[:RUNS]) + more
+
+
+def parameters(sets: Iterable[str]) -> dict[str, str]:
+    """Read what `--set PARAM=NUMBER` says."""
+    return dict(map(_param, sets))
 
 
 def _param(text: str) -> tuple[str, str]:

@@ -134,6 +134,13 @@ class Move(BaseModel):
     to: int | None
 
 
+class Left(BaseModel):
+    """A ball that is left out: how many bins each rule (a resource, PIN, DRAIN, FOES, ...) keeps it out of."""
+
+    ball: int
+    in_the_way: dict[str, int]
+
+
 class Result(BaseModel):
     """A verified answer."""
 
@@ -150,6 +157,7 @@ class Result(BaseModel):
     impossible: str = Field(description="Why not all balls can be placed, where that is plain to see; else empty.")
     goals: list[Reached] = Field(description="What became of each goal, if all balls are placed.")
     notes: list[str] = Field(description="What else is to be known about the answer.")
+    left: list[Left] = Field(description="Balls that are left out, the first of them, and what keeps them out.")
     moves: list[Move] | None = Field(description="Balls that leave the bin that they are in NOW; null without NOW.")
     alloc: list[int | None] = Field(description="The bin of every ball; null for one that is left out.")
     resources: list[Family] | None = Field(description="Null if there are very many dimensions.")

@@ -193,6 +193,7 @@ PLACEHOLDERS = {
 ONLY_PARSED = {
     "serve": "it goes on until it is stopped; tests/binwright/service starts it",
     "pack": "searches for seconds; tests/binwright/test_cli.py runs it",
+    "explain": "wants an answer; tests/agents/solver/solving/test_explain.py gives it one",
     "reproduce": "takes minutes; tests/binwright/test_reproduce.py runs the smallest",
 }
 """Commands that are parsed, and nothing more."""

@@ -1,0 +1,85 @@
+"""`explain`: what an answer of the solver uses, and what stands in the way of a ball."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.table import Table
+
+from binwright.commands.console import out
+from binwright.commands.solving import bins_of, parameters, print_left
+from binwright.solved import left, used
+from simcore.errors import UserError
+
+if TYPE_CHECKING:
+    from agents.solver.model.problem import Problem
+
+SHOWN = 100
+"""Bins of a table."""
+
+
+def explain(asked: Namespace) -> int:
+    """Answer `binwright explain FILE ANSWER`."""
+    from agents.solver import load_problem
+    from agents.solver.solving.explain import Explained
+
+    file = Path(asked.answer_file)
+    problem, alloc = _right(load_problem(asked.file, parameters(asked.sets)), bins_of(file), file)
+    explained = Explained(problem, alloc)
+    balls = []
+    for ball in asked.balls:
+        bins = [
+            {"bin": place, "in_the_way": [one._asdict() for one in them]} for place, them in explained.obstacles(ball)
+        ]
+        balls.append({"ball": ball, "is_in": None if alloc[ball] < 0 else alloc[ball], "bins": bins})
+    found: dict[str, Any] = {"resources": used(problem, alloc), "left": left(problem, alloc), "balls": balls}
+    if asked.json:
+        print(json.dumps(found))
+        return 0
+    if balls:
+        for one in balls:
+            _print_ball(one)
+        return 0
+    _print_uses(found["resources"])
+    print_left(found["left"], sum(place < 0 for place in alloc))
+    return 0
+
+
+def _right(problem: Problem, bins: list[int], file: Path) -> tuple[Problem, list[int]]:
+    """Return the problem with as many bins as the answer has, and the answer; refuse one that breaks a rule."""
+    from agents.solver.model.verify import faults
+
+    if problem.searched:
+        problem = problem.with_bins(max(problem.limits[0], max(bins) + 1))
+    wrong = faults(problem, bins)
+    if wrong:
+        remedy = "Give the answer to this specification, with the same --set."
+        raise UserError(f"is not right: {wrong[0]}", file=file, remedy=remedy)
+    return problem, bins
+
+
+def _print_uses(found: list[dict[str, Any]]) -> None:
+    table = Table("resource", "used", "of", "", "fullest", "", "over", box=box.SIMPLE_HEAD, pad_edge=False)
+    for one in found:
+        share = f"{one['used'] / one['capacity']:.0%}" if one["capacity"] else ""
+        fullest = "" if one["share"] is None else f"{one['share']:.0%}"
+        amounts = f"{one['used']:,.10g}", f"{one['capacity']:,.10g}"
+        table.add_row(one["name"], *amounts, share, one["fullest"], fullest, str(one["over"] or ""))
+    out.print(table)
+
+
+def _print_ball(found: dict[str, Any]) -> None:
+    """Say for every bin what stands in the way."""
+    where = "not placed" if found["is_in"] is None else f"in bin {found['is_in']}"
+    out.print(f"ball {found['ball']} is {where}", highlight=False)
+    table = Table("bin", "in the way", box=box.SIMPLE_HEAD, pad_edge=False)
+    for one in found["bins"][:SHOWN]:
+        here = "it is here" if one["bin"] == found["is_in"] else "nothing: it fits"
+        table.add_row(str(one["bin"]), "; ".join(each["text"] for each in one["in_the_way"]) or here)
+    out.print(table)
+    if len(found["bins"]) > SHOWN:
+        out.print(f"and {len(found['bins']) - SHOWN:,} bins more: --json has them all", highlight=False)

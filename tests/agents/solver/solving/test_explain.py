@@ -1,0 +1,99 @@
+"""What is said to be in the way of a ball is what the verifier would say; totals are those of the replay."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import binwright as bw
+from agents.solver import problem
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import MICRO, NULL
+from agents.solver.model.verify import faults, utilisation
+from agents.solver.solving.explain import Explained, uses
+from binwright.cli import main
+from simcore.errors import UserError
+from tests.agents.solver.local.test_local import forms
+from tests.support.properties import scaled
+
+
+@scaled(0.6)
+@given(given=forms(), seed=st.integers(0, 9), drain=st.booleans())
+def test_a_ball_fits_where_nothing_is_in_its_way(given: Problem, seed: int, drain: bool) -> None:
+    if drain:
+        given = given.source.extended("DRAIN 0", {}).problem()
+    answer = bw.solve(given, search="published", seed=seed, attempts=1)
+    for ball in range(given.balls):
+        members = np.flatnonzero(given.unit_of == given.unit_of[ball]).tolist()
+        for place, them in Explained(given, answer.alloc).obstacles(ball):
+            alloc = answer.alloc.copy()
+            for one in members:
+                alloc[one] = place
+            assert (not them) == (not faults(given, alloc)), (ball, place, them)
+            if answer.alloc[ball] == place:
+                assert not them
+
+
+@scaled(0.3)
+@given(given=forms(), seed=st.integers(0, 9))
+def test_totals_are_those_of_the_replay(given: Problem, seed: int) -> None:
+    answer = bw.solve(given, search="published", seed=seed, attempts=1)
+    used, _ = utilisation(given, answer.alloc)
+    for one in uses(given, answer.alloc):
+        family = next(some for some in given.families if some.name == one.name)
+        mine = used[family.offset : family.offset + family.count]
+        assert one.used == pytest.approx(sum(mine) / MICRO)
+        assert one.over == sum(a > c for a, c in zip(mine, given.capacity[family.offset :], strict=False))
+
+
+TEXT = """
+BALLS 4 BINS 4 RESOURCES C[b in BINS] => 10, TOGETHER[z in 2] => 3
+TABLE D = [8, 8, 3, 12]
+FOES 0, 2  PIN 1 TO 1  DRAIN 3
+procedure UTILFN(BALL, BIN, ALLOC)
+    if BIN == 2 and BALL == 2 REJECT end
+    UTIL.C[BIN] += D[BALL]
+    UTIL.TOGETHER[BIN % 2] += 1
+end
+"""
+
+
+def test_every_rule_has_its_name() -> None:
+    given = problem(TEXT)
+    explained = Explained(given, [0, 1, NULL, NULL])
+    found = {place: [one.rule for one in them] for place, them in explained.obstacles(2)}
+    assert found == {0: ["FOES", "C"], 1: ["C"], 2: ["UTILFN"], 3: ["DRAIN"]}
+    assert explained.summary(3) == {"C": 4, "DRAIN": 1}
+    assert [one.text for _, them in explained.obstacles(1, [0]) for one in them] == [
+        "it is pinned to 1",
+        "C[0] would be used 16 of 10",
+    ]
+    with pytest.raises(UserError, match="there is no such ball"):
+        list(explained.obstacles(4))
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, answer = tmp_path / "mine.alloc", tmp_path / "answer.json"
+    file.write_text(TEXT)
+    assert main(["solve", str(file), "--json", "--time", "1s"]) == 1
+    answer.write_text(capsys.readouterr().out)
+    left = json.loads(answer.read_text())["left"]
+    assert {one["ball"]: one["in_the_way"] for one in left}[3] == {"C": 4, "DRAIN": 1}
+    assert main(["explain", str(file), str(answer)]) == 0
+    said = capsys.readouterr().out
+    assert "3 is not placed: C in 4 bins, DRAIN in 1" in said
+    assert main(["explain", str(file), str(answer), "--ball", "3"]) == 0
+    assert "would be used" in capsys.readouterr().out
+    assert main(["explain", str(file), str(answer), "--ball", "3", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["balls"][0]["bins"][3]["in_the_way"][0]["rule"] == "DRAIN"
+    assert main(["explain", str(file), str(answer), "--ball", "7"]) == 2
+    assert "there is no such ball" in capsys.readouterr().err
+    answer.write_text('{"alloc": [1, 1, 0, null]}')
+    assert main(["explain", str(file), str(answer)]) == 2
+    assert "is not right" in capsys.readouterr().err
