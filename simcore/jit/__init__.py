@@ -49,11 +49,11 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
         """Make the kernel of a function.
 
         `callers` tells whether Python can call it, and not only other kernels; `generated`, whether it was made at run
-        time: such a kernel has the same form for both callers, as somebody waits for its compilation.
+        time: such a kernel has the same form for all callers, as somebody waits for its compilation.
         """
         chosen: dict[str, Any] = {"nopython": True, "nogil": True, **options}
-        within = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-        super().__init__(py_func=function, targetoptions=chosen if callers else chosen | within)
+        without = {"no_cpython_wrapper": not callers, "no_cfunc_wrapper": not callers and not generated}
+        super().__init__(py_func=function, targetoptions=chosen | without)
         self._within = Kernel(function, False, **options) if callers and not generated else self
         self._callers = callers
         self._options = options
@@ -76,7 +76,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
 
     def typeof_pyval(self, value: object) -> Any:
         """Return numba's type of an argument from Python, where read-only arrays count as writable ones."""
-        return _writable(super().typeof_pyval(value))
+        return value.kind if isinstance(value, Argument) else _writable(super().typeof_pyval(value))
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Return what a call in another kernel is compiled to."""
@@ -119,6 +119,17 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
         made = cls(function, callers, generated, **options)
         made._set_uuid(uuid)
         return made
+
+
+class Argument(CompileResultWAP):
+    """A form of a kernel that other kernels take as an argument.
+
+    It knows its type, which numba would make anew in every call that it is given to.
+    """
+
+    def __init__(self, compiled: Any) -> None:
+        super().__init__(compiled)
+        self.kind = types.FunctionType(self.signature())
 
 
 def _writable(kind: Any) -> Any:
@@ -194,9 +205,12 @@ def _mistake(said: str) -> UserError | None:
     return UserError(f"cannot be compiled: {short(lines[0])}", file=file, line=line, remedy=remedy)
 
 
-def generated(function: F) -> F:
-    """Compile a function that was made at run time, in which division by zero works as in numpy."""
-    return cast(F, Kernel(function, generated=True, error_model="numpy"))
+def generated(function: F, callers: bool = False) -> F:
+    """Compile a function that was made at run time, in which division by zero works as in numpy.
+
+    Other kernels call it; Python can where `callers` says so, which takes half as long again to compile.
+    """
+    return cast(F, Kernel(function, callers, generated=True, error_model="numpy"))
 
 
 def is_kernel(function: object) -> bool:
@@ -212,4 +226,4 @@ def callback(compiled: F, result: str, *arguments: str) -> F:
     taken, returned = sigutils.normalize_signature(f"{result}({', '.join(arguments)})")
     dispatcher = cast(Any, compiled)
     dispatcher.compile(taken)
-    return cast(F, CompileResultWAP(dispatcher.get_compile_result(signature(returned, *taken))))
+    return cast(F, Argument(dispatcher.get_compile_result(signature(returned, *taken))))

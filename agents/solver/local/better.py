@@ -174,5 +174,5 @@ def goal_of(objective: Objective) -> Goal:
 def _compiled(source: str) -> Goals:
     names: dict[str, Any] = dict(vars(arithmetic))
     exec(compile(source, "<goals>", "exec"), names)
-    goals: Goals = generated(names["goals"])
+    goals: Goals = generated(names["goals"], callers=True)
     return callback(goals, "int64", *["int64[::1]"] * 5)

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 import binwright as bw
 from agents.solver import problem
 from agents.solver.backends import cpu, reference
+from agents.solver.backends.attempt import Utilfn
 from agents.solver.backends.emit import PYTHON, C, utilfn
-from agents.solver.backends.flat import Flat
+from agents.solver.backends.flat import Flat, Room
 from agents.solver.backends.flat import room as room_of
 from agents.solver.language.errors import SpecError
 from agents.solver.model import interpreter
@@ -21,6 +22,7 @@ from agents.solver.model.program import MICRO
 from agents.solver.specification.load import examples, load_problem
 from agents.solver.specification.spec import Spec
 from simcore.errors import UserError
+from simcore.jit import kernel
 from tests.support.opencl import BACKENDS, opencl_device
 from tests.support.properties import first, scaled
 from tests.support.specifications import specifications
@@ -81,6 +83,12 @@ def test_the_next_number_of_bins_needs_no_new_source(dialect: object) -> None:
     assert len(numbers) == len(others)
 
 
+@kernel
+def units(call: Utilfn, flat: Flat, room: Room, ball: int, place: int) -> int:
+    """Ask UTILFN, which only kernels call."""
+    return call(ball, place, room.alloc, flat.data, flat.numbers, room.used, flat.ceiling, room.dims, room.amounts, 0)
+
+
 def test_numbers_of_all_sizes_round_down() -> None:
     text = """TABLE A = [-7.000001, -0.000001, 0, 0.3, 1, 1000.123457, -3, 7]
     BALLS 8 BINS 8 RESOURCES CPU[s in BINS] => 1e9
@@ -100,9 +108,7 @@ def test_numbers_of_all_sizes_round_down() -> None:
     room.alloc[:] = alloc
     for ball in range(8):
         for place in range(8):
-            n = call(
-                ball, place, room.alloc, flat.data, flat.numbers, room.used, flat.ceiling, room.dims, room.amounts, 0
-            )
+            n = units(call, flat, room, ball, place)
             added = list(zip(room.dims[:n].tolist(), room.amounts[:n].tolist(), strict=True))
             assert added == interpreter.call(problem.program, ball, place, alloc)
 
