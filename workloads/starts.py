@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from functools import lru_cache
 from pathlib import Path
 
 from simcore.errors import WorkloadError
@@ -12,7 +13,21 @@ KEY = "workload.start.path"
 
 def listed_start(file: Path, seed: int) -> tuple[int, int | None]:
     """Find the row of a seed (seed 0 has the first), and how many requests, if a CSV says it in a column `requests`."""
-    starts = []
+    try:
+        stat = file.stat()
+    except OSError as error:
+        raise WorkloadError(f"cannot be read: {error.strerror}", file=file, key=KEY) from None
+    starts = _listed(file, (stat.st_mtime_ns, stat.st_size))
+    if seed >= len(starts):
+        remedy = f"Seeds count from 0: take those below {len(starts)} by `seed:` and `replications:`, or list more."
+        raise WorkloadError(f"has {len(starts)} starts, and none for seed {seed}", file=file, key=KEY, remedy=remedy)
+    return starts[seed]
+
+
+@lru_cache(maxsize=2)
+def _listed(file: Path, version: tuple[int, int]) -> list[tuple[int, int | None]]:
+    """Read the starts of all seeds; they are kept while `version` stays, since the run of every agent asks for its."""
+    starts: list[tuple[int, int | None]] = []
     try:
         with file.open(encoding="utf-8-sig", newline="") as text:
             rows = csv.DictReader(text)
@@ -26,10 +41,7 @@ def listed_start(file: Path, seed: int) -> tuple[int, int | None]:
         raise WorkloadError(f"cannot be read: {error.strerror}", file=file, key=KEY) from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise WorkloadError(f"is not CSV: {error}", file=file, key=KEY) from None
-    if seed >= len(starts):
-        remedy = f"Seeds count from 0: take those below {len(starts)} by `seed:` and `replications:`, or list more."
-        raise WorkloadError(f"has {len(starts)} starts, and none for seed {seed}", file=file, key=KEY, remedy=remedy)
-    return starts[seed]
+    return starts
 
 
 def _whole(row: dict[str, str], name: str, file: Path, line: int) -> int:
