@@ -124,13 +124,9 @@ def test_an_interrupt_gives_the_best_so_far(search: str) -> None:
 
 @pytest.mark.long
 def test_an_interrupt_keeps_what_a_compiled_attempt_has() -> None:
-    given = problem(
-        "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += count(o in BALLS except BALL: ALLOC[o] == BIN) end",
-        balls=700,
-        bins=699,
-        resources={"S[b in BINS]": 0},
-    )
-    bw.solve(given, attempts=1)
+    text = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += count(o in BALLS except BALL: ALLOC[o] == BIN) end"
+    few, given = (problem(text, balls=n + 1, bins=n, resources={"S[b in BINS]": 0}) for n in (6, 699))
+    bw.solve(few, attempts=1)  # compiled
     with interrupted(0.2):
         answer = bw.solve(given, time=60)
     assert answer.interrupted
