@@ -93,7 +93,7 @@ def refused() -> Iterator[tuple[str, int]]:
             Path("tiny.yaml").write_text(json.dumps({**TINY, "train": {**TINY["train"], "iterations": 2}}))
             for command in (["run", "s.yaml", "--out", "out"], ["train", "tiny.yaml", "--out", "out"]):
                 for number in (errno.ENOSPC, errno.EIO):
-                    yield f"{command[0]}, {errno.errorcode[number]}", every_change_fails(command, Path("out"), number)
+                    yield f"{command[0]}, {errno.errorcode[number]}", every_change_fails(command, Path("out"), [number])
         finally:
             os.chdir(before)
 

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from itertools import count
 from pathlib import Path
@@ -120,8 +120,10 @@ def contents(folder: Path) -> object:
     return found
 
 
-def every_change_fails(asked: list[str], out: Path, number: int) -> int:
+def every_change_fails(asked: list[str], out: Path, numbers: Sequence[int] = (errno.ENOSPC, errno.EIO)) -> int:
     """Fail each change below the folder `out` in turn, of a command that writes there; returns how many there are.
+
+    With several `numbers`, the disk is full at one change, and broken at the next.
 
     The command must end with one message and a code that says so, and when it is given again, `out` must be what it is
     without failures.
@@ -131,7 +133,7 @@ def every_change_fails(asked: list[str], out: Path, number: int) -> int:
     whole = contents(out)
     for at in count():
         shutil.rmtree(out)
-        with failing(out.parent, at, number) as faults:
+        with failing(out.parent, at, numbers[at % len(numbers)]) as faults:
             code, said = said_by(asked)
         if len(faults.seen) <= at:
             assert code == 0

@@ -105,7 +105,8 @@ class Disk(Changes):
 def every_power_cut(asked: list[str], out: Path, seeds: int, every: int = 1) -> Iterator[str]:
     """Cut the power just before each change below `out` of a command, and give it again; yields the change.
 
-    It must come to what it comes to undisturbed, and do no run again whose row, and details, were on disk.
+    It must come to what it comes to undisturbed, and do no run again whose row, and details, were on disk. States of
+    the disk that are drawn again, down to the byte, are not tried again.
     """
     shutil.rmtree(out, ignore_errors=True)
     disk = Disk(out)
@@ -113,9 +114,14 @@ def every_power_cut(asked: list[str], out: Path, seeds: int, every: int = 1) -> 
         assert said_by(asked)[0] == 0
     disk.meet("the end of", out.name)
     whole = contents(out)
+    tried: set[frozenset[tuple[str, bytes | None]]] = set()
     for number, moment in list(enumerate(disk.moments))[::-every]:
         for seed in range(seeds):
             moment.lay(out, Random(f"{number} {seed}"))
+            state = _state(out)
+            if state in tried:
+                continue
+            tried.add(state)
             done = {file.parent: _finished(file) for file in out.rglob("journal.jsonl")}
             code, said = said_by(asked)
             assert code == 0, (moment.what, seed, said)
@@ -124,6 +130,12 @@ def every_power_cut(asked: list[str], out: Path, seeds: int, every: int = 1) -> 
                 names = [row["run"] for row in rows_of(folder / "journal.jsonl")[0]]
                 assert all(names.count(run) == 1 for run in runs), (moment.what, seed, "was run again")
             yield moment.what
+
+
+def _state(folder: Path) -> frozenset[tuple[str, bytes | None]]:
+    """Read all that a folder has, each file's bytes by its name; a folder has none."""
+    found = [folder, *folder.rglob("*")] if folder.exists() else []
+    return frozenset((str(path), path.read_bytes() if path.is_file() else None) for path in found)
 
 
 def _finished(journal: Path) -> list[str]:
