@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 import yaml
@@ -19,6 +20,7 @@ from scenarios.schema.source import LIBRARY
 from simcore.errors import ScenarioError
 
 BEYOND = (
+    "which the groups before it have",
     "the cluster has no such resource",
     "is not a price of the cluster's resources",
     "has the same label",
@@ -119,7 +121,7 @@ def test_it_takes_all_shipped_scenarios(name: str) -> None:
 CASES = ("quickstart", "cvd/non-expansion-10", "nara/table1", "wrasse/oktopus", "wrasse/secondnet", "nara/train-alpha")
 
 
-SOME, MORE = 30, 100
+SOME, MORE = 30, 50
 """Mutations of each of these cases that `make test` tries, and those of every file that `make test-all` does."""
 
 
@@ -133,7 +135,8 @@ def test_it_agrees_with_validate_on_mutations(name: str, most: int, tmp_path: Pa
     wrong: list[str] = []
     beyond_it = (*BEYOND, "is missing", "needs one", "has more than one") if "extends" in data else BEYOND
     found = list(mutations(data))
-    for text, changed in found[:: max(1, len(found) // most)]:
+    every = max(1, len(found) // most)
+    for text, changed in found[crc32(name.encode()) % every :: every]:  # other ones in files that are alike
         valid, said = outcome(changed, tmp_path, tmp_path / "s.yaml")
         taken = validator().is_valid(changed)
         if valid and not taken:
