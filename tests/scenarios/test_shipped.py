@@ -24,6 +24,8 @@ SHARED = ROOT.parent / "shared" / "traces"
 FILES = sorted(LIBRARY.rglob("*.yaml"))
 LONGEST = 2000
 """Requests of a short form: enough for a warm start."""
+CONNECTED = 200
+"""Requests in a network, where no scenario starts warm: an agent takes .03 s for one on the largest."""
 ALWAYS = ("nara/tuned", "regimes/mixed", "wrasse/solver-fabric")
 """One of each kind runs in `make test`, too."""
 
@@ -46,7 +48,9 @@ def _traces(monkeypatch: pytest.MonkeyPatch) -> None:
 def short(file: Path) -> Scenario:
     """One point, one seed, few requests."""
     scenario = load_scenario(file)
-    most = 60 if isinstance(scenario.workload, Tenants) else LONGEST
+    most = CONNECTED if scenario.cluster.network else LONGEST
+    if isinstance(scenario.workload, Tenants):
+        most = 60
     requests = min(most, getattr(scenario.workload, "requests", None) or most)
     return load_scenario(file, ["replications=1", "sweep=null", f"workload.requests={requests}"])
 
