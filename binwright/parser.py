@@ -163,7 +163,7 @@ def _explain(commands: Commands) -> None:
     explain.add_argument("file", help="a specification (*.alloc), or the name of a shipped one")
     explain.add_argument("answer_file", metavar="ANSWER", help="what solve --json or solve --csv printed")
     explain.add_argument(
-        "--ball", dest="balls", type=int, action="append", default=[], metavar="N",
+        "--ball", dest="balls", action="append", default=[], metavar="N",
         help="say for every bin what stands in the way of this ball",
     )  # fmt: skip
     explain.add_argument(

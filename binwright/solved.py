@@ -67,6 +67,8 @@ def as_json(answer: Answer) -> dict[str, Any]:
         "notes": list(answer.notes),
         "left": left(answer.problem, answer.alloc),
         "moves": _moves(answer) if (answer.problem.now >= 0).any() else None,
+        "ball_names": list(answer.problem.ball_names) or None,
+        "bin_names": list(answer.problem.bin_names) or None,
         "alloc": [_place(place) for place in answer.alloc],
     }
 

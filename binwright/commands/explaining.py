@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from rich.table import Table
 from binwright.commands.console import out
 from binwright.commands.solving import bins_of, parameters, print_left
 from binwright.solved import left, used
-from simcore.errors import UserError
+from simcore.errors import UserError, suggest
 
 if TYPE_CHECKING:
     from agents.solver.model.problem import Problem
@@ -28,10 +29,11 @@ def explain(asked: Namespace) -> int:
     from agents.solver.solving.explain import Explained
 
     file = Path(asked.answer_file)
-    problem, alloc = _right(load_problem(asked.file, parameters(asked.sets)), bins_of(file), file)
+    given = load_problem(asked.file, parameters(asked.sets))
+    problem, alloc = _right(given, bins_of(file, given.ball_names, given.bin_names), file)
     explained = Explained(problem, alloc)
     balls = []
-    for ball in asked.balls:
+    for ball in (_ball(one, problem.ball_names) for one in asked.balls):
         bins = [
             {"bin": place, "in_the_way": [one._asdict() for one in them]} for place, them in explained.obstacles(ball)
         ]
@@ -42,11 +44,25 @@ def explain(asked: Namespace) -> int:
         return 0
     if balls:
         for one in balls:
-            _print_ball(one)
+            _print_ball(one, problem)
         return 0
     _print_uses(found["resources"])
-    print_left(found["left"], sum(place < 0 for place in alloc))
+    print_left(found["left"], sum(place < 0 for place in alloc), _called(problem.ball_names))
     return 0
+
+
+def _called(names: Sequence[str]) -> Callable[[int], str]:
+    return names.__getitem__ if names else str
+
+
+def _ball(text: str, names: Sequence[str]) -> int:
+    """Read the name of a ball, or its number."""
+    if text in names:
+        return names.index(text)
+    if not text.isdecimal():
+        remedy = suggest(text, names) if names else "Write its number."
+        raise UserError("there is no such ball", key="--ball", value=text, remedy=remedy)
+    return int(text)
 
 
 def _right(problem: Problem, bins: list[int], file: Path) -> tuple[Problem, list[int]]:
@@ -72,14 +88,16 @@ def _print_uses(found: list[dict[str, Any]]) -> None:
     out.print(table)
 
 
-def _print_ball(found: dict[str, Any]) -> None:
+def _print_ball(found: dict[str, Any], problem: Problem) -> None:
     """Say for every bin what stands in the way."""
-    where = "not placed" if found["is_in"] is None else f"in bin {found['is_in']}"
-    out.print(f"ball {found['ball']} is {where}", highlight=False)
+    called = _called(problem.bin_names)
+    where = "not placed" if found["is_in"] is None else f"in bin {called(found['is_in'])}"
+    name = _called(problem.ball_names)(found["ball"])
+    out.print(f"ball {name} is {where}", highlight=False, markup=False)
     table = Table("bin", "in the way", box=box.SIMPLE_HEAD, pad_edge=False)
     for one in found["bins"][:SHOWN]:
         here = "it is here" if one["bin"] == found["is_in"] else "nothing: it fits"
-        table.add_row(str(one["bin"]), "; ".join(each["text"] for each in one["in_the_way"]) or here)
+        table.add_row(called(one["bin"]), "; ".join(each["text"] for each in one["in_the_way"]) or here)
     out.print(table)
     if len(found["bins"]) > SHOWN:
         out.print(f"and {len(found['bins']) - SHOWN:,} bins more: --json has them all", highlight=False)

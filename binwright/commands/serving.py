@@ -13,6 +13,7 @@ from agents.solver.language.errors import At, SpecError
 from agents.solver.specification.load import examples, words
 from binwright.client import Client, Mistaken
 from binwright.commands.console import out
+from binwright.commands.solving import change
 from simcore.errors import UserError, suggest
 
 
@@ -33,10 +34,9 @@ class There:
 
     def __init__(self, asked: Namespace, params: dict[str, str]) -> None:
         self._asked = asked
-        text, tables = _text(asked.file), dict[str, Any]()
-        if any(asked.change):
-            more, tables = words(*asked.change)
-            text = f"{text}\n{more}"
+        text = _text(asked.file)
+        more, tables = words(*change(asked))
+        text = f"{text}\n{more}" if more else text
         self._text = text
         tables = _tables(asked.file, text) | tables
         self._how = {"tables": tables, "params": {k: _number(k, v) for k, v in params.items()}}

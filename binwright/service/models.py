@@ -159,6 +159,8 @@ class Result(BaseModel):
     notes: list[str] = Field(description="What else is to be known about the answer.")
     left: list[Left] = Field(description="Balls that are left out, the first of them, and what keeps them out.")
     moves: list[Move] | None = Field(description="Balls that leave the bin that they are in NOW; null without NOW.")
+    ball_names: list[str] | None = Field(description="Null where balls have no names here.")
+    bin_names: list[str] | None
     alloc: list[int | None] = Field(description="The bin of every ball; null for one that is left out.")
     resources: list[Family] | None = Field(description="Null if there are very many dimensions.")
 

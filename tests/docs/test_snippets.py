@@ -309,4 +309,6 @@ def test_paths_that_contributing_names_are_there() -> None:
 @pytest.mark.parametrize("text", [one.text for one in blocks("") if "\nprocedure UTILFN" in one.text])
 def test_specifications_compile(text: str, tmp_path: Path) -> None:
     (tmp_path / "page.alloc").write_text(text)
+    for name in re.findall(r'FROM "([a-z.]+)"', text):
+        (tmp_path / name).write_text("name,zone,app,cpu,node\nx,east,web,2,x\n")
     assert cli.main(["solve", "--check", str(tmp_path / "page.alloc")]) == 0

@@ -142,6 +142,10 @@ def _token_at(token: Token) -> At:
     return At(token.line or 1, token.column or 1)
 
 
+def _text(token: Token | None) -> str | None:
+    return None if token is None else str(token)
+
+
 def _binary(meta: Meta, left: s.Expr, op: Token, right: s.Expr) -> s.Binary:
     return s.Binary(_token_at(op), str(op), left, right)
 
@@ -192,15 +196,17 @@ class _Build(Transformer[Token, Any]):
     def table_of(self, meta: Meta, name: Token, axes: tuple[s.Axis, ...], value: s.Expr) -> s.TableOf:
         return s.TableOf(_token_at(name), str(name), axes, value)
 
-    def table_from(self, meta: Meta, name: Token, file: Token, columns: tuple[Token, ...] | None) -> s.TableFrom:
+    def table_from(
+        self, meta: Meta, name: Token, file: Token, columns: tuple[Token, ...] | None, names: Token | None
+    ) -> s.TableFrom:
         wanted = tuple(str(column)[1:-1] for column in columns or ())
-        return s.TableFrom(_token_at(name), str(name), str(file)[1:-1], wanted)
+        return s.TableFrom(_token_at(name), str(name), str(file)[1:-1], wanted, _text(names))
 
-    def balls(self, meta: Meta, count: s.Expr) -> s.Balls:
-        return s.Balls(_at(meta), count)
+    def balls(self, meta: Meta, count: s.Expr, names: Token | None) -> s.Balls:
+        return s.Balls(_at(meta), count, _text(names))
 
-    def bins(self, meta: Meta, count: s.Expr) -> s.Bins:
-        return s.Bins(_at(meta), count)
+    def bins(self, meta: Meta, count: s.Expr, names: Token | None) -> s.Bins:
+        return s.Bins(_at(meta), count, names=_text(names))
 
     def bins_searched(self, meta: Meta, low: s.Expr | None, high: s.Expr | None) -> s.Bins:
         return s.Bins(_at(meta), None, low, high)

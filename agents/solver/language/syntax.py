@@ -196,27 +196,30 @@ class TableOf(Node):
 
 @dataclass(frozen=True, slots=True)
 class TableFrom(Node):
-    """TABLE name FROM file [COLUMNS ...]."""
+    """TABLE name FROM file [COLUMNS ...] [AS names]."""
 
     name: str
     file: str
     columns: tuple[str, ...]
+    names: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Balls(Node):
-    """BALLS count."""
+    """BALLS count [AS names]."""
 
     count: Expr
+    names: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Bins(Node):
-    """BINS count, or BINS ? [FROM low] [TO high] with count None."""
+    """BINS count [AS names], or BINS ? [FROM low] [TO high] with count None."""
 
     count: Expr | None
     low: Expr | None = None
     high: Expr | None = None
+    names: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

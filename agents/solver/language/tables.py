@@ -127,11 +127,19 @@ def from_array(name: str, data: Any, at: At | None) -> Table:
     return Table(name, whole, tuple(map(int, sizes)), values, starts)
 
 
-def from_file(name: str, file: str, columns: Sequence[str], folder: Path | None, at: At) -> Table:
+def from_file(
+    name: str,
+    file: str,
+    columns: Sequence[str],
+    folder: Path | None,
+    at: At,
+    names: dict[str, int] | None = None,
+) -> Table:
     """Read a CSV or Parquet file below the specification's folder: a row per row, a column per column.
 
     One column alone gives a table with one index. If its cells are lists (Parquet) or texts with numbers between spaces
-    (CSV), they are the rows of a table with two.
+    (CSV), they are the rows of a table with two. With `names` cells are names instead, and the table has their numbers,
+    -1 for an empty cell; new ones are added to `names`, and get the next numbers.
     """
     import polars as pl
 
@@ -157,6 +165,12 @@ def from_file(name: str, file: str, columns: Sequence[str], folder: Path | None,
         if column not in frame.columns:
             raise SpecError(f"{file} has no column {column!r}", suggest(column, frame.columns), at)
     frame = frame.select(columns) if columns else frame
+    if names is not None:
+        if frame.width != 1:
+            raise SpecError(f"{name} has {frame.width} columns of names", 'Choose one: COLUMN "name".', at)
+        cells = frame.to_series().cast(pl.String).to_list()
+        numbers = [-1 if cell is None else names.setdefault(cell, len(names)) for cell in cells]
+        return Table(name, True, (len(numbers),), np.array(numbers, np.int64))
     if frame.width == 1 and isinstance(frame.dtypes[0], pl.String | pl.List):
         return _rows(name, frame.to_series(), file, at)
     for column, kind in zip(frame.columns, frame.dtypes, strict=True):

@@ -147,6 +147,10 @@ class Problem:
     """[bins]: whether the bin is to be empty."""
     most_moves: int | None
     """How many balls may leave the bin that they are in now."""
+    ball_names: tuple[str, ...]
+    """[balls], or none."""
+    bin_names: tuple[str, ...]
+    """[bins], or none."""
 
     @property
     def dims(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import islice
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,8 @@ class Given:
     """The sets, with their chances, of a declaration that does not depend on BINS."""
     made_pins: dict[At, list[tuple[int, int]]] = field(default_factory=dict)
     """The balls and bins of a PIN that does not depend on BINS."""
+    names: dict[str, dict[str, int]] = field(default_factory=dict)
+    """By what stands behind AS: the names of such columns, each with its number."""
     _read: dict[str, Table] = field(default_factory=dict)
 
     @cached_property
@@ -59,7 +62,8 @@ class Given:
         """Read a table from its file, once."""
         if node.name not in self._read:
             folder = None if self.file is None else self.file.parent
-            self._read[node.name] = from_file(node.name, node.file, node.columns, folder, node.at)
+            names = None if node.names is None else self.names.setdefault(node.names, {})
+            self._read[node.name] = from_file(node.name, node.file, node.columns, folder, node.at, names)
         return self._read[node.name]
 
 
@@ -91,6 +95,8 @@ class Build:
         self.goals: list[s.Goal] = []
         self.now: Ints | None = None
         self.moves: tuple[int, At] | None = None
+        self.named: dict[str, int] = {}
+        """By what stands behind AS: how many names there are."""
         self.most = -1
         """So many bins there may be; all of them may be named."""
         for node in given.tree.declarations:
@@ -153,10 +159,17 @@ class Build:
             counting = [one.value == moves.counted(one.at) for one in self.goals]
             objective = objective.at_least([least if counts else None for counts in counting])
         counted = self.counted or not self.by_bins.isdisjoint(s.names_in(self.given.tree.body))
+        labels = tuple(
+            self._labels(node, self.balls if isinstance(node, s.Balls) else self.bins)
+            for kind in (s.Balls, s.Bins)
+            for node in self.given.tree.declarations
+            if isinstance(node, kind)
+        )
         problem = Problem(
             source, self.balls, self.bins, families, capacity, ceiling, soft_group, allowed, program,
             Sets.of(self.sets["FRIENDS"]), Sets.of(self.sets["FOES"]), pins, self._groupings(),
             counted, self.bins_differ, tuple(self.wishes), objective, base, now, drained, self.moves and self.moves[0],
+            *labels,
         )  # fmt: skip
         for array in (capacity, ceiling, soft_group, allowed, program.data, pins, now, drained):
             array.flags.writeable = False
@@ -220,10 +233,32 @@ class Build:
         return Table(node.name, whole, sizes, np.array(values, np.int64))
 
     def _tablefrom(self, node: s.TableFrom) -> None:
-        if node.name in self.given.tables:
-            return
-        self._new(node.name, node.at)
-        self.tables[node.name] = self.given.table_from(node)
+        if node.name not in self.given.tables:
+            self._new(node.name, node.at)
+            self.tables[node.name] = self.given.table_from(node)
+        if node.names is not None:
+            if node.names not in self.named:
+                self._new(node.names, node.at)
+            most = int(self.tables[node.name].values.max(initial=-1)) + 1
+            self.named[node.names] = max(most, self.named.get(node.names, 0))
+            known = np.arange(self.named[node.names])
+            self.tables[node.names] = Table(node.names, True, known.shape, known)
+
+    def _labels(self, node: s.Balls | s.Bins, count: int) -> tuple[str, ...]:
+        """Return the names of balls or bins, none if they have none."""
+        what = "BALLS" if isinstance(node, s.Balls) else "BINS"
+        if node.names is None:
+            return ()
+        if node.names not in self.named:
+            remedy = f'Write TABLE ... FROM "file.csv" COLUMN "name" AS {node.names} above this line.'
+            raise SpecError(f"nothing is read AS {node.names}", remedy, node.at)
+        names = self.given.names.get(node.names)
+        if names is None:  # they came from outside, as numbers
+            return ()
+        if len(names) < count:
+            remedy = f"Read as many AS {node.names}, each once, or leave AS out."
+            raise SpecError(f"{what} are {count:,}, and there are {len(names):,} names", remedy, node.at)
+        return tuple(islice(names, count))
 
     def _sizes(self, axes: Sequence[s.Axis], limit: int, at: At) -> tuple[int, ...]:
         """Return how far indices go: each to a number, from 0, that does not depend on the others."""
