@@ -76,6 +76,10 @@ class WorkloadError(UserError):
     """A trace or a generator cannot give requests."""
 
 
+class FileNeeded(WorkloadError):
+    """A file of a trace, which is not on this machine."""
+
+
 class ResultsError(UserError):
     """Results cannot be written or read."""
 

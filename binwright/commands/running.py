@@ -120,7 +120,7 @@ def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine
     seconds, probes, more = 0.0, 0, False
     for batch in batches:
         known = {} if fresh else batch.done()
-        check_scenario(batch.scenario)
+        check_scenario(batch.scenario, batch.folder)
         check_engine(engine, batch.runs)
         _plan(batch, known)
         _warn_of(overlap_of(batch.scenario))
@@ -209,7 +209,7 @@ def validate(asked: Namespace) -> int:
     """`binwright validate FILE...`: every file is looked at, whatever is wrong with the others."""
     from scenarios.learn.sweeping import check_sweep
     from scenarios.run.check import check_scenario, missing_files, overlap_of
-    from scenarios.schema.load import load_to_run
+    from scenarios.schema.load import default_folder, load_to_run
 
     wrong = False
     for file in asked.files:
@@ -222,7 +222,7 @@ def validate(asked: Namespace) -> int:
             mistakes += error.each()
         else:
             try:
-                runs = check_scenario(scenario)
+                runs = check_scenario(scenario, default_folder(scenario))
                 missing = missing_files(scenario)
             except UserError as error:
                 mistakes += error.each()

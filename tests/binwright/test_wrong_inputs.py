@@ -188,12 +188,13 @@ def test_aliases_that_multiply(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(("text", "words"), TRACES, ids=ids(TRACES))
-def test_traces(text: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("command", ["validate", "run", "run --dry-run"])
+def test_traces(command: str, text: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     Path("t.csv").write_text(text)
     Path("s.yaml").write_text(
         "cluster: {servers: 2, node: {cpu: 4}}\nworkload: {trace: table, path: t.csv}\nagents: [first-fit]\n"
     )
-    check(["run", "s.yaml"], words, capsys)
+    check([*command.split(), "s.yaml"], words, capsys)
 
 
 @pytest.mark.parametrize(("text", "words"), SERVERS, ids=ids(SERVERS))
