@@ -167,10 +167,11 @@ def _warn(results: Results) -> None:
     impossible = int(done["impossible"].sum()) if len(done) else 0
     if impossible:
         share = impossible / int(done["offered"].sum())
-        out.print(
-            f"[yellow]Warning:[/] {share:.2%} of the requests are larger than any server: no agent was asked "
-            "(metric `impossible`)."
-        )
+        why = "are larger than any server"
+        if "missing_models" in done.columns:
+            models = sorted({name for names in done["missing_models"].drop_nulls() for name in names.split(", ")})
+            why += f", or ask for models of devices that no server has ({', '.join(models)})"
+        _warn_of(f"{share:.2%} of the requests {why}: no agent was asked (metric `impossible`).")
 
 
 def _list_failed(results: Results) -> None:
