@@ -11,7 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simcore.errors import FileNeeded, ResultsError, WorkloadError, suggest
+from simcore.errors import FileNeeded, ResultsError, WorkloadError, meant, suggest
 from simcore.folders import user_cache
 from workloads import TRACES
 from workloads.traces.azure_packing import table_names
@@ -39,7 +39,9 @@ def find(name: str, path: str | Path | None = None) -> Path:
     if path is not None:
         if Path(path).is_file():
             return Path(path)
-        raise FileNeeded("there is no such file", file=path, key="workload.path", remedy=_whence(name, trace))
+        raise FileNeeded(
+            "there is no such file", file=path, key="workload.path", remedy=meant(path) + _whence(name, trace)
+        )
     names = (*trace.files, f"{name}.parquet")
     for folder in folders():
         for file in names:
