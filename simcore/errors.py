@@ -115,17 +115,17 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 
 def meant(file: str | Path) -> str:
-    """Write the begin of a remedy for a file that is not there: the one beside it with the nearest name, or nothing."""
+    """Write a remedy for a file that is not there: the one beside it with the nearest name; empty if none is near."""
     try:
-        there = sorted(one.name for one in Path(file).parent.iterdir() if one.is_file())
+        there = {one.stem: one.name for one in sorted(Path(file).parent.iterdir()) if one.is_file()}
     except (OSError, ValueError):
         return ""
-    near = get_close_matches(Path(file).name, there, n=1, cutoff=0.75)  # endings make all names a little alike
-    return f"Did you mean {near[0]!r}? " if near else ""
+    near = get_close_matches(Path(file).stem, there, n=1, cutoff=0.6)
+    return f"Did you mean {there[near[0]]!r}?" if near else ""
 
 
 def unread(error: Exception, file: str | Path, remedy: str) -> tuple[str, str]:
     """Say why a file cannot be read, and the remedy: another one for a file that is not there."""
     if isinstance(error, FileNotFoundError):
-        return "there is no such file", meant(file).rstrip() or "Check the path."
+        return "there is no such file", meant(file) or "Check the path."
     return f"cannot be read: {(isinstance(error, OSError) and error.strerror) or error}", remedy

@@ -40,7 +40,10 @@ def find(name: str, path: str | Path | None = None) -> Path:
         if Path(path).is_file():
             return Path(path)
         raise FileNeeded(
-            "there is no such file", file=path, key="workload.path", remedy=meant(path) + _whence(name, trace)
+            "there is no such file",
+            file=path,
+            key="workload.path",
+            remedy=f"{meant(path)} {_whence(name, trace)}".strip(),
         )
     names = (*trace.files, f"{name}.parquet")
     for folder in folders():
