@@ -200,7 +200,7 @@ class _Check:
         except _Declined:
             raise
         except RunError as error:
-            self._wrong(str(error), world, _remedy(error), error)
+            self._wrong(str(error), world, _remedy(error, simulation.view.resources), error)
         except TooLong as error:
             many = f"{PATIENCE:g} s about one decision, or {STARTING:g} s to start"
             self._wrong(f"thinks for longer than {many}", world, "Bound the search.", error)
@@ -284,14 +284,18 @@ class _Eyes:
         return 1
 
 
-def _remedy(error: RunError) -> str:
+def _remedy(error: RunError, resources: tuple[str, ...]) -> str:
     """Say what to do about an exception that the agent raised, or about what it wrote."""
     if str(error) == WRITTEN or "read-only" in str(error):
         return "Work on a copy: free = view.free.copy()."
     if "which is not offered or has its answer" in str(error):
         return "Let decide_line yield every one of the requests at most once."
     if error.__cause__ is not None:
-        return "Let decide return None where a request fits nowhere, whatever the number of servers and nodes is."
+        there = ", ".join(resources)
+        return (
+            "Let decide return None where a request fits nowhere, whatever servers, nodes and resources there are "
+            f"(here {there})."
+        )
     return ""
 
 

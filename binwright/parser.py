@@ -23,7 +23,10 @@ def _run(commands: Commands) -> None:
     run.set_defaults(answer="running.run")
     run.add_argument("files", nargs="+", metavar="FILE", help="a scenario file, or a shipped one's name (quickstart)")
     run.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value")
-    run.add_argument("--agents", help="these agents instead of the scenario's, with commas between")
+    run.add_argument(
+        "--agents",
+        help="these agents instead of the scenario's, with commas between; files are relative to the working folder",
+    )
     run.add_argument("--seeds", type=int, help="how many seeds, instead of the scenario's replications")
     run.add_argument("--out", help="folder of the results (default: results/NAME); of several files OUT/NAME")
     run.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: one per CPU)")

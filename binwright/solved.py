@@ -55,6 +55,7 @@ def as_json(answer: Answer) -> dict[str, Any]:
         "search": answer.search,
         "interrupted": answer.interrupted,
         "bins": answer.bins,
+        "used": answer.used,
         "bound": answer.bound,
         "gap": answer.gap,
         "placed": answer.placed,

@@ -163,6 +163,8 @@ class DeviceLedger(Ledger):
         if workload.models is not None:
             for text in np.unique(workload.models).tolist():
                 bits[workload.models == text] = self._bits(text)
+            nowhere = (bits == UNKNOWN) & (workload.demand[:, self._spec.resource] > 0)
+            self.missing = sorted({name for text in workload.models[nowhere].tolist() for name in text.split("|")})
         usual = slice(None, workload.usual)
         kinds = np.column_stack([workload.demand[usual], bits[usual]])
         found, count = np.unique(kinds, axis=0, return_counts=True)

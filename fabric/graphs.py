@@ -8,7 +8,7 @@ from pathlib import Path
 from fabric.graph import Graph, build
 from fabric.graphml import read_graphml
 from fabric.topology import Topology, TopologyError
-from simcore.errors import suggest
+from simcore.errors import suggest, unread
 
 
 def read(path: str | Path, name: str | None = None) -> Topology:
@@ -29,7 +29,8 @@ def read(path: str | Path, name: str | None = None) -> Topology:
     try:
         graph = reader(path)
     except OSError as error:
-        raise TopologyError(f"cannot be read: {error.strerror}", file=path) from None
+        problem, remedy = unread(error, path, "Give a readable file.")
+        raise TopologyError(problem, file=path, remedy=remedy) from None
     except UnicodeDecodeError:
         raise TopologyError("is not UTF-8 text", file=path) from None
     return build(graph, name or path.stem)

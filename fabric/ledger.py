@@ -30,6 +30,8 @@ class Ledger:
         self._held: dict[int, Any] = {}
         self._down: set[int] = set()
         self._evicted: set[int] = set()
+        self.missing: list[str] = []
+        """Models of devices that no server has, and without which requests are impossible."""
         self._capacity = cluster.capacity.copy()
         self._free = self._capacity.copy()
         self.view = View(cluster.resources, self._capacity, self._free)

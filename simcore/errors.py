@@ -76,6 +76,10 @@ class WorkloadError(UserError):
     """A trace or a generator cannot give requests."""
 
 
+class FileNeeded(WorkloadError):
+    """A file of a trace, which is not on this machine."""
+
+
 class ResultsError(UserError):
     """Results cannot be written or read."""
 
@@ -104,5 +108,24 @@ def suggest(name: str, known: Iterable[str]) -> str:
     """Write a remedy for an unknown name: the nearest known one, and the list."""
     names = sorted(set(known))
     near = get_close_matches(name, names, n=1, cutoff=0.6)
+    if not near and len(longer := [one for one in names if one.startswith(name)]) == 1:
+        near = longer
     text = f"Did you mean {near[0]!r}? " if near else ""
     return f"{text}Known: {', '.join(names) or 'none'}."
+
+
+def meant(file: str | Path) -> str:
+    """Write a remedy for a file that is not there: the one beside it with the nearest name; empty if none is near."""
+    try:
+        there = {one.stem: one.name for one in sorted(Path(file).parent.iterdir()) if one.is_file()}
+    except (OSError, ValueError):
+        return ""
+    near = get_close_matches(Path(file).stem, there, n=1, cutoff=0.6)
+    return f"Did you mean {there[near[0]]!r}?" if near else ""
+
+
+def unread(error: Exception, file: str | Path, remedy: str) -> tuple[str, str]:
+    """Say why a file cannot be read, and the remedy: another one for a file that is not there."""
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file", meant(file) or "Check the path."
+    return f"cannot be read: {(isinstance(error, OSError) and error.strerror) or error}", remedy

@@ -63,7 +63,9 @@ class Registry:
             if target is not name:
                 raise
             why = f"sys.exit({error.code!r}) is called in it" if isinstance(error, SystemExit) else error
-            remedy = "Write package.module:Class, or file.py:Class relative to the scenario."
+            remedy = (
+                "Write package.module:Class, or file.py:Class relative to the scenario (--agents: the working folder)."
+            )
             if isinstance(error, AttributeError) and error.name == attribute:
                 why, remedy = f"there is no {attribute} in it", class_in(where, folder) or remedy
             if isinstance(error, ModuleNotFoundError) and where.endswith(".py"):

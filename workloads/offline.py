@@ -40,6 +40,8 @@ class Machines:
     """[machines, resources], millionths of a unit: of a server for the fitted inputs, else whole numbers"""
     capacity: Ints
     """[resources]"""
+    names: tuple[str, ...] | None = None
+    """What the machines are called, if somebody has said it."""
 
     def requests(self, resources: tuple[str, ...], most: int | None = None) -> Workload:
         """All, or the first so many, at time 0, never ending, on servers with these resources.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from simcore.errors import WorkloadError, suggest
+from simcore.errors import WorkloadError, suggest, unread
 from simcore.vocabulary import QUANTUM
 from workloads.offline import Machines
 
@@ -29,7 +29,8 @@ def read_instance(file: Path, name: str | None = None) -> Machines:
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise WorkloadError(f"cannot be read: {error}", file=file, remedy="Give a text file in UTF-8.") from None
+        problem, remedy = unread(error, file, "Give a text file in UTF-8.")
+        raise WorkloadError(problem, file=file, remedy=remedy) from None
     lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     words = ((word, number) for number, line in lines for word in line)
     several = file.suffix.lower() != ".vbp" and len(lines) > 1 and not _is_number(lines[1][1][0])
@@ -54,8 +55,10 @@ def read_instance(file: Path, name: str | None = None) -> Machines:
         if name is None and len(found) == 1:
             return next(iter(found.values()))
         if name not in found:
-            remedy = suggest(name, list(found)) if name else f"Name one: --instance {next(iter(found))}."
-            raise WorkloadError("has several instances", file=file, key="--instance", value=name, remedy=remedy)
+            problem, remedy = "has several instances", f"Name one: --instance {next(iter(found))}."
+            if name is not None:
+                problem, remedy = "has no such instance", suggest(name, found)
+            raise WorkloadError(problem, file=file, key="--instance", value=name, remedy=remedy)
         return found[name]
     count, capacity = reader.whole("balls", 1), [reader.amount()]
     return reader.machines(file.name, [[reader.amount()] for _ in range(count)], capacity)

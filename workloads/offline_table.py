@@ -7,17 +7,22 @@ from pathlib import Path
 
 import numpy as np
 
-from simcore.errors import UserError, WorkloadError
-from simcore.units import amount, quanta
+from simcore.errors import UserError, WorkloadError, unread
+from simcore.units import amount, quanta, say
 from workloads.offline import Machines
+
+NAME = "name"
+"""The column that says what machines are called."""
 
 
 def read_csv(file: Path, server: str) -> Machines:
     """Read a column per resource, a row per machine; `server` says what a server has of each: `cpu=8,mem=16 GB`.
 
-    Columns that the server does not have are not read. Numbers are in the resource's unit, or name their own.
+    Other columns are not read, but for `name`. Numbers are in the resource's unit, or name their own.
     """
     room: dict[str, int] = {}
+    demand: list[list[int]] = []
+    names: list[str] = []
     for entry in server.split(","):
         name, equals, text = entry.partition("=")
         if not equals or name.strip() in room:
@@ -31,12 +36,29 @@ def read_csv(file: Path, server: str) -> Machines:
                 if name not in columns:
                     remedy = f"Its columns: {', '.join(columns) or 'none'}."
                     raise WorkloadError(f"has no column {name}", file=file, line=1, key="server", remedy=remedy)
-            demand = [[_quanta(name, row[name], file, reader.line_num, name) for name in room] for row in reader]
+            named = NAME in columns and NAME not in room
+            for row in reader:
+                demand.append([_asked(name, row, file, reader.line_num, room[name]) for name in room])
+                if named:
+                    names.append(row[NAME] or "")
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise WorkloadError(f"cannot be read: {error}", file=file, remedy="Give a CSV file in UTF-8.") from None
+        problem, remedy = unread(error, file, "Give a CSV file in UTF-8.")
+        raise WorkloadError(problem, file=file, remedy=remedy) from None
     if not demand:
         raise WorkloadError("has no machines", file=file, remedy="Give a row per machine, below the header.")
-    return Machines(file.name, tuple(room), np.array(demand, np.int64), np.array(list(room.values()), np.int64))
+    room_of_each = np.array(list(room.values()), np.int64)
+    return Machines(file.name, tuple(room), np.array(demand, np.int64), room_of_each, tuple(names) if named else None)
+
+
+def _asked(resource: str, row: dict[str, str], file: Path, line: int, room: int) -> int:
+    """Read what a machine asks for of a resource of which a server has so much `room`."""
+    asked = _quanta(resource, row[resource], file, line, resource)
+    if asked > room:
+        machine = f"machine {row[NAME]}" if row.get(NAME) else "this machine"
+        remedy = f"Give servers of {say([asked], (resource,))} or more (--server), or take the machine out."
+        problem = f"{machine} asks for more than a server has"
+        raise WorkloadError(problem, file=file, line=line, key=resource, value=row[resource], remedy=remedy)
+    return asked
 
 
 def _quanta(resource: str, text: str | None, file: Path | None, line: int | None, key: str) -> int:

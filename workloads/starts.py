@@ -6,7 +6,7 @@ import csv
 from functools import lru_cache
 from pathlib import Path
 
-from simcore.errors import WorkloadError
+from simcore.errors import WorkloadError, unread
 
 KEY = "workload.start.path"
 
@@ -38,7 +38,8 @@ def _listed(file: Path, version: tuple[int, int]) -> list[tuple[int, int | None]
                 start = _whole(row, "start", file, rows.line_num)
                 starts.append((start, _whole(row, "requests", file, rows.line_num) if "requests" in columns else None))
     except OSError as error:
-        raise WorkloadError(f"cannot be read: {error.strerror}", file=file, key=KEY) from None
+        problem, remedy = unread(error, file, "Give a CSV file.")
+        raise WorkloadError(problem, file=file, key=KEY, remedy=remedy) from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise WorkloadError(f"is not CSV: {error}", file=file, key=KEY) from None
     return starts

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from simcore.errors import WorkloadError
+from simcore.errors import FileNeeded, WorkloadError
 from simcore.rng import stream
 from simcore.vocabulary import Floats
 from workloads import TRACES
@@ -165,7 +165,7 @@ def _find(kind: str, demand: Traced, names: Sequence[str]) -> Path:
     if demand.path is not None:
         if demand.path.is_file():
             return demand.path
-        raise WorkloadError(
+        raise FileNeeded(
             "there is no such file",
             file=demand.path,
             key=f"workload.demand.{kind}.path",
@@ -176,7 +176,7 @@ def _find(kind: str, demand: Traced, names: Sequence[str]) -> Path:
         if file.is_file():
             return file
     looked = " and ".join(str(folder) for folder in folders())
-    raise WorkloadError(
+    raise FileNeeded(
         f"the file of this demand was not found: no {' or '.join(names)} in {looked}",
         key="workload.demand",
         value=kind,

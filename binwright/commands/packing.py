@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 
 from binwright.cli import INTERRUPTED
-from binwright.commands.console import out, seconds
+from binwright.commands.console import many_of, out, seconds
 from simcore.errors import UserError, suggest
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def pack(asked: Namespace) -> int:
     else:
         _print(given, rows)
     if file:
-        write(file, answers)
+        write(file, answers, given.names)
         if not asked.json:
             out.print(f"Placements: {file}", markup=False, highlight=False, soft_wrap=True)
     return INTERRUPTED if any(found[-1].interrupted for found in answers.values()) else 0
@@ -80,8 +80,8 @@ def _given(asked: Namespace) -> Machines:
 
 def _print(given: Machines, rows: list[Row]) -> None:
     bound = max(one.bound for one in rows)
-    head = f"{given.name}: {len(given.demand):,} machines, {len(given.resources)} resources, at least {bound:,} servers"
-    out.print(head, markup=False, highlight=False)
+    many = (many_of(len(given.demand), "machine"), many_of(len(given.resources), "resource"))
+    out.print(f"{given.name}: {', '.join(many)}, at least {many_of(bound, 'server')}", markup=False, highlight=False)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("with", "servers", "gap", "seconds", "checked", "optimal"):
         table.add_column(name, justify="left" if name == "with" else "right")

@@ -120,7 +120,7 @@ def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine
     seconds, probes, more = 0.0, 0, False
     for batch in batches:
         known = {} if fresh else batch.done()
-        check_scenario(batch.scenario)
+        check_scenario(batch.scenario, batch.folder)
         check_engine(engine, batch.runs)
         _plan(batch, known)
         _warn_of(overlap_of(batch.scenario))
@@ -167,10 +167,11 @@ def _warn(results: Results) -> None:
     impossible = int(done["impossible"].sum()) if len(done) else 0
     if impossible:
         share = impossible / int(done["offered"].sum())
-        out.print(
-            f"[yellow]Warning:[/] {share:.2%} of the requests are larger than any server: no agent was asked "
-            "(metric `impossible`)."
-        )
+        why = "are larger than any server"
+        if "missing_models" in done.columns:
+            models = sorted({name for names in done["missing_models"].drop_nulls() for name in names.split(", ")})
+            why += f", or ask for models of devices that no server has ({', '.join(models)})"
+        _warn_of(f"{share:.2%} of the requests {why}: no agent was asked (metric `impossible`).")
 
 
 def _list_failed(results: Results) -> None:
@@ -209,7 +210,7 @@ def validate(asked: Namespace) -> int:
     """`binwright validate FILE...`: every file is looked at, whatever is wrong with the others."""
     from scenarios.learn.sweeping import check_sweep
     from scenarios.run.check import check_scenario, missing_files, overlap_of
-    from scenarios.schema.load import load_to_run
+    from scenarios.schema.load import default_folder, load_to_run
 
     wrong = False
     for file in asked.files:
@@ -222,7 +223,7 @@ def validate(asked: Namespace) -> int:
             mistakes += error.each()
         else:
             try:
-                runs = check_scenario(scenario)
+                runs = check_scenario(scenario, default_folder(scenario))
                 missing = missing_files(scenario)
             except UserError as error:
                 mistakes += error.each()

@@ -18,7 +18,7 @@ from rich import box
 from rich.live import Live
 from rich.table import Table
 
-from binwright.commands.console import entry, out, seconds
+from binwright.commands.console import entry, many_of, out, seconds
 from binwright.solved import as_json, properties
 from simcore.errors import UserError, suggest
 
@@ -197,11 +197,13 @@ def _print_answer(found: dict[str, Any]) -> None:
         _print_moves(found["moves"], ball_name, bin_name)
     for note in found["notes"]:
         out.print(note, highlight=False, soft_wrap=True)
-    bins = f"{found['bins']} bins"
+    bins = many_of(found["bins"], "bin")
+    if found["used"] < found["bins"]:
+        bins = f"{found['used']} of {bins}"
     if found["searched"]:
         bins += f" (bound {found['bound']}, gap {found['gap']})"
     placed = f"{found['placed']} of {found['balls']} balls in {bins}"
-    checked = f"{found['search']}: {found['checked']:,} solutions checked in {found['seconds']:.2f} s"
+    checked = f"{found['search']}: {many_of(found['checked'], 'solution')} checked in {found['seconds']:.2f} s"
     ended = ", interrupted" if found["interrupted"] else ""
     out.print(f"{found['status']}{ended}: {placed}; {checked}", highlight=False, soft_wrap=True)
 

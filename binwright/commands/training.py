@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from binwright.commands.console import out
+from binwright.commands.console import many_of, out
 from binwright.commands.progress import duration
 
 if TYPE_CHECKING:
@@ -160,8 +160,9 @@ def _report(log: pl.DataFrame, folder: Path) -> None:
     for seed in log["seed"].unique(maintain_order=True):
         rows = log.filter(pl.col("seed") == seed)
         cpu, steps = rows.select(pl.col("cpu_seconds").max(), pl.col("step").max()).row(0)
+        said = f"seed {seed}: {many_of(steps, 'iteration')}, {cpu:.0f} s of CPU"
         out.print(
-            f"seed {seed}: {steps} iterations, {cpu:.0f} s of CPU; weights: {folder}/seed-{seed}/best.safetensors",
+            f"{said}; weights: {folder}/seed-{seed}/best.safetensors",
             markup=False,
             highlight=False,
             soft_wrap=True,

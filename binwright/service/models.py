@@ -147,8 +147,9 @@ class Result(BaseModel):
     status: Literal["optimal", "solved", "partial", "unsolved"]
     interrupted: bool
     bins: int
+    used: int = Field(description="Bins that have a ball.")
     bound: int
-    gap: int
+    gap: int | None = Field(description="Bins beyond the bound; null where their number is given.")
     placed: int
     balls: int
     searched: bool = Field(description="`BINS ?`: the number of bins was searched for.")

@@ -150,9 +150,9 @@ const STATES = {
   failed: ({ error }) => [`${error.message}. ${error.remedy}`, "wrong"],
 };
 
-function outcome({ status, placed, balls, bins, searched, bound, impossible }) {
+function outcome({ status, placed, balls, bins, used, searched, bound, impossible }) {
   const known = searched ? ` (bound ${count(bound)})` : "";
-  return `${status[0].toUpperCase()}${status.slice(1)}: ${count(placed)} of ${count(balls)} balls in ${count(bins)} bins${known}.${impossible ? ` Not all can be placed: ${impossible}.` : ""}`;
+  return `${status[0].toUpperCase()}${status.slice(1)}: ${count(placed)} of ${count(balls)} balls in ${used < bins ? `${count(used)} of ` : ""}${count(bins)} bins${known}.${impossible ? ` Not all can be placed: ${impossible}.` : ""}`;
 }
 
 function show(now) {

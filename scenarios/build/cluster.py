@@ -15,7 +15,7 @@ from scenarios.schema.cluster import DEVICE, ClusterSpec, Csv, DeviceColumns, Tr
 from scenarios.schema.networks import routing
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.workload import Trace
-from simcore.errors import ScenarioError
+from simcore.errors import ScenarioError, unread
 from simcore.rng import stream
 from simcore.units import LARGEST, measure_of, quanta
 from simcore.vocabulary import QUANTUM, Ints, part
@@ -133,8 +133,8 @@ def _from_csv(spec: Csv, nodes: int) -> Servers:
             rows = list(_rows(spec, csv.DictReader(file), nodes))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         remedy = "Give a CSV file in UTF-8 with a header."
-        why = error.strerror if isinstance(error, OSError) else error
-        raise ScenarioError(f"cannot be read: {why}", file=spec.path, key="cluster.csv.path", remedy=remedy) from None
+        problem, remedy = unread(error, spec.path, remedy)
+        raise ScenarioError(problem, file=spec.path, key="cluster.csv.path", remedy=remedy) from None
     capacity = np.array([parts for parts, _, _ in rows], np.int64)
     if not capacity.any():
         problem = "has no servers" if not rows else "has servers with nothing on them"

@@ -104,6 +104,16 @@ def with_copy(scenario: Scenario, cache: Path) -> Scenario:
     return scenario.model_copy(update={"workload": spec.model_copy(update={"path": str(copy)})})
 
 
+def kept(scenario: Scenario, cache: Path) -> Path | None:
+    """Return the folder `cache` if it has a copy of the scenario's trace, and None otherwise."""
+    spec = scenario.workload
+    if not isinstance(spec, Trace) or not cache.is_dir():
+        return None
+    file = find(spec.trace, spec.path)
+    copy = copy_of(spec.trace, file, options=spec.options, resources=scenario.resources, cache=cache)
+    return cache if copy.is_file() else None
+
+
 def forget_traces() -> None:
     """Drop the traces and windows that were kept: files may have changed since."""
     _select.cache_clear()

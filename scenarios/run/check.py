@@ -10,7 +10,9 @@ import numpy as np
 from agents.world import World
 from analysis.measure.overlap import Overlap, overlap, worst
 from scenarios.build.plan import Run, plan, points
+from scenarios.build.trace import kept
 from scenarios.build.world import build_agent, build_world, fitted
+from scenarios.run.execute import cache_of
 from scenarios.run.guard import STARTING, limited, printing
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.explain import locate
@@ -18,18 +20,19 @@ from scenarios.schema.scenario import Scenario
 from scenarios.schema.source import Keys, dotted, undotted
 from scenarios.schema.workload import ListedStart, Trace
 from simcore.engine import Simulation
-from simcore.errors import UserError, WorkloadError, as_one
+from simcore.errors import FileNeeded, UserError, as_one
 from simcore.jit import postponed
 from simcore.rng import stream
 from simcore.vocabulary import View, Workload
 from workloads.starts import listed_start
-from workloads.traces.library import find
+from workloads.traces.library import find, find_servers
 
 
-def check_scenario(scenario: Scenario) -> int:
+def check_scenario(scenario: Scenario, folder: Path | None = None) -> int:
     """Refuse what could not run at some point of the sweep; returns how many runs there are.
 
-    Nothing is written, kernels are not compiled, and files of requests need not be here.
+    Nothing is written, and kernels are not compiled. Files of traces are read as the runs would read them, beside whose
+    `folder` of results there may be a copy that is faster to read; they need not be here.
     """
     runs = plan(scenario)
     firsts: dict[int, Run] = {}
@@ -41,10 +44,12 @@ def check_scenario(scenario: Scenario) -> int:
         try:
             if isinstance(spec, Trace) and isinstance(spec.start, ListedStart):
                 listed_start(Path(spec.start.path), scenario.seed + scenario.replications - 1)
-            world = build_world(first.scenario)
+            world = build_world(first.scenario, _cache(first.scenario, folder))
             workload = _workload(first, world)
             with postponed():
                 start_agents(scenario, first, scenario.agents, world, workload)
+        except FileNeeded:
+            continue  # without its servers there is nothing to start agents in; `missing_files` says it
         except UserError as error:
             for one in error.each():
                 said = one.said()
@@ -65,18 +70,28 @@ def overlap_of(scenario: Scenario) -> Overlap | None:
 
 
 def missing_files(scenario: Scenario) -> list[UserError]:
-    """List what keeps a scenario from running on this machine: missing files of requests, and how to get them."""
+    """List what keeps a scenario from running on this machine: missing files of traces, and how to get them."""
     found: dict[str, UserError] = {}
     for _, at_point in points(scenario):
-        try:
-            if isinstance(at_point.workload, Trace):
-                find(at_point.workload.trace, at_point.workload.path)
-            else:
-                build_world(at_point).draw(at_point.seed)
-        except WorkloadError as error:
-            locate(error, scenario._source, undotted(error.key or "workload"))
-            found.setdefault(str(error), error)
+        for look in (_find_servers, _find_requests):
+            try:
+                look(at_point)
+            except FileNeeded as error:
+                locate(error, scenario._source, undotted(error.key or "workload"))
+                found.setdefault(str(error), error)
     return list(found.values())
+
+
+def _find_servers(scenario: Scenario) -> None:
+    if scenario.cluster.trace:
+        find_servers(scenario.cluster.trace.name, scenario.cluster.trace.path)
+
+
+def _find_requests(scenario: Scenario) -> None:
+    if isinstance(scenario.workload, Trace):
+        find(scenario.workload.trace, scenario.workload.path)
+    else:
+        build_world(scenario).draw(scenario.seed)
 
 
 def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], world: World, workload: Workload) -> None:
@@ -120,14 +135,18 @@ def _start(scenario: Scenario, first: Run, at: Keys, spec: AgentSpec, world: Wor
         return
 
 
+def _cache(scenario: Scenario, folder: Path | None) -> Path | None:
+    """Return where a copy of the scenario's trace is kept, if one is, for runs into this folder."""
+    try:
+        return kept(scenario, cache_of(folder)) if folder else None
+    except FileNeeded:
+        return None
+
+
 def _workload(first: Run, world: World) -> Workload:
-    """Draw the requests of a run, if that takes no trace, and none otherwise."""
-    scenario = first.scenario
-    if not isinstance(scenario.workload, Trace):
-        try:
-            return world.draw(first.seed)
-        except WorkloadError as error:
-            if error.file is None or Path(error.file).exists():
-                raise
-    none, kinds = np.zeros(0), len(scenario.resources)
-    return Workload(scenario.resources, none, none, np.zeros((0, kinds), np.int64), np.zeros(0, np.int64))
+    """Draw the requests of a run, and none if their file is not here."""
+    try:
+        return world.draw(first.seed)
+    except FileNeeded:
+        none, resources = np.zeros(0), first.scenario.resources
+        return Workload(resources, none, none, np.zeros((0, len(resources)), np.int64), np.zeros(0, np.int64))

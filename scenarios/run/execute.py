@@ -78,6 +78,7 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
         **metrics,
         **({"windows": written(rows)} if rows else {}),
         **_outside(agent, simulation, ledger),
+        **({"missing_models": ", ".join(ledger.missing)} if ledger.missing else {}),
         "random": world.drawn or warm_luck.drawn or luck.drawn,
         "engine": "compiled" if compiled else "simpy",
         "resources": list(over.resources),

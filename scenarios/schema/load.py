@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from scenarios.schema.explain import explain
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.source import LIBRARY, Source, read
-from simcore.errors import ScenarioError, UserError, suggest
+from simcore.errors import ScenarioError, UserError, meant, suggest
 
 _HEADER = "# Every default written out. Amounts and times carry their unit; paths are absolute.\n"
 
@@ -116,5 +116,6 @@ def _find(path: str | Path) -> Path:
     known = shipped()
     if str(path) not in known:
         remedy = f"Give the path of a YAML file, or a scenario that is shipped. {suggest(str(path), known)}"
+        remedy = meant(path) or remedy
         raise ScenarioError("there is no such file", file=path, remedy=remedy)
     return known[str(path)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from inspect import signature
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
@@ -21,7 +21,7 @@ from pydantic import (
 
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.arrivals import Arrivals, Lifetimes
-from scenarios.schema.cluster import ClusterSpec, known_resources
+from scenarios.schema.cluster import DEVICE, ClusterSpec, known_resources
 from scenarios.schema.fields import (
     Count,
     Index,
@@ -47,7 +47,8 @@ from scenarios.schema.source import Keys
 from scenarios.schema.tenants import Tenants
 from simcore.errors import suggest
 from simcore.registry import Registry
-from simcore.units import COUNT, DATA, TIME, measure_of
+from simcore.units import COUNT, DATA, TIME, measure_of, quanta
+from simcore.vocabulary import QUANTUM
 from workloads import TRACES, WORKLOADS
 from workloads.windows import ApartRows
 
@@ -115,7 +116,18 @@ class Generated(WorkloadKind):
     def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
         at, others = ("workload", "flavours"), ("weight", "lifetimes")
         demands = enumerate(flavour.demand for flavour in self.flavours)
-        together(*(partial(known_resources, each, cluster.resources, (*at, n), others) for n, each in demands))
+        found: list[Callable[[], None]] = []
+        for n, each in demands:
+            found.append(partial(known_resources, each, cluster.resources, (*at, n), others))
+            if cluster.has_devices:
+                found.append(partial(_check_devices, each.get(DEVICE, 0), (*at, n, DEVICE)))
+        together(*found)
+
+
+def _check_devices(amount: float, at: Keys) -> None:
+    """Refuse an amount of devices that is neither a part of one nor whole ones."""
+    if amount > 1 and quanta(amount) % QUANTUM:
+        raise wrong("is neither a part of one device nor whole ones", "Give up to 1, or a whole number.", at, amount)
 
 
 def _ordered(rows: tuple[int, ...]) -> tuple[int, ...]:

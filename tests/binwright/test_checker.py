@@ -138,6 +138,11 @@ class FourServers(Right):
         return placed(view, request, 3)
 
 
+class Gpus(Right):
+    def decide(self, view: View, request: Request) -> Any:
+        return super().decide(view, request) if request.demand[view.resources.index("gpu")] else None
+
+
 class BadStart(Right):
     def start(self, view: View, rng: np.random.Generator) -> None:
         self.mem = view.free[0, 1]
@@ -203,7 +208,8 @@ WRONG = [
     (OwnChance, "keeps a random generator of its own, self.generator", "Keep the generator that start"),
     (SharedState, "the same seed gives other answers the second time: outcome of request 0", "not in its class"),
     (NoReset, "started again with the same seed, it gives other answers", "Let start(view, rng) set everything"),
-    (FourServers, "FourServers raised IndexError", "whatever the number of servers"),
+    (FourServers, "FourServers raised IndexError", "whatever servers, nodes and resources"),
+    (Gpus, "Gpus raised ValueError", "(here cpu, mem)"),
     (BadStart, "BadStart, servers of one node: start raised IndexError", "Prepare for any cluster"),
     (Stale, "Stale, a cluster that grows: ", "they are new arrays after the cluster has grown"),
     (OtherKernel, "compiled, it gives other answers than decide: ", "the same rule as decide"),

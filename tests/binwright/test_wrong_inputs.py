@@ -110,6 +110,7 @@ ARGUMENTS = [
     (["run", "s.yaml", "--agents", ""], ["agents: is a wrong value (got [])", "at least 1"]),
     (["run", "s.yaml", "--agents", "first-fit,,best-fit"], ["this is not valid YAML"]),
     (["run", "s.yaml", "--agents", "mine.py"], ["unknown agent (got 'mine.py')", "mine.py:Class"]),
+    (["run", "s.yaml", "--agents", "no.py:Mine"], ["cannot import this agent: there is no file", "working folder"]),
     (["run", "s.yaml", "--set", "agents.5=best-fit"], ["the list agents has no item 5", "0 to 1"]),
     (["run", "s.yaml", "--set", "overflow.expand.by=1"], ["overflow.expand.limit: is missing"]),
     (["run", "s.yaml", "--on", "cloud"], ["unknown place to run (got 'cloud')", "local, ray"]),
@@ -188,12 +189,13 @@ def test_aliases_that_multiply(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(("text", "words"), TRACES, ids=ids(TRACES))
-def test_traces(text: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("command", ["validate", "run", "run --dry-run"])
+def test_traces(command: str, text: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     Path("t.csv").write_text(text)
     Path("s.yaml").write_text(
         "cluster: {servers: 2, node: {cpu: 4}}\nworkload: {trace: table, path: t.csv}\nagents: [first-fit]\n"
     )
-    check(["run", "s.yaml"], words, capsys)
+    check([*command.split(), "s.yaml"], words, capsys)
 
 
 @pytest.mark.parametrize(("text", "words"), SERVERS, ids=ids(SERVERS))

@@ -249,7 +249,7 @@ def test_graphml_with_defaults_and_edges_before_nodes(tmp_path: Path) -> None:
 
 
 FILES = [
-    ("none.csv", None, "cannot be read: No such file"),
+    ("none.csv", None, "there is no such file"),
     ("net.txt", "", "is not a .graphml or .csv file"),
     ("net.csv", "", "net.csv:1: has no column 'a'"),
     ("net.csv", "a,b,capcity\n", "net.csv:1: has no column 'capacity'\n  Did you mean 'capcity'?"),

@@ -612,7 +612,7 @@ def test_nothing_is_written_when_the_trace_is_wrong(
 
 def test_nothing_is_written_when_the_servers_file_is_missing(tmp_path: Path) -> None:
     cluster = {"csv": {"path": str(tmp_path / "no.csv"), "columns": {"cpu": "c", "mem": "m"}, "scale": {"mem": 1}}}
-    nothing_is_written(tmp_path, lambda: Batch(scenario(cluster=cluster), tmp_path / "out"), "cannot be read")
+    nothing_is_written(tmp_path, lambda: Batch(scenario(cluster=cluster), tmp_path / "out"), "no such file")
 
 
 def test_nothing_is_computed_when_results_cannot_be_written(tmp_path: Path, executed: list[str]) -> None:

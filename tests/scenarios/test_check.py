@@ -12,14 +12,16 @@ import pytest
 from agents.learned.common.tensors import SHIPPED
 from binwright.cli import MISTAKE, main
 from scenarios.batch.batch import Batch
+from scenarios.build.requests import forget
 from scenarios.build.world import build_world
 from scenarios.learn.training import check_training
-from scenarios.run.check import check_scenario
+from scenarios.run.check import check_scenario, missing_files
 from scenarios.schema.load import load_scenario, scenario_from, shipped
 from simcore.engine import play
 from simcore.errors import AgentError, UserError
 from simcore.jit import kernel, postponed, prepared
 from simcore.vocabulary import Agent
+from workloads.traces.table import Table
 
 SERVERS: dict[str, Any] = {
     "cluster": {"servers": 10, "nodes": 2, "node": {"cpu": 40, "mem": "90 GB"}},
@@ -188,6 +190,23 @@ def test_files_of_requests_need_not_be_here() -> None:
     assert check_scenario(scenario_from({**network, "workload": {"requests": 9, "holding": 9, "demand": demand}})) == 1
     trace = {"workload": {"trace": "huawei-east-1", "path": "/nowhere/trace.csv"}, "replications": 3}
     assert check_scenario(scenario_from({**SERVERS, **trace})) == 3
+    servers = {"trace": {"name": "alibaba-openb", "path": "/nowhere/servers.csv"}}
+    asked = scenario_from({**SERVERS, "cluster": servers, "workload": trace["workload"]})
+    assert check_scenario(asked) == 1
+    assert [error.key for error in missing_files(asked)] == ["cluster.trace", "workload.path"]
+
+
+def test_a_copy_of_a_trace_is_read_instead_and_none_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, folder = tmp_path / "t.csv", tmp_path / "results" / "s"
+    file.write_text("id,arrival,lifetime,cpu,mem\n1,0,5,1,2\n")
+    trace = {"trace": "table", "path": str(file), "scale": {"mem": "1 GB"}}
+    asked = scenario_from({**SERVERS, "workload": trace})
+    assert check_scenario(asked, folder) == 1
+    assert list(tmp_path.iterdir()) == [file]
+    Batch(asked, folder).run()
+    forget()
+    monkeypatch.setattr(Table, "read", None)
+    assert check_scenario(asked, folder) == 1
 
 
 def test_other_resources_than_the_weights_are_told(tmp_path: Path) -> None:

@@ -641,7 +641,7 @@ def test_building_a_cluster_from_a_csv(tmp_path: Path, file: Path) -> None:
             build_cluster(scenario)
         assert (str(caught.value.file), caught.value.line, caught.value.key) == (str(servers), line, key)
     servers.unlink()
-    with pytest.raises(ScenarioError, match="cannot be read"):
+    with pytest.raises(ScenarioError, match="there is no such file"):
         build_cluster(scenario)
 
 

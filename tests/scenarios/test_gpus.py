@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 import binwright as bw
+from binwright.cli import main
 from fabric.fragmentation import CAUSES, USABLE
 from scenarios.batch.batch import Batch
 from scenarios.build.cluster import build_cluster
@@ -92,6 +93,35 @@ def test_devices_are_recorded_only_where_there_are_some() -> None:
     plain = {**MIXED, "cluster": {"servers": 2, "node": {"cpu": 8, "mem": "8 GB", "gpu": 1}}, "record": ["devices"]}
     with pytest.raises(UserError, match="servers have no devices"):
         scenario_from({**plain, "agents": ["first-fit"]})
+
+
+@pytest.mark.parametrize("amount", [1.5, 2.000001])
+def test_a_flavour_takes_a_part_or_whole_devices(amount: float) -> None:
+    flavours = [{"cpu": 1, "gpu": 1}, {"cpu": 1, "gpu": amount}]
+    with pytest.raises(UserError, match=r"^workload\.flavours\.1\.gpu: .*part.* \(got [12]\.") as caught:
+        scenario_from({**MIXED, "workload": {**MIXED["workload"], "flavours": flavours}})
+    assert caught.value.remedy
+    plain = {"servers": 2, "node": {"cpu": 8, "gpu": 4}}
+    scenario_from({**MIXED, "cluster": plain, "workload": {**MIXED["workload"], "flavours": flavours}})
+
+
+@pytest.mark.parametrize("model", [{"model": "V100"}, {}])
+def test_a_run_names_models_that_no_server_has(
+    tmp_path: Path, model: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = ["0,0,5,1,1,H100", "1,1,5,1,1,", "2,2,5,1,1,H100|A100", "3,3,5,1,0,T4"]
+    (tmp_path / "t.csv").write_text("\n".join(["id,arrival,lifetime,cpu,gpu,models", *rows, ""]))
+    asked = {
+        "cluster": {"servers": 1, "node": {"cpu": 8}, "devices": {"count": 2, **model}},
+        "workload": {"trace": "table", "path": "t.csv"},
+        "agents": ["fgd"],
+    }
+    (tmp_path / "s.yaml").write_text(yaml.safe_dump(asked))
+    assert main(["run", str(tmp_path / "s.yaml"), "--out", str(tmp_path / "out")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "50.00% of the requests" in said
+    assert "A100, H100" in said
+    assert "T4" not in said  # asked for with no device
 
 
 def servers_file(folder: Path, rows: list[list[Any]]) -> Path:

@@ -142,5 +142,5 @@ def test_a_wrong_list_is_told_before_anything_runs(tmp_path: Path, listed: str, 
 def test_a_list_that_is_not_here_is_told(tmp_path: Path) -> None:
     asked = scenario(tmp_path, "")
     (tmp_path / "starts.csv").unlink()
-    with pytest.raises(UserError, match="cannot be read: No such file"):
+    with pytest.raises(UserError, match="there is no such file"):
         check_scenario(asked)

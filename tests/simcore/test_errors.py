@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from simcore import errors
-from simcore.errors import BinwrightError, ScenarioError, UserError, suggest
+from simcore.errors import BinwrightError, ScenarioError, UserError, suggest, unread
 
 
 def test_a_full_message() -> None:
@@ -36,6 +36,20 @@ def test_a_suggestion_names_the_nearest_and_all() -> None:
     assert suggest("zzz", ["worst-fit", "first-fit"]) == "Known: first-fit, worst-fit."
     assert suggest("zzz", ["two", "one", "two"]) == "Known: one, two."
     assert suggest("zzz", []) == "Known: none."
+    assert suggest("ffd", ["ffd-prod", "bfd-sum"]).startswith("Did you mean 'ffd-prod'?")
+    assert suggest("gpu", ["gpu-packing", "gpu-random"]) == "Known: gpu-packing, gpu-random."
+
+
+def test_a_file_that_is_not_there_suggests_its_neighbour(tmp_path: Path) -> None:
+    (tmp_path / "pods.csv").touch()
+    for name, said in (("podz.csv", "Did you mean 'pods.csv'?"), ("x", "Check the path."), ("no/pods.csv", "Check")):
+        problem, remedy = unread(FileNotFoundError(), tmp_path / name, "Write one.")
+        assert problem == "there is no such file"
+        assert remedy.startswith(said)
+    assert unread(IsADirectoryError(21, "Is a directory"), tmp_path, "Name a file.") == (
+        "cannot be read: Is a directory",
+        "Name a file.",
+    )
 
 
 def test_one_tree_in_which_a_users_mistake_is_no_failed_run() -> None:

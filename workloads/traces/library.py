@@ -11,7 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simcore.errors import ResultsError, WorkloadError, suggest
+from simcore.errors import FileNeeded, ResultsError, WorkloadError, meant, suggest
 from simcore.folders import user_cache
 from workloads import TRACES
 from workloads.traces.azure_packing import table_names
@@ -39,14 +39,19 @@ def find(name: str, path: str | Path | None = None) -> Path:
     if path is not None:
         if Path(path).is_file():
             return Path(path)
-        raise WorkloadError("there is no such file", file=path, key="workload.path", remedy=_whence(name, trace))
+        raise FileNeeded(
+            "there is no such file",
+            file=path,
+            key="workload.path",
+            remedy=f"{meant(path)} {_whence(name, trace)}".strip(),
+        )
     names = (*trace.files, f"{name}.parquet")
     for folder in folders():
         for file in names:
             if (folder / file).is_file():
                 return folder / file
     looked = " and ".join(str(folder) for folder in folders())
-    raise WorkloadError(
+    raise FileNeeded(
         f"the file of this trace was not found: no {' or '.join(names)} in {looked}",
         key="workload.trace",
         value=name,
@@ -63,7 +68,7 @@ def find_servers(name: str, path: str | Path | None = None) -> tuple[Path, Serve
         if file.is_file():
             return file, known
     looked = path if path is not None else " and ".join(str(folder) for folder in folders())
-    raise WorkloadError(
+    raise FileNeeded(
         f"the file of its servers was not found: no {' or '.join(known.files)} in {looked}",
         key="cluster.trace",
         value=name,

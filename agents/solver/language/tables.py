@@ -164,6 +164,7 @@ def from_file(
     for column in columns:
         if column not in frame.columns:
             raise SpecError(f"{file} has no column {column!r}", suggest(column, frame.columns), at)
+    there = frame
     frame = frame.select(columns) if columns else frame
     if names is not None:
         if frame.width != 1:
@@ -175,7 +176,9 @@ def from_file(
         return _rows(name, frame.to_series(), file, at)
     for column, kind in zip(frame.columns, frame.dtypes, strict=True):
         if not (kind.is_integer() or kind.is_float()):
-            raise SpecError(f"column {column!r} of {file} is not numeric", 'Choose others: COLUMNS "a", "b".', at)
+            whole = [f'"{each.name}"' for each in there if each.dtype.is_integer() or each.dtype.is_float()]
+            remedy = f"Choose others: COLUMNS {', '.join(whole)}." if whole else "Store numbers in it."
+            raise SpecError(f"column {column!r} of {file} is not numeric", remedy, at)
         if str(kind).endswith("128"):  # numpy has no such integers
             remedy = "Entries are at most 1e9: choose a larger unit."
             raise SpecError(f"column {column!r} of {file} is out of range", remedy, at)

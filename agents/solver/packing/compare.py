@@ -83,12 +83,13 @@ def check_file(file: Path) -> None:
     """Raise `ResultsError` if `write` could not write there."""
     if file.suffix.lower() not in (".csv", ".json"):
         raise ResultsError("is neither CSV nor JSON", file=file, remedy="Name a file that ends in .csv or .json.")
-    if not file.parent.is_dir():
-        raise ResultsError("has no folder", file=file, remedy=f"Make {file.parent} first.")
 
 
-def write(file: Path, answers: dict[str, list[Packed]]) -> None:
-    """Write the best placement of each method, the bin of every ball, as CSV or JSON by the file's name."""
+def write(file: Path, answers: dict[str, list[Packed]], names: Sequence[str] | None = None) -> None:
+    """Write the best placement of each method, the bin of every ball, as CSV or JSON by the file's name.
+
+    A CSV file has the `names` of the balls in a column of its own.
+    """
     best = {
         method: min((answer.where.tolist() for answer in found if answer.where is not None), key=max, default=None)
         for method, found in answers.items()
@@ -99,5 +100,6 @@ def write(file: Path, answers: dict[str, list[Packed]]) -> None:
             json.dump(placed, opened)
         else:
             writer = csv.writer(opened, lineterminator="\n")
-            writer.writerow(["machine", *placed])
-            writer.writerows([number, *places] for number, places in enumerate(zip(*placed.values(), strict=True)))
+            columns = placed if names is None else {"name": names, **placed}
+            writer.writerow(["machine", *columns])
+            writer.writerows([number, *row] for number, row in enumerate(zip(*columns.values(), strict=True)))

@@ -101,9 +101,14 @@ class Answer:
         return self.problem.moved(self.alloc)
 
     @property
-    def gap(self) -> int:
-        """Count the bins beyond the bound."""
-        return self.bins - self.bound
+    def used(self) -> int:
+        """Count the bins that have a ball."""
+        return len({place for place in self.alloc if place != NULL})
+
+    @property
+    def gap(self) -> int | None:
+        """Count the bins beyond the bound; None where their number is given."""
+        return self.bins - self.bound if self.problem.searched else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,8 +72,9 @@ class Searches:
         """Vector problems are searched in their dense form."""
         self.ours = search == "ours"
         if problem.objective is not None and not (self.dense and self.ours):
-            remedy = "Leave --search and --device as they are: on processors our search looks at goals."
-            raise UserError("goals are not for this search", key="search", value="published", remedy=remedy)
+            key, value = ("search", search) if self.dense else ("device", device)
+            remedy = f"Leave {key} as it is: our search on processors, `cpu`, looks at goals."
+            raise UserError("goals are for our search on processors", key=key, value=value, remedy=remedy)
         self.name = "published"
         """The name of the search that made the last attempt."""
         self.late = False

@@ -7,7 +7,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simcore.errors import UserError, suggest
+from simcore.errors import UserError, meant, suggest, unread
 
 if TYPE_CHECKING:
     from agents.solver.model.problem import Problem
@@ -35,7 +35,7 @@ def load_problem(source: str | Path, params: Mapping[str, object] | None = None)
         if str(source) in examples():
             with as_file(files("agents.solver").joinpath("examples", f"{source}.alloc")) as example:
                 return load_problem(example, params)
-        raise UserError("no such file or example", file=path, remedy=suggest(str(source), examples()))
+        raise UserError("no such file or example", file=path, remedy=meant(path) or suggest(str(source), examples()))
     return specification(text_of(path), file=path, params=params).problem()
 
 
@@ -44,7 +44,8 @@ def text_of(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot be read: {error}", file=path, remedy="Give a text file in UTF-8.") from None
+        problem, remedy = unread(error, path, "Give a text file in UTF-8.")
+        raise UserError(problem, file=path, remedy=remedy) from None
 
 
 def problem(

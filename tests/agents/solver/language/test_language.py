@@ -123,7 +123,7 @@ def test_the_command_answers(capsys: pytest.CaptureFixture[str]) -> None:
     assert "optimal: 4 of 4 balls in 2 bins" in capsys.readouterr().out
     assert main(["solve", "vm-placement", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["status"], found["alloc"], found["gap"]) == ("optimal", [1, 1, 1, 0], 0)
+    assert (found["status"], found["alloc"], found["used"]) == ("optimal", [1, 1, 1, 0], 2)
     assert main(["solve", "vm-placement", "--csv"]) == 0
     assert capsys.readouterr().out == "ball,bin\n0,1\n1,1\n2,1\n3,0\n"
 

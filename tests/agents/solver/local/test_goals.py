@@ -147,10 +147,10 @@ def test_all_balls_are_placed_although_there_is_no_time_to_compile_for_goals(mon
     assert any("compiling took longer" in note for note in answer.notes)
 
 
-@pytest.mark.parametrize("how", [{"search": "published"}, {"device": "reference"}])
-def test_other_searches_refuse_goals(how: dict[str, str]) -> None:
-    with pytest.raises(UserError, match="goals are not for this search"):
-        bw.solve("power", **how)  # type: ignore[arg-type]
+@pytest.mark.parametrize(("key", "value"), [("search", "published"), ("device", "reference"), ("device", "opencl")])
+def test_other_searches_refuse_goals(key: str, value: str) -> None:
+    with pytest.raises(UserError, match=f"{key}: goals are .* [(]got {value!r}[)]"):
+        bw.solve("power", **{key: value})  # type: ignore[arg-type]
 
 
 def test_the_command_says_what_goals_came_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,6 +163,8 @@ def test_the_command_says_what_goals_came_to(tmp_path: Path, capsys: pytest.Capt
     assert "minimise UTIL.C[0]: 0 (no allocation is better)" in shown
     assert main(["solve", str(file), "--time", "60s", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
+    assert "3 of 3 balls in 1 of 2 bins" in shown
+    assert (found["used"], found["bins"], found["gap"]) == (1, 2, None)
     assert found["goals"][1] == {
         "aim": "MINIMISE", "text": "UTIL.C[0]", "value": 0, "bound": 0, "gap": 0,
     }  # fmt: skip

@@ -315,7 +315,7 @@ NUMA = (TEMPLATES / "numa.alloc").read_text()
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [
-        (None, {}, "mine.alloc: cannot be read"),
+        (None, {}, "mine.alloc: there is no such file"),
         (NUMA.replace("REJECT", "REJET"), {}, "mine.alloc:"),
         (NUMA.replace("BALLS len(DEMAND)", "BALLS 2"), {}, "mine.alloc: BALLS is 2, and here it must be 1"),
         (NUMA.replace("* NODES\n", "* NODES + 1\n"), {}, "BINS is 13, and here it must be 12"),

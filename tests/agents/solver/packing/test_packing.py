@@ -218,7 +218,8 @@ def test_the_command_packs_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "4 machines, 2 resources, at least 2 servers" in shown
     assert [line.split()[0] for line in shown.splitlines() if " yes" in line] == [*HEURISTICS, "published", "solver"]
     lines = [line.split(",") for line in target.read_text().splitlines()]
-    assert lines[0] == ["machine", *HEURISTICS, "published", "solver"]
+    assert lines[0] == ["machine", "name", *HEURISTICS, "published", "solver"]
+    assert [line.pop(1) for line in lines[1:]] == ["a", "b", "c", "d"]
     demand, capacity = np.array([[4, 8], [2, 4], [4, 1], [6, 8]]), [8, 16]
     for column in np.array(lines[1:], int).T[1:]:
         for target_bin in range(2):
@@ -236,6 +237,14 @@ def test_the_command_packs_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[
         2,
     )
     assert len(json.loads((tmp_path / "o.json").read_text())["solver"]) == 4
+
+
+def test_one_machine_is_in_the_singular_and_without_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, target = tmp_path / "machines.csv", tmp_path / "new" / "folder" / "out.csv"
+    file.write_text("cpu\n2\n")
+    assert main(["pack", str(file), "--server", "cpu=5", "--with", "ffd-prod", "--out", str(target)]) == 0
+    assert "1 machine, 1 resource, at least 1 server\n" in capsys.readouterr().out
+    assert target.read_text() == "machine,ffd-prod\n0,0\n"
 
 
 FILES = {
@@ -275,15 +284,18 @@ def test_files_of_the_literature_are_read(tmp_path: Path) -> None:
         (["pgrank", "--seeds", "0"], "seeds: is not a count of seeds"),
         (["pgrank", "--time", "soon"], "--time: is not a valid time (got 'soon')"),
         (["pgrank", "--out", "x.txt"], "x.txt: is neither CSV nor JSON"),
-        (["pgrank", "--out", "nowhere/x.csv"], "nowhere/x.csv: has no folder"),
         (["FILE"], "FILE: --server: the servers are not known"),
         (["FILE", "--server", "cpu"], "server: is not a capacity (got 'cpu')"),
         (["FILE", "--server", "cpu=1,cpu=2"], "server: is not a capacity (got 'cpu=2')"),
         (["FILE", "--server", "cpu=-1"], "server: must not be negative (got '-1')"),
         (["FILE", "--server", "disk=1"], "FILE:1: server: has no column disk\n  Its columns: name, cpu, mem."),
         (["FILE", "--server", "name=1"], "FILE:2: name: is not a valid amount (got 'a')"),
-        (["FILE", "--server", "cpu=5"], "ball 3: a ball fits no bin (got [6.0])\n  One bin has [5.0]."),
-        (["missing.csv", "--server", "cpu=5"], "missing.csv: cannot be read"),
+        (["FILE", "--server", "cpu=5"], "FILE:5: cpu: machine d asks for more than a server has (got '6')\n  Give"),
+        (["FILE", "--server", "cpu=9,mem=5 GB"], "FILE:2: mem: machine a asks for more than a server has (got '8')"),
+        (["missing.csv", "--server", "cpu=5"], "missing.csv: there is no such file\n  Check the path."),
+        (["machine.csv", "--server", "cpu=5"], "machine.csv: there is no such file\n  Did you mean 'machines.csv'?"),
+        (["MOR.txt"], "MOR.txt: there is no such file\n  Did you mean 'MORE.txt'?"),
+        (["pgrank", "--with", "ffd"], "with: unknown way to pack (got 'ffd')\n  Did you mean 'ffd-prod'?"),
         (["missing.tsv"], "INPUT: unknown offline input (got 'missing.tsv')\n  Give a .csv, .txt, .bpp or .vbp file."),
         (["u120", "--count", "5"], "count: u120 has 120 machines (got 5)"),
         (["ct10", "--count", "5"], "count: is not a count of machines (got 5)\n  Give a multiple of 3"),
@@ -293,7 +305,7 @@ def test_files_of_the_literature_are_read(tmp_path: Path) -> None:
         (["ONE.txt", "--server", "size=9"], "--server: the file says what a server has"),
         (["ONE.txt", "--instance", "x"], "ONE.txt: --instance: has one instance"),
         (["MORE.txt"], "MORE.txt: --instance: has several instances\n  Name one: --instance u1."),
-        (["MORE.txt", "--instance", "u3"], "MORE.txt: --instance: has several instances (got 'u3')\n  Known: u1, u2."),
+        (["MORE.txt", "--instance", "u3"], "MORE.txt: --instance: has no such instance (got 'u3')\n  Known: u1, u2."),
         (["LONG.txt"], "LONG.txt:4: goes on after its last number (got '7')"),
         (["WORD.txt"], "WORD.txt:2: is not a size (got '1e-9')"),
         (["EMPTY", "--server", "cpu=5"], "EMPTY: has no machines"),
