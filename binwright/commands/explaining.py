@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from rich import box
 from rich.table import Table
 
+from binwright.commands.answers import print_left
 from binwright.commands.console import out
-from binwright.commands.solving import bins_of, parameters, print_left
+from binwright.commands.given import bins_of, parameters
 from binwright.solved import left, used
 from simcore.errors import UserError, suggest
 

@@ -13,7 +13,7 @@ from agents.solver.language.errors import At, SpecError
 from agents.solver.specification.load import examples, words
 from binwright.client import Client, Mistaken
 from binwright.commands.console import out
-from binwright.commands.solving import change
+from binwright.commands.given import change
 from simcore.errors import UserError, suggest
 
 

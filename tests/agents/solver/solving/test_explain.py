@@ -18,7 +18,7 @@ from agents.solver.model.verify import faults, utilisation
 from agents.solver.solving.explain import Explained, uses
 from binwright.cli import main
 from simcore.errors import UserError
-from tests.agents.solver.local.test_local import forms
+from tests.support.forms import forms
 from tests.support.properties import scaled
 
 

@@ -1,0 +1,85 @@
+"""Read what is given to `solve` and `explain` besides a specification: parameters, and where balls are."""
+
+from __future__ import annotations
+
+import csv
+import json
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from simcore.errors import UserError, suggest
+
+
+def parameters(sets: Iterable[str]) -> dict[str, str]:
+    """Read what `--set PARAM=NUMBER` says."""
+    return dict(map(_param, sets))
+
+
+def _param(text: str) -> tuple[str, str]:
+    """`RACKS=4`."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise UserError("is not a parameter", key=f"--set {text}", remedy="Write --set PARAM=number.")
+    return name, value
+
+
+def change(
+    asked: Namespace, ball_names: Sequence[str] = (), bin_names: Sequence[str] = ()
+) -> tuple[list[int] | None, int | None, list[int]]:
+    """Read what `--from`, `--moves` and `--drain` say: the bins of all balls, the number, and the bins."""
+    now = None if asked.now is None else bins_of(Path(asked.now), ball_names, bin_names)
+    return now, asked.moves, [] if asked.drain is None else list(_drained(asked.drain, bin_names))
+
+
+def _drained(text: str, names: Sequence[str]) -> Iterator[int]:
+    """Read 3,5-7, or names of bins."""
+    for part in (one.strip() for one in text.split(",")):
+        low, dash, high = part.partition("-")
+        if part in names:
+            yield names.index(part)
+        elif not names and low.isdecimal() and (not dash or high.isdecimal()):
+            yield from range(int(low), int(high or low) + 1)
+        else:
+            remedy = suggest(part, names) if names else "Write numbers and ranges: 3,5-7."
+            raise UserError("is no list of bins", key="--drain", value=text, remedy=remedy)
+
+
+def bins_of(file: Path, ball_names: Sequence[str] = (), bin_names: Sequence[str] = ()) -> list[int]:
+    """Read the bins of an answer, as `--json` or `--csv` printed it; -1 for balls that have none.
+
+    Where balls have names, those that are not in the file are new, and those that are only there are gone.
+    """
+    from agents.solver.specification.load import text_of
+
+    text = text_of(file)
+    try:
+        if text.lstrip().startswith("{"):
+            found = json.loads(text)
+            ball_name, bin_name = names_in(found, "ball"), names_in(found, "bin")
+            places = enumerate(found["alloc"])
+            rows = [(ball_name(ball), None if place is None else bin_name(place)) for ball, place in places]
+        else:
+            rows = [(row["ball"], row["bin"] or None) for row in csv.DictReader(text.splitlines())]
+        if ball_names:
+            bins = dict(rows)
+            places_of = [bins.get(name) for name in ball_names]
+        else:
+            numbered = {int(ball): place for ball, place in rows}
+            if len(numbered) != len(rows) or numbered.keys() != set(range(len(rows))):
+                raise ValueError("balls are not 0, 1, 2, ...")
+            places_of = [numbered[ball] for ball in range(len(rows))]
+        if bin_names:
+            number_of = {name: number for number, name in enumerate(bin_names)}
+            return [-1 if place is None else number_of.get(place, -1) for place in places_of]
+        return [-1 if place is None else int(place) for place in places_of]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        remedy = "Give what solve --json or solve --csv printed: the columns ball and bin, a row for every ball."
+        raise UserError(f"does not say where balls are: {error}", file=file, remedy=remedy) from None
+
+
+def names_in(found: dict[str, Any], kind: str) -> Callable[[int], str]:
+    """Return what says how a ball or a bin of an answer is called."""
+    names: list[str] | None = found.get(f"{kind}_names")
+    return str if names is None else names.__getitem__
