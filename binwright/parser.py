@@ -65,11 +65,13 @@ def _report(commands: Commands) -> None:
 def _reproduce(commands: Commands) -> None:
     reproduce = commands.add_parser("reproduce", help="every published number beside ours, with a verdict")
     reproduce.set_defaults(answer="reproducing.reproduce")
-    reproduce.add_argument("publication", metavar="PUBLICATION", help="nara, cvd-rl, wrasse, spane, fgd, or all")
+    reproduce.add_argument(
+        "publications", nargs="+", metavar="PUBLICATION", help="one or more of nara, cvd-rl, wrasse, spane, fgd, or all"
+    )
     reproduce.add_argument(
         "--quick", action="store_true", help="fewer seeds and less time: what will probably come out, in minutes"
     )
-    reproduce.add_argument("--out", metavar="DIR", help="folder of the results (default: results/reproduce)")
+    reproduce.add_argument("--out", metavar="DIR", help="folder of results and reports (default: results/reproduce)")
     reproduce.add_argument("--pages", metavar="DIR", help="folder of the pages (default: that of --out)")
     reproduce.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: one per CPU)")
     reproduce.add_argument("--dry-run", action="store_true", help="say what would run, and how long, and run nothing")

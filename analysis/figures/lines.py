@@ -37,14 +37,22 @@ class Panel:
 
 
 def lines(panels: Sequence[Panel], title: str, *, caption: str = "", logarithmic: bool = False) -> Figure:
-    """Draw panels of lines. Those of one name look the same in all panels; `logarithmic` is said of x."""
-    names = list(dict.fromkeys(line.name for panel in panels for line in panel.lines))
+    """Draw panels of lines. Those of one name look the same in all panels; `logarithmic` is said of x.
+
+    Panels with the same `y` have one scale.
+    """
+    drawn = [line for panel in panels for line in panel.lines]
+    names = list(dict.fromkeys(line.name for line in drawn))
     look = looks(names)
+    marked = {line.name for line in drawn if not line.published and len(line.points) < FEW}
+    rings = {line.name for line in drawn if line.published} - {line.name for line in drawn if not line.published}
+    first = dict[str, Axes]()
     rows, columns = grid(len(panels), 3)
     with style():
         figure = new("page", 0.9 + 2.0 * rows)
         for number, panel in enumerate(panels):
-            ax = figure.add_subplot(rows, columns, number + 1)
+            ax = figure.add_subplot(rows, columns, number + 1, sharey=first.get(panel.y))
+            first.setdefault(panel.y, ax)
             tidy(ax)
             for line in panel.lines:
                 _draw(ax, line, *look[line.name])
@@ -53,8 +61,9 @@ def lines(panels: Sequence[Panel], title: str, *, caption: str = "", logarithmic
             ax.set_xlabel(panel.x)
             ax.set_ylabel(panel.y)
             ax.set_title(panel.title)
-        legend(figure, names, look)
-        ringed = any(line.published for panel in panels for line in panel.lines)
+        shown = {name: (colour, marker if name in marked else "") for name, (colour, marker) in look.items()}
+        legend(figure, names, shown, rings=rings)
+        ringed = any(line.published for line in drawn)
         heading(figure, title, "; ".join(filter(None, (caption, "rings: published" if ringed else ""))))
     return figure
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from math import ceil
@@ -151,13 +151,23 @@ def heading(figure: Figure, title: str, caption: str = "") -> None:
     figure.suptitle("\n".join(lines), fontsize=TEXT)
 
 
-def legend(figure: Figure, names: Iterable[str], look: dict[str, Look], *, lines: bool = True, title: str = "") -> None:
-    """Add a legend of agents below the figure, in as many columns as there is room for."""
+def legend(
+    figure: Figure,
+    names: Iterable[str],
+    look: dict[str, Look],
+    *,
+    lines: bool = True,
+    rings: Collection[str] = (),
+    title: str = "",
+) -> None:
+    """Add a legend of agents below the figure, in as many columns as there is room for; `rings` are drawn as such."""
     from matplotlib.lines import Line2D
 
     names = list(names)
     handles = [
-        Line2D([], [], color=look[name][0], marker=look[name][1], markersize=4, linewidth=1.2 if lines else 0)
+        Line2D([], [], color=look[name][0], marker="o", mfc="none", markersize=6, linewidth=0)
+        if name in rings
+        else Line2D([], [], color=look[name][0], marker=look[name][1], markersize=4, linewidth=1.2 if lines else 0)
         for name in names
     ]
     columns = max(1, int(figure.get_figwidth() * 72 / (SMALL * (0.55 * max(map(len, names), default=1) + 4))))

@@ -9,13 +9,14 @@ from pathlib import Path
 from binwright.cli import FAILED
 from binwright.commands.console import out
 from binwright.commands.progress import Live, duration
+from binwright.reproduction.experiment import Count
 from binwright.reproduction.reproduce import FOLDER, completed, names_of, size_of
 from binwright.reproduction.running import Prepared, prepare
 from simcore.errors import UserError
 
 
 def reproduce(asked: Namespace) -> int:
-    """`binwright reproduce PUBLICATION`."""
+    """`binwright reproduce PUBLICATION ...`."""
     from scenarios.batch.backends import checked_jobs
     from simcore.cores import usable_cpus
 
@@ -23,7 +24,7 @@ def reproduce(asked: Namespace) -> int:
     if "" in (asked.out, asked.pages):
         key = "--out" if asked.out == "" else "--pages"
         raise UserError("is empty", key=key, remedy="Name a folder, or leave it out.")
-    names, size, folder = names_of(asked.publication), size_of(asked.quick), Path(asked.out or FOLDER)
+    names, size, folder = names_of(*asked.publications), size_of(asked.quick), Path(asked.out or FOLDER)
     prepared = prepare(names, size, folder)
     jobs = asked.jobs or usable_cpus()
     total, done = _runs(prepared)
@@ -34,6 +35,9 @@ def reproduce(asked: Namespace) -> int:
         _say_estimate(prepared, jobs)
     if asked.dry_run:
         return 0
+    if not any(one.batches or isinstance(one.experiment, Count) for one in prepared):
+        out.print("There is nothing to compare, and nothing is written.", markup=False, highlight=False)
+        return FAILED
     with Live(total, done, jobs) as live:
         found = completed(names, prepared, size, asked.jobs, live)
     print(found.text())

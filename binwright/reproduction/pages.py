@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from textwrap import fill
 
 from binwright.reproduction.experiment import Publication
@@ -16,6 +17,8 @@ WIDTH = 118
 HEADS = ("on", "agent", "metric", "published", "ours", "difference", "verdict")
 FIGURES = "figures"
 """The folder of the figures, beside the pages."""
+GUIDE = "guides/reproduce.md"
+"""What says how to read pages, below docs."""
 
 
 def sections(publication: Publication, rows: Sequence[Row]) -> Iterator[tuple[str, list[str], list[Row]]]:
@@ -86,17 +89,19 @@ def text(found: Outcome) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def page(found: Outcome, publication: Publication) -> str:
-    """Write the page of a publication in Markdown."""
+def page(found: Outcome, publication: Publication, folder: Path) -> str:
+    """Write the page of a publication in Markdown, for a folder; one beside the guides links to that guide."""
     rows, made = found.of(publication), found.made
     minutes = made.minutes[publication.name]
     drawn = [one for one in found.pictures if one.publication == publication.name]
+    beside = (folder.parent / GUIDE).is_file()
+    guide = f"[How to read it](../{GUIDE})" if beside else f"docs/{GUIDE} of Binwright says how to read it"
     parts = [
         f"# {publication.title}: published and ours",
         f"{publication.reference}.",
         f"Written by `{made.command}` on {made.date}; {made.machine}; its runs took {minutes:.1f} minutes one after "
-        "the other. Intervals are 95 % over the seeds. [How to read it](../guides/reproduce.md).",
-        f"**{counted(rows)[:1].upper()}{counted(rows)[1:]}.**",
+        f"the other. Intervals are 95 % over the seeds. {guide}.",
+        f"**{counted(rows).capitalize()}.**",
     ]
     if any(one.quick for one in rows) or any(one.quick for one in drawn):
         parts.append(

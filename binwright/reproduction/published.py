@@ -49,8 +49,8 @@ def in_words(condition: str, stand_in: str = "") -> str:
 
 @cache
 def everything() -> tuple[Published, ...]:
-    """Read all published values, in the order of the file."""
-    return tuple(_read())
+    """Read all published values, in the order of the file; one that is printed twice is there once."""
+    return tuple(dict.fromkeys(_read()))
 
 
 def published(publication: str) -> tuple[Published, ...]:

@@ -20,25 +20,26 @@ from binwright.reproduction.running import Prepared, compared, material, prepare
 FOLDER = Path("results") / "reproduce"
 
 
-def names_of(name: str) -> tuple[str, ...]:
-    """Take a publication by its name, or `all`; a name that is neither is a `UserError`."""
-    return PUBLICATIONS if name == "all" else (publication(name).name,)
+def names_of(*names: str) -> tuple[str, ...]:
+    """Take publications by their names, each once, or `all`; a name that is neither is a `UserError`."""
+    found = [PUBLICATIONS if name == "all" else (publication(name).name,) for name in names]
+    return tuple(dict.fromkeys(name for those in found for name in those))
 
 
 def reproduce(
     name: str,
-    *,
+    *others: str,
     quick: bool = False,
     out: str | Path | None = None,
     jobs: int | None = None,
     finished: Callable[[dict[str, Any]], None] = lambda row: None,
 ) -> Reproduction:
-    """Run what a publication ran (`nara`, `cvd-rl`, `wrasse`, `spane`, `fgd` or `all`), and compare every value.
+    """Run what publications ran (`nara`, `cvd-rl`, `wrasse`, `spane`, `fgd` or `all`), and compare every value.
 
     What `out` (default `results/reproduce`) has already is not run again. `quick` takes fewer seeds and less time.
     `jobs` runs at a time (default: one per CPU); `finished` is called with every finished run's row.
     """
-    names, size = names_of(name), size_of(quick)
+    names, size = names_of(name, *others), size_of(quick)
     return completed(names, prepare(names, size, out or FOLDER), size, jobs, finished)
 
 
@@ -64,7 +65,7 @@ def completed(
         own = [each for each in prepared if each.publication.name == asked.name]
         rows += compared(asked, own)
         drawn += pictures(asked.name, asked.figures, material(own))
-    called = "all" if names == PUBLICATIONS else names[0]
+    called = "all" if set(names) == set(PUBLICATIONS) else " ".join(names)
     made = Made(
         command=f"binwright reproduce {called}{' --quick' if size == 'quick' else ''}",
         date=datetime.now(UTC).strftime("%Y-%m-%d"),

@@ -18,13 +18,15 @@ class Reproduction(Outcome):
         return text(self)
 
     def write(self, folder: str | Path, pages: str | Path | None = None) -> list[Path]:
-        """Write report.html into `folder`, and a page in Markdown for each publication into `pages`; returns the paths.
+        """Write a report for each publication into `folder`, and a page in Markdown into `pages`; returns the paths.
 
-        `pages` is the same folder if it is not given. The figures of the pages go into a folder `figures` beside them.
+        They are called `report-NAME.html` and `reproduction-NAME.md`. `pages` is the same folder if it is not given.
+        The figures of the pages go into a folder `figures` beside them.
         """
-        files = {Path(folder) / "report.html": report(self)}
+        files = {}
         for one in self.publications:
-            files[Path(pages or folder) / f"reproduction-{one.name}.md"] = page(self, one)
+            files[Path(folder) / f"report-{one.name}.html"] = report(self, one)
+            files[Path(pages or folder) / f"reproduction-{one.name}.md"] = page(self, one, Path(pages or folder))
         for file, content in files.items():
             write_text(file, content)
         for picture in self.pictures:

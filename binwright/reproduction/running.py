@@ -206,6 +206,6 @@ def _missing(prepared: Prepared, one: Published) -> str:
 
 
 def _said(error: UserError) -> str:
-    """Write a mistake as a sentence of a table, without the folders of this machine."""
+    """Write a mistake with its remedy as sentences of a table, without the folders of this machine."""
     about = "" if error.value is None else f" (got {error.value!r})"
-    return f"It cannot be run here: {error.problem.partition(':')[0]}{about}."
+    return " ".join(f"It cannot be run here: {error.problem.partition(':')[0]}{about}. {error.remedy}".split())

@@ -54,9 +54,10 @@ def judge(
         wide = ", which is wide," if ours.high - ours.low > WIDE * abs(value) else ""
         return Verdict.WITHIN, f"Our 95 % interval{wide} meets {met}."
     way = "higher" if difference > 0 else "lower"
-    apart = f" by {_percent(difference, value)}".replace("%", " %") if value else ""
+    opposite = value * ours.mean <= 0  # percent would say nothing
+    apart = shown(abs(difference)) if opposite else _percent(difference, value).replace("%", " %")
     verdict = Verdict.BETTER if way == better else Verdict.WORSE
-    return verdict, f"Ours is {way}{apart}, and {better} is better."
+    return verdict, f"Ours is {way} by {apart}, and {better} is better."
 
 
 def shown(value: float | None, decimals: int = 1) -> str:

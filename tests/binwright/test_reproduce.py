@@ -27,6 +27,7 @@ from agents.solver.backends.devices import devices
 from agents.solver.packing import pack
 from analysis.figures.lines import Line, Panel, lines
 from binwright import cli
+from binwright.commands import reproducing
 from binwright.reproduction import PUBLICATIONS
 from binwright.reproduction.experiment import Count, Experiment, publication
 from binwright.reproduction.figures import Drawing, Material, intervals, of_kind, pictures
@@ -34,6 +35,7 @@ from binwright.reproduction.measures import Runs, above
 from binwright.reproduction.outcome import Made
 from binwright.reproduction.publications import cvd_figures, nara, nara_figures, wrasse_counts, wrasse_times
 from binwright.reproduction.published import everything, published
+from binwright.reproduction.report import figure
 from binwright.reproduction.reproduce import completed, names_of
 from binwright.reproduction.result import Reproduction
 from binwright.reproduction.rows import row
@@ -54,8 +56,9 @@ MADE = Made("binwright reproduce all", "2026-01-01", "a machine", MINUTES)
 
 def test_every_page_says_how_long_its_own_runs_took(tmp_path: Path) -> None:
     files = Reproduction(tuple(map(publication, PUBLICATIONS)), (), MADE).write(tmp_path)
-    said = [re.findall(r"its runs took ([\d.]+) minutes", file.read_text("utf-8")) for file in files]
-    assert said == [["31.0"], ["1.0"], ["2.0"], ["4.0"], ["8.0"], ["16.0"]]
+    said = [re.findall(r"its\s+runs\s+took ([\d.]+) minutes", file.read_text("utf-8")) for file in files]
+    assert said == [[f"{MINUTES[name]}"] for name in PUBLICATIONS for _ in ("report", "page")]
+    assert [file.name for file in files[:2]] == ["report-nara.html", "reproduction-nara.md"]
 
 
 def without_runs(name: str) -> Reproduction:
@@ -68,10 +71,9 @@ def without_runs(name: str) -> Reproduction:
 
 def test_all_published_values_are_read() -> None:
     found = Counter(one.publication for one in everything())
-    assert found == {"nara": 188, "cvd-rl": 236, "wrasse": 52, "fgd": 144, "spane": 4}
-    values = Counter((one.publication, one.table, one.condition, one.agent, one.metric) for one in everything())
-    assert len(values) == 624 - 48
-    assert {(key[0], key[4]) for key, rows in values.items() if rows > 1} == {("fgd", "gpu_allocated_percent")}
+    assert found == {"nara": 188, "cvd-rl": 236, "wrasse": 52, "fgd": 96, "spane": 4}
+    values = {(one.publication, one.table, one.condition, one.agent, one.metric) for one in everything()}
+    assert len(values) == len(everything()), "what is printed in two tables is compared once"
     assert [one.printed for one in everything() if one.value is None] == ["Adam", "6-layer MLP with ReLU"]
     assert everything()[0].conditions == {"demand": "uniform", "topology": "alpha"}
 
@@ -133,6 +135,7 @@ def test_scenarios_that_are_named_load(name: str) -> None:
         (Value(0.80, 0.79, 0.81, 9), {"spread": 0.01, "tolerance": 0.05}, "better", "higher by 12.7 %, and higher"),
         (Value(0.80, 0.79, 0.81, 9), {"better": "lower"}, "worse", "higher by 12.7 %, and lower is better"),
         (Value(0.60, None, None, 1), {}, "worse", "lower by 15.5 %"),
+        (Value(-0.05, None, None, 1), {}, "worse", "lower by 0.76, and higher"),
     ],
 )
 def test_verdicts(ours: Value, more: dict[str, object], verdict: str, why: str) -> None:
@@ -188,8 +191,11 @@ def test_what_is_above_is_the_ratio_of_the_means() -> None:
 def counted(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     """Everything that takes no time, with a miss."""
     folder = tmp_path_factory.mktemp("counted")
-    prepared = [one for one in prepare(["wrasse"], "full", folder) if one.experiment.name == "lines"]
-    return completed(["wrasse"], prepared, "full", 1, lambda row: None)
+    return completed(["wrasse"], uncounted(folder), "full", 1, lambda row: None)
+
+
+def uncounted(folder: Path) -> list[Prepared]:
+    return [one for one in prepare(["wrasse"], "full", folder) if one.experiment.name == "lines"]
 
 
 def test_misses_come_first_everywhere(counted: Reproduction, tmp_path: Path) -> None:
@@ -205,6 +211,34 @@ def test_misses_come_first_everywhere(counted: Reproduction, tmp_path: Path) -> 
         assert shown.count("lines of specification") >= 4
         assert "Ours is in Python, and shares code with other agents." in shown
     assert not any(one.quick for one in counted.listed)
+
+
+def test_pages_link_to_the_guide_where_it_is(counted: Reproduction, tmp_path: Path) -> None:
+    (tmp_path / "guides").mkdir()
+    (tmp_path / "guides" / "reproduce.md").touch()
+    beside, alone = (counted.write(tmp_path / name)[1].read_text("utf-8") for name in ("experiments", "a/b"))
+    assert "[How to read it](../guides/reproduce.md)." in beside
+    assert "](../" not in alone
+    assert "docs/guides/reproduce.md" in alone
+
+
+def test_what_is_worse_says_its_table_in_the_report(counted: Reproduction, tmp_path: Path) -> None:
+    first = counted.write(tmp_path)[0].read_text("utf-8").split("</table>")[0]
+    assert '<th class="text">table</th>' in first
+    assert first.count('<td class="text table">2</td>') == first.count("worse</td>") > 0
+
+
+def test_dot_figures_keep_the_series_of_an_agent_together() -> None:
+    values = [one for one in published("fgd") if one.metric == "gpu_allocated_percent"]
+    experiment = publication("fgd").experiments[0]
+    rows = [row(one, Value(one.value or 0, 40.0, 95.0, 2), experiment=experiment) for one in values]
+    drawn = figure("gpu_allocated_percent", rows)
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", drawn)
+    series = [f"arrived {percent}%" for percent in (50, 80, 90, 95, 100, 110, 120, 130)]
+    agents = ["random", "dotprod", "gpuclustering", "gpupacking", "bestfit", "fgd"]
+    assert texts[: 6 * 9] == [text for agent in agents for text in (agent, *series)]
+    assert texts[6 * 9 :] == ["40", "50", "60", "70", "80", "90", "100"]
+    assert "gpu allocated percent, workload default: published" in drawn
 
 
 def test_the_report_is_whole(counted: Reproduction, tmp_path: Path) -> None:
@@ -325,6 +359,28 @@ def test_runs_of_fewer_seeds_make_quick_figures(tmp_path: Path) -> None:
     assert not material([found]).quick
 
 
+def test_legends_show_what_panels_draw_and_panels_of_one_measure_have_one_scale() -> None:
+    few = [(float(x), 10.0 * x, None, None) for x in range(3)]
+    many = [(float(x), 1.0 * x, None, None) for x in range(9)]
+    found = lines(
+        [
+            Panel([Line("ours", many), Line("published", many, published=True)], "x", "y"),
+            Panel([Line("other", few)], "x", "y"),
+            Panel([Line("ours", many)], "x", "else"),
+        ],
+        "title",
+    )
+    legend = found.legends[0]
+    assert [text.get_text() for text in legend.get_texts()] == ["ours", "published", "other"]
+    ours, published, other = legend.get_lines()
+    assert (ours.get_marker(), published.get_marker()) == ("", "o")
+    assert published.get_markerfacecolor() == "none"
+    assert published.get_linewidth() == 0
+    assert other.get_marker() == found.axes[1].lines[0].get_marker() != ""
+    first, second, third = (ax.get_ylim() for ax in found.axes)
+    assert first == second != third
+
+
 def test_captions_count_seeds() -> None:
     few, many, alone = Value(1.0, 0.5, 1.5, 2), Value(1.0, 0.5, 1.5, 10), Value(1.0, None, None, 1)
     assert intervals([many, few, alone]) == "95 % intervals, 2 to 10 seeds"
@@ -399,13 +455,13 @@ def test_what_is_interrupted_goes_on(tmp_path: Path) -> None:
 
 
 def test_what_was_counted_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = [one for one in prepare(["wrasse"], "full", tmp_path) if one.experiment.name == "lines"]
+    lines = uncounted(tmp_path)
     first = completed(["wrasse"], lines, "full", 1, lambda row: None)
     file = tmp_path / "wrasse" / "lines" / "values.json"
     kept = file.read_text()
     assert "[8.0" in kept
     file.write_text(kept.replace("[8.0", "[7.0"))
-    again = [one for one in prepare(["wrasse"], "full", tmp_path) if one.experiment.name == "lines"]
+    again = uncounted(tmp_path)
     second = completed(["wrasse"], again, "full", 1, lambda row: None)
     assert [one.ours for one in first.listed] != [one.ours for one in second.listed]
     file.write_text("{")
@@ -416,7 +472,7 @@ def test_what_was_counted_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_what_other_code_counted_is_counted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     file = tmp_path / "counting.py"
-    (lines,) = (one for one in prepare(["wrasse"], "full", tmp_path) if one.experiment.name == "lines")
+    (lines,) = uncounted(tmp_path)
     found = []
     for value in (1.0, 2.25, 3.125):  # files of different length, so that Python notices
         body = f"def count(size):\n    return {{('a', 'b', 'c'): Value({value}, None, None, 1)}}\n"
@@ -433,7 +489,9 @@ def test_a_trace_that_is_not_here_is_a_reason(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv(FOLDER, str(tmp_path))
     found = bw.reproduce("spane", quick=True, out=tmp_path / "out", jobs=1)
     assert set(found.rows["verdict"]) == {"cannot be compared"}
-    assert found.rows["why"][0] == "It cannot be run here: the file of this trace was not found (got 'huawei-east-1')."
+    why = found.rows["why"][0]
+    assert why.startswith("It cannot be run here: the file of this trace was not found (got 'huawei-east-1'). ")
+    assert "Get it from github.com/huaweicloud" in why
     assert str(tmp_path) not in found.text()
 
 
@@ -475,11 +533,22 @@ def test_data_that_is_here_is_taken_and_stand_ins_are_marked(tmp_path: Path, mon
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(FOLDER, str(tmp_path))
-    assert cli.main(["reproduce", "fgd", "--quick", "--pages", "docs"]) == 0
+    assert cli.main(["reproduce", "fgd", "spane", "--quick", "--pages", "docs/experiments"]) == cli.FAILED
+    assert "nothing is written" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr(reproducing, "prepare", lambda *asked: uncounted(tmp_path))
+    assert cli.main(["reproduce", "fgd", "wrasse", "--quick", "--pages", "docs/experiments"]) == 0
     said = capsys.readouterr().out
-    assert "FGD: 144 cannot be compared" in said
-    assert sorted(file.name for file in Path("docs").iterdir()) == ["reproduction-fgd.md"]
-    assert Path("results/reproduce/report.html").is_file()
+    assert "FGD: 96 cannot be compared" in said
+    assert "Table 2: lines of specifications" in said
+    for name, title in (("fgd", "FGD"), ("wrasse", "Wrasse")):
+        shown = Path(f"results/reproduce/report-{name}.html").read_text("utf-8")
+        assert f"<h1>{title}: published and ours</h1>" in shown
+        assert "binwright reproduce fgd wrasse --quick" in shown
+    assert sorted(file.name for file in Path("docs/experiments").iterdir()) == [
+        "reproduction-fgd.md",
+        "reproduction-wrasse.md",
+    ]
     assert cli.main(["reproduce", "wrase"]) == cli.MISTAKE
     assert "wrasse" in capsys.readouterr().err
     assert cli.main(["reproduce", "fgd", "--out", ""]) == cli.MISTAKE
@@ -487,8 +556,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
 
 def test_all_are_all() -> None:
     assert names_of("all") == PUBLICATIONS
+    assert names_of("fgd", "spane", "fgd") == ("fgd", "spane")
+    assert set(names_of("fgd", "all")) == set(PUBLICATIONS)
     with pytest.raises(UserError, match="no publication"):
-        names_of("everything")
+        names_of("fgd", "everything")
 
 
 def test_times_beside_one_another() -> None:

@@ -3,7 +3,8 @@
 A training's folder has a `log.parquet` with a row per report: `step` (int), `seconds` (float), `split` (`train` or
 `validation`), `seed` (int), and a float column per metric, null where the report did not have it. Folders of the same
 name (without a number at the end) are seeds of one training, as are the seeds of one log. `results/NAME/training` and
-its `seed-0` are called NAME.
+its `seed-0` are called NAME. A point of a sweep, `results/NAME/training/rate=0.5`, is a training of its own, called
+`rate=0.5`, or `NAME, rate=0.5` beside other trainings.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def _judged(logs: Mapping[str, pl.DataFrame]) -> set[str]:
 
 def _logs(folders: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
     """Read the logs by name of the training; the seeds of folders that share one are told apart by the folder."""
-    found: dict[str, list[pl.DataFrame]] = {}
+    found: dict[tuple[str, str], list[pl.DataFrame]] = {}
     for folder in dict.fromkeys(map(Path, folders)):
         path = folder / LOG
         if not path.is_file():
@@ -99,18 +100,25 @@ def _logs(folders: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
         if not len(log):
             raise ResultsError("this log has no rows", file=path, remedy="Train for longer.")
         mine = pl.col("seed").cast(pl.String) + f" of {folder}"
-        found.setdefault(_name(folder), []).append(log.with_columns(mine))
-    return {name: pl.concat(logs, how="diagonal_relaxed") for name, logs in found.items()}
+        found.setdefault(_training(folder.resolve()), []).append(log.with_columns(mine))
+    alone = len({name for name, _ in found}) == 1
+    return {
+        point if point and alone else ", ".join(filter(None, (name, point))): pl.concat(logs, how="diagonal_relaxed")
+        for (name, point), logs in found.items()
+    }
 
 
-def _name(folder: Path) -> str:
-    """Names the training in a folder."""
-    folder = folder.resolve()
+def _training(folder: Path) -> tuple[str, str]:
+    """Name the training in a folder, and its point if it is one of a sweep."""
+    if re.fullmatch(r"seed-\d+", folder.name) and "=" in folder.parent.name:
+        folder = folder.parent
+    if "=" in folder.name:  # the numbers at its end are a setting, not a seed
+        return _training(folder.parent)[0], folder.name
     name = re.sub(r"[-_.]?(seed)?[-_.]?\d+$", "", folder.name)
     if name and name != "training":
-        return name
+        return name, ""
     above = [part for part in folder.parts[1:-1] if part != "training"]
-    return above[-1] if above else folder.name
+    return (above[-1] if above else folder.name), ""
 
 
 def _curve(ax: Axes, log: pl.DataFrame, metric: str, colour: str, dashes: str) -> None:

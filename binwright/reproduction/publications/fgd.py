@@ -84,8 +84,8 @@ def curves(metric: str, title: str, given: Material) -> Figure:
                 ours.append((float(percent), *found[:3]))
             printed = next(one for one in published("fgd") if (one.condition, one.agent, one.metric) == key)
             theirs.append((float(percent), printed.value or 0.0, None, None))
-        both = [Line(AGENTS[agent], ours), Line("published", theirs, published=True)]
-        panels.append(Panel(both, "% of GPUs asked for", title, AGENTS[agent]))
+        both = [Line("ours", ours), Line("published", theirs, published=True)]
+        panels.append(Panel(both, "% of GPUs asked for", title, agent))
     return lines(panels, f"{title}, when so many have been asked for", caption=intervals(measured))
 
 

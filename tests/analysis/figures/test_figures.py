@@ -546,6 +546,20 @@ def test_learning_curves_are_means_over_folders_and_seeds(tmp_path: Path) -> Non
     assert [text.get_text() for text in one.legends[0].get_texts()] == ["small", "large"]
 
 
+def test_points_of_a_sweep_are_curves_of_their_own(tmp_path: Path) -> None:
+    one, other = (tmp_path / name / "training" for name in ("one", "other"))
+    points = [log(one / f"rate={rate}", 0) for rate in (0.5, 0.05, 0.0005)]
+    figure = kind_named("learning").draw(points, metrics=["loss"])
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["rate=0.5", "rate=0.05", "rate=0.0005"]
+    assert "one seed" in title(figure)
+    seeds = [log(points[0] / f"seed-{seed}", seed) for seed in range(2)]
+    assert title(kind_named("learning").draw(seeds)).startswith(
+        "Learning: rate=0.5 mean and 95 % interval over 2 seeds"
+    )
+    figure = kind_named("learning").draw([points[0], log(other / "rate=0.5", 0), log(tmp_path / "plain-0", 0)])
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["one, rate=0.5", "other, rate=0.5", "plain"]
+
+
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_one_report_is_a_marker_and_time_is_no_metric(tmp_path: Path, seeds: int) -> None:
     folders = [log(tmp_path / "huawei-10" / "training" / f"seed-{seed}", seed, steps=1) for seed in range(seeds)]
