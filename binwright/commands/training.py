@@ -45,6 +45,7 @@ def train(asked: Namespace) -> int:
         each = spec.iterations * spec.seeds if spec else 0
         total = each * prod(map(len, spec.sweep.values())) if spec else None
         settings = _settings(spec) if spec else set[str]()
+        against, said = _against(spec) if spec else None, list[str]()
         task = progress.add_task(scenario.name, total=total, said="")
 
         def watch(row: dict[str, Any]) -> None:
@@ -52,6 +53,9 @@ def train(asked: Namespace) -> int:
                 done = row.get("point", 0) * each + (row["seed"] - spec.seed) * spec.iterations + row["step"]
                 progress.update(task, completed=done, said=f"seed {row['seed']}")
             if row["split"] == "validation":
+                if against and not said:
+                    said.append(f"Gains are how much more is placed than by {against}.")
+                    say(said[0])
                 say(_said(row))
                 if row["below_best"] > WELL_BELOW:
                     say(_fallen(row, settings))
@@ -59,8 +63,6 @@ def train(asked: Namespace) -> int:
         def say(text: str) -> None:
             progress.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
-        if spec and (against := _against(spec)):
-            say(f"Gains are how much more is placed than by {against}.")
         log = teach(scenario, out=folder, fresh=asked.fresh, watch=watch, say=say)
     if spec and spec.sweep:
         _report_sweep(folder)
@@ -79,9 +81,11 @@ def _dry_run(scenario: Scenario, folder: Path, fresh: bool) -> int:
         said = f"All {spec.iterations} iterations are done in {folder}."
     else:
         trainings = spec.seeds * prod(map(len, spec.sweep.values()))
-        seeds = f" for each of {trainings} trainings" if trainings > 1 else ""
+        whole = f"{trainings * spec.iterations:,}"
+        if trainings > 1:
+            whole += f" ({trainings} trainings of {spec.iterations:,})"
         said = (
-            f"{found.iterations} iterations are left of {spec.iterations}{seeds}. They will take about "
+            f"{found.iterations:,} of {whole} iterations are left. They will take about "
             f"{duration(found.seconds)} of CPU: {found.each:.2g} s an iteration, going by {found.tried}"
         )
         said += f", and {found.validation:.2g} s a validation." if found.validation else ", validations included."
@@ -119,11 +123,16 @@ def _fallen(row: dict[str, Any], settings: Collection[str]) -> str:
 
 
 def _number(key: str, value: float) -> str:
-    """Gain are shares of what another agent places; those from a warm start have its share in the name."""
+    """Write a metric with its value; gains from a warm start have its share in the name."""
     name, _, warm = key.partition("_")
     if name == "gain":
-        return f"gain{warm and f' from {warm}'} {value:+.2%}"
-    return f"{key} {value:.3f}"
+        key = f"gain from {warm}" if warm else "gain"
+    return f"{key} {_value(name, value)}"
+
+
+def _value(key: str, value: float) -> str:
+    """Write the value of a metric: gains are shares of what another agent places."""
+    return f"{value:+.2%}" if key == "gain" else f"{value:.3f}"
 
 
 def _report_sweep(folder: Path) -> None:
@@ -147,7 +156,7 @@ def _report_sweep(folder: Path) -> None:
     )
     for point, rows in found.group_by(keys, maintain_order=True):
         mean, half = mean_interval(rows[score].to_numpy())
-        best = f"{mean:.3f}" + (f" ±{half:.3f}" if isfinite(half) else "")
+        best = _value(score, mean) + (f" ±{_value(score, half).removeprefix('+')}" if isfinite(half) else "")
         steps = ", ".join(map(str, rows["step"]))
         table.add_row(*map(str, point), str(len(rows)), best, steps, f"{rows['cpu_seconds'].sum():.0f} s")
     out.print(table)

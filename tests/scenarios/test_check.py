@@ -85,8 +85,8 @@ def test_what_is_postponed_is_not_compiled() -> None:
         ({"agents": ["best-fit", "sched-rl"], "cluster": SERVERS["cluster"] | {"servers": 11}}, "agents.1 (sched-rl)"),
         (
             {"agents": ["value-es"], "sweep": {"product": {"cluster.nodes": [2, 1]}}},
-            "agents.0 (value-es): value-es is for servers of two NUMA nodes with some of two resources, "
-            "not of 1 with 2 (at cluster.nodes=1)",
+            "agents.0 (value-es): value-es is for servers of two NUMA nodes that have both of two resources; "
+            "here they have 1 node and 2 resources (at cluster.nodes=1)",
         ),
         (
             {"warm_start": {"until": "10 %", "with": {"cvd-rl": {"k": 0}}}},

@@ -87,7 +87,7 @@ def test_the_command_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     file.write_text(yaml.safe_dump(small()))
     assert main(["train", str(file), "--out", str(out), "--dry-run"]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("8 iterations are left of 4 for each of 2 trainings. They will take about ")
+    assert said.startswith("8 of 8 (2 trainings of 4) iterations are left. They will take about ")
     assert "s an iteration, going by 3, and " in said
     assert not out.exists()
     train(scenario_from(small()), out)

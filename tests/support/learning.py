@@ -65,7 +65,9 @@ def going_on(scenario: dict[str, Any], folder: Path, rows: int = 2) -> pl.DataFr
     kept = [name for name in whole.columns if "seconds" not in name]
     assert whole.select(kept).equals(again.select(kept))
     for file in ("best", "state"):
-        one, other = (read(next((folder / part).glob(f"*/{file}.safetensors")))[0] for part in ("whole", "parts"))
+        one, other = (
+            read(next((folder / part).glob(f"*/{file}.safetensors")), state=True)[0] for part in ("whole", "parts")
+        )
         assert one.keys() == other.keys()
         for name, array in one.items():
             np.testing.assert_array_equal(array, other[name])

@@ -53,7 +53,7 @@ def interrupted(at: int) -> Any:
 
 def sound(folder: Path) -> tuple[Any, Any, Any]:
     """Read what a training has come to, but for its times."""
-    tensors, notes = read(folder / "seed-0" / "state.safetensors")
+    tensors, notes = read(folder / "seed-0" / "state.safetensors", state=True)
     notes = {key: value for key, value in notes.items() if "seconds" not in key}
     log = pl.read_parquet(folder / "log.parquet").drop("seconds", "cpu_seconds")
     return {name: array.tolist() for name, array in tensors.items()}, notes, log.to_dicts()

@@ -39,15 +39,18 @@ def write(file: Path, tensors: Mapping[str, npt.NDArray[Any]], notes: Mapping[st
             unfinished.write_bytes(data)
 
 
-def read(file: Path) -> tuple[Tensors, dict[str, Any]]:
-    """Read what `write` wrote."""
+def read(file: Path, *, state: bool = False) -> tuple[Tensors, dict[str, Any]]:
+    """Read weights that `write` wrote, or with `state` what a training goes on from, which is no weights."""
     safe_open = extra("safetensors").safe_open
     problem = "there is no such file"
     if file.is_file():
         try:
             with safe_open(file, framework="numpy") as opened:
                 tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118  # no mapping
-                return tensors, json.loads((opened.metadata() or {})["notes"])
+                notes = json.loads((opened.metadata() or {})["notes"])
+                if state or "trainer" not in notes:
+                    return tensors, notes
+                problem = "is what a training goes on from, and no weights; these are in best.safetensors beside it"
         except Exception as error:  # safetensors has an error class of its own for every kind of damage
             problem = f"has no weights: {error}"
     raise UserError(problem, file=file, remedy="Give a .safetensors file that `binwright train` wrote.")

@@ -80,10 +80,14 @@ class Training:
     def _resume(self) -> None:
         import polars as pl
 
-        tensors, notes = read(self._state)
+        tensors, notes = read(self._state, state=True)
         if notes["terms"] != self.course.terms:
             before, now = _flat(notes["terms"]), _flat(self.course.terms)
             differ = [key for key in {**now, **before} if now.get(key) != before.get(key)]
+            agents = [next(iter(terms["train"]["agent"])) for terms in (self.course.terms, notes["terms"])]
+            if agents[0] != agents[1]:  # then all settings differ
+                before, now = {"the agent": agents[1]}, {"the agent": agents[0]}
+                differ = ["the agent"]
             was = ", ".join(f"{key} was {before.get(key)}, is {now.get(key)}" for key in differ)
             raise UserError(
                 f"this checkpoint was trained on other terms: {was}",

@@ -14,10 +14,12 @@ def check_servers(view: View, agent: str) -> None:
     """Raise a `UserError` unless every server has two nodes with some of two resources each."""
     _, nodes, resources = view.capacity.shape
     if nodes != NODES or resources != 2 or (view.capacity == 0).any():
+        said = f"{nodes} node{'s' * (nodes != 1)} and {resources} resource{'s' * (resources != 1)}"
+        if nodes == NODES and resources == 2:
+            said = "none of a resource on some node"
         raise UserError(
-            f"{agent} is for servers of two NUMA nodes with some of two resources, not of {nodes} with {resources}",
+            f"{agent} is for servers of two NUMA nodes that have both of two resources; here they have {said}",
             key="agents",
-            value=agent,
             remedy="Take another agent, such as internal.",
         )
 

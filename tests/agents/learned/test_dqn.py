@@ -303,7 +303,7 @@ def test_a_loss_that_is_no_number_keeps_the_last_good_checkpoint(
     monkeypatch.setattr(DQN, "_learn", astray)
     with pytest.raises(UserError, match=r"loss, value of iteration 3 .*; state\.safetensors has iteration 2"):
         train(small(), tmp_path)
-    state, _ = read(tmp_path / "seed-0" / "state.safetensors")
+    state, _ = read(tmp_path / "seed-0" / "state.safetensors", state=True)
     assert all(np.isfinite(array).all() for name, array in state.items() if array.dtype.kind == "f")
 
 

@@ -107,6 +107,13 @@ def test_weights_of_something_else_are_refused(changed: dict[str, Any], said: st
         ValueES(path=str(file)).start(view, stream(0, "agent"))
 
 
+def test_what_training_goes_on_from_is_no_weights(tmp_path: Path) -> None:
+    file = tmp_path / "state.safetensors"
+    write(file, {"weights": np.zeros(SIZE)}, {"step": 1, "trainer": {}})
+    with pytest.raises(UserError, match=r"no weights; these are in best\.safetensors beside it"):
+        ValueES(path=str(file)).start(Ledger(busy(1)[1]).view, stream(0, "agent"))
+
+
 @pytest.mark.parametrize(("names", "nodes"), [(("cpu", "mem"), 1), (("cpu",), 2), (("cpu", "mem", "disk"), 2)])
 def test_other_servers_are_refused(names: tuple[str, ...], nodes: int) -> None:
     view = Ledger(busy(1, names, nodes)[1]).view
