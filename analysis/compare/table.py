@@ -11,7 +11,7 @@ import numpy as np
 
 from analysis.compare.family import Bools, Family
 from analysis.compare.statistics import by_count, differences, mean_interval
-from analysis.compare.terminal import fitted
+from analysis.compare.terminal import fitted, fitting
 from analysis.measure.metric import Metric
 from analysis.results.choice import worth_showing
 from analysis.results.groups import Groups
@@ -111,13 +111,17 @@ class Table:
     @property
     def legend(self) -> str:
         """What the marks mean."""
-        entries = [entry for row in self.rows for entry in row.entries if entry]
+        return self._legend(range(len(self.metrics)))
+
+    def _legend(self, shown: Sequence[int]) -> str:
+        """Say what the marks mean that the metrics `shown` have."""
+        entries = [entry for row in self.rows for number in shown if (entry := row.entries[number])]
         exact = [entry for entry in entries if entry.exact]
         chance = [
             entry
             for row in self.rows
-            for metric, entry in zip(self.metrics, row.entries, strict=True)
-            if entry and not entry.exact and not metric.timed
+            for number in shown
+            if (entry := row.entries[number]) and not entry.exact and not self.metrics[number].timed
         ]
         notes = []
         if exact and chance and not self._several_seeds:
@@ -141,19 +145,32 @@ class Table:
         if TIED in marks:
             why = f" by these seeds: {corrected(self._tested)}" if self._tested else ": not tested"
             notes.append(f"{TIED} not told from the best{why}.")
+        if self._several_seeds and any(self._untold(number) for number in shown):
+            notes.append("No mark in a column: none is told from the best.")
         return " ".join(notes)
+
+    def _untold(self, number: int) -> bool:
+        """Tell whether a metric that is better one way has values of several agents at a point, and no mark there."""
+        if self.metrics[number].better == "neither":
+            return False
+        marks: dict[tuple[Any, ...], list[str]] = {}
+        for row in self.rows:
+            if entry := row.entries[number]:
+                marks.setdefault(row.point, []).append(entry.mark)
+        return any(len(found) > 1 and not any(found) for found in marks.values())
 
     def rich(self, width: int) -> rich.table.Table:
         """Lay the table out for a terminal: as many metrics as fit its width, the others are named below."""
-        texts = self.texts()
+        texts, first = self.texts(), len(self.swept) + 2
+        shown = [column - first for column in fitting(self.headings, texts, width, first=first) if column >= first]
         return fitted(
             self.headings,
             texts,
             width,
-            first=len(self.swept) + 2,
+            first=first,
             groups=[row.point for row in self.rows],
             styles=[["bold green" if text.endswith(BEST) else "" for text in line] for line in texts],
-            caption=self.legend,
+            caption=self._legend(shown),
         )
 
     def __str__(self) -> str:

@@ -13,6 +13,28 @@ SQUEEZED = 8
 """So narrow a column of words may become for the sake of the foremost numbers."""
 
 
+def fitting(
+    headings: Sequence[str], lines: Sequence[Sequence[str]], width: int, *, first: int, foremost: Sequence[int] = ()
+) -> list[int]:
+    """Select the columns that a terminal of this width has room for, in their order.
+
+    Columns from `first` on are numbers. Where the width ends, the last of them go, but never the first of `foremost`
+    (by default of all), and the others of `foremost` only if the words beside them cannot give way.
+    """
+    widths = _widths(headings, lines)
+    shown, room, squeezed = set(range(first)), width - sum(widths[:first]), width - first * SQUEEZED
+    for column in dict.fromkeys((*foremost, *range(first, len(widths)))):
+        room, squeezed = room - widths[column], squeezed - widths[column]
+        if room < 0 and len(shown) > first and not (column in foremost and squeezed >= 0):
+            break
+        shown.add(column)
+    return sorted(shown)
+
+
+def _widths(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(len, column)) + 3 for column in zip(headings, *lines, strict=True)]
+
+
 def fitted(
     headings: Sequence[str],
     lines: Sequence[Sequence[str]],
@@ -26,11 +48,9 @@ def fitted(
     caption: str = "",
     otherwise: str = "",
 ) -> rich.table.Table:
-    """Lay `lines` out as a table for a terminal of this width.
+    """Lay `lines` out as a table for a terminal of this width, of those columns that `fitting` selects.
 
-    Columns from `first` on are numbers. Where the width ends, the last of them go, but never the first of `foremost`
-    (by default of all), and the others of `foremost` only if the words beside them cannot give way. `otherwise` says
-    how to see them, other than in a wider terminal.
+    `otherwise` says how to see the others, other than in a wider terminal.
 
     Between lines of different `groups` is a gap; `styles` has the lines' shape.
     """
@@ -38,16 +58,11 @@ def fitted(
     from rich.table import Table
     from rich.text import Text
 
-    widths = [max(map(len, column)) + 3 for column in zip(headings, *lines, strict=True)]
-    shown, room, squeezed = set(range(first)), width - sum(widths[:first]), width - first * SQUEEZED
-    for column in dict.fromkeys((*foremost, *range(first, len(widths)))):
-        room, squeezed = room - widths[column], squeezed - widths[column]
-        if room < 0 and len(shown) > first and not (column in foremost and squeezed >= 0):
-            break
-        shown.add(column)
-    hidden = [heading for column, heading in enumerate(headings) if column not in shown]
+    columns = fitting(headings, lines, width, first=first, foremost=foremost)
+    hidden = [heading for column, heading in enumerate(headings) if column not in columns]
     if hidden:
-        caption += f" Wider terminals show: {', '.join(hidden)}. To see all, set COLUMNS={max(200, sum(widths))}"
+        whole = max(200, sum(_widths(headings, lines)))
+        caption += f" Wider terminals show: {', '.join(hidden)}. To see all, set COLUMNS={whole}"
         caption += f"{otherwise and f', or {otherwise}'}."
     table = Table(
         box=box.SIMPLE_HEAD,
@@ -57,7 +72,6 @@ def fitted(
         caption=caption.strip() or None,
         caption_justify="left",
     )
-    columns = sorted(shown)
     for number in columns:
         table.add_column(headings[number], justify="right" if number >= first - 1 else "left", no_wrap=number >= first)
     for number, line in enumerate(lines):

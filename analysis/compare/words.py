@@ -97,7 +97,8 @@ def legend(comparison: Differences) -> str:
     exact = frame["interval"].eq_missing("exact")
     timed = [metric.name for metric in comparison.metrics if metric.timed]
     chance = frame.filter(~exact, ~frame["metric"].is_in(timed), frame["n"] > 0)
-    notes = [str(one) for one in (comparison.overlap, comparison.outside) if one]
+    warnings = [str(one) for one in (comparison.overlap, comparison.outside) if one]
+    notes = []
     if exact.any():
         which = "Values without an interval are exact: nothing in them was drawn" if len(chance) else EXACT
         notes.append(f"{which}, other seeds give the same, and differences between them are exact too.")
@@ -128,7 +129,7 @@ def legend(comparison: Differences) -> str:
         notes.append(f"{_count(alone, 'row')} without a seed in common with the baseline.")
     if len(comparison.versions) > 1:
         notes.append(f"Different versions of Binwright wrote these runs: {', '.join(comparison.versions)}.")
-    return " ".join(notes)
+    return "\n".join([*warnings, " ".join(notes)])
 
 
 def blocks(comparison: Differences) -> Iterator[tuple[Metric, list[tuple[dict[str, Any], Line]]]]:

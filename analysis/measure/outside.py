@@ -21,13 +21,21 @@ def outside_of(runs: pl.DataFrame, keys: Sequence[str]) -> str:
     done = runs.filter(pl.col("status") == "done", pl.col("outside").is_not_null())
     ways: dict[str, dict[str, None]] = {}
     for (agent, *_), some in done.group_by("agent", *keys, maintain_order=True):
-        told = some.filter(pl.col("outside") != "")["outside"]
+        told = some.sort("seed").filter(pl.col("outside") != "").select("outside", way=bare("outside"))
         if len(told) >= ENOUGH * len(some):
-            ways.setdefault(str(told.mode().sort()[0]), {})[str(agent)] = None
+            usual = told["way"].mode().sort()[0]
+            ways.setdefault(str(told.filter(pl.col("way") == usual)["outside"][0]), {})[str(agent)] = None
     if not ways:
         return ""
-    said = "; ".join(f"{', '.join(agents)} ({way})" for way, agents in ways.items())
+    said = "; ".join(f"{', '.join(agents)}: {way}" for way, agents in ways.items())
     return (
-        f"Weights are used on something else than they were learned on, where they may do harm: {said}. "
-        "docs/guides/numa-learning.md says what is compared."
+        f"Weights are used on something else than they were learned on, where they may do harm. {said}. Train on such "
+        "a load (`binwright train`), or take internal; docs/guides/numa-learning.md says what is compared."
     )
+
+
+def bare(column: str) -> pl.Expr:
+    """Take the numbers, which differ between seeds, out of what a column says."""
+    import polars as pl
+
+    return pl.col(column).str.replace_all(r" \([^)]*\)", "")

@@ -58,15 +58,26 @@ def noted(notes: Mapping[str, Any]) -> Regime | None:
 
 
 def outside(was: Regime, now: Regime) -> str:
-    """Say in which way `now` is something else than `was`, where weights were learned; nothing if it is not."""
+    """Say in which way `now` is something else than `was`, where weights were learned; nothing if it is not.
+
+    Every way has its numbers behind it, in round brackets: those of now, and of the training.
+    """
     found = []
     if (was.kinds > 1) != (now.kinds > 1):
-        found.append("servers of several kinds" if now.kinds > 1 else "servers of one kind")
+        way = "servers of several kinds" if now.kinds > 1 else "servers of one kind"
+        found.append(f"{way} ({now.kinds}; in training {was.kinds})")
     factors = np.array(now.shares) / np.maximum(was.shares, 1e-12)
     if not 1 / SIZE <= (size := factors.mean()) <= SIZE:
-        found.append("larger requests" if size > 1 else "smaller requests")
+        way = "larger requests" if size > 1 else "smaller requests"
+        found.append(f"{way} ({_each(now)} of a node on average; in training {_each(was)})")
     if factors.max() > BOUND * factors.min():
-        found.append("requests for another mix of resources")
+        found.append(f"requests for another mix of resources ({_each(now)} of a node; in training {_each(was)})")
     if abs(now.large - was.large) > MORE:
-        found.append("more large requests" if now.large > was.large else "fewer large requests")
+        way = "more large requests" if now.large > was.large else "fewer large requests"
+        found.append(f"{way} ({now.large:.0%} of what is taken; in training {was.large:.0%})".replace("%", " %"))
     return ", ".join(found)
+
+
+def _each(one: Regime) -> str:
+    """Write the share of a node of every resource, such as `12 and 5.1 %`."""
+    return f"{' and '.join(f'{100 * share:.2g}' for share in one.shares)} %"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +50,9 @@ def test_servers_and_requests_in_a_few_numbers() -> None:
 )
 def test_what_is_something_else(now: Regime, said: str) -> None:
     was = Regime(1, (0.04, 0.04), 0.1)
-    assert outside(was, now) == said
+    found = outside(was, now)
+    assert re.sub(r" \([^)]*\)", "", found) == said
+    assert found.count("; in training ") == len(said.split(", ")) * bool(said)
     assert bool(outside(now, was)) == bool(said)
     assert outside(was, was) == outside(now, now) == ""
 
@@ -66,7 +69,8 @@ def test_shipped_weights_warn_where_they_may_do_harm(name: str, fires: bool, tmp
     scenario = load_scenario(name, [agents, "replications=2", "workload.requests=2000"])
     results = Batch(scenario, tmp_path / "out").run()
     said = outside_of(results.runs, results.swept)
-    assert ("value-es, hindsight, cvd-rl, padrl (servers of several kinds" in said) == fires
+    for agent in ("value-es", "hindsight", "cvd-rl", "padrl"):
+        assert bool(re.search(rf"{agent}\b[^:;]*: servers of several kinds \(2; in training 1\)", said)) == fires
     assert bool(said) == fires
     assert results.runs.filter(agent="best-fit")["outside"].is_null().all()
 
@@ -93,8 +97,13 @@ def test_single_seeds_may_be_unusual() -> None:
         return pl.DataFrame(rows, schema_overrides={"outside": pl.String})
 
     assert outside_of(runs("", "larger requests", ""), []) == ""
-    assert "mine (larger requests)" in outside_of(runs("larger requests", "larger requests", ""), [])
+    larger = [
+        f"larger requests ({size} % of a node on average; in training 4 and 4 %)" for size in ("9 and 8", "8 and 9")
+    ]
+    said = outside_of(runs("smaller requests (1 %)", *larger, ""), [])
+    assert f"mine: {larger[0]}. Train on such a load" in said
+    assert "take internal" in said
     assert outside_of(runs(None, None), []) == ""
     assert outside_of(runs("").drop("outside"), []) == ""
     swept = runs("", "", "larger requests").with_columns(pl.Series("key", [1, 1, 2]))
-    assert "mine (larger requests)" in outside_of(swept, ["key"])
+    assert "mine: larger requests" in outside_of(swept, ["key"])

@@ -75,7 +75,10 @@ def test_when_nothing_can_be_told_apart_nothing_is_marked(tmp_path: Path) -> Non
     found = accepted(tmp_path, {"a": [0.1, 0.9, 0.5], "b": [0.9, 0.1, 0.6]})
     assert marks(found, "acceptance") == ["", ""]
     assert marks(accepted(tmp_path, {"a": [0.5, 0.5], "b": [0.5, 0.5]}), "acceptance") == ["", ""]
-    assert marks(accepted(tmp_path, {"alone": [0.5, 0.6]}), "acceptance") == [""]
+    assert "No mark in a column: none is told from the best." in found.legend
+    alone = accepted(tmp_path, {"alone": [0.5, 0.6]})
+    assert marks(alone, "acceptance") == [""]
+    assert "No mark" not in alone.legend
 
 
 def test_a_difference_without_noise_is_told(tmp_path: Path) -> None:
@@ -319,6 +322,14 @@ def test_what_the_width_hides_is_named(tmp_path: Path, width: int) -> None:
 def test_hidden_marks_need_no_legend_and_shown_ones_do(tmp_path: Path) -> None:
     found = accepted(tmp_path, {"a": [0.5] * 6, "b": [0.25] * 6})
     assert "* best" in " ".join(rendered(found, 200).split())
+    rows = [
+        row(agent, seed, acceptance=0.5, decision_us=us) for agent, us in (("a", 1.0), ("b", 2.0)) for seed in range(6)
+    ]
+    found = table(tmp_path / "other", rows)
+    assert "* best" in found.legend
+    narrow = " ".join(rendered(found, 30).split())
+    assert "Wider terminals show" in narrow
+    assert "* best" not in narrow
 
 
 def test_metrics_that_say_nothing_are_left_out(tmp_path: Path) -> None:
