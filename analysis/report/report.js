@@ -41,6 +41,13 @@ for (const table of document.querySelectorAll("table.sortable")) {
   }
 }
 
+// What is cut at the right fades out, so that it shows that there is more to scroll to.
+for (const box of document.querySelectorAll(".scroll")) {
+  const fade = () => box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
+  box.addEventListener("scroll", fade, { passive: true });
+  new ResizeObserver(fade).observe(box);
+}
+
 for (const button of document.querySelectorAll("button[data-copies]")) {
   button.hidden = false;
   button.addEventListener("click", async () => {

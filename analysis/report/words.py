@@ -20,7 +20,7 @@ from simcore.errors import ResultsError
 MAIN = 3
 """So many metrics are answered in words, the first of the table."""
 NAMED = 4
-"""More agents than that are counted instead of named."""
+"""So many agents are named, and the others counted, unless there is one more only."""
 
 
 def answer(results: ResultsFolder, table: Table) -> list[str]:
@@ -172,5 +172,5 @@ def _names(agents: list[str]) -> str:
 
 def _named(agents: list[str]) -> list[str]:
     """Names some, and counts the others."""
-    names = [escape(agent) for agent in agents[:NAMED]]
-    return names + ([f"{len(agents) - NAMED} more"] if len(agents) > NAMED else [])
+    names = [escape(agent) for agent in agents]
+    return names if len(names) <= NAMED + 1 else [*names[:NAMED], f"{len(names) - NAMED} more"]

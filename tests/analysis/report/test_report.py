@@ -292,11 +292,13 @@ def test_words_when_they_cannot(tmp_path: Path) -> None:
 def test_words_when_they_can_tell_some(tmp_path: Path) -> None:
     values = {"one": [0.3 + noise for noise in NOISE], "two": [0.3 + noise for noise in NOISE[::-1]]}
     values["two"][0] += 0.003
-    values |= {f"bad-{i}": [0.1 + i / 100 + noise for noise in NOISE] for i in range(6)}
+    values |= {f"bad-{i}": [0.1 + i / 100 + noise for noise in NOISE] for i in range(7)}
     text = said(made(tmp_path, values))
     assert "<strong>two</strong>" in text
-    assert "than bad-5 (p&nbsp;" in text
-    assert "it is told from bad-4, bad-3, bad-2, bad-1 and 1 more too. These seeds cannot tell it from one." in text
+    assert "than bad-6 (p&nbsp;" in text
+    assert "it is told from bad-5, bad-4, bad-3, bad-2 and 2 more too. These seeds cannot tell it from one." in text
+    del values["bad-6"]
+    assert "it is told from bad-4, bad-3, bad-2, bad-1 and bad-0 too." in said(made(tmp_path / "less", values))
 
 
 @pytest.mark.parametrize(

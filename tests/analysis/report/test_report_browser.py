@@ -274,6 +274,15 @@ def test_it_fits_light_and_dark_wide_and_narrow(
 
 
 @pytest.mark.long
+def test_what_is_cut_at_the_right_fades_until_it_is_scrolled_to(window: Browser, path: Path) -> None:
+    fades = "return document.querySelector('#table .scroll').classList.contains('more')"
+    window.open(path, 400)
+    wait_for(window, fades)
+    window.run("const box = document.querySelector('#table .scroll'); box.scrollLeft = box.scrollWidth")
+    wait_for(window, fades.replace("return ", "return !"))
+
+
+@pytest.mark.long
 def test_its_policy_refuses_to_fetch_anything(opened: Browser) -> None:
     opened.run("new Image().src = 'http://127.0.0.1:9/x.png'")
     assert "Content Security Policy" in opened.errors()[0]
