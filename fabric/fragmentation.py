@@ -14,9 +14,9 @@ from fabric.devices import Devices, DeviceView, has_devices, in_python, wanted
 from simcore.jit import kernel
 from simcore.vocabulary import Floats, Ints
 
-CAUSES = ("both", "devices", "none", "cpu", "no-devices-asked", "no-devices-asked-no-cpu", "model")
+CAUSES = ("both", "devices", "usable", "cpu", "no_devices_asked", "no_devices_asked_no_cpu", "model")
 """For want of what: of cpu and devices; of devices; of nothing, as it is usable; of cpu; the request asks for no
-device; it asks for none, and the cpu is missing too; the devices are of another model.
+device; it asks for none, and the cpu is missing too; the devices are of another model. The names are in columns.
 """
 BOTH, DEVICES, USABLE, CPU, NOT_ASKED, NOT_ASKED_NO_CPU, MODEL = range(len(CAUSES))
 TOP = 0.95

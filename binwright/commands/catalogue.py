@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 from types import NoneType
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from rich import box
 from rich.table import Table
@@ -17,7 +17,7 @@ from simcore.errors import UserError
 def agents(asked: Namespace) -> int:
     """`binwright agents`."""
     from inspect import signature
-    from typing import get_args, get_type_hints
+    from typing import get_type_hints
 
     from agents import AGENTS
 
@@ -25,7 +25,7 @@ def agents(asked: Namespace) -> int:
         kind = AGENTS.load(name)
         hints = get_type_hints(kind.__init__)
         options = (
-            f"{option}: {' | '.join(map(_word, get_args(hints.get(option)))) or parameter.default}"
+            f"{option}: {_words(hints[option]) if get_args(hints.get(option)) else parameter.default}"
             for option, parameter in signature(kind).parameters.items()
         )
         entry(name, (kind.__doc__ or "").splitlines()[0], reference=kind.reference, options=", ".join(options))
@@ -41,9 +41,16 @@ def check(asked: Namespace) -> int:
     return 0
 
 
-def _word(choice: object) -> str:
-    """One of the things that an option may be."""
-    return "none" if choice is NoneType else choice.__name__ if isinstance(choice, type) else str(choice)
+def _words(hint: Any) -> str:
+    """Write what an option may be, as it stands in YAML: `first | last | none`, `{str: any}`."""
+    parts = get_args(hint)
+    if get_origin(hint) is dict:
+        return f"{{{_words(parts[0])}: {_words(parts[1])}}}"
+    if parts:
+        return " | ".join(map(_words, parts))
+    if hint in (NoneType, Any):
+        return "none" if hint is NoneType else "any"
+    return hint.__name__ if isinstance(hint, type) else str(hint)
 
 
 def workloads(asked: Namespace) -> int:

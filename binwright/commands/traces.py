@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rich import box
 from rich.table import Table
 
+from analysis.compare.terminal import fitted
 from analysis.measure.metric import duration
 from binwright.commands.console import entry, out
 from simcore.errors import UserError
@@ -51,7 +52,7 @@ def describe_file(asked: Namespace) -> int:
     out.print(_frame(found.resources, "Resources"))
     shown = found.flavours.head(20)
     times = ("p10", "p50", "p90", "p99", "mean")
-    out.print(_frame(shown, f"Flavours ({len(shown)} of {len(found.flavours)}) and their lifetimes", times))
+    out.print(_flavours(shown, f"Flavours ({len(shown)} of {len(found.flavours)}) and their lifetimes", times))
     out.print(_frame(found.lifetimes, "All lifetimes", times))
     _print_load(found)
     return 0
@@ -78,9 +79,24 @@ def _frame(frame: pl.DataFrame, title: str, times: Container[str] = ()) -> Table
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name, kind in zip(frame.columns, frame.dtypes, strict=True):
         table.add_column(name.replace("_", " "), justify="right" if kind.is_numeric() else "left")
-    for row in frame.rows(named=True):
-        table.add_row(*(duration(cell) if name in times else _short(name, cell) for name, cell in row.items()))
+    for line in _lines(frame, times):
+        table.add_row(*line)
     return table
+
+
+def _flavours(frame: pl.DataFrame, title: str, times: Container[str]) -> Table:
+    """Lay out as many columns as the terminal has room for, whole; the others are named below."""
+    lines = _lines(frame, times)
+    headings = [name.replace("_", " ") for name in frame.columns]
+    styles = [[""] * len(headings)] * len(lines)
+    return fitted(headings, lines, out.width, first=0, groups=[0] * len(lines), styles=styles, title=title)
+
+
+def _lines(frame: pl.DataFrame, times: Container[str]) -> list[list[str]]:
+    return [
+        [duration(cell) if name in times else _short(name, cell) for name, cell in row.items()]
+        for row in frame.rows(named=True)
+    ]
 
 
 def _short(name: str, cell: object) -> str:

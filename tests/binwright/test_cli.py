@@ -487,6 +487,8 @@ def test_agents_are_listed_with_their_references(binwright: Asker) -> None:
         assert kind.reference
         assert kind.reference in text
     assert "node: tight | loose" in text
+    assert "filter: none | best-fit | internal | both | {best-fit | internal: int}" in text
+    assert "typing" not in text
 
 
 def test_workloads_are_listed(binwright: Asker) -> None:
@@ -513,12 +515,15 @@ def test_traces_are_listed_with_where_to_get_them(binwright: Asker) -> None:
     assert str(folder.absolute() / "huawei-east-1.csv") in binwright("traces", "list").out
 
 
-def test_a_trace_is_described(binwright: Asker) -> None:
+def test_a_trace_is_described(binwright: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("binwright.commands.traces.out.width", 70)
     Path("t.csv").write_text(TRACE)
     said = binwright("traces", "describe", "t.csv")
     assert said.code == 0, said.everything
     assert "t.csv: huawei-east-1, 20 requests over 0.0 days, 1 of them never ending" in said.out
     assert "Flavours (2 of 2)" in said.out
+    assert "…" not in said.out, "values are whole, whatever the width"
+    assert "Wider terminals show: " in said.out
     assert "All lifetimes" in said.out
     assert "Load over time: cpu running (peak" in said.out
     assert files() == {"t.csv"}

@@ -221,6 +221,8 @@ def test_runs_tell_of_fragmentation(tmp_path: Path) -> None:
         assert row["fragmented_gpu"] == pytest.approx(share.mean())
         causes = [name for name in row if name.startswith("fragmented_gpu_") and not name.endswith("_end")]
         assert len(causes) == 6
+        recorded = {name.replace("fragments_", "fragmented_gpu_") for name in found.columns if "fragments_" in name}
+        assert recorded - {"fragmented_gpu_usable"} == set(causes), "one cause has one name"
         total = found["free"].to_numpy() - fragments[:, USABLE]
         assert sum(row[name] for name in causes) == pytest.approx(total.mean() / 10)
 

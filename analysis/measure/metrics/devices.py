@@ -41,8 +41,8 @@ def _for_want_of(cause: str, meaning: str) -> Definition:
     place = CAUSES.index(cause)
 
     @metric(
-        name=f"fragmented_gpu_{cause.replace('-', '_')}",
-        heading=f"gpu fragmented: {cause.replace('-', ' ')} %",
+        name=f"fragmented_gpu_{cause}",
+        heading=f"gpu fragmented: {cause.replace('_', ' ')} %",
         unit="%",
         better="lower",
         table="never",
@@ -62,5 +62,5 @@ lacks_both = _for_want_of("both", "the usual requests would lack cpu and devices
 lacks_devices = _for_want_of("devices", "the usual requests would lack devices")
 lacks_cpu = _for_want_of("cpu", "the usual requests would lack cpu")
 other_model = _for_want_of("model", "the usual requests want another model")
-not_asked = _for_want_of("no-devices-asked", "the usual requests ask for no device")
-not_asked_no_cpu = _for_want_of("no-devices-asked-no-cpu", "the usual requests ask for none, and would lack cpu")
+not_asked = _for_want_of("no_devices_asked", "the usual requests ask for no device")
+not_asked_no_cpu = _for_want_of("no_devices_asked_no_cpu", "the usual requests ask for none, and would lack cpu")
