@@ -15,6 +15,7 @@ from zlib import crc32
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from simcore.files import replacing
 
@@ -142,6 +143,11 @@ def tidy(ax: Axes, *, grid: Literal["both", "x", "y"] | None = "both") -> None:
     if grid:
         ax.grid(axis=grid, alpha=0.25, linewidth=0.6)
         ax.set_axisbelow(True)
+
+
+def around(low: float, high: float) -> list[float]:
+    """Choose a few round numbers, the first not above `low` and the last not below `high`."""
+    return [float(tick) + 0.0 for tick in MaxNLocator(6, steps=(1, 2, 5, 10)).tick_values(low, high)]
 
 
 def heading(figure: Figure, title: str, caption: str = "") -> None:

@@ -30,7 +30,8 @@ svg text { font: 11px system-ui, sans-serif; fill: currentColor; }
 svg .agent { font-weight: 600; } svg text.tick { text-anchor: middle; fill: var(--soft); }
 svg line.tick { stroke: var(--line); }
 svg .ours { stroke: var(--link); fill: var(--link); } svg .published { fill: none; stroke: currentColor; }
-td.text { min-width: 0; } td.on { min-width: 10rem; } td.ours, td.why { min-width: 12rem; }
+td.text { min-width: 0; } td.on { min-width: 9rem; } td.metric { min-width: 8rem; }
+td.ours, td.why { min-width: 12rem; }
 td.published, td.difference, td.verdict { white-space: nowrap; }
 figure { overflow-x: auto; }
 figure > svg { display: block; width: 100%; min-width: 46rem; height: auto; }
@@ -85,9 +86,12 @@ def figure(metric: str, rows: Sequence[Row]) -> str:
 
     The lines of an agent stand together, in the order of the rows; conditions that all have in common are said above.
     """
+    from analysis.figures.style import around
+
     agents = list(dict.fromkeys(one.agent for one in rows))
     names, common = _apart(rows)
-    ticks = _ticks([value for one in rows for value in (one.published, one.ours, one.low, one.high)])
+    values = [value for one in rows for value in (one.published, one.ours, one.low, one.high) if value is not None]
+    ticks = around(min(values), max(values))
     beside = 1.1 * LETTER * max(map(len, agents)) + LINE  # agents are bold
     left = beside + LETTER * max(map(len, names)) + LINE
     scale = (WIDE - RIGHT - left) / (ticks[-1] - ticks[0])
@@ -122,14 +126,6 @@ def _apart(rows: Sequence[Row]) -> tuple[list[str], str]:
     shared = set(parts[0]).intersection(*parts)
     names = [", ".join(part for part in each if part not in shared) for each in parts]
     return names, ", ".join(part for part in parts[0] if part in shared)
-
-
-def _ticks(values: Sequence[float | None]) -> list[float]:
-    """Choose round numbers from below the least value to above the largest."""
-    from matplotlib.ticker import MaxNLocator
-
-    known = [value for value in values if value is not None]
-    return [float(tick) + 0.0 for tick in MaxNLocator(6, steps=(1, 2, 5, 10)).tick_values(min(known), max(known))]
 
 
 def _line(one: Row, name: str, beside: float, y: float, x: Callable[[float], str]) -> Iterator[str]:

@@ -54,7 +54,7 @@ def judge(
         wide = ", which is wide," if ours.high - ours.low > WIDE * abs(value) else ""
         return Verdict.WITHIN, f"Our 95 % interval{wide} meets {met}."
     way = "higher" if difference > 0 else "lower"
-    opposite = value * ours.mean <= 0  # percent would say nothing
+    opposite = not value or value * ours.mean < 0  # percent would say nothing
     apart = shown(abs(difference)) if opposite else _percent(difference, value).replace("%", " %")
     verdict = Verdict.BETTER if way == better else Verdict.WORSE
     return verdict, f"Ours is {way} by {apart}, and {better} is better."
