@@ -20,7 +20,7 @@ class Obstacle(NamedTuple):
     """What keeps a ball, with its friends, out of a bin."""
 
     rule: str
-    """The resource, or PIN, DRAIN, FRIENDS, FOES, UTILFN or SOFT."""
+    """The resource, or PIN, DRAIN, FOES, UTILFN or SOFT."""
     text: str
     """In plain words."""
 
