@@ -15,9 +15,10 @@ def listed_start(file: Path, seed: int) -> tuple[int, int | None]:
     """Find the row of a seed (seed 0 has the first), and how many requests, if a CSV says it in a column `requests`."""
     try:
         stat = file.stat()
+        starts = _listed(file, (stat.st_mtime_ns, stat.st_size))
     except OSError as error:
-        raise WorkloadError(f"cannot be read: {error.strerror}", file=file, key=KEY) from None
-    starts = _listed(file, (stat.st_mtime_ns, stat.st_size))
+        problem, remedy = unread(error, file, "Give a CSV file.")
+        raise WorkloadError(problem, file=file, key=KEY, remedy=remedy) from None
     if seed >= len(starts):
         remedy = f"Seeds count from 0: take those below {len(starts)} by `seed:` and `replications:`, or list more."
         raise WorkloadError(f"has {len(starts)} starts, and none for seed {seed}", file=file, key=KEY, remedy=remedy)
@@ -37,9 +38,6 @@ def _listed(file: Path, version: tuple[int, int]) -> list[tuple[int, int | None]
             for row in rows:
                 start = _whole(row, "start", file, rows.line_num)
                 starts.append((start, _whole(row, "requests", file, rows.line_num) if "requests" in columns else None))
-    except OSError as error:
-        problem, remedy = unread(error, file, "Give a CSV file.")
-        raise WorkloadError(problem, file=file, key=KEY, remedy=remedy) from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise WorkloadError(f"is not CSV: {error}", file=file, key=KEY) from None
     return starts

@@ -46,6 +46,7 @@ def cluster() -> Iterator[Any]:
             started.shutdown()
 
 
+@pytest.mark.long
 def test_a_cluster_of_this_machine_gives_the_same_bytes(tmp_path: Path) -> None:
     alone = Batch(scenario(), tmp_path / "alone").run()
     try:

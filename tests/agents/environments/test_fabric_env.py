@@ -25,17 +25,22 @@ from scenarios.schema.load import load_scenario
 from simcore.engine import play
 from simcore.errors import ScenarioError, UserError
 from simcore.vocabulary import Request
-from tests.support.properties import scaled
+from tests.support.properties import first, scaled
 from tests.support.recording import Recorder
 
 SHORT = ("workload.requests=12",)
 
 
-def test_it_keeps_gymnasiums_contract() -> None:
-    numa = ("workload={demand: uniform, requests: 6, holding: 4}", "pacing={step: 1 s}", "cluster.failures=null")
-    for scenario, overrides, mask in (("nara/table1", SHORT, "any"), ("nara/numa-fabric", numa, "feasible")):
-        env = gymnasium.make("binwright/Fabric-v0", scenario=scenario, overrides=overrides, mask=mask)
-        check_env(env.unwrapped)
+NUMA = ("workload={demand: uniform, requests: 6, holding: 4}", "pacing={step: 1 s}", "cluster.failures=null")
+
+
+@pytest.mark.parametrize(
+    ("scenario", "overrides", "mask"),
+    first(1, [("nara/table1", SHORT, "any"), ("nara/numa-fabric", NUMA, "feasible")]),
+)
+def test_it_keeps_gymnasiums_contract(scenario: str, overrides: tuple[str, ...], mask: str) -> None:
+    env = gymnasium.make("binwright/Fabric-v0", scenario=scenario, overrides=overrides, mask=mask)
+    check_env(env.unwrapped)
 
 
 def test_it_is_made_by_name() -> None:

@@ -65,6 +65,7 @@ replications: 5
 APART = ["workload.start={apart: [0, 150]}", "workload.requests=30"]
 
 
+@pytest.mark.long
 def test_every_command_warns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -65,6 +65,7 @@ def wait_for(window: Browser, name: str, text: str) -> str:
     return said
 
 
+@pytest.mark.long
 def test_run_the_first_example_with_the_keyboard(opened: Browser, server: Server) -> None:
     assert opened.run("return document.getElementById('text').value") == SMALL
     opened.run("document.getElementById('example').focus()")

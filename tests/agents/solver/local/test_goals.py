@@ -62,7 +62,7 @@ def every(given: Problem) -> dict[tuple[int, ...], tuple[int, ...]]:
     return found
 
 
-@scaled(0.2)
+@scaled(0.12)
 @given(aims())
 def test_the_best_is_found_and_nothing_is_beyond_its_bound(given: Problem) -> None:
     right = every(given)

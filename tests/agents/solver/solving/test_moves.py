@@ -177,7 +177,8 @@ def test_the_command_goes_on_from_an_answer(tmp_path: Path, capsys: pytest.Captu
         assert main(["solve", "vm-placement", "--from", str(known), "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
         assert (found["alloc"], found["moves"]) == (before, [])
-    assert main(["solve", "vm-placement", "--from", str(file), "--drain", str(before[0]), "--moves", "4"]) == 1
+    drain = ["--drain", str(before[0]), "--moves", "4", "--time", "1s"]
+    assert main(["solve", "vm-placement", "--from", str(file), *drain]) == 1
     assert f" from {before[0]} to " in capsys.readouterr().out
 
 
