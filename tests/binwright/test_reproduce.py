@@ -44,6 +44,7 @@ from binwright.reproduction.verdict import Better, Value, Verdict, judge
 from scenarios.schema.load import load_scenario, load_to_run
 from simcore.errors import UserError, WorkloadError
 from tests.support import ROOT
+from tests.support.properties import first
 from workloads.demands import DEMANDS
 from workloads.offline import machines
 from workloads.traces.library import FOLDER, find
@@ -406,7 +407,7 @@ def test_what_requests_of_nara_ask_for_is_that_of_its_runs(monkeypatch: pytest.M
     assert asked == [nara.DEMAND["uniform"], nara.DEMAND["azure"], "alibaba-like"]
 
 
-@pytest.mark.parametrize("name", PUBLICATIONS)
+@pytest.mark.parametrize("name", first(2, sorted(PUBLICATIONS)))
 def test_figures_have_names_of_their_own_and_reasons_where_nothing_ran(name: str) -> None:
     drawings = publication(name).figures
     assert len({one.name for one in drawings}) == len(drawings)
@@ -510,6 +511,7 @@ def demand_of(prepared: list[Prepared], condition: str) -> object:
     return prepared[0].batches[condition].scenario.dump()["workload"]["demand"]
 
 
+@pytest.mark.long
 def test_data_that_is_here_is_taken_and_stand_ins_are_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FOLDER, str(tmp_path))
     azure, alibaba = (f"demand={name};topology=beta" for name in ("azure", "alibaba"))

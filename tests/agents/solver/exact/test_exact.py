@@ -153,7 +153,7 @@ def test_solve_proves_and_finds_what_its_search_does_not() -> None:
     assert (answer.status, answer.search, answer.placed) == ("optimal", "column generation", 60)
     more = f"FOES 0, 1 PIN 0 TO 2 {text}"
     foes = problem(more, balls=60, bins="?", resources={"C[s in BINS]": 1000}, tables={"D": sizes})
-    answer = solve(foes, time=5)
+    answer = solve(foes, time=2)
     assert answer.bound == 20
     assert answer.placed == 60
     assert answer.alloc[0] == 2 != answer.alloc[1]
