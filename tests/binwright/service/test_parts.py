@@ -46,11 +46,14 @@ def test_the_client_solves_and_tells_progress(server: Server) -> None:
     how: dict[str, Any] = {"tables": {"D": np.array([5.5, 5, 4.5])}, "params": {"m": 10}}
     assert client.check(text, **how)["balls"] == 3
     assert client.solve(text, **how)["status"] == "optimal"
-    told: list[int] = []
-    result = client.solve(ENDLESS, time=0.5, progress=lambda now: told.append(now["checked"]))
-    assert result["status"] == "partial"
-    assert told == sorted(told)
-    assert told
+    said: list[list[int]] = [[]]
+    while not said[-1] and len(said) < 9:  # compiling, the first time, may leave no moment with something to tell
+        said.append([])
+        how = {"time": 0.5, "seed": len(said)}
+        result = client.solve(ENDLESS, progress=lambda now: said[-1].append(now["checked"]), **how)
+        assert result["status"] == "partial"
+        assert said[-1] == sorted(said[-1])
+    assert said[-1]
     with pytest.raises(Mistaken, match="there is no BALLS"):
         client.solve("BINS 1 RESOURCES C => 1 procedure UTILFN(BALL, BIN, ALLOC) end")
 
