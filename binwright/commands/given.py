@@ -64,6 +64,8 @@ def bins_of(file: Path, ball_names: Sequence[str] = (), bin_names: Sequence[str]
             rows = [(row["ball"], row["bin"] or None) for row in csv.DictReader(text.splitlines())]
         if ball_names:
             bins = dict(rows)
+            if len(bins) < len(rows) or bins.keys().isdisjoint(ball_names):
+                raise ValueError("a ball is there twice" if len(bins) < len(rows) else "none of its balls is here")
             places_of = [bins.get(name) for name in ball_names]
         else:
             numbered = {int(ball): place for ball, place in rows}
@@ -72,7 +74,10 @@ def bins_of(file: Path, ball_names: Sequence[str] = (), bin_names: Sequence[str]
             places_of = [numbered[ball] for ball in range(len(rows))]
         if bin_names:
             number_of = {name: number for number, name in enumerate(bin_names)}
-            return [-1 if place is None else number_of.get(place, -1) for place in places_of]
+            for place in places_of:
+                if place is not None and place not in number_of:
+                    raise ValueError(f"{place} is no bin here. Leave the bin of its balls empty: they are nowhere then")
+            return [-1 if place is None else number_of[place] for place in places_of]
         return [-1 if place is None else int(place) for place in places_of]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         remedy = "Give what solve --json or solve --csv printed: the columns ball and bin, a row for every ball."

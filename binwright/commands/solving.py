@@ -100,8 +100,9 @@ class Here:
         from agents.solver import changed, load_problem
 
         self._asked = asked
-        given = load_problem(asked.file, params)
-        self._problem = changed(given, *change(asked, given.ball_names, given.bin_names))
+        given = load_problem(asked.file, params, None if asked.now is None else ())  # its goals may want NOW
+        now, moves, drain = change(asked, given.ball_names, given.bin_names)
+        self._problem = changed(given if now is None else load_problem(asked.file, params, now), None, moves, drain)
 
     def properties(self) -> dict[str, Any]:
         """Return what the compiler knows."""

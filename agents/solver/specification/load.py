@@ -25,8 +25,10 @@ def examples() -> dict[str, str]:
     return dict(sorted(texts.items()))
 
 
-def load_problem(source: str | Path, params: Mapping[str, object] | None = None) -> Problem:
-    """Load the problem in a file, or in a shipped example by name.
+def load_problem(
+    source: str | Path, params: Mapping[str, object] | None = None, now: Sequence[int] | None = None
+) -> Problem:
+    """Load the problem in a file, or in a shipped example by name; `now` is where its balls are, as in `problem`.
 
     With `BINS ?` it has the least number of bins that may be tried.
     """
@@ -34,9 +36,11 @@ def load_problem(source: str | Path, params: Mapping[str, object] | None = None)
     if not path.is_file():
         if str(source) in examples():
             with as_file(files("agents.solver").joinpath("examples", f"{source}.alloc")) as example:
-                return load_problem(example, params)
+                return load_problem(example, params, now)
         raise UserError("no such file or example", file=path, remedy=meant(path) or suggest(str(source), examples()))
-    return specification(text_of(path), file=path, params=params).problem()
+    more, tables = words(now)
+    text = f"{text_of(path)}\n{more}" if more else text_of(path)
+    return specification(text, file=path, params=params, tables=tables).problem()
 
 
 def text_of(path: Path) -> str:

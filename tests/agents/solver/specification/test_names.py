@@ -126,3 +126,29 @@ def test_tables_from_outside_have_no_names(file: Path) -> None:
     tables = {"NODE": [0, 1], "ZONE": [0, 1], "HAS": [9, 9], "POD": [0, 1], "APP": [0, 1], "NEEDS": [1, 1]}
     found = Spec(TEXT, tables=tables | {"HOME": [0, -1]}).problem()
     assert (found.balls, found.bins, found.ball_names, found.bin_names) == (2, 2, (), ())
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("x,n-a\n", "none of its balls is here"),
+        ("web-1,n-a\nweb-1,n-b\n", "a ball is there twice"),
+        ("web-1,n-A\n", "n-A is no bin here"),
+    ],
+)
+def test_an_answer_to_something_else_is_refused(
+    rows: str, said: str, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (file.parent / "old.csv").write_text(f"ball,bin\n{rows}")
+    assert main(["solve", str(file), "--from", str(file.parent / "old.csv")]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_goal_of_moves_may_leave_it_to_the_command_where_balls_are(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(f"{TEXT} MINIMISE MOVES")
+    (file.parent / "old.csv").write_text("ball,bin\nweb-1,n-a\ndb-1,n-b\ndb-2,n-c\n")
+    assert main(["solve", str(file), "--from", str(file.parent / "old.csv"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["status"], found["moves"]) == ("optimal", [])
