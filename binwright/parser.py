@@ -152,14 +152,19 @@ def _solve(commands: Commands) -> None:
     solve.add_argument("--time", default="10s", help="the search ends after this long (default: 10s)")
     solve.add_argument("--seed", type=int, default=0, help="of the random orders (default: 0)")
     solve.add_argument("--set", dest="sets", action="append", default=[], metavar="PARAM=NUMBER", help="change a PARAM")
-    solve.add_argument("--from", dest="now", metavar="FILE", help="where balls are now: an answer as --json or --csv")
-    solve.add_argument("--moves", type=int, metavar="N", help="so many balls may leave the bin that they are in now")
-    solve.add_argument("--drain", metavar="BINS", help="these bins are to be empty: 3,5-7")
+    _change(solve)
     solve.add_argument("--server", metavar="URL", help="let this service solve it (binwright serve)")
     solve.add_argument("--token-file", metavar="F", help="the service's token")
     shapes = solve.add_mutually_exclusive_group()
     shapes.add_argument("--json", action="store_true", help="print the answer, or the list, as JSON")
     shapes.add_argument("--csv", action="store_true", help="print the answer as CSV: ball, bin")
+
+
+def _change(command: argparse.ArgumentParser) -> None:
+    """Add what says where balls are now, and what is to become of them."""
+    command.add_argument("--from", dest="now", metavar="FILE", help="where balls are now: an answer as --json or --csv")
+    command.add_argument("--moves", type=int, metavar="N", help="so many balls may leave the bin that they are in now")
+    command.add_argument("--drain", metavar="BINS", help="these bins are to be empty: 3,5-7, or names")
 
 
 def _explain(commands: Commands) -> None:
@@ -168,12 +173,13 @@ def _explain(commands: Commands) -> None:
     explain.add_argument("file", help="a specification (*.alloc), or the name of a shipped one")
     explain.add_argument("answer_file", metavar="ANSWER", help="what solve --json or solve --csv printed")
     explain.add_argument(
-        "--ball", dest="balls", action="append", default=[], metavar="N",
-        help="say for every bin what stands in the way of this ball",
+        "--ball", dest="balls", action="append", default=[], metavar="BALL",
+        help="say for every bin what stands in the way of this ball (a number or a name)",
     )  # fmt: skip
     explain.add_argument(
         "--set", dest="sets", action="append", default=[], metavar="PARAM=NUMBER", help="change a PARAM"
     )
+    _change(explain)
     explain.add_argument("--json", action="store_true", help="print all of it as JSON")
 
 

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from binwright.commands.answers import print_left
 from binwright.commands.console import out
-from binwright.commands.given import bins_of, parameters
+from binwright.commands.given import bins_of, problem_of
 from binwright.solved import left, used
 from simcore.errors import UserError, suggest
 
@@ -26,11 +26,10 @@ SHOWN = 100
 
 def explain(asked: Namespace) -> int:
     """Answer `binwright explain FILE ANSWER`."""
-    from agents.solver import load_problem
     from agents.solver.solving.explain import Explained
 
     file = Path(asked.answer_file)
-    given = load_problem(asked.file, parameters(asked.sets))
+    given = problem_of(asked)
     problem, alloc = _right(given, bins_of(file, given.ball_names, given.bin_names), file)
     explained = Explained(problem, alloc)
     balls = []
@@ -74,7 +73,7 @@ def _right(problem: Problem, bins: list[int], file: Path) -> tuple[Problem, list
         problem = problem.with_bins(max(problem.limits[0], max(bins) + 1))
     wrong = faults(problem, bins)
     if wrong:
-        remedy = "Give the answer to this specification, with the same --set."
+        remedy = "Give the answer to this specification, with the same --set, --from, --moves and --drain."
         raise UserError(f"is not right: {wrong[0]}", file=file, remedy=remedy)
     return problem, bins
 

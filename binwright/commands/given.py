@@ -7,9 +7,12 @@ import json
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simcore.errors import UserError, suggest
+
+if TYPE_CHECKING:
+    from agents.solver.model.problem import Problem
 
 
 def parameters(sets: Iterable[str]) -> dict[str, str]:
@@ -23,6 +26,16 @@ def _param(text: str) -> tuple[str, str]:
     if not equals:
         raise UserError("is not a parameter", key=f"--set {text}", remedy="Write --set PARAM=number.")
     return name, value
+
+
+def problem_of(asked: Namespace) -> Problem:
+    """Load the problem that a command names, with its `--set`, `--from`, `--moves` and `--drain`."""
+    from agents.solver import changed, load_problem
+
+    params = parameters(asked.sets)
+    given = load_problem(asked.file, params, None if asked.now is None else ())  # its goals may want NOW
+    now, moves, drain = change(asked, given.ball_names, given.bin_names)
+    return changed(given if now is None else load_problem(asked.file, params, now), None, moves, drain)
 
 
 def change(

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from binwright.commands.answers import print_answer
 from binwright.commands.console import entry, out, seconds
-from binwright.commands.given import change, names_in, parameters
+from binwright.commands.given import names_in, parameters, problem_of
 from binwright.solved import as_json, properties
 from simcore.errors import UserError
 
@@ -43,14 +43,13 @@ def solve(asked: Namespace) -> int:
             remedy="Name a specification (*.alloc) or a shipped example: binwright solve vm-placement.",
         )
     limit = seconds("--time", asked.time)
-    params = parameters(asked.sets)
     source: Here | There
     if asked.server is None:
-        source = Here(asked, params)
+        source = Here(asked)
     else:
         from binwright.commands.serving import There
 
-        source = There(asked, params)
+        source = There(asked, parameters(asked.sets))
     if asked.check:
         known = source.properties()
         if asked.json:
@@ -95,14 +94,10 @@ def _devices(as_json: bool) -> int:
 class Here:
     """Solves in this process."""
 
-    def __init__(self, asked: Namespace, params: dict[str, str]) -> None:
+    def __init__(self, asked: Namespace) -> None:
         self._began = monotonic()
-        from agents.solver import changed, load_problem
-
         self._asked = asked
-        given = load_problem(asked.file, params, None if asked.now is None else ())  # its goals may want NOW
-        now, moves, drain = change(asked, given.ball_names, given.bin_names)
-        self._problem = changed(given if now is None else load_problem(asked.file, params, now), None, moves, drain)
+        self._problem = problem_of(asked)
 
     def properties(self) -> dict[str, Any]:
         """Return what the compiler knows."""

@@ -14,8 +14,9 @@ from agents.solver.local.better import better
 from agents.solver.local.portfolio import LOCAL
 from agents.solver.model.bounds import lower_bound
 from agents.solver.model.impossible import hopeless, impossible
-from agents.solver.model.problem import Problem
+from agents.solver.model.problem import Problem, leaving
 from agents.solver.model.program import NULL
+from agents.solver.model.verify import faults
 from agents.solver.search.fewest import fewest, rounds
 from agents.solver.search.lowest import LONGEST
 from agents.solver.search.packing import Packing
@@ -282,6 +283,9 @@ class _Search:
         if self.best is not None and self.best.left == 0:
             return
         until = clock.monotonic() + self.reserve
+        stayed = self.stayed()
+        if stayed is not None and (self.best is None or stayed.left < self.best.left):
+            self.best = stayed
         if self.searches.packing is not None:
             if self.fallback is None:
                 self.first_fit(until)
@@ -289,6 +293,19 @@ class _Search:
             problem = self.problem.with_bins(self.most) if self.problem.searched else self.problem
             for found in self.searches.one_attempt(problem, until):
                 self.fallback = Allocated(found.left, problem, found.alloc, "published")
+
+    def stayed(self) -> Allocated | None:
+        """Leave all balls where they are now, but for those that cannot stay; None if that is not right."""
+        problem = self.problem
+        if (problem.now == NULL).all():
+            return None
+        if problem.searched:
+            problem = problem.with_bins(min(max(problem.bins, int(problem.now.max()) + 1), self.most))
+        gone = (problem.now == NULL) | leaving(problem.now, problem.drained, problem.pins)
+        apart = np.isin(problem.unit_of, problem.unit_of[gone])  # friends go together
+        alloc = np.where(apart, NULL, problem.now).tolist()
+        left = len(np.unique(problem.unit_of[apart]))
+        return None if faults(problem, alloc) else Allocated(left, problem, alloc, "as it was")
 
     def notes(self) -> Iterator[str]:
         """List what a user would not expect of the search."""

@@ -94,6 +94,11 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert found["balls"][0]["bins"][3]["in_the_way"][0]["rule"] == "DRAIN"
     assert main(["explain", str(file), str(answer), "--ball", "7"]) == 2
     assert "there is no such ball" in capsys.readouterr().err
+    moved = ["--from", str(answer), "--moves", "0", "--drain", "0"]
+    assert main(["explain", str(file), str(answer), "--ball", "0", *moved]) == 2  # it is in what is to be empty
+    assert "to be empty" in capsys.readouterr().err
+    assert main(["explain", str(file), str(answer), "--ball", "0", *moved[:4]]) == 0
+    assert "MOVES would be used 1 of 0" in capsys.readouterr().out
     answer.write_text('{"alloc": [1, 1, 0, null]}')
     assert main(["explain", str(file), str(answer)]) == 2
     assert "is not right" in capsys.readouterr().err

@@ -17,6 +17,7 @@ from agents.solver import changed, load_problem, problem
 from agents.solver.language.errors import SpecError
 from agents.solver.model.impossible import impossible
 from agents.solver.model.problem import Problem
+from agents.solver.model.program import NULL
 from agents.solver.model.verify import faults
 from agents.solver.search import ruin
 from agents.solver.search.packing import Packing
@@ -200,3 +201,17 @@ def test_what_the_command_cannot_read(
     file.write_text(text)
     assert main(["solve", "vm-placement", "--from", str(file), *options]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("text", [PLAIN, SHARED])
+def test_nobody_is_thrown_out_for_want_of_time(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is compiled in time: all stay but the two that have to go, and their friends."""
+    monkeypatch.setattr("agents.solver.solving.searches.Searches.compile", lambda *_: False)
+    monkeypatch.setattr("agents.solver.solving.searches.Searches.one_attempt", lambda *_: iter(()))
+    home = [0, 0, 1, 2, 2, 3]
+    given = problem(f"{text} FRIENDS 1, 4", balls=6, bins=4, resources={"C[b in BINS]": 9, "Z[z in 2]": 9},
+                    tables={"D": [9, 0, 9, 9, 0, 9]})  # fmt: skip
+    home[4] = 0
+    answer = bw.solve(given, now=home, drain=[2], time=1)
+    assert (answer.alloc, answer.search, answer.status) == ([0, 0, 1, NULL, 0, 3], "as it was", "partial")
+    assert bw.solve(given, now=home, drain=[0], time=1).alloc == [NULL, NULL, 1, 2, NULL, 3]
