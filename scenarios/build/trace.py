@@ -11,7 +11,8 @@ from pathlib import Path
 from scenarios.build.named import built
 from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.scenario import Scenario
-from scenarios.schema.workload import ApartStart, ListedStart, RandomStart, Trace
+from scenarios.schema.starts import ApartStart, ListedStart, RandomStart
+from scenarios.schema.workload import Trace
 from simcore.opened import digest_of
 from simcore.units import TIME
 from simcore.vocabulary import Workload

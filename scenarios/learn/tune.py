@@ -25,7 +25,7 @@ from scenarios.learn.ranges import Between, Range, candidate, ranges_of, start_o
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.load import folder_for, loaded, scenario_from
 from scenarios.schema.scenario import Scenario
-from scenarios.schema.workload import ListedStart
+from scenarios.schema.starts import ListedStart
 from simcore.errors import UserError
 from simcore.files import write_table, write_text
 from simcore.rng import stream

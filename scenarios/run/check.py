@@ -18,7 +18,8 @@ from scenarios.schema.agent import AgentSpec
 from scenarios.schema.explain import locate
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.source import Keys, dotted, undotted
-from scenarios.schema.workload import ListedStart, Trace
+from scenarios.schema.starts import ListedStart
+from scenarios.schema.workload import Trace
 from simcore.engine import Simulation
 from simcore.errors import FileNeeded, UserError, as_one
 from simcore.jit import postponed

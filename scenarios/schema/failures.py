@@ -28,7 +28,25 @@ class PartFailure(Model):
     repair_after: PositiveTime | None = Field(None, description="It is back after this time; never if not given.")
 
 
-class PartFailures(Model):
+class _Chance(Model):
+    """What fails and is repaired by chance, if at all."""
+
+    mtbf: PositiveTime | None = None
+    mttr: PositiveTime | None = None
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        return {**own, "allOf": [{"anyOf": [given("mtbf", "mttr"), given(without=["mtbf", "mttr"])]}]}
+
+    @model_validator(mode="after")
+    def _pair(self) -> Self:
+        if (self.mtbf is None) != (self.mttr is None):
+            missing = "mttr" if self.mttr is None else "mtbf"
+            raise wrong("is missing", "mtbf and mttr go together: give both or neither.", (missing,))
+        return self
+
+
+class PartFailures(_Chance):
     """Links or switches that fail."""
 
     mtbf: PositiveTime | None = Field(
@@ -37,17 +55,8 @@ class PartFailures(Model):
     mttr: PositiveTime | None = Field(None, description="Mean time to its repair (exponential).", examples=["1 h"])
     scheduled: tuple[PartFailure, ...] = Field((), description="Failures at planned times.")
 
-    @classmethod
-    def outline(cls, own: Schema) -> Schema:
-        return _both_or_neither(own)
 
-    @model_validator(mode="after")
-    def _pair(self) -> Self:
-        _together(self.mtbf, self.mttr)
-        return self
-
-
-class Failures(Model):
+class Failures(_Chance):
     """Servers that fail, and in a network links and switches. What was on them is lost; they come back empty."""
 
     mtbf: PositiveTime | None = Field(
@@ -65,23 +74,3 @@ class Failures(Model):
     )
     links: PartFailures | None = Field(default=None, description="Links of the network that fail.")
     switches: PartFailures | None = Field(default=None, description="Switches that fail, all links with them.")
-
-    @classmethod
-    def outline(cls, own: Schema) -> Schema:
-        return _both_or_neither(own)
-
-    @model_validator(mode="after")
-    def _pair(self) -> Self:
-        _together(self.mtbf, self.mttr)
-        return self
-
-
-def _both_or_neither(own: Schema) -> Schema:
-    """Say in a JSON schema what `_together` checks."""
-    return {**own, "allOf": [{"anyOf": [given("mtbf", "mttr"), given(without=["mtbf", "mttr"])]}]}
-
-
-def _together(mtbf: float | None, mttr: float | None) -> None:
-    if (mtbf is None) != (mttr is None):
-        missing = "mttr" if mttr is None else "mtbf"
-        raise wrong("is missing", "mtbf and mttr go together: give both or neither.", (missing,))

@@ -15,7 +15,8 @@ from agents.solver.language.parse import number, parse
 from agents.solver.language.tables import from_array
 from agents.solver.language.whole import Whole
 from agents.solver.model.problem import Problem
-from agents.solver.specification.build import Build, Given
+from agents.solver.specification.build import Build
+from agents.solver.specification.given import Given
 from simcore.errors import suggest
 from simcore.vocabulary import Ints
 
