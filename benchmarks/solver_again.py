@@ -1,8 +1,8 @@
-"""`python -m benchmarks.solver_again [--instances N] [--seconds S]`: solving again after a small change.
+"""`python -m benchmarks.solver_again [--instances N] [--seconds S] [--page]`: solving again after a small change.
 
-An allocation is searched for anew; then 1 % of the balls (two at least) exchange what they need, and the changed
-problem is solved twice: anew, and from where the balls are. Prints, in Markdown, the medians of the seconds that it
-took, the ratio of their sums, and how many balls moved. `vector` is 10,000 balls on 1,000 equal bins, 2 % of them free.
+An allocation is searched for; then 1 % of the balls (two at least) exchange what they need, and the changed problem is
+solved twice: anew, and from where the balls are. Prints, in Markdown, medians, ratios, and how many balls moved; with
+`--page` into docs/experiments/solver-again.md.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -19,6 +20,20 @@ from agents.solver.model.problem import Problem
 from agents.solver.specification.spec import Spec
 from benchmarks.solver_forms import foes, hours, pods
 from simcore.cores import usable_threads
+
+PAGE = Path(__file__).parents[1] / "docs/experiments/solver-again.md"
+TEXT = """# Solving again after a small change
+
+How much faster is it to go on from where things are than to begin anew? `python -m benchmarks.solver_again --page`
+measured it and wrote this page, on {cores} cores, load {load:.1f} when it began. An allocation is searched for; then
+1 % of the balls (two at least) exchange what they need, and the changed problem is solved anew and
+[from where the balls are](../guides/solver.md#from-where-things-are). Medians of {count} instances, in seconds, from
+the problem to a verified answer; the ratio is that of the sums, and in brackets the least and the most of an instance.
+`vector` has two resources and equal bins, 2 % of them free; the others have constraints that couple bins.
+
+| form | balls, bins | solved | anew | from where things are | times as fast | balls that move |
+| --- | --- | --- | --- | --- | --- | --- |
+"""
 
 VECTOR = """
 BALLS len(NEEDS)
@@ -55,31 +70,40 @@ def exchanged(given: Problem, seed: int) -> Problem:
     return source.extended("", {"NEEDS": needs}).problem()
 
 
+def measured(name: str, instances: int, seconds: float) -> str:
+    """Solve some instances of a form again, and return their row of the table."""
+    anew, again, moved, solved, size = list[float](), list[float](), list[int](), 0, ""
+    for seed in range(instances + 1):
+        first = bw.solve(FORMS[name](seed), time=seconds)
+        later = exchanged(first.problem, seed)
+        here = changed(later, first.alloc)
+        one, other = (bw.solve(each, seed=1, time=seconds) for each in (later, here))
+        if seed == 0:
+            continue  # compiled now
+        size = f"{later.balls:,}, {later.bins:,}"
+        anew.append(one.seconds)
+        again.append(other.seconds)
+        moved.append(len(other.moves))
+        solved += other.placed == later.balls
+    each = np.array(anew) / again
+    ratio = f"{sum(anew) / sum(again):.1f} ({each.min():.1f} to {each.max():.1f})"
+    times = f"{np.median(anew):.3f} | {np.median(again):.3f} | {ratio}"
+    return f"| {name} | {size} | {solved} of {len(anew)} | {times} | {np.median(moved):,.0f} |"
+
+
 def main(argv: Sequence[str] | None = None) -> None:
-    """Print a table."""
+    """Print the table, or write the page."""
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--instances", type=int, default=5)
     asked.add_argument("--seconds", type=float, default=30.0)
+    asked.add_argument("--page", action="store_true")
     given = asked.parse_args(argv)
-    print(f"Load when it began: {os.getloadavg()[0]:.1f} on {usable_threads()} cores.\n")
-    print("| form | balls, bins | solved | anew, s | from where things are, s | times as fast | balls that move |")
-    print("| --- " * 7 + "|")
-    for name, form in FORMS.items():
-        anew, again, moved, solved, size = [], [], [], 0, ""
-        for seed in range(given.instances + 1):
-            first = bw.solve(form(seed), time=given.seconds)
-            later = exchanged(first.problem, seed)
-            here = changed(later, first.alloc)
-            one, other = (bw.solve(each, seed=1, time=given.seconds) for each in (later, here))
-            if seed == 0:
-                continue  # compiled now
-            size = f"{later.balls:,}, {later.bins:,}"
-            anew.append(one.seconds)
-            again.append(other.seconds)
-            moved.append(len(other.moves))
-            solved += other.placed == later.balls
-        times = f"{np.median(anew):.3g} | {np.median(again):.3g} | {sum(anew) / sum(again):.1f}"
-        print(f"| {name} | {size} | {solved} of {len(anew)} | {times} | {np.median(moved):.0f} |", flush=True)
+    head = TEXT.format(count=given.instances, cores=usable_threads(), load=os.getloadavg()[0])
+    table = "\n".join(measured(name, given.instances, given.seconds) for name in FORMS)
+    if given.page:
+        PAGE.write_text(f"{head}{table}\n", encoding="utf-8")
+    else:
+        print(f"{head}{table}")
 
 
 if __name__ == "__main__":

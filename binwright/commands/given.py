@@ -66,35 +66,33 @@ def bins_of(file: Path, ball_names: Sequence[str] = (), bin_names: Sequence[str]
     """
     from agents.solver.specification.load import text_of
 
-    text = text_of(file)
     try:
-        if text.lstrip().startswith("{"):
-            found = json.loads(text)
-            ball_name, bin_name = names_in(found, "ball"), names_in(found, "bin")
-            places = enumerate(found["alloc"])
-            rows = [(ball_name(ball), None if place is None else bin_name(place)) for ball, place in places]
-        else:
-            rows = [(row["ball"], row["bin"] or None) for row in csv.DictReader(text.splitlines())]
-        if ball_names:
-            bins = dict(rows)
-            if len(bins) < len(rows) or bins.keys().isdisjoint(ball_names):
-                raise ValueError("a ball is there twice" if len(bins) < len(rows) else "none of its balls is here")
-            places_of = [bins.get(name) for name in ball_names]
-        else:
-            numbered = {int(ball): place for ball, place in rows}
-            if len(numbered) != len(rows) or numbered.keys() != set(range(len(rows))):
-                raise ValueError("balls are not 0, 1, 2, ...")
-            places_of = [numbered[ball] for ball in range(len(rows))]
-        if bin_names:
-            number_of = {name: number for number, name in enumerate(bin_names)}
-            for place in places_of:
-                if place is not None and place not in number_of:
-                    raise ValueError(f"{place} is no bin here. Leave the bin of its balls empty: they are nowhere then")
-            return [-1 if place is None else number_of[place] for place in places_of]
-        return [-1 if place is None else int(place) for place in places_of]
+        rows = _rows(text_of(file))
+        bins = dict(rows)
+        if len(bins) < len(rows):
+            raise ValueError("a ball is there twice")
+        if ball_names and bins.keys().isdisjoint(ball_names):
+            raise ValueError("none of its balls is here")
+        if not ball_names and bins.keys() != {str(ball) for ball in range(len(rows))}:
+            raise ValueError("balls are not 0, 1, 2, ...")
+        places = [bins.get(name) for name in ball_names or map(str, range(len(rows)))]
+        numbers = {name: number for number, name in enumerate(bin_names)}
+        if bin_names and (unknown := {place for place in places if place is not None} - numbers.keys()):
+            raise ValueError(f"{min(unknown)} is no bin here. Leave the bin of its balls empty: they are nowhere then")
+        return [-1 if place is None else numbers[place] if bin_names else int(place) for place in places]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         remedy = "Give what solve --json or solve --csv printed: the columns ball and bin, a row for every ball."
         raise UserError(f"does not say where balls are: {error}", file=file, remedy=remedy) from None
+
+
+def _rows(text: str) -> list[tuple[str, str | None]]:
+    """Read the balls and bins of an answer, by name where they have names."""
+    if not text.lstrip().startswith("{"):
+        return [(row["ball"], row["bin"] or None) for row in csv.DictReader(text.splitlines())]
+    found = json.loads(text)
+    ball_name, bin_name = names_in(found, "ball"), names_in(found, "bin")
+    places = enumerate(found["alloc"])
+    return [(ball_name(ball), None if place is None else bin_name(place)) for ball, place in places]
 
 
 def names_in(found: dict[str, Any], kind: str) -> Callable[[int], str]:
