@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.table import Table
 
 from binwright.commands.answers import print_answer
-from binwright.commands.console import entry, out, seconds
+from binwright.commands.console import entry, many_of, out, seconds
 from binwright.commands.given import names_in, parameters, problem_of
 from binwright.solved import as_json, properties
 from simcore.errors import UserError
@@ -68,6 +68,9 @@ def solve(asked: Namespace) -> int:
         name_of = [names_in(found, kind) for kind in ("ball", "bin")]
         rows = enumerate(found["alloc"])
         writer.writerows((name_of[0](ball), None if place is None else name_of[1](place)) for ball, place in rows)
+        if found["placed"] < found["balls"]:
+            left = many_of(found["balls"] - found["placed"], "ball")
+            print(f"{left} of {found['balls']:,} not placed; without --csv you see why.", file=sys.stderr)
     else:
         print_answer(found)
     sys.stdout.flush()  # a thread may go on with compiling

@@ -37,7 +37,7 @@ class _Writer:
     def int_(self, depth: int) -> str:
         kinds = ["name", "number"]
         if depth:
-            kinds += ["+", "-", "*", "//", "%", "min", "max", "abs", "-x", "if", "table", "rows", "len"]
+            kinds += ["+", "-", "*", "//", "%", "min", "max", "abs", "-x", "if", "table", "rows", "len", "floor", "ceil"]
             kinds += ["count", "sum"] if self.loops < 2 else []
         kind = self.pick(kinds)
         if kind == "name":
@@ -52,6 +52,8 @@ class _Writer:
             return f"{kind}({self.int_(depth - 1)}, {self.int_(depth - 1)})"
         if kind in ("abs", "-x"):
             return f"{kind[:-1] if kind == '-x' else kind}({self.int_(depth - 1)})"
+        if kind in ("floor", "ceil"):
+            return f"min(9, {kind}({self.quantity(depth - 1)}))"
         if kind == "if":
             return f"(if {self.bool_(depth - 1)} then {self.int_(depth - 1)} else {self.int_(depth - 1)})"
         if kind == "table":

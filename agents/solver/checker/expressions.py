@@ -13,7 +13,7 @@ import numpy as np
 
 from agents.solver.checker.code import op
 from agents.solver.checker.scope import Scope
-from agents.solver.checker.values import Typed, absolute, arithmetic, equal, extreme, micro, negated, truth_of
+from agents.solver.checker.values import Typed, absolute, arithmetic, equal, extreme, floored, micro, negated, truth_of
 from agents.solver.language import syntax as s
 from agents.solver.language.constants import BOOL, INT, PLACE, QUANTITY
 from agents.solver.language.errors import At, SpecError
@@ -222,6 +222,10 @@ def _unary(scope: Scope, node: s.Unary) -> Typed:
     if node.op == "len":
         return _len(scope, node)
     operand = number(scope, node.operand)
+    if node.op == "ceil":
+        return negated(floored(negated(operand)))
+    if node.op == "floor":
+        return floored(operand)
     return negated(operand) if node.op == "-" else absolute(scope.code, operand)
 
 

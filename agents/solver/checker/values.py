@@ -55,6 +55,13 @@ def negated(value: Typed) -> Typed:
     return Typed(value.kind, -value.high, -value.low, op("sub", Const(0), value.code))
 
 
+def floored(value: Typed) -> Typed:
+    """Return floor(value), a whole number."""
+    if value.kind != QUANTITY:
+        return value
+    return Typed(INT, value.low // MICRO, value.high // MICRO, op("div", value.code, Const(MICRO)))
+
+
 def absolute(code: Code, value: Typed) -> Typed:
     """Return abs(value)."""
     once = code.repeatable(value.code)

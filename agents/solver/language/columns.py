@@ -208,6 +208,9 @@ class Columns:
             assert isinstance(inner, s.Index)
             return Column(INT, self._row(self._tables[inner.table], inner)[1])
         kind, raw = self._number(node.operand)
+        if node.op in ("floor", "ceil"):
+            sign = 1 if node.op == "floor" else -1
+            return Column(INT, sign * (sign * raw // MICRO) if kind == QUANTITY else raw)
         return Column(kind, -raw if node.op == "-" else abs(raw))
 
     def _binary(self, node: s.Binary) -> Column:

@@ -172,6 +172,9 @@ class Interpreter:
         if node.op == "len":
             return Value(INT, self._len(node.operand))
         value = self.number(node.operand)
+        if node.op in ("floor", "ceil"):
+            sign = 1 if node.op == "floor" else -1
+            return Value(INT, sign * (sign * micro(value) // MICRO))
         return Value(value.kind, -value.raw if node.op == "-" else abs(value.raw))
 
     def _len(self, node: s.Expr) -> int:

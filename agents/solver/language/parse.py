@@ -85,7 +85,7 @@ def _unexpected(error: UnexpectedToken, text: str) -> SpecError:
     return SpecError(f"{shown} cannot stand here", _expecting(expected), at, text)
 
 
-_KEYWORDS = "let if then else elif end for all in except and or not abs len procedure"
+_KEYWORDS = "let if then else elif end for all in except and or not abs floor ceil len procedure"
 _WORDS = {
     "LSQB": "[", "RSQB": "]", "LPAR": "(", "RPAR": ")", "COMMA": ",", "DOT": ".", "EQUAL": "=", "COLON": ":",
     "QMARK": "?", "MINUS": "-", "STAR": "*", "SUM": "+ or -", "PRODUCT": "* / // %", "COMPARE": "a comparison",
@@ -173,6 +173,7 @@ class _Build(Transformer[Token, Any]):
     columns = axes = slots = items = arguments = block = _listed
     or_, and_ = _joined("or"), _joined("and")
     not_, negative, absolute, length = _unary("not"), _unary("-"), _unary("abs"), _unary("len")
+    floor, ceil = _unary("floor"), _unary("ceil")
     friends, foes = _company("FRIENDS"), _company("FOES")
 
     def start(self, meta: Meta, *parts: Any) -> s.Tree:
@@ -290,6 +291,9 @@ class _Build(Transformer[Token, Any]):
             return s.Number(at, *number(str(token), at))
         except InvalidOperation:  # an exponent of more than eighteen digits
             raise _out_of_range(str(token), at) from None
+
+    def text(self, meta: Meta, token: Token) -> s.Text:
+        return s.Text(_token_at(token), str(token)[1:-1])
 
     def name(self, meta: Meta, token: Token) -> s.Name:
         return s.Name(_token_at(token), str(token))

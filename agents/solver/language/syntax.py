@@ -5,6 +5,7 @@ Places in the text do not take part in comparisons: two nodes are equal if they 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from agents.solver.language.errors import At
@@ -23,6 +24,13 @@ class Number(Node):
 
     raw: int
     whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Node):
+    """The name of a ball or a bin, or one in a column; its number is put there before anything is evaluated."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +65,7 @@ class Used(Node):
 
 @dataclass(frozen=True, slots=True)
 class Unary(Node):
-    """-x, not x, abs(x), len(x)."""
+    """-x, not x, abs(x), floor(x), ceil(x), len(x)."""
 
     op: str
     operand: Expr
@@ -115,7 +123,7 @@ class Reduce(Node):
     body: Expr
 
 
-Expr = Number | Name | Index | Placed | Used | Unary | Binary | Extreme | Choose | Reduce
+Expr = Number | Text | Name | Index | Placed | Used | Unary | Binary | Extreme | Choose | Reduce
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,13 +306,19 @@ class Tree(Node):
     body: Block
 
 
-def names_in(node: object) -> set[str]:
+def walk(part: object) -> Iterator[Node]:
+    """Iterate over all nodes in a part of a tree, those further out first."""
+    if isinstance(part, Node):
+        yield part
+        for name in type(part).__slots__:
+            yield from walk(getattr(part, name))
+    elif isinstance(part, tuple) and not isinstance(part, At):
+        for one in part:
+            yield from walk(one)
+
+
+def names_in(part: object) -> set[str]:
     """Find the names in a part of a tree, those of tables too."""
-    if isinstance(node, Name):
-        return {node.name}
-    if isinstance(node, tuple) and not isinstance(node, At):
-        return set().union(*map(names_in, node))
-    if isinstance(node, Node):
-        own = {node.table} if isinstance(node, Index) else set()
-        return own.union(*(names_in(getattr(node, name)) for name in type(node).__slots__))
-    return set()
+    return {
+        node.name if isinstance(node, Name) else node.table for node in walk(part) if isinstance(node, Name | Index)
+    }

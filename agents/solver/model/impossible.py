@@ -87,6 +87,8 @@ def _reasons(problem: Problem) -> Iterator[str]:
     if problem.searched and problem.counted:
         return  # other numbers of bins are other problems
     yield from _too_many_moves(problem)
+    if problem.drained.all():
+        yield "all bins are to be empty"
     yield from _sets(problem)
     widest = _widest(problem) if problem.bins_differ else problem
     matrix = widest.matrix if widest is not None else None
@@ -96,7 +98,7 @@ def _reasons(problem: Problem) -> Iterator[str]:
         pinned = np.zeros_like(matrix.capacity)
         at = _pin_of(problem)
         np.add.at(pinned, at[at != NULL], demand[at != NULL])
-        yield from _overfull(pinned, matrix.capacity, matrix.names)
+        yield from _overfull(widest, pinned, matrix)
         if not problem.searched:
             yield from _too_many(problem, demand, matrix.capacity, matrix.names, pairs(problem))
     elif problem.program.alloc_free:
@@ -119,18 +121,18 @@ def _widest(problem: Problem) -> Problem | None:
 
 def _sets(problem: Problem) -> Iterator[str]:
     """Find FRIENDS, FOES and PIN that contradict one another."""
-    unit_of, pins = problem.unit_of, problem.pins
+    unit_of, pins, at = problem.unit_of, problem.pins, problem.bin
     pin_of = _pin_of(problem)
     for ball in np.flatnonzero((pins != NULL) & (pins != pin_of[unit_of]))[:1].tolist():
         friends = problem.units.members[problem.units.offsets[unit_of[ball]] : problem.units.offsets[unit_of[ball] + 1]]
         other = int(friends[pins[friends] == pin_of[unit_of[ball]]][0])
-        yield f"{_balls([ball, other])} are FRIENDS, and pinned to bins {pins[ball]} and {pins[other]}"
+        yield f"{_balls(problem, [ball, other])} are FRIENDS, and pinned to bins {at(pins[ball])} and {at(pins[other])}"
     for members, chance in problem.foes:
         if chance == MICRO and len({int(unit_of[ball]) for ball in members}) == 1:
-            yield f"{_balls(members)} are FRIENDS, and FOES"
+            yield f"{_balls(problem, members)} are FRIENDS, and FOES"
         places = {int(pin_of[unit_of[ball]]) for ball in members}
         if chance == MICRO and len(places) == 1 and places != {NULL}:
-            yield f"{_balls(members)} are FOES, and all in bin {places.pop()} by PIN"
+            yield f"{_balls(problem, members)} are FOES, and all in bin {at(places.pop())} by PIN"
 
 
 def _too_large(problem: Problem, demand: Ints, capacity: Ints, names: tuple[str, ...]) -> Iterator[str]:
@@ -148,17 +150,17 @@ def _too_large(problem: Problem, demand: Ints, capacity: Ints, names: tuple[str,
         if beyond.any():
             d = int(beyond.argmax())
             has = f"no bin has more than {_amount(int(kinds[:, d].max()))}"
-            yield f"{_balls(members)} {together} {_amount(int(demand[unit, d]))} of {names[d]}, and {has}"
+            yield f"{_balls(problem, members)} {together} {_amount(int(demand[unit, d]))} of {names[d]}, and {has}"
         else:
             parts = ", ".join(f"{_amount(int(demand[unit, d]))} of {name}" for d, name in enumerate(names))
-            yield f"{_balls(members)} {together} {parts}, and no bin has so much of all"
+            yield f"{_balls(problem, members)} {together} {parts}, and no bin has so much of all"
 
 
-def _overfull(used: Ints, capacity: Ints, names: tuple[str, ...]) -> Iterator[str]:
+def _overfull(problem: Problem, used: Ints, matrix: Matrix) -> Iterator[str]:
     """Find pinned balls that need more of a bin than it has."""
-    for place, d in np.argwhere(used > capacity)[:1].tolist():
-        took, has = _amount(int(used[place, d])), _amount(int(capacity[place, d]))
-        yield f"the balls pinned to bin {place} take {took} of {names[d]}, and it has {has}"
+    for place, d in np.argwhere(used > matrix.capacity)[:1].tolist():
+        took, has = _amount(int(used[place, d])), _amount(int(matrix.capacity[place, d]))
+        yield f"the balls pinned to bin {problem.bin(place)} take {took} of {matrix.names[d]}, and it has {has}"
 
 
 def _too_many(
@@ -171,7 +173,7 @@ def _too_many(
     best, bins = capacity.max(axis=0), len(capacity)
     if apart := clique(demand, best, foes, bins):
         each = [int(problem.units.members[problem.units.offsets[unit]]) for unit in apart]
-        yield f"no two of {_balls(each)} fit one bin, and there are {bins} bins for these {len(each)}"
+        yield f"no two of {_balls(problem, each)} fit one bin, and there are {bins} bins for these {len(each)}"
     if (least := packing_bound(demand, best)) > bins:
         yield f"{len(demand)} balls need at least {least} bins, and there are {bins}"
 
@@ -206,15 +208,16 @@ def _by_calls(problem: Problem) -> Iterator[str]:
             if added is not None and all(amount <= ceiling[dim] for dim, amount in sums.items()):
                 break
         else:
-            where = "every bin" if pin == NULL else f"bin {pin}, to which it is pinned"
-            yield f"ball {ball} is rejected in {where}" if rejected else f"ball {ball} alone is too much for {where}"
+            where = "every bin" if pin == NULL else f"bin {problem.bin(pin)}, to which it is pinned"
+            how = "is rejected in" if rejected else "alone is too much for"
+            yield f"ball {problem.ball(ball)} {how} {where}"
 
 
-def _balls(members: list[int]) -> str:
+def _balls(problem: Problem, members: list[int]) -> str:
     if len(members) == 1:
-        return f"ball {members[0]}"
+        return f"ball {problem.ball(members[0])}"
     more = f" and {len(members) - NAMED:,} more" if len(members) > NAMED else ""
-    return f"balls {', '.join(map(str, sorted(members)[:NAMED]))}{more}"
+    return f"balls {', '.join(map(problem.ball, sorted(members)[:NAMED]))}{more}"
 
 
 def _amount(micro: int) -> str:

@@ -251,8 +251,16 @@ class Problem:
         gone = np.flatnonzero((self.now != NULL) & (self.now != places))
         return tuple(zip(gone.tolist(), self.now[gone].tolist(), places[gone].tolist(), strict=True))
 
+    def ball(self, number: int) -> str:
+        """Return what people call a ball: its name, or else its number."""
+        return self.ball_names[number] if self.ball_names else str(number)
+
+    def bin(self, number: int) -> str:
+        """Return what people call a bin."""
+        return self.bin_names[number] if self.bin_names else str(number)
+
     def name(self, dim: int) -> str:
-        """Return what people call a dimension: `CPU[3]`."""
+        """Return what people call a dimension: `CPU[3]`, `CPU[n-c]`."""
         return next(family for family in self.families if dim in family).name_of(dim)
 
     @cached_property

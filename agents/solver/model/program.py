@@ -193,6 +193,8 @@ class Family:
     """The index that is the bin in all that UTILFN adds to it, if there is one."""
     falls: bool = False
     """An addition to it may be below zero."""
+    labels: tuple[tuple[str, ...], ...] = ()
+    """The names of what the indices run over; none of an index whose numbers have no names."""
 
     @property
     def count(self) -> int:
@@ -204,8 +206,12 @@ class Family:
         return self.offset <= dim < self.offset + self.count
 
     def name_of(self, dim: int, without: int | None = None) -> str:
-        """Return what people call a dimension, `CPU[3]`, or only the indices other than number `without`."""
-        index = [str(number) for number in np.unravel_index(dim - self.offset, self.sizes)] if self.sizes else []
+        """Return what people call a dimension, `CPU[3]` or `CPU[n-c]`; of the indices not number `without`."""
+        numbers = map(int, np.unravel_index(dim - self.offset, self.sizes)) if self.sizes else ()
+        labels = self.labels or ((),) * len(self.sizes)
+        index = [
+            names[number] if number < len(names) else str(number) for number, names in zip(numbers, labels, strict=True)
+        ]
         if without is not None:
             del index[without]
         return f"{self.name}[{', '.join(index)}]" if index else self.name

@@ -19,24 +19,27 @@ def faults(problem: Problem, alloc: Sequence[int]) -> list[str]:
     """
     if len(alloc) != problem.balls:
         return [f"{len(alloc)} places for {problem.balls} balls"]
+    called, at = problem.ball, problem.bin
     wrong = [
-        f"ball {b} is in bin {p}, which does not exist" for b, p in enumerate(alloc) if not NULL <= p < problem.bins
+        f"ball {called(b)} is in bin {p}, which does not exist"
+        for b, p in enumerate(alloc)
+        if not NULL <= p < problem.bins
     ]
     if wrong:
         return wrong[:MESSAGES]
     for ball, place in enumerate(problem.pins.tolist()):
         if place != NULL and alloc[ball] not in (place, NULL):
-            wrong.append(f"ball {ball} is pinned to bin {place} and is in {alloc[ball]}")
+            wrong.append(f"ball {called(ball)} is pinned to bin {at(place)} and is in {at(alloc[ball])}")
     drained = [ball for ball, place in enumerate(alloc) if place != NULL and problem.drained[place]]
-    wrong += [f"ball {ball} is in bin {alloc[ball]}, which is to be empty" for ball in drained]
+    wrong += [f"ball {called(ball)} is in bin {at(alloc[ball])}, which is to be empty" for ball in drained]
     for members, chance in problem.friends:
         if chance == MICRO and len({alloc[ball] for ball in members}) > 1:
-            wrong.append(f"friends {members} are in different bins")
+            wrong.append(f"friends {', '.join(map(called, members))} are in different bins")
     for members, chance in problem.foes:
         if chance == MICRO and len({alloc[ball] for ball in members}) == 1 and alloc[members[0]] != NULL:
-            wrong.append(f"foes {members} are all in bin {alloc[members[0]]}")
+            wrong.append(f"foes {', '.join(map(called, members))} are all in bin {at(alloc[members[0]])}")
     used, rejected = utilisation(problem, alloc)
-    wrong += [f"UTILFN rejects ball {ball} in bin {alloc[ball]}" for ball in rejected]
+    wrong += [f"UTILFN rejects ball {called(ball)} in bin {at(alloc[ball])}" for ball in rejected]
     over: dict[int, int] = {}
     soft, ceiling, capacity = problem.soft_group.tolist(), problem.ceiling.tolist(), problem.capacity.tolist()
     for dim, amount in enumerate(used):

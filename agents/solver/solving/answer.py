@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -34,9 +35,10 @@ class Kept(NamedTuple):
         """Tell whether as many sets hold as should."""
         return len(self.sets) - len(self.broken) >= self.asked
 
-    def __str__(self) -> str:
+    def told(self, called: Callable[[int], str]) -> str:
+        """Say in a line which sets hold, with the balls as they are called."""
         held = len(self.sets) - len(self.broken)
-        broken = "; ".join(", ".join(map(str, members)) for members in self.broken[:NAMED])
+        broken = "; ".join(", ".join(map(called, members)) for members in self.broken[:NAMED])
         more = f"; and {len(self.broken) - NAMED:,} more" if len(self.broken) > NAMED else ""
         which = f"; not {broken}{more}" if broken else ""
         return f"{self.kind} WITH {self.share:g}: {held} of {len(self.sets)} sets hold, {self.asked} asked for{which}"

@@ -56,7 +56,7 @@ def conclude(
         proven = proven and all(one.value == one.bound for one in goals)
         status = "optimal" if proven else "solved"
     seconds = monotonic() - since
-    notes = (*notes, *_notes(costs, wishes))
+    notes = (*notes, *_notes(problem, costs, wishes))
     return Answer(
         problem, list(alloc), problem.bins, bound, status, checked, seconds, search, interrupted, impossible, wishes,
         goals, notes,
@@ -82,8 +82,8 @@ def _reached(problem: Problem, alloc: list[int]) -> tuple[Reached, ...]:
     return tuple(Reached(one.aim, one.text, one.number(raw), one.number(one.bound)) for one, raw in goals)
 
 
-def _notes(costs: bool, wishes: Sequence[Kept]) -> Iterator[str]:
+def _notes(problem: Problem, costs: bool, wishes: Sequence[Kept]) -> Iterator[str]:
     """List what a user would not expect of the allocation."""
     if costs:
         yield f"{COST} is a capacity here, and not made small: the agent `solver` does that"
-    yield from (str(one) for one in wishes if one.broken)
+    yield from (one.told(problem.ball) for one in wishes if one.broken)

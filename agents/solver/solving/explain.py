@@ -91,13 +91,13 @@ class Explained:
             yield Obstacle("DRAIN", "it is to be empty")
         pinned = {int(pin) for pin in problem.pins[members]} - {NULL, place}
         for pin in sorted(pinned):
-            yield Obstacle("PIN", f"it is pinned to {pin}")
+            yield Obstacle("PIN", f"it is pinned to {problem.bin(pin)}")
         added: dict[int, int] = {}
         for ball in members:
             some = call(problem.base, ball, place, alloc)
             alloc[ball] = place
             if some is None:
-                yield Obstacle("UTILFN", f"UTILFN rejects {ball} there")
+                yield Obstacle("UTILFN", f"UTILFN rejects {problem.ball(ball)} there")
                 return
             for dim, amount in some:
                 added[dim] = added.get(dim, 0) + amount
@@ -107,7 +107,7 @@ class Explained:
     def _sets(self, members: set[int], place: int, alloc: list[int]) -> Iterator[Obstacle]:
         for foes, chance in self._problem.foes:
             if chance == MICRO and not members.isdisjoint(foes) and all(alloc[one] == place for one in foes):
-                others = ", ".join(str(one) for one in foes if one not in members)
+                others = ", ".join(self._problem.ball(one) for one in foes if one not in members)
                 yield Obstacle("FOES", f"it would be with {others}" if others else "its friends are its foes")
 
     def _over(self, added: dict[int, int], used: list[int]) -> Iterator[Obstacle]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from math import prod
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from agents.solver.specification.groupings import declared_grouping, usual_group
 from simcore.errors import suggest
 from simcore.vocabulary import Ints
 
+T = TypeVar("T")
 DIM_LIMIT = 5_000_000
 """Dimensions."""
 
@@ -47,13 +49,19 @@ class Build(Constants):
         self.pins: dict[int, tuple[int, At]] = {}
         self.counted = self.bins_differ = False
         """See `Problem`."""
-        self.goals: list[s.Goal] = []
+        self.goals: tuple[s.Goal, ...] = ()
         self.now: Ints | None = None
         self.moves: tuple[int, At] | None = None
         self.most = -1
         """So many bins there may be; all of them may be named."""
-        for node in given.tree.declarations:
+        for written in given.tree.declarations:
+            node = written if isinstance(written, s.Goal) else self._numbered(written)
+            if isinstance(node, s.Balls):
+                self.called.balls = node.names
+            elif isinstance(node, s.Resource | s.TableOf):
+                self.called.indices[node.name] = self.called.axes(node.axes)
             if isinstance(node, s.Bins):
+                self.called.bins = node.names
                 self.most = COUNT_LIMIT if node.high is None else self.count(node.high, "BINS")
                 count = bins if node.count is None else self.count(node.count, "BINS")
                 self.bins = -1 if count is None else count
@@ -68,6 +76,7 @@ class Build(Constants):
                 ):
                     self.counted = self.counted or not self.by_bins.isdisjoint(s.names_in(node))
                 getattr(self, f"_{type(node).__name__.lower()}")(node)
+        self.goals = self._numbered(self.goals)
         counting = (one.at for one in self.goals if moves.NOW in s.names_in(one))
         at = self.moves[1] if self.moves else next(counting, None)
         if at is not None and self.now is None:
@@ -77,7 +86,12 @@ class Build(Constants):
     @property
     def body(self) -> s.Block:
         """Return UTILFN with what counts moves, for whoever evaluates it; DRAIN is not in it."""
-        return (*self.given.tree.body, *([] if self.moves is None else [moves.limited(self.moves[1])]))
+        return (*self._numbered(self.given.tree.body), *([] if self.moves is None else [moves.limited(self.moves[1])]))
+
+    def _numbered(self, part: T) -> T:
+        """Return a part of the tree with numbers in the place of names."""
+        numbered: T = self.called.numbered(part) if self.given.by_name else part
+        return numbered
 
     def problem(self, source: Source) -> Problem:
         """Make the whole problem, with UTILFN checked; the source is what it is made from."""
@@ -136,7 +150,7 @@ class Build(Constants):
         if node.name in self.families:
             raise SpecError(f"{node.name} is there twice", "Give every resource a name of its own.", node.at)
         sizes = self._sizes(node.axes, DIM_LIMIT - self.dims, node.at)
-        self.families[node.name] = Family(node.name, sizes, self.dims, None)
+        self.families[node.name] = Family(node.name, sizes, self.dims, None, labels=self.called.labels(node.axes))
         self.dims += prod(sizes)
         if not self._limits:
             return
@@ -265,7 +279,10 @@ class Build(Constants):
                 self.given.made_pins[node.at] = pins
         for ball, place in pins:
             if self.pins.setdefault(ball, (place, node.bin.at))[0] != place:
-                raise SpecError(f"ball {ball} is pinned to two bins", "Keep one of them.", node.at)
+                raise SpecError(f"ball {self._called(ball)} is pinned to two bins", "Keep one of them.", node.at)
+
+    def _called(self, ball: int) -> str:
+        return self.called.name(self.called.balls, ball)
 
     def _pinned(self, node: s.Pin) -> Iterator[tuple[int, int]]:
         """Iterate over pinned balls and their bins."""
@@ -292,7 +309,8 @@ class Build(Constants):
             raise SpecError(f"{node.table} does not say where the balls are", remedy, node.at)
         for ball in np.flatnonzero((table.values < NULL) | (table.values >= self.most))[:1].tolist():
             remedy = f"They go from 0 to {self.most - 1}; -1 is for a ball that is nowhere."
-            raise SpecError(f"ball {ball} is in bin {table.values[ball]}, which there is not", remedy, node.at)
+            place = self.called.name(self.called.bins, int(table.values[ball]))
+            raise SpecError(f"ball {self._called(ball)} is in bin {place}, which there is not", remedy, node.at)
         self.counted = self.counted or node.table in self.by_bins
         self.now = np.full(self.balls, NULL, np.int64)
         self.now[: len(table.values)] = table.values
@@ -313,7 +331,7 @@ class Build(Constants):
         if self.given.bins.count is None:
             remedy = "Write BINS n, and make what counts the bins that are used the first goal."
             raise SpecError("goals need a given number of bins", remedy, node.at)
-        self.goals.append(node)
+        self.goals = (*self.goals, node)
 
     def _groupings(self) -> tuple[Sets, ...]:
         """Split the bins into groups as declared, or in the usual ways."""

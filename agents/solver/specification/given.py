@@ -14,6 +14,7 @@ import numpy as np
 from agents.solver.language import syntax as s
 from agents.solver.language.constants import INT, Interpreter, Value, micro
 from agents.solver.language.errors import At, SpecError
+from agents.solver.language.named import Named
 from agents.solver.language.tables import ENTRY_LIMIT, LARGEST, Table, from_file, from_rows
 from agents.solver.model.program import MICRO
 
@@ -48,6 +49,11 @@ class Given:
         """The declaration BINS."""
         return next(one for one in self.tree.declarations if isinstance(one, s.Bins))
 
+    @cached_property
+    def by_name(self) -> bool:
+        """Tell whether anything stands there by name, `"web-1"`."""
+        return any(isinstance(node, s.Text) for node in s.walk(self.tree))
+
     def table_from(self, node: s.TableFrom) -> Table:
         """Read a table from its file, once."""
         if node.name not in self._read:
@@ -69,6 +75,7 @@ class Constants:
         """Names whose values depend on the number of bins."""
         self.named: dict[str, int] = {}
         """By what stands behind AS: how many names there are."""
+        self.called = Named(given.names)
 
     def count(self, node: s.Expr | None, what: str) -> int:
         """Evaluate a number of things."""
@@ -135,6 +142,7 @@ class Constants:
             if node.names not in self.named:
                 self._new(node.names, node.at)
             most = int(self.tables[node.name].values.max(initial=-1)) + 1
+            self.called.entries[node.name] = node.names
             self.named[node.names] = max(most, self.named.get(node.names, 0))
             known = np.arange(self.named[node.names])
             self.tables[node.names] = Table(node.names, True, known.shape, known)

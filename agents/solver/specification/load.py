@@ -38,9 +38,7 @@ def load_problem(
             with as_file(files("agents.solver").joinpath("examples", f"{source}.alloc")) as example:
                 return load_problem(example, params, now)
         raise UserError("no such file or example", file=path, remedy=meant(path) or suggest(str(source), examples()))
-    more, tables = words(now)
-    text = f"{text_of(path)}\n{more}" if more else text_of(path)
-    return specification(text, file=path, params=params, tables=tables).problem()
+    return _extended(specification(text_of(path), file=path, params=params), now).problem()
 
 
 def text_of(path: Path) -> str:
@@ -92,11 +90,16 @@ def problem(
     if pins is not None:
         given["_PINS"] = pins
         head.append("PIN ball TO _PINS[ball] for ball in BALLS")
-    declared, tables_now = words(now, moves, drain)
-    text, given = f"{text} {declared}", given | tables_now
     for word, goals in (("MINIMISE", minimise), ("MAXIMISE", maximise)):
         text += "".join(f"\n{word} {goal}" for goal in ([goals] if isinstance(goals, str) else goals))
-    return specification(" ".join(head) + " " + text if head else text, params=params, tables=given).problem()
+    made = specification(" ".join(head) + " " + text if head else text, params=params, tables=given)
+    return _extended(made, now, moves, drain).problem()
+
+
+def _extended(made: Spec, *how: Any) -> Spec:
+    """Return a specification with `words(*how)` behind it."""
+    text, tables = words(*how)
+    return made.extended(text, tables) if text else made
 
 
 def words(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,11 +38,14 @@ class Spec:
         file: Path | None = None,
         params: Mapping[str, object] | None = None,
         tables: Mapping[str, Any] | None = None,
+        ends: tuple[int, ...] = (),
     ) -> None:
+        """Read a text. NOW and MOVES give way to others after one of the lines `ends` that are behind them."""
         self.text = text
         self.file = file
         self._outside = dict(params or {}), dict(tables or {})
-        self.tree = self._located(lambda: parse(text))
+        self.tree = _latest(self._located(lambda: parse(text)), ends)
+        self._ends = ends
         values = {name: _param(name, value) for name, value in (params or {}).items()}
         arrays = {name: self._located(partial(from_array, name, data, None)) for name, data in (tables or {}).items()}
         self.given = Given(self.tree, text, file, values, arrays)
@@ -48,9 +53,10 @@ class Spec:
         self._problems: dict[int | None, Problem] = {}
 
     def extended(self, text: str, tables: Mapping[str, Any]) -> Spec:
-        """Read the specification again, with declarations behind it and further tables."""
+        """Read it again with further tables and declarations, of which NOW and MOVES take the place of its own."""
         params, known = self._outside
-        return Spec(f"{self.text}\n{text}", file=self.file, params=params, tables=known | dict(tables))
+        ends, tables = (*self._ends, self.text.count("\n") + 1), known | dict(tables)
+        return Spec(f"{self.text}\n{text}", file=self.file, params=params, tables=tables, ends=ends)
 
     @property
     def declared(self) -> list[str]:
@@ -120,6 +126,16 @@ class Spec:
         for name in self.given.params:
             if name not in self.declared:
                 raise SpecError(f"there is no parameter {name}", suggest(name, self.declared))
+
+
+def _latest(tree: s.Tree, ends: Sequence[int]) -> s.Tree:
+    """Leave out NOW and MOVES in parts of the text that come before others with the same."""
+    last: dict[type[s.Node], int] = {}
+    for one in tree.declarations:
+        if isinstance(one, s.Now | s.Moves):
+            last[type(one)] = bisect_left(ends, one.at.line)
+    kept = [one for one in tree.declarations if last.get(type(one), -1) <= bisect_left(ends, one.at.line)]
+    return replace(tree, declarations=tuple(kept))
 
 
 def _param(name: str, value: object) -> Value:

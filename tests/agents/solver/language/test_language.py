@@ -43,6 +43,8 @@ def value(expression: str, ball: int = 2, alloc: tuple[int, ...] = (1, -1, -1)) 
         ("0.0000005 + 0.0000015", 0.000002),
         ("T[BALL] + Q[BALL]", 4),
         ("min(3, 2.5, 4) + max(1, 2) + abs(-1)", 5.5),
+        ("floor(7 / 2) + ceil(7 / 2) + floor(-0.5) + ceil(-0.5) + ceil(BALL)", 3 + 4 - 1 + 0 + 2),
+        ("T[floor(Q[1])] + T[ceil(Q[0] - 0.1)]", 2),
         ("len(T) + len(R[2]) + len(R[1])", 6),
         ("sum(i in R[BALL]: i) + sum(i in 3: i * i) + sum(i in 1 .. 3: 10)", 5 + 5 + 20),
         ("sum(t in T: t)", 6),

@@ -215,3 +215,18 @@ def test_nobody_is_thrown_out_for_want_of_time(text: str, monkeypatch: pytest.Mo
     answer = bw.solve(given, now=home, drain=[2], time=1)
     assert (answer.alloc, answer.search, answer.status) == ([0, 0, 1, NULL, 0, 3], "as it was", "partial")
     assert bw.solve(given, now=home, drain=[0], time=1).alloc == [NULL, NULL, 1, 2, NULL, 3]
+
+
+def test_what_is_asked_for_takes_the_place_of_what_the_text_says() -> None:
+    tables = {"D": [6, 5, 5, 4, 3], "HOME": [0, 1, 1, 0, -1]}
+    given = problem(f"{PLAIN} NOW HOME MOVES 0", balls=5, bins=4, resources={"C[b in BINS]": 10}, tables=tables)
+    assert given.most_moves == 0
+    later = changed(given, [3, 3, 2, 2, 1], 4)
+    assert (later.now.tolist(), later.most_moves) == ([3, 3, 2, 2, 1], 4)
+    assert changed(later, None, 2).now.tolist() == [3, 3, 2, 2, 1]
+    assert changed(changed(later, None, 2), None, 1, [0]).most_moves == 1
+
+
+def test_that_everything_is_to_be_empty_is_told() -> None:
+    given = problem(f"{PLAIN} DRAIN 0 .. BINS", balls=2, bins=2, resources={"C[b in BINS]": 10}, tables={"D": [6, 5]})
+    assert bw.solve(given).impossible == "all bins are to be empty"

@@ -15,11 +15,19 @@ from agents.solver import load_problem
 from agents.solver.language.errors import At, SpecError
 from agents.solver.language.syntax import TableFrom
 from agents.solver.language.tables import from_file
+from agents.solver.model.problem import Problem
+from agents.solver.model.verify import faults, utilisation
 from agents.solver.specification.spec import Spec
 from binwright.cli import main
 
 NODES = "name,zone,cpu\nn-a,east,16\nn-b,east,16\nn-c,west,16\nn-d,west,16\n"
-PODS = "name,app,cpu,node\nweb-1,web,4,n-a\nweb-2,web,4,n-a\ndb-1,db,8,n-b\ndb-2,db,8,n-c\njob-1,job,2,\n"
+PODS = """name,app,cpu,node,old
+web-1,web,4,n-a,n-a
+web-2,web,4,n-a,n-a
+db-1,db,8,n-b,n-x
+db-2,db,8,n-c,n-c
+job-1,job,2,,n-d
+"""
 TEXT = """
 TABLE NODE FROM "nodes.csv" COLUMN "name" AS node
 TABLE ZONE FROM "nodes.csv" COLUMN "zone" AS zone
@@ -83,7 +91,7 @@ def test_answers_have_the_names_and_are_read_again(file: Path, capsys: pytest.Ca
     answer.write_text(capsys.readouterr().out)
     assert set(answer.read_text().split()) > {"ball,bin"}
     assert all(line.split(",")[1].startswith("n-") for line in answer.read_text().split()[1:])
-    (file.parent / "pods.csv").write_text(PODS.replace("web-1,web,4,n-a\n", "") + "web-3,web,4,\n")
+    (file.parent / "pods.csv").write_text(PODS.replace("web-1,web,4,n-a,n-a\n", "") + "web-3,web,4,,\n")
     assert main(["solve", str(file), "--from", str(answer), "--drain", "n-c", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     before = dict(line.split(",") for line in answer.read_text().split()[1:])
@@ -107,7 +115,52 @@ def test_a_table_names_what_is_placed(file: Path, capsys: pytest.CaptureFixture[
     assert all(name in said for name in ("web-1", "job-1", "n-a", "n-d"))
 
 
+BY_NAME = {
+    'PIN "web-1" TO "n-b"': "PIN 0 TO 1",
+    'FRIENDS "web-1", "db-1" FOES "web-1", "web-2"': "FRIENDS 0, 2 FOES 0, 1",
+    'DRAIN "n-d" GROUPS "n-a", "n-c"': "DRAIN 3 GROUPS 0, 2",
+    'SOFT COPIES["web", *] SHARE 0.5 OVER 1': "SOFT COPIES[0, *] SHARE 0.5 OVER 1",
+    'TABLE MOST[a in len(app)] = if a == app["job"] then 1 else 2 PARAM p = MOST["db"]': "PARAM p = 2",
+    'MINIMISE UTIL.COPIES["web", "west"] + (if ALLOC["db-2"] == "n-c" then 0 else 1)': (
+        "MINIMISE UTIL.COPIES[0, 1] + (if ALLOC[3] == 2 then 0 else 1)"
+    ),
+}
+IN_UTILFN = 'if APP[BALL] == "web" and BIN != "n-a" and "db-1" != BALL REJECT end UTIL.CPU["n-b"] += zone["west"]'
+
+
+def test_names_stand_for_numbers(file: Path) -> None:
+    for named, numbered in BY_NAME.items():
+        one, other = (_with(file, f"{TEXT} {more}") for more in (named, numbered))
+        for part in ("pins", "soft_group", "soft_allowed", "drained", "program", "friends", "foes", "groupings"):
+            assert repr(getattr(one, part)) == repr(getattr(other, part)), named
+        alloc = [0, 2, 0, 2, 1]
+        assert one.source.goals(4, alloc) == other.source.goals(4, alloc)
+    as_numbers = "if APP[BALL] == 0 and BIN != 0 and 2 != BALL REJECT end UTIL.CPU[1] += 1"
+    one, other = (_with(file, TEXT.replace("+= 1", f"+= 1 {more}")) for more in (IN_UTILFN, as_numbers))
+    assert one.program.body == other.program.body
+    assert utilisation(one, alloc) == utilisation(other, alloc)
+
+
+def _with(file: Path, text: str) -> Problem:
+    file.write_text(text)
+    return load_problem(file)
+
+
+def test_dimensions_and_reasons_have_the_names(file: Path) -> None:
+    found = _with(file, f'{TEXT} PIN "web-1" TO "n-a" PIN "web-2" TO "n-b"')
+    assert [found.name(dim) for dim in (2, 4, 9)] == ["CPU[n-c]", "COPIES[web, east]", "COPIES[job, west]"]
+    assert faults(found, [0, 1, -1, -1, -1]) == ["COPIES[web, east] is used 2 of 1"]
+    assert "ball web-1 is pinned to bin n-a and is in n-c" in faults(found, [2, 1, -1, -1, -1])
+    with pytest.raises(SpecError, match="ball db-1 is in bin n-x, which there is not"):
+        _with(file.with_name("other.alloc"), TEXT.replace('"node" AS node', '"old" AS node') + "NOW HOME")
+    said = bw.solve(_with(file, f'{TEXT} FOES "web-1", "db-1" PIN "web-1" TO "n-a" PIN "db-1" TO "n-a"'), attempts=1)
+    assert said.impossible == "balls web-1, db-1 are FOES, and all in bin n-a by PIN"
+
+
 WRONG = {
+    'TABLE X FROM "pods.csv" COLUMN "app" AS app BALLS 5 PIN app["webb"] TO 0': 'no app is called "webb"',
+    'TABLE X FROM "pods.csv" COLUMN "app" AS app BALLS 5 PIN "web-1" TO 0': 'not clear what "web-1" is the name of',
+    'PARAM p = 1 + "west" BALLS 5': 'not clear what "west" is the name of',
     'TABLE X FROM "pods.csv" COLUMNS "name", "app" AS some BALLS 1': "X has 2 columns of names",
     "BALLS 3 AS nobody": "nothing is read AS nobody",
     'TABLE X FROM "nodes.csv" COLUMN "name" AS some BALLS 5 AS some': "BALLS are 5, and there are 4 names",
@@ -152,3 +205,11 @@ def test_a_goal_of_moves_may_leave_it_to_the_command_where_balls_are(
     assert main(["solve", str(file), "--from", str(file.parent / "old.csv"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["status"], found["moves"]) == ("optimal", [])
+
+
+def test_csv_tells_what_is_left_out(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(TEXT.replace("=> 1\n", "=> 0\n"))
+    assert main(["solve", str(file), "--csv", "--time", "2s"]) == 1
+    said = capsys.readouterr()
+    assert said.out.splitlines()[1] == "web-1,"
+    assert said.err == "5 balls of 5 not placed; without --csv you see why.\n"
