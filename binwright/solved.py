@@ -64,6 +64,7 @@ def as_json(answer: Answer) -> dict[str, Any]:
         "checked": answer.checked,
         "seconds": round(answer.seconds, 6),
         "impossible": answer.impossible,
+        "at_fault": [one._asdict() for one in answer.at_fault],
         "goals": [one._asdict() | {"gap": one.gap} for one in answer.goals],
         "notes": list(answer.notes),
         "left": left(answer.problem, answer.alloc),

@@ -42,6 +42,9 @@ def print_answer(found: dict[str, Any]) -> None:
         print_left(found["left"][:WHY], len(left), ball_name)
     if found["impossible"]:
         out.print(f"not all can be placed: {found['impossible']}", highlight=False, soft_wrap=True)
+        if found["at_fault"]:
+            lines = (one["what"] + (f" in line {one['line']}" if one["line"] else "") for one in found["at_fault"])
+            out.print(f"at fault: {', '.join(lines)}", highlight=False, markup=False, soft_wrap=True)
     for goal in found["goals"]:
         best = "no allocation is better" if goal["gap"] == 0 else f"bound {goal['bound']:,.15g}"
         line = f"{goal['aim'].lower()} {goal['text']}: {goal['value']:,.15g} ({best})"

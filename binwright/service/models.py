@@ -141,6 +141,13 @@ class Left(BaseModel):
     in_the_way: dict[str, int]
 
 
+class Fault(BaseModel):
+    """A declaration without which all balls might be placed."""
+
+    what: str
+    line: int | None = Field(description="Null where it is not in the text.")
+
+
 class Result(BaseModel):
     """A verified answer."""
 
@@ -156,6 +163,9 @@ class Result(BaseModel):
     checked: int = Field(description="Whole allocations that were built and checked.")
     seconds: float
     impossible: str = Field(description="Why not all balls can be placed, where that is plain to see; else empty.")
+    at_fault: list[Fault] = Field(
+        description="Declarations that are impossible together, and of which none can be left out, where that is plain."
+    )
     goals: list[Reached] = Field(description="What became of each goal, if all balls are placed.")
     notes: list[str] = Field(description="What else is to be known about the answer.")
     left: list[Left] = Field(description="Balls that are left out, the first of them, and what keeps them out.")

@@ -6,21 +6,19 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from agents.solver.model.bounds import lower_bound
+from agents.solver.model.by_calls import Calls
 from agents.solver.model.cliques import clique
 from agents.solver.model.dense import Matrix
 from agents.solver.model.floor import floor, pairs
-from agents.solver.model.interpreter import call
 from agents.solver.model.packing_bound import lower_bound as packing_bound
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO, NULL
+from agents.solver.model.words import amount_of, balls_of
 from simcore.vocabulary import Ints
 
-CALLS = 300_000
-"""Nodes of UTILFN that may be evaluated here: some tenths of a second."""
 ENTRIES = 2_000_000
 """Capacities that are looked at."""
-NAMED = 6
-"""Balls that a message names."""
 
 
 def impossible(problem: Problem) -> str:
@@ -28,7 +26,14 @@ def impossible(problem: Problem) -> str:
 
     A problem may well be impossible for reasons that are not looked for.
     """
-    return next(_reasons(problem), "")
+    return next(_reasons(problem), "") or (too_few(problem, lower_bound(problem)) if problem.searched else "")
+
+
+def too_few(problem: Problem, bound: int) -> str:
+    """Say that all balls need at least `bound` bins, if there are not so many."""
+    most = problem.limits[1] if problem.searched else problem.bins
+    limit = "TO allows" if problem.searched else "there are"
+    return "" if bound <= most else f"{problem.balls:,} balls need at least {bound:,} bins, and {limit} {most:,}"
 
 
 def _too_many_moves(problem: Problem) -> Iterator[str]:
@@ -104,7 +109,7 @@ def _reasons(problem: Problem) -> Iterator[str]:
     elif problem.program.alloc_free:
         widest = _widest(problem)  # what a bin takes may depend on which it is
         if widest is not None and widest.program.non_negative:
-            yield from _by_calls(widest)
+            yield from Calls(widest).reasons()
     if matrix is None and not problem.searched:
         low = floor(problem)
         if low is not None and (low.demand <= low.capacity.max(axis=0)).all():
@@ -126,13 +131,14 @@ def _sets(problem: Problem) -> Iterator[str]:
     for ball in np.flatnonzero((pins != NULL) & (pins != pin_of[unit_of]))[:1].tolist():
         friends = problem.units.members[problem.units.offsets[unit_of[ball]] : problem.units.offsets[unit_of[ball] + 1]]
         other = int(friends[pins[friends] == pin_of[unit_of[ball]]][0])
-        yield f"{_balls(problem, [ball, other])} are FRIENDS, and pinned to bins {at(pins[ball])} and {at(pins[other])}"
+        both = balls_of(problem, [ball, other])
+        yield f"{both} are FRIENDS, and pinned to bins {at(pins[ball])} and {at(pins[other])}"
     for members, chance in problem.foes:
         if chance == MICRO and len({int(unit_of[ball]) for ball in members}) == 1:
-            yield f"{_balls(problem, members)} are FRIENDS, and FOES"
+            yield f"{balls_of(problem, members)} are FRIENDS, and FOES"
         places = {int(pin_of[unit_of[ball]]) for ball in members}
         if chance == MICRO and len(places) == 1 and places != {NULL}:
-            yield f"{_balls(problem, members)} are FOES, and all in bin {at(places.pop())} by PIN"
+            yield f"{balls_of(problem, members)} are FOES, and all in bin {at(places.pop())} by PIN"
 
 
 def _too_large(problem: Problem, demand: Ints, capacity: Ints, names: tuple[str, ...]) -> Iterator[str]:
@@ -149,17 +155,17 @@ def _too_large(problem: Problem, demand: Ints, capacity: Ints, names: tuple[str,
         together = "takes" if len(members) == 1 else "are FRIENDS, and together take"
         if beyond.any():
             d = int(beyond.argmax())
-            has = f"no bin has more than {_amount(int(kinds[:, d].max()))}"
-            yield f"{_balls(problem, members)} {together} {_amount(int(demand[unit, d]))} of {names[d]}, and {has}"
+            has = f"no bin has more than {amount_of(int(kinds[:, d].max()))}"
+            yield f"{balls_of(problem, members)} {together} {amount_of(int(demand[unit, d]))} of {names[d]}, and {has}"
         else:
-            parts = ", ".join(f"{_amount(int(demand[unit, d]))} of {name}" for d, name in enumerate(names))
-            yield f"{_balls(problem, members)} {together} {parts}, and no bin has so much of all"
+            parts = ", ".join(f"{amount_of(int(demand[unit, d]))} of {name}" for d, name in enumerate(names))
+            yield f"{balls_of(problem, members)} {together} {parts}, and no bin has so much of all"
 
 
 def _overfull(problem: Problem, used: Ints, matrix: Matrix) -> Iterator[str]:
     """Find pinned balls that need more of a bin than it has."""
     for place, d in np.argwhere(used > matrix.capacity)[:1].tolist():
-        took, has = _amount(int(used[place, d])), _amount(int(matrix.capacity[place, d]))
+        took, has = amount_of(int(used[place, d])), amount_of(int(matrix.capacity[place, d]))
         yield f"the balls pinned to bin {problem.bin(place)} take {took} of {matrix.names[d]}, and it has {has}"
 
 
@@ -169,56 +175,10 @@ def _too_many(
     """Find out whether all units need more than all bins have, or more bins than there are."""
     total, most = demand.sum(axis=0), capacity.sum(axis=0)
     for d in np.flatnonzero(total > most)[:1].tolist():
-        yield f"all balls take {_amount(int(total[d]))} of {names[d]}, and all bins have {_amount(int(most[d]))}"
+        yield f"all balls take {amount_of(int(total[d]))} of {names[d]}, and all bins have {amount_of(int(most[d]))}"
     best, bins = capacity.max(axis=0), len(capacity)
     if apart := clique(demand, best, foes, bins):
         each = [int(problem.units.members[problem.units.offsets[unit]]) for unit in apart]
-        yield f"no two of {_balls(problem, each)} fit one bin, and there are {bins} bins for these {len(each)}"
+        yield f"no two of {balls_of(problem, each)} fit one bin, and there are {bins} bins for these {len(each)}"
     if (least := packing_bound(demand, best)) > bins:
         yield f"{len(demand)} balls need at least {least} bins, and there are {bins}"
-
-
-def _by_calls(problem: Problem) -> Iterator[str]:
-    """Find balls that no bin takes, by calls of UTILFN, which must add the same whatever the other balls do."""
-    bins, ceiling = problem.bins, problem.ceiling.tolist()
-    room = CALLS // max(1, problem.program.steps)
-    used: dict[int, int] = {}
-    for ball, place in enumerate(problem.pins.tolist()):
-        if place == NULL or room == 0:
-            continue
-        room -= 1
-        for dim, amount in call(problem.program, ball, place, []) or ():
-            used[dim] = used.get(dim, 0) + amount
-            if used[dim] > ceiling[dim]:
-                took, has = _amount(used[dim]), _amount(ceiling[dim])
-                yield f"the pinned balls take {took} of {problem.name(dim)}, and it has {has}"
-                return
-    for ball in range(problem.balls):
-        pin = int(problem.pins[ball])
-        rejected = True
-        for place in range(bins) if pin == NULL else (pin,):
-            if room == 0:
-                return
-            room -= 1
-            added = call(problem.program, ball, place, [])
-            rejected = rejected and added is None
-            sums: dict[int, int] = {}
-            for dim, amount in added or ():
-                sums[dim] = sums.get(dim, 0) + amount
-            if added is not None and all(amount <= ceiling[dim] for dim, amount in sums.items()):
-                break
-        else:
-            where = "every bin" if pin == NULL else f"bin {problem.bin(pin)}, to which it is pinned"
-            how = "is rejected in" if rejected else "alone is too much for"
-            yield f"ball {problem.ball(ball)} {how} {where}"
-
-
-def _balls(problem: Problem, members: list[int]) -> str:
-    if len(members) == 1:
-        return f"ball {problem.ball(members[0])}"
-    more = f" and {len(members) - NAMED:,} more" if len(members) > NAMED else ""
-    return f"balls {', '.join(map(problem.ball, sorted(members)[:NAMED]))}{more}"
-
-
-def _amount(micro: int) -> str:
-    return f"{micro / MICRO:,.15g}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -67,6 +67,15 @@ class Wish:
         return tuple(members for members, at in every if NULL in at or (len(at) == 1) != (self.kind == "FRIENDS"))
 
 
+class Fault(NamedTuple):
+    """A declaration without which a problem might be possible."""
+
+    what: str
+    """`RESOURCES CPU`, `FOES`, `REJECT`."""
+    line: int | None
+    """Of the text; None where it comes from outside, such as by an option."""
+
+
 class Source(Protocol):
     """What a problem was made from: it makes others of its kind, and evaluates UTILFN without the program."""
 
@@ -91,6 +100,13 @@ class Source(Protocol):
 
     def extended(self, text: str, tables: Mapping[str, Any]) -> Source:
         """Make another one, with declarations behind the text and further tables."""
+        ...
+
+    def at_fault(self, until: float) -> tuple[tuple[Fault, ...], str]:
+        """Find declarations that are plainly impossible together, and of which none can be left out; and say why.
+
+        There are none if that is not plain, or not known when `monotonic()` is `until`.
+        """
         ...
 
     def utilisation(self, bins: int, alloc: Sequence[int]) -> tuple[Ints, Ints]:

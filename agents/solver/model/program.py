@@ -29,7 +29,7 @@ within its limit (`Problem.ceiling`), and every touched soft group has at most `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -207,11 +207,23 @@ class Family:
 
     def name_of(self, dim: int, without: int | None = None) -> str:
         """Return what people call a dimension, `CPU[3]` or `CPU[n-c]`; of the indices not number `without`."""
-        numbers = map(int, np.unravel_index(dim - self.offset, self.sizes)) if self.sizes else ()
-        labels = self.labels or ((),) * len(self.sizes)
-        index = [
-            names[number] if number < len(names) else str(number) for number, names in zip(numbers, labels, strict=True)
-        ]
+        index = self._called(self.index_of(dim))
         if without is not None:
             del index[without]
         return f"{self.name}[{', '.join(index)}]" if index else self.name
+
+    def name_at(self, index: Sequence[int | None]) -> str:
+        """Return what people call the dimensions with these indices, where None stands for all: `COPIES[web, *]`."""
+        every = all(one is None for one in index)
+        return self.name if every else f"{self.name}[{', '.join(self._called(index))}]"
+
+    def index_of(self, dim: int) -> tuple[int, ...]:
+        """Return the indices of a dimension."""
+        return tuple(map(int, np.unravel_index(dim - self.offset, self.sizes))) if self.sizes else ()
+
+    def _called(self, index: Sequence[int | None]) -> list[str]:
+        labels = self.labels or ((),) * len(self.sizes)
+        return [
+            "*" if number is None else names[number] if number < len(names) else str(number)
+            for number, names in zip(index, labels, strict=True)
+        ]

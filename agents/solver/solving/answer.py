@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from agents.solver.model.problem import Problem, Wish
+from agents.solver.model.problem import Fault, Problem, Wish
 from agents.solver.model.program import MICRO, NULL
 
 NAMED = 10
@@ -85,6 +85,8 @@ class Answer:
     """Ctrl-C."""
     impossible: str = ""
     """Why no allocation places all balls, where that is plain to see."""
+    at_fault: tuple[Fault, ...] = ()
+    """Declarations that are impossible together, and of which none can be left out, where that is plain to see."""
     wishes: tuple[Kept, ...] = ()
     """What is declared WITH a chance below one, and which sets hold."""
     goals: tuple[Reached, ...] = ()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from time import monotonic
 from typing import NamedTuple
 
-from agents.solver.model.problem import Problem
+from agents.solver.model.problem import Fault, Problem
 from agents.solver.model.program import NULL
 from agents.solver.model.verify import faults
 from agents.solver.solving.answer import Answer, Kept, Reached, Status
@@ -37,6 +37,7 @@ def conclude(
     since: float,
     interrupted: bool,
     impossible: str,
+    at_fault: tuple[Fault, ...],
     notes: Sequence[str],
 ) -> Answer:
     """Verify an allocation, and make an answer of it, to a question of when `monotonic()` was `since`.
@@ -58,8 +59,8 @@ def conclude(
     seconds = monotonic() - since
     notes = (*notes, *_notes(problem, costs, wishes))
     return Answer(
-        problem, list(alloc), problem.bins, bound, status, checked, seconds, search, interrupted, impossible, wishes,
-        goals, notes,
+        problem, list(alloc), problem.bins, bound, status, checked, seconds, search, interrupted, impossible,
+        at_fault, wishes, goals, notes,
     )  # fmt: skip
 
 

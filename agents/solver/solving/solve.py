@@ -13,8 +13,8 @@ import numpy as np
 from agents.solver.local.better import better
 from agents.solver.local.portfolio import LOCAL
 from agents.solver.model.bounds import lower_bound
-from agents.solver.model.impossible import hopeless, impossible
-from agents.solver.model.problem import Problem, leaving
+from agents.solver.model.impossible import hopeless, impossible, too_few
+from agents.solver.model.problem import Fault, Problem, leaving
 from agents.solver.model.program import NULL
 from agents.solver.model.verify import faults
 from agents.solver.search.fewest import fewest, rounds
@@ -138,9 +138,6 @@ class _Search:
             self.impossible = impossible(self.problem)
         if self.problem.searched:
             self.bound, self.most = lower_bound(self.problem), self.problem.limits[1]
-            if self.bound > self.most and not self.impossible:
-                balls = f"{self.problem.balls:,} balls"
-                self.impossible = f"{balls} need at least {self.bound:,} bins, and TO allows {self.most:,}"
             self.bound = min(self.bound, self.most)
         if self.impossible:
             self.attempts = min(1, self.attempts or 1)
@@ -225,8 +222,7 @@ class _Search:
         bound, found = proofs.work(self.known if self.problem.searched else self.problem.bins + 1)
         self.bound = max(self.bound, min(bound, self.most))
         if bound > self.most:
-            limit = "TO allows" if self.problem.searched else "there are"
-            self.impossible = f"{self.problem.balls:,} balls need at least {bound:,} bins, and {limit} {self.most:,}"
+            self.impossible = too_few(self.problem, bound)
             raise _Over
         if found is not None:
             problem, alloc = found
@@ -314,12 +310,19 @@ class _Search:
         elif self.searches.compiling > TOLD:
             yield f"compiling took {self.searches.compiling:.1f} s of the time"
 
+    def blame(self) -> tuple[Fault, ...]:
+        """Find the declarations because of which not all balls can be placed; writes `impossible`, in their words."""
+        found, why = self.problem.source.at_fault(inf if self.end == inf else clock.monotonic() + self.reserve)
+        self.impossible = why or self.impossible
+        return found
+
     def answer(self, interrupted: bool) -> Answer:
         """Return the best answer that is known, verified."""
         if self.end < inf or interrupted:
             self.last_resort()
         if self.fallback is not None and (self.best is None or self.searches.ours or self.best.left > 0):
             self.best = min(self.best or self.fallback, self.fallback, key=lambda one: (one.left, one.problem.bins))
+        at_fault = self.blame() if self.impossible and not interrupted else ()
         nothing = Allocated(1, self.problem, [NULL] * self.problem.balls, self.searches.name)
         return conclude(
             self.best or nothing,
@@ -328,5 +331,6 @@ class _Search:
             since=self.start,
             interrupted=interrupted,
             impossible=self.impossible,
+            at_fault=at_fault,
             notes=tuple(self.notes()),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,7 +17,8 @@ from agents.solver.language.errors import At, SpecError
 from agents.solver.language.parse import number, parse
 from agents.solver.language.tables import from_array
 from agents.solver.language.whole import Whole
-from agents.solver.model.problem import Problem
+from agents.solver.model.problem import Fault, Problem
+from agents.solver.specification.at_fault import at_fault
 from agents.solver.specification.build import Build
 from agents.solver.specification.given import Given
 from simcore.errors import suggest
@@ -58,6 +60,20 @@ class Spec:
         ends, tables = (*self._ends, self.text.count("\n") + 1), known | dict(tables)
         return Spec(f"{self.text}\n{text}", file=self.file, params=params, tables=tables, ends=ends)
 
+    def with_tree(self, tree: s.Tree) -> Spec:
+        """Return what another tree of this specification says, without goals."""
+        kept = (one for one in tree.declarations if not isinstance(one, s.Goal))
+        other = copy(self)
+        other.__dict__.pop("limits", None)  # they are cached
+        other.tree = replace(tree, declarations=tuple(kept))
+        other.given, other._problems = replace(self.given, tree=other.tree), {}
+        return other
+
+    @property
+    def own_lines(self) -> int:
+        """Count the lines of the text that it began with."""
+        return self._ends[0] if self._ends else self.text.count("\n") + 1
+
     @property
     def declared(self) -> list[str]:
         """Return the names of its parameters."""
@@ -93,6 +109,10 @@ class Spec:
             made = self._located(lambda: Build(self.given, bins).problem(self))
             self._problems = {bins: made}  # the latest is enough
         return self._problems[bins]
+
+    def at_fault(self, until: float) -> tuple[tuple[Fault, ...], str]:
+        """Find declarations that are impossible together, as `Source` says."""
+        return at_fault(self, until)
 
     def utilisation(self, bins: int, alloc: Sequence[int]) -> tuple[Ints, Ints]:
         """Evaluate UTILFN from its text for an allocation [balls], as `Source` says."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 from time import monotonic
 
 import pytest
@@ -14,6 +15,7 @@ from agents.solver import examples, load_problem, problem
 from agents.solver.model.impossible import impossible
 from agents.solver.model.problem import Problem
 from agents.solver.model.verify import faults
+from binwright.cli import main
 from tests.support.properties import scaled
 
 
@@ -55,6 +57,12 @@ PLAIN = {
     "ball 1 alone is too much for every bin": made(body="UTIL.S[BIN] += if BALL == 1 then 5 + BIN else 1"),
     "the pinned balls take 6 of S[2], and it has 4": made("PIN 0 TO 2", "UTIL.S[BIN] += 3 * BIN"),
     "ball 0 is rejected in bin 2, to which it is pinned": made("PIN 0 TO 2", "if BIN == 2 REJECT end UTIL.S[BIN] += 1"),
+    "all balls take at least 4 of Z[0, *], and there are 2": made(
+        body="UTIL.Z[0, BIN % 2] += 1", top="Z[a in 2, z in 2] => 1"
+    ),
+    "balls 0, 2 are FRIENDS, and together too much for every bin": made(
+        "FRIENDS 0, 2", "UTIL.S[BIN] += D[BALL] UTIL.Z[BIN % 2] += D[BALL]", top="S[b in BINS] => 9, Z[z in 2] => 3"
+    ),
     "the pinned balls take 4 of ALL, and it has 3": made(
         "PIN 2 TO 0 PIN 0 TO 1", "UTIL.ALL += D[BALL] UTIL.S[BIN] += 1", top="S[b in BINS] => 4, ALL => 3"
     ),
@@ -68,7 +76,9 @@ def test_the_reason_is_said_at_once(why: str, search: str) -> None:
     began = monotonic()
     answer = bw.solve(PLAIN[why], time=20, search=search)
     assert monotonic() - began < 5
-    assert answer.impossible == why
+    assert impossible(PLAIN[why]) == why
+    assert answer.impossible  # of a part of it, where that is impossible, too
+    assert answer.at_fault
     assert answer.status in ("partial", "unsolved")
     assert not faults(answer.problem, answer.alloc)
 
@@ -138,11 +148,19 @@ def test_nothing_is_impossible_and_done(
     st.lists(st.integers(0, 6), min_size=2, max_size=3),
     st.sampled_from(["", "FRIENDS 0, 1", "FOES 0, 1", "FRIENDS 0, 1 FOES 1, 2", "FOES 0, 1, 2"]),
     st.sampled_from(["", "PIN 0 TO 0", "PIN 0 TO 1 PIN 1 TO 1", "PIN 2 TO 0 PIN 1 TO 1"]),
-    st.sampled_from(["UTIL.S[BIN] += D[BALL]", "UTIL.S[BIN] += if BIN == 0 then D[BALL] else 2 * D[BALL]"]),
+    st.sampled_from(
+        [
+            "UTIL.S[BIN] += D[BALL]",
+            "UTIL.S[BIN] += if BIN == 0 then D[BALL] else 2 * D[BALL]",
+            "UTIL.S[BIN] += D[BALL] UTIL.Z[BALL % 2, BIN % 2] += 1",
+            "UTIL.Z[BALL % 2, BIN % 2] += BIN + 1 UTIL.Z[0, 1] += D[BALL]",
+        ]
+    ),
 )
 def test_it_is_impossible_indeed(demand: list[int], capacity: list[int], sets: str, pins: str, body: str) -> None:
     found = problem(
-        f"TABLE C = {capacity} TABLE D = {demand} BALLS 4 BINS len(C) RESOURCES S[b in BINS] => C[b] {sets} {pins} "
+        f"TABLE C = {capacity} TABLE D = {demand} BALLS 4 BINS len(C) "
+        f"RESOURCES S[b in BINS] => C[b], Z[a in 2, b in 2] => 1 + a {sets} {pins} "
         f"procedure UTILFN(BALL, BIN, ALLOC) {body} end"
     )
     if impossible(found):
@@ -154,3 +172,49 @@ def test_a_cost_is_not_called_optimal() -> None:
     assert answer.status == "solved"
     assert "COST is a capacity here, and not made small: the agent `solver` does that" in answer.notes
     assert bw.solve(made()).status == "optimal"
+
+
+CONFLICT = """
+BALLS 4 BINS 3
+PARAM most = 2
+RESOURCES S[b in BINS] => 4,
+    Z[z in most] => 1
+FRIENDS 1, 3
+FOES 0, 2
+PIN 0 TO 0
+PIN 2 TO 0
+procedure UTILFN(BALL, BIN, ALLOC)
+    if BIN == 2 and BALL == 3 REJECT end
+    UTIL.S[BIN] += 1
+    UTIL.Z[BIN % 2] += 1
+end"""
+
+
+@pytest.mark.parametrize("without", ["", "FOES 0, 2", "FRIENDS 1, 3"])
+def test_what_is_at_fault_is_impossible_and_none_of_it_can_be_left_out(without: str) -> None:
+    text = CONFLICT.replace(without, "") if without else CONFLICT
+    found = problem(text).source.at_fault(monotonic() + 60)[0]
+    assert found
+    lines = text.split("\n")
+    limits = {number: line for number, line in enumerate(lines, 1) if number in (4, 5, 6, 7, 8, 9, 11)}
+    endless = {4: "RESOURCES S[b in BINS] => 100,", 5: "Z[z in most] => 100"}
+
+    def possible(kept: set[int | None]) -> bool:
+        some = [endless.get(n, "") if n in limits and n not in kept else line for n, line in enumerate(lines, 1)]
+        one = problem("\n".join(some))
+        return not all(faults(one, places) for places in product(range(3), repeat=4))
+
+    blamed = {one.line for one in found}
+    assert not possible(blamed)
+    assert all(possible(blamed - {one}) for one in blamed)
+
+
+def test_declarations_at_fault_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.alloc").write_text(CONFLICT)
+    assert main(["solve", str(tmp_path / "a.alloc"), "--time", "30s"]) == 1
+    said = capsys.readouterr().out
+    assert "not all can be placed: balls 0, 2 are FOES, and all in bin 0 by PIN" in said
+    assert "at fault: PIN in line 8, PIN in line 9, FOES in line 7" in said
+    answer = bw.solve(problem(CONFLICT.replace("most = 2", "most = 4")), drain=[0, 1, 2], attempts=1)
+    assert answer.impossible == "all bins are to be empty"
+    assert [(one.what, one.line) for one in answer.at_fault] == [("DRAIN", None)]
