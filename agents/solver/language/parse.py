@@ -80,7 +80,7 @@ def _unexpected(error: UnexpectedToken, text: str) -> SpecError:
         return SpecError(f"{shown} cannot stand here", "Close the block before it with end.", at, text)
     if word == "=" and "SIGN" in expected:
         return SpecError("utilisation is added to, never set", "Write += or -=.", at, text)
-    if word.isupper() and token.type != "NAME" and "NAME" in expected and word.isalpha():
+    if (word.isupper() or expected == {"NAME"}) and token.type != "NAME" and "NAME" in expected and word.isalpha():
         return SpecError(f"{shown} is a word of the language", "Choose another name.", at, text)
     return SpecError(f"{shown} cannot stand here", _expecting(expected), at, text)
 

@@ -59,6 +59,7 @@ MESSAGES = [
     (spec(top="BALLS 2 RESOURCES C => 1"), "there is no BINS"),
     (spec(top="BALLS 2 BINS 1"), "there is no RESOURCES"),
     (spec(more="BALLS 4"), "BALLS is there twice"),
+    (spec(more="PARAM all = 4"), "all is a word of the language"),
     (spec(more="RESOURCES CPU => 1"), "CPU is there twice"),
     (spec(more="PARAM T = 1"), "T has a meaning already"),
     (spec(top="BALLS 0 BINS 1 RESOURCES C => 1"), "0 is not a number of BALLS"),
