@@ -37,7 +37,23 @@ class _Writer:
     def int_(self, depth: int) -> str:
         kinds = ["name", "number"]
         if depth:
-            kinds += ["+", "-", "*", "//", "%", "min", "max", "abs", "-x", "if", "table", "rows", "len", "floor", "ceil"]
+            kinds += [
+                "+",
+                "-",
+                "*",
+                "//",
+                "%",
+                "min",
+                "max",
+                "abs",
+                "-x",
+                "if",
+                "table",
+                "rows",
+                "len",
+                "floor",
+                "ceil",
+            ]
             kinds += ["count", "sum"] if self.loops < 2 else []
         kind = self.pick(kinds)
         if kind == "name":

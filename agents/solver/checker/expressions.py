@@ -17,7 +17,7 @@ from agents.solver.checker.values import Typed, absolute, arithmetic, equal, ext
 from agents.solver.language import syntax as s
 from agents.solver.language.constants import BOOL, INT, PLACE, QUANTITY
 from agents.solver.language.errors import At, SpecError
-from agents.solver.language.tables import Table
+from agents.solver.language.tables import Table, quantity_of
 from agents.solver.model.program import (
     MICRO,
     NULL,
@@ -71,8 +71,7 @@ def whole(scope: Scope, node: s.Expr, what: str) -> Typed:
     """Check a whole number."""
     found = number(scope, node)
     if found.kind == QUANTITY:
-        remedy = "It is a quantity: / and fractions make quantities, // stays whole."
-        raise SpecError(f"{what} must be a whole number", remedy, node.at)
+        raise SpecError(f"{what} must be a whole number", quantity_of(node, scope.tables), node.at)
     return found
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from agents.solver.language import syntax as s
 from agents.solver.language.errors import At, SpecError
-from agents.solver.language.tables import Table
+from agents.solver.language.tables import Table, quantity_of
 from agents.solver.model.program import MICRO, NULL, WIDE
 from simcore.errors import suggest
 
@@ -62,7 +62,7 @@ class Interpreter:
         """Evaluate a whole number, or a bin."""
         value = self.number(node)
         if value.kind != INT:
-            raise SpecError(f"{what} must be a whole number", f"It is {value.kind}.", node.at)
+            raise SpecError(f"{what} must be a whole number", quantity_of(node, self.tables), node.at)
         return value.raw
 
     def number(self, node: s.Expr) -> Value:

@@ -16,6 +16,7 @@ from agents.solver.language import moves
 from agents.solver.language import syntax as s
 from agents.solver.language.errors import At, SpecError
 from agents.solver.model.program import MICRO
+from simcore.errors import suggest
 
 TEXT_LIMIT = 100_000
 """Letters of a specification; larger tables belong into a file."""
@@ -68,11 +69,13 @@ def _unexpected(error: UnexpectedToken, text: str) -> SpecError:
             return SpecError("there is no UTILFN", remedy, at, text)
         return SpecError("the text ends too early", _expecting(expected), at, text)
     at = At(token.line or 1, token.column or 1)
+    before = (error.token_history or [None])[-1]
+    if token.type == "LPAR" and before is not None and before.type == "NAME":
+        function = str(before)
+        return SpecError(f"unknown function {function}", suggest(function, _FUNCTIONS), _token_at(before), text)
     word = str(token)
     shown = word if len(word) <= 40 else f"{word[:40]}..."
     if token.type == "NAME" and "SIGN" not in expected and "EQUAL" not in expected:
-        from simcore.errors import suggest
-
         words = [word for kind in expected for word in _WORDS.get(kind, kind).split(" or ") if word.isalpha()]
         if words and "NAME" not in expected:
             return SpecError(f"{shown} cannot stand here", suggest(word, words), at, text)
@@ -85,6 +88,7 @@ def _unexpected(error: UnexpectedToken, text: str) -> SpecError:
     return SpecError(f"{shown} cannot stand here", _expecting(expected), at, text)
 
 
+_FUNCTIONS = "abs", "ceil", "count", "floor", "len", "max", "min", "sum"
 _KEYWORDS = "let if then else elif end for all in except and or not abs floor ceil len procedure"
 _WORDS = {
     "LSQB": "[", "RSQB": "]", "LPAR": "(", "RPAR": ")", "COMMA": ",", "DOT": ".", "EQUAL": "=", "COLON": ":",

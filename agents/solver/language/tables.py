@@ -5,7 +5,7 @@ Tables hold numbers in rows, which may be of unequal length.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.solver.language import syntax as s
 from agents.solver.language.errors import At, SpecError
 from agents.solver.model.program import MICRO
 from simcore.errors import suggest
@@ -24,6 +25,13 @@ ENTRY_LIMIT = 20_000_000
 LARGEST = 10**9
 Rows = list[Any]
 """Numbers, (raw, whole) each, in nested lists."""
+
+
+def quantity_of(node: s.Expr, tables: Mapping[str, Table]) -> str:
+    """Say why an expression that should be a whole number is a quantity."""
+    if isinstance(node, s.Index) and node.table in tables:
+        return tables[node.table].why_quantities()
+    return "It is a quantity: / and fractions make quantities, // and floor(...) stay whole."
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,12 @@ class Table:
         if self.varies is not None:
             return self.varies
         return (int(self.values.min()), int(self.values.max())) if self.values.size else (0, 0)
+
+    def why_quantities(self) -> str:
+        """Say which entry makes quantities of all of them."""
+        parts = self.values[self.values % MICRO != 0]
+        which = f"as {parts[0] / MICRO:.6g} among them does" if len(parts) else "as a number with a point does"
+        return f"{self.name} has quantities: one entry makes all of them quantities, {which}. floor(...) is whole."
 
     def row(self, number: int) -> range:
         """Return which values are in row `number`, counted through all indices but the last."""

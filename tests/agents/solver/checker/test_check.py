@@ -50,6 +50,7 @@ MESSAGES = [
     (spec(more="PARM x = 1"), "PARM cannot stand here"),
     (spec("if BALL == 1 REJECT", more="") + "\nBALLS 3", "BALLS cannot stand here"),
     (spec("let x = 1 +"), "end cannot stand here"),
+    (spec("UTIL.CPU[BIN] += summ(i in 3: i)"), "unknown function summ"),
     (" " * (TEXT_LIMIT + 1), f"is longer than {TEXT_LIMIT:,} letters"),
     (spec(more=f"PARAM x = {nested(99)}"), "nests deeper than 80"),
     (spec(more="PARAM x = 1e10"), "1e10 is out of range"),
