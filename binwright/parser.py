@@ -221,6 +221,7 @@ def _pack(commands: Commands) -> None:
     pack.add_argument("--server", metavar="CAPACITY", help="what a server has of a CSV file's columns: cpu=8,mem=16")
     pack.add_argument("--json", action="store_true", help="print the table as JSON")
     pack.add_argument("--out", metavar="FILE", help="write the placements (.csv or .json)")
+    pack.add_argument("--figure", metavar="FILE", help="draw the servers over time (.png, .svg or .pdf)")
 
 
 def _validate(commands: Commands) -> None:

@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin
 from rich import box
 from rich.table import Table
 
-from binwright.commands.console import entry, out
+from binwright.commands.console import entry, file_to_draw, out
 from simcore.errors import UserError
 
 
@@ -81,7 +81,7 @@ def _draw_demands(asked: Namespace) -> int:
 
     if not asked.draw:
         raise UserError("is missing", key="--draw", remedy=_DRAW)
-    target = _drawing(asked.draw)
+    target = file_to_draw("--draw", asked.draw)
     options = dict(map(_option, asked.sets))
     held = {} if "load" in options else {"holding": 31}
     labels = [_label(text) for text in asked.demands]
@@ -115,7 +115,7 @@ def topology(asked: Namespace) -> int:
     from fabric.topology import tier_rows
 
     options = dict(map(_option, asked.sets))
-    target = _drawing(asked.draw) if asked.draw else None
+    target = file_to_draw("--draw", asked.draw) if asked.draw else None
     file = Path(asked.name)
     if file.is_file() or file.suffix.lower() in (".csv", ".graphml"):
         network = build("file", path=file, **options)
@@ -140,17 +140,6 @@ def topology(asked: Namespace) -> int:
         draw(network, target)
         out.print(f"Drawing: {asked.draw}", markup=False, highlight=False, soft_wrap=True)
     return 0
-
-
-def _drawing(text: str) -> Path:
-    """Check the name of the file to draw, before there is anything to draw."""
-    from analysis.figures.style import FORMATS
-
-    target = Path(text)
-    if target.suffix.removeprefix(".") not in FORMATS:
-        endings = ", ".join(f".{each}" for each in FORMATS)
-        raise UserError("unknown format to draw in", key="--draw", value=text, remedy=f"End it with {endings}.")
-    return target
 
 
 def _option(text: str) -> tuple[str, Any]:

@@ -1,6 +1,8 @@
-"""How the commands print, and read times."""
+"""How the commands print, and read times and names of figures."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
@@ -30,6 +32,17 @@ def seconds(option: str, text: str) -> float:
         return TIME.parse(text)
     except UserError as error:
         raise UserError(error.problem, key=option, value=text, remedy=error.remedy) from None
+
+
+def file_to_draw(option: str, text: str) -> Path:
+    """Check the name of a file to draw, before there is anything to draw."""
+    from analysis.figures.style import FORMATS
+
+    target = Path(text)
+    if target.suffix.removeprefix(".") not in FORMATS:
+        endings = ", ".join(f".{each}" for each in FORMATS)
+        raise UserError("unknown format to draw in", key=option, value=text, remedy=f"End it with {endings}.")
+    return target
 
 
 def entry(name: str, summary: str, **more: str) -> None:

@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 
 from binwright.cli import INTERRUPTED
-from binwright.commands.console import many_of, out, seconds
+from binwright.commands.console import file_to_draw, many_of, out, seconds
 from simcore.errors import UserError, suggest
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def pack(asked: Namespace) -> int:
         if file.exists() and Path(asked.input).exists() and file.samefile(asked.input):
             remedy = "Name another file."
             raise UserError("would overwrite the machines themselves", file=file, key="--out", remedy=remedy)
+    figure = file_to_draw("--figure", asked.figure) if asked.figure else None
     methods = asked.methods.split(",")
     answers = dict(compare(given.demand, given.capacity, methods, seconds=limit, seeds=asked.seeds))
     rows = [row(method, found) for method, found in answers.items()]
@@ -41,6 +42,14 @@ def pack(asked: Namespace) -> int:
         write(file, answers, given.names)
         if not asked.json:
             out.print(f"Placements: {file}", markup=False, highlight=False, soft_wrap=True)
+    if figure:
+        from analysis.figures.course import draw
+        from analysis.figures.style import save
+
+        courses = {method: [one.course for one in found] for method, found in answers.items()}
+        save(draw(courses, max(one.bound for one in rows), limit, f"{given.name}: servers over time"), figure)
+        if not asked.json:
+            out.print(f"Figure: {figure}", markup=False, highlight=False, soft_wrap=True)
     return INTERRUPTED if any(found[-1].interrupted for found in answers.values()) else 0
 
 

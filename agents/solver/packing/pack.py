@@ -14,6 +14,7 @@ import numpy as np
 from agents.solver.exact import prover
 from agents.solver.model.packing_bound import lower_bound
 from agents.solver.packing import heuristics
+from agents.solver.packing.rivals import Tell
 from agents.solver.search.fewest import fewest, rounds
 from agents.solver.search.find import find, prepare
 from agents.solver.search.lowest import LONGEST
@@ -57,13 +58,18 @@ class Packed:
     checked: int = 0
     """Complete attempts of the published search; steps of ours."""
     interrupted: bool = False
-    found: float | None = None
-    """After how many seconds a search had this placement; it may have gone on for one of fewer bins."""
+    course: tuple[tuple[float, int], ...] = ()
+    """After how many seconds there was a placement in how many bins, each in fewer than the one before."""
 
     @property
     def bins(self) -> int | None:
         """Count the bins that are used."""
         return None if self.where is None else int(self.where.max()) + 1
+
+    @property
+    def found(self) -> float | None:
+        """Return after how many seconds there was this placement; a search may have gone on for one of fewer bins."""
+        return self.course[-1][0] if self.course else None
 
     @property
     def gap(self) -> int | None:
@@ -84,26 +90,32 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
     _compiled(method)
     began = monotonic()
     bound = lower_bound(demand, capacity)
-    checked, interrupted, reached = 0, False, None
+    checked, interrupted = 0, False
+    course: list[tuple[float, int]] = []
+
+    def tell(bins: int) -> None:
+        if not course or bins < course[-1][1]:
+            course.append((monotonic() - began, bins))
+
     where: Ints | None
     if method in HEURISTICS:
         where = HEURISTICS[method](demand, capacity)
     elif method in SEARCHES:
-        found = _upward(demand, capacity, method, bound, began, began + seconds, seed)
-        where, bound, checked, interrupted = found.where, found.bound, found.checked, found.interrupted
-        reached = found.at - began
+        found = _upward(demand, capacity, method, bound, began, began + seconds, seed, tell)
+        where, bound, checked, interrupted = found
     else:
         # A rival knows the same placement as our search does, and has the rest of the time.
         known = heuristics.ffd_prod(demand, capacity)
         rival = import_module(RIVALS[method])
-        where, bound = rival.improve(demand, capacity, known, bound, began + seconds - monotonic(), seed)
+        where, bound = rival.improve(demand, capacity, known, bound, began + seconds - monotonic(), seed, tell)
     took = monotonic() - began
     if where is not None:
         _, where = np.unique(where, return_inverse=True)
         where = where.astype(np.int64)
         if not Packing.alike(demand, capacity, int(where.max()) + 1).keeps(where):
             raise BinwrightError(f"{method} answered a placement that breaks the rules: a bug, please report it")
-    return Packed(method, where, bound, took, checked, interrupted, None if where is None else reached)
+        tell(int(where.max()) + 1)
+    return Packed(method, where, bound, took, checked, interrupted, tuple(course))
 
 
 @cache
@@ -141,28 +153,30 @@ class _Upward(NamedTuple):
     checked: int
     interrupted: bool
     """Ctrl-C was pressed."""
-    at: float
-    """When the placement was found."""
 
 
-def _upward(demand: Ints, capacity: Ints, method: str, bound: int, began: float, until: float, seed: int) -> _Upward:
+def _upward(
+    demand: Ints, capacity: Ints, method: str, bound: int, began: float, until: float, seed: int, tell: Tell
+) -> _Upward:
     """Search in rounds (see `fewest`). Ours knows `ffd-prod`, and all heuristics once the bound has failed.
 
     From then on, a prover works beside it, as `FIRST` and `SHARE` say.
     """
     best = heuristics.ffd_prod(demand, capacity) if method == "solver" else None
     proofs = prover.Prover(demand, capacity)
-    checked, asked, interrupted, at = 0, False, False, monotonic()
+    checked, asked, interrupted = 0, False, False
+    if best is not None:
+        tell(int(best.max()) + 1)
 
     def attempt(bins: int, attempts: range) -> int | None:
-        nonlocal best, bound, checked, asked, interrupted, at
+        nonlocal best, bound, checked, asked, interrupted
         if bins < bound and best is not None:
             return int(best.max()) + 1
         given = Packing.alike(demand, capacity, bins)
         found = find(given, SEARCHES[method], seed=seed, until=until, chunks=attempts)
         checked += found.checked
         if found.left == 0:
-            best, at = found.where, monotonic()
+            best = found.where
         elif found.interrupted or monotonic() >= until:
             interrupted = found.interrupted
             raise _TimeOver
@@ -170,15 +184,18 @@ def _upward(demand: Ints, capacity: Ints, method: str, bound: int, began: float,
             if not asked and len(demand) <= QUADRATIC:
                 asked = True
                 best = min((best, *(rule(demand, capacity) for rule in HEURISTICS.values())), key=lambda one: one.max())
-                at = monotonic()
             share = max(SHARE * (monotonic() - began), FIRST * (until - began))
             proofs.work(share, int(best.max()) + 1, until)
             bound = max(bound, proofs.bound)
             if proofs.where is not None and proofs.where.max() < best.max():
-                best, at = proofs.where, monotonic()
+                best = proofs.where
+            tell(int(best.max()) + 1)
             if best.max() + 1 <= bound:
                 raise _TimeOver
-        return None if best is None else int(best.max()) + 1
+        if best is None:
+            return None
+        tell(int(best.max()) + 1)
+        return int(best.max()) + 1
 
     try:
         fewest(bound, len(demand), None if best is None else int(best.max()) + 1, rounds(1), attempt)
@@ -186,7 +203,7 @@ def _upward(demand: Ints, capacity: Ints, method: str, bound: int, began: float,
         pass
     except KeyboardInterrupt:  # while something is proven
         interrupted = True
-    return _Upward(best, bound, checked, interrupted, at)
+    return _Upward(best, bound, checked, interrupted)
 
 
 class _TimeOver(Exception):

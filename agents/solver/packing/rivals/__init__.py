@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from simcore.errors import UserError
 
+Tell = Callable[[int], None]
+"""Is told how many bins a placement has that was just found."""
 LARGEST = 2_000_000
 """Choices of a ball and a bin that a model may have; building more takes minutes and gigabytes."""
 

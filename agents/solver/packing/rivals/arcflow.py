@@ -14,6 +14,7 @@ from time import monotonic
 import numpy as np
 
 from agents.solver.exact.kinds import Kinds
+from agents.solver.packing.rivals import Tell
 from simcore.vocabulary import Ints
 
 LARGEST = 400_000
@@ -25,7 +26,7 @@ Arc = tuple[int, int, int]
 
 
 def improve(
-    demand: Ints, capacity: Ints, known: Ints, bound: int, seconds: float, seed: int
+    demand: Ints, capacity: Ints, known: Ints, bound: int, seconds: float, seed: int, tell: Tell
 ) -> tuple[Ints | None, int]:
     """Return a placement, None if none was found in time, and a lower bound. It takes no hint and no seed."""
     from scipy.optimize import Bounds, LinearConstraint, milp

@@ -6,7 +6,7 @@ from time import monotonic
 
 import numpy as np
 
-from agents.solver.packing.rivals import LARGEST, module
+from agents.solver.packing.rivals import LARGEST, Tell, module
 from simcore.cores import usable_threads
 from simcore.vocabulary import Ints
 
@@ -15,7 +15,7 @@ PRESOLVED = 20_000
 
 
 def improve(
-    demand: Ints, capacity: Ints, known: Ints, bound: int, seconds: float, seed: int
+    demand: Ints, capacity: Ints, known: Ints, bound: int, seconds: float, seed: int, tell: Tell
 ) -> tuple[Ints | None, int]:
     """Return a placement, None if none was found in time, and a lower bound; a `known` placement is given as a hint.
 
@@ -47,7 +47,12 @@ def improve(
     solver.parameters.num_workers = usable_threads()
     solver.parameters.random_seed = seed % 2**31
     solver.parameters.cp_model_presolve = balls * bins <= PRESOLVED
-    status = solver.solve(model)
+
+    class Told(python.CpSolverSolutionCallback):  # type: ignore[misc, name-defined]  # the module is an Any
+        def on_solution_callback(self) -> None:
+            tell(round(self.objective_value))
+
+    status = solver.solve(model, Told())
     if status not in (python.OPTIMAL, python.FEASIBLE):
         return None, bound
     where = np.array([[solver.value(choice) for choice in row] for row in chosen], np.int64).argmax(axis=1)

@@ -10,6 +10,7 @@ from time import monotonic
 
 import numpy as np
 
+from agents.solver.packing.rivals import Tell
 from simcore.vocabulary import Ints
 
 LARGEST = 200_000
@@ -19,7 +20,7 @@ TINY = 1e-6
 
 
 def improve(
-    demand: Ints, capacity: Ints, known: Ints, bound: int, seconds: float, seed: int
+    demand: Ints, capacity: Ints, known: Ints, bound: int, seconds: float, seed: int, tell: Tell
 ) -> tuple[Ints | None, int]:
     """Return a placement, None if none was found in time, and a lower bound. It takes no hint and no seed.
 

@@ -6,12 +6,12 @@ from time import monotonic
 
 import numpy as np
 
-from agents.solver.packing.rivals import LARGEST, module
+from agents.solver.packing.rivals import LARGEST, Tell, module
 from simcore.vocabulary import Ints
 
 
 def improve(
-    demand: Ints, capacity: Ints, known: Ints, bound: int, seconds: float, seed: int
+    demand: Ints, capacity: Ints, known: Ints, bound: int, seconds: float, seed: int, tell: Tell
 ) -> tuple[Ints | None, int]:
     """Return a placement, None if none was found in time, and a lower bound.
 
@@ -53,4 +53,5 @@ def improve(
         model = solver.model()
         rows = [[z3.is_true(model[choice]) for choice in row] for row in chosen]
         where = np.array(rows, np.int64).argmax(axis=1)
+        tell(len(np.unique(where)))
     return where, bound

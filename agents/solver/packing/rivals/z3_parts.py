@@ -8,7 +8,7 @@ import numpy as np
 
 from agents.solver.model.packing_bound import lower_bound
 from agents.solver.packing import heuristics
-from agents.solver.packing.rivals import z3
+from agents.solver.packing.rivals import Tell, z3
 from simcore.vocabulary import Ints
 
 PART = 120
@@ -18,7 +18,7 @@ SHORTEST = 0.05
 
 
 def improve(
-    demand: Ints, capacity: Ints, known: Ints, bound: int, seconds: float, seed: int
+    demand: Ints, capacity: Ints, known: Ints, bound: int, seconds: float, seed: int, tell: Tell
 ) -> tuple[Ints | None, int]:
     """Return a placement in which no two parts share a bin, None if one part has none in time, and a lower bound.
 
@@ -34,7 +34,7 @@ def improve(
         end = monotonic() + (until - monotonic()) / (count - number)
         where = None
         while where is None and end - monotonic() > SHORTEST:
-            where, _ = z3.improve(part, capacity, known, least, (end - monotonic()) / 2, seed)
+            where, _ = z3.improve(part, capacity, known, least, (end - monotonic()) / 2, seed, _untold)
             known = known + 1
         if where is None:
             return None, bound
@@ -42,3 +42,7 @@ def improve(
         placed.append(used + where)
         used += int(where.max()) + 1
     return np.concatenate(placed), bound
+
+
+def _untold(bins: int) -> None:
+    """Keep quiet about a placement of a part: only that of all parts counts."""

@@ -15,6 +15,7 @@ from agents import AGENTS
 from agents.solver.model.packing_bound import lower_bound
 from agents.solver.packing import heuristics
 from agents.solver.packing.pack import HEURISTICS, pack
+from analysis.figures.course import draw
 from binwright.cli import main
 from scenarios.build.world import build_world
 from scenarios.schema.load import load_scenario
@@ -247,6 +248,30 @@ def test_one_machine_is_in_the_singular_and_without_a_name(tmp_path: Path, capsy
     assert target.read_text() == "machine,ffd-prod\n0,0\n"
 
 
+@pytest.mark.parametrize("method", ["ffd-prod", "published", "solver", "z3", "cp-sat", "arc-flow"])
+def test_the_course_goes_down_to_the_answer(method: str) -> None:
+    if method in ("z3", "cp-sat"):
+        pytest.importorskip("ortools" if method == "cp-sat" else "z3")
+    given = machines("ct1", 3, 12)
+    packed = pack(given.demand, given.capacity, method, seconds=5)
+    times, bins = zip(*packed.course, strict=True)
+    assert (sorted(times), sorted(set(bins), reverse=True)) == (list(times), list(bins))
+    assert (packed.bins, packed.found) == (bins[-1], times[-1])
+    assert times[-1] <= packed.seconds + 0.5
+
+
+def test_the_course_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "new" / "u.svg"
+    assert main(["pack", "u120", "--with", "ffd-prod,solver", "--time", "1s", "--figure", str(target)]) == 0
+    assert f"Figure: {target}" in capsys.readouterr().out.replace("\n", "")
+    text = target.read_text()
+    assert all(word in text for word in ("ffd-prod", "solver", "lower bound", "u120: servers over time"))
+    figure = draw({"a": [[(0.01, 9), (0.5, 7)], [(0.02, 8)]], "none": [[]]}, 6, 2.0, "")
+    steps = [line for line in figure.axes[0].lines if line.get_drawstyle() == "steps-post"]
+    drawn = [np.array(line.get_data()).tolist() for line in steps]
+    assert drawn == [[[0.01, 0.5, 2.0], [9, 7, 7]], [[0.02, 2.0], [8, 8]]]
+
+
 FILES = {
     "NOTHING": "",
     "ONE": "2\n10\n3\n4\n",
@@ -309,6 +334,7 @@ def test_files_of_the_literature_are_read(tmp_path: Path) -> None:
         (["LONG.txt"], "LONG.txt:4: goes on after its last number (got '7')"),
         (["WORD.txt"], "WORD.txt:2: is not a size (got '1e-9')"),
         (["EMPTY", "--server", "cpu=5"], "EMPTY: has no machines"),
+        (["u120", "--figure", "u120.doc"], "--figure: unknown format to draw in (got 'u120.doc')\n  End it with .png"),
     ],
 )
 def test_a_users_mistakes(
