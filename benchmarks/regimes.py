@@ -47,7 +47,7 @@ REGIMES = (
     *("bursts", "shapes", "shapes-light", "shapes-short", "filling", "mixed"),
 )
 HEURISTICS = ("first-fit", "best-fit", "best-fit-loose", "worst-fit", "balance-fit", "dot-product", "internal")
-TRAINED = ("value-es", "hindsight")
+TRAINED = ("value-es", "hindsight", "cvd-rl", "padrl")
 """Agents with weights learned on the requests of a regime."""
 LENGTH, FEW_SEEDS, DROPPED = "scheduled", 100, 2000
 """What agents are judged by; seeds and requests with which other metrics are tried."""
@@ -159,7 +159,7 @@ def overview(found: dict[str, Found]) -> list[list[str]]:
     """Make the rows of the table of regimes: who wins among heuristics, and what learning adds."""
     rows = [["regime", "best-fit places", "cpu, mem in use then", "best heuristic"]]
     for agent in TRAINED:
-        rows[0] += [f"`{agent}` of it, over the best heuristic", "p, largest over all heuristics"]
+        rows[0].append(f"`{agent}` of it, over the best heuristic; largest p")
     rows[0] += ["untrained", "shipped `value-es`"]
     for name, one in found.items():
         standing = Standing(one.runs)
@@ -167,9 +167,10 @@ def overview(found: dict[str, Found]) -> list[list[str]]:
         row = [f"`{name}`", f"{base[0]:,.0f}", f"{base[1]:.0%}, {base[2]:.0%}", standing.best]
         for agent in TRAINED:
             label = own(name, standing.labels, agent)
-            row += [standing.over(label, standing.best)[0], said(standing.largest(label))] if label else ["", ""]
-        for label in (untrained(own(name, standing.labels), standing.labels), "value-es"):
-            row.append(standing.over(label, standing.best)[0] if label else "")
+            beside = f"{standing.over(label, standing.best)[0]}; {said(standing.largest(label))}" if label else ""
+            row.append(beside)
+        others = untrained(own(name, standing.labels), standing.labels), "value-es"
+        row += [standing.over(label, standing.best)[0] if label else "" for label in others]
         rows.append(row)
     return rows
 
@@ -267,15 +268,16 @@ guide](../guides/numa-learning.md#regimes).
 
 Every value is a ratio of means less one, with its 95 % interval over the seeds, paired. p-values are those of
 `binwright compare`, corrected by Holm for all {family} comparisons of two agents in the regime."""
-OVERVIEW = """The first columns say how long Best-Fit lasts and how full the servers are then. `value-es` and
-`hindsight` of a regime learned on its requests (those of `large` and `shapes` also stand for other loads and lifetimes;
-`few` and `bursts` have none of their own). *Untrained* is where both trainings began: what still fits on a server,
-weighted by what the requests take. *Shipped* has the weights `huawei-10`. A p-value is the largest of those over each
-heuristic of the table below."""
+OVERVIEW = """The first columns say how long Best-Fit lasts and how full the servers are then. `value-es`,
+`hindsight`, `cvd-rl` and `padrl` of a regime learned on its requests (those of `large` and `shapes` also stand for
+other loads and lifetimes; `few` and `bursts` have none of their own). *Untrained* is where `value-es` and `hindsight`
+began: what still fits on a server, weighted by what the requests take. *Shipped* has the weights `huawei-10`. The
+number behind a semicolon is the largest p-value of those over each heuristic of the table below."""
 ALL = """Over the heuristic that places most in that regime, whose own row has its number of requests. What is **bold**
 is above it, and what has = is not told from it, p > .05. With so many seeds p is that of the signed-rank test, which
 asks in which seeds an agent is above, and may answer otherwise than the interval of the means. *random* takes any place
-that fits, *random-in-top-5* one of the candidates of `cvd-rl`."""
+that fits, *random-in-top-5* one of the candidates of `cvd-rl`, and *random-in-top-10* one of those of its trainings in
+regimes."""
 LEARNED = """Kept is what was best in validation, on seeds of its own; of the same requests, so that its gains are a
 little too good. [numa-learning.md](numa-learning.md#regimes) says how many were tried."""
 METRICS = """How many seeds tell two agents apart, the median over all pairs of the heuristics and `value-es` (power
