@@ -93,7 +93,7 @@ def test_what_is_postponed_is_not_compiled() -> None:
         ),
         (
             {"agents": [{"cvd-rl": {"weights": "huwei"}}]},
-            "published, untrained.",
+            "shapes, untrained.",
         ),
         ({"agents": [{"value-es": {"weights": "none"}}]}, "shapes, terms."),
         (
