@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from simcore.errors import BinwrightError, UserError
     from simcore.vocabulary import Agent, OnDevices, Placement, Refusal, Request, View, Workload
 
+    __version__: str
+
 _HOME = {
     "Agent": "simcore.vocabulary",
     "BinwrightError": "simcore.errors",
@@ -93,6 +95,10 @@ __all__ = [  # found on first use, so that importing binwright costs nothing
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version  # it takes a tenth of a second to import
+
+        return version("binwright")
     if name not in _HOME:
         raise AttributeError(f"module 'binwright' has no attribute {name!r}")
     check()

@@ -16,6 +16,7 @@ from tempfile import NamedTemporaryFile
 from types import FrameType
 from typing import TextIO
 
+import binwright
 from binwright.parser import parser
 from simcore.errors import UserError
 
@@ -73,9 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _answer(top: argparse.ArgumentParser, asked: argparse.Namespace) -> int:
     if asked.version:
-        from importlib.metadata import version
-
-        print(f"binwright {version('binwright')}")
+        print(f"binwright {binwright.__version__}")
         return 0
     if asked.command is None:
         top.print_help()

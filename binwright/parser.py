@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+from simcore.errors import suggest
+
+Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"
+
+
+class _Parser(argparse.ArgumentParser):
+    """Suggests a command where an unknown one is asked for."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
+            raise argparse.ArgumentError(None, f"there is no command {value}\n  {suggest(value, action.choices)}")
+        super()._check_value(action, value)
 
 
 def parser() -> argparse.ArgumentParser:
     """Make the parser of every command, its options, and the function below `binwright.commands` that answers it."""
-    top = argparse.ArgumentParser(prog="binwright", description="Which allocator is better, by how much, and why?")
+    top = _Parser(prog="binwright", description="Which allocator is better, by how much, and why?")
     top.add_argument("--version", action="store_true", help="print the version")
     commands = top.add_subparsers(metavar="COMMAND", dest="command")
     for add in COMMANDS:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
+
+import yaml
 
 from tests.support import ROOT
 
@@ -19,5 +22,24 @@ def test_every_file_is_installed() -> None:
     told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
     packages = [pattern.removesuffix("*") for pattern in told["packages"]["find"]["include"]]
     assert "agents" in packages
-    left = [file for name in packages for file in missing(ROOT / name, told["package-data"].get(name, []))]
+    data = told["package-data"]
+    left = [file for name in packages for file in missing(ROOT / name, data["*"] + data.get(name, []))]
     assert not left
+    assert all((ROOT / name / "py.typed").is_file() for name in packages)
+
+
+def test_the_citation_is_of_this_version() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["version"] == version
+    log = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"## [{version}] - {cited['date-released']}" in log
+
+
+def test_the_notice_names_what_was_learned_from_a_trace() -> None:
+    weights = ROOT / "agents/learned/weights"
+    learned = {file.stem for file in weights.glob("*.json") if '"trace"' in file.read_text(encoding="utf-8")}
+    notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
+    named = [pattern for line in notice.splitlines() if "CC BY" in line for pattern in line.split("    ")[0].split(",")]
+    every = [file.stem for file in weights.glob("*.json")]
+    assert learned == {stem for stem in every if any(fnmatch(stem, pattern.strip()) for pattern in named)}

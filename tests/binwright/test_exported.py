@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -101,3 +102,7 @@ def test_a_star_import_gives_them_all() -> None:
     namespace: dict[str, object] = {}
     exec("from binwright import *", namespace)
     assert set(EXPORTED) <= namespace.keys()
+
+
+def test_the_version_is_that_of_the_installation() -> None:
+    assert binwright.__version__ == version("binwright")

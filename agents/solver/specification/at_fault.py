@@ -5,35 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from agents.solver.language import syntax as s
 from agents.solver.language.errors import At
 from agents.solver.language.tables import LARGEST
 from agents.solver.model.impossible import impossible
-from agents.solver.model.problem import Fault
-
-if TYPE_CHECKING:
-    from agents.solver.specification.spec import Spec
-
+from agents.solver.model.problem import Fault, Problem
 
 Change = Callable[[s.Tree], s.Tree]
 """Leaves a declaration out of a tree."""
 
 
-def at_fault(spec: Spec, until: float) -> tuple[tuple[Fault, ...], str]:
+def at_fault(
+    tree: s.Tree, own_lines: int, problem: Callable[[s.Tree], Problem], until: float
+) -> tuple[tuple[Fault, ...], str]:
     """Find declarations that together are plainly impossible, and of which none can be left out; and say why.
 
     Nothing is found if all together are not plainly impossible, or if `monotonic()` is `until` before that is known.
-    The number of balls and of bins is never at fault.
+    The number of balls and of bins is never at fault. The text itself has `own_lines`, and `problem` makes the problem
+    of another tree.
     """
-    limits = list(_limits(spec))
+    limits = list(_limits(tree, own_lines))
 
     def still(kept: Iterable[int]) -> str:
-        tree = spec.tree
+        smaller = tree
         for one in set(range(len(limits))).difference(kept):
-            tree = limits[one][1](tree)
-        return impossible(spec.with_tree(tree).problem())
+            smaller = limits[one][1](smaller)
+        return impossible(problem(smaller))
 
     kept = list(range(len(limits)))
     why = still(kept)
@@ -48,12 +46,11 @@ def at_fault(spec: Spec, until: float) -> tuple[tuple[Fault, ...], str]:
     return tuple(limits[one][0] for one in kept), why
 
 
-def _limits(spec: Spec) -> Iterator[tuple[Fault, Change]]:
+def _limits(tree: s.Tree, own_lines: int) -> Iterator[tuple[Fault, Change]]:
     """Iterate over what limits allocations, each with what leaves it out, the most particular first."""
-    own = spec.own_lines
 
     def found(what: str, at: At, leave_out: Change) -> tuple[Fault, Change]:
-        return Fault(what, at.line if at.line <= own else None), leave_out
+        return Fault(what, at.line if at.line <= own_lines else None), leave_out
 
     def without(node: s.Declaration, *instead: s.Declaration) -> Change:
         def leave_out(tree: s.Tree) -> s.Tree:
@@ -64,7 +61,7 @@ def _limits(spec: Spec) -> Iterator[tuple[Fault, Change]]:
 
     order = (s.Moves, s.Pin, s.Company, s.Resource)
     for kind in order:
-        for node in spec.tree.declarations:
+        for node in tree.declarations:
             if isinstance(node, kind):
                 if isinstance(node, s.Resource):
                     endless = replace(node, capacity=s.Number(node.at, LARGEST, True))
@@ -72,7 +69,7 @@ def _limits(spec: Spec) -> Iterator[tuple[Fault, Change]]:
                 elif not (isinstance(node, s.Company) and node.kind == "GROUPS"):
                     what = node.kind if isinstance(node, s.Company) else type(node).__name__.upper()
                     yield found(what, node.at, without(node))
-    rejections = [node for node in s.walk(spec.tree.body) if isinstance(node, s.Rejection)]
+    rejections = [node for node in s.walk(tree.body) if isinstance(node, s.Rejection)]
     if rejections:
         yield found("REJECT", rejections[0].at, lambda tree: replace(tree, body=_accepting(tree.body)))
 

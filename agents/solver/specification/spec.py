@@ -60,7 +60,7 @@ class Spec:
         ends, tables = (*self._ends, self.text.count("\n") + 1), known | dict(tables)
         return Spec(f"{self.text}\n{text}", file=self.file, params=params, tables=tables, ends=ends)
 
-    def with_tree(self, tree: s.Tree) -> Spec:
+    def _with_tree(self, tree: s.Tree) -> Spec:
         """Return what another tree of this specification says, without goals."""
         kept = (one for one in tree.declarations if not isinstance(one, s.Goal))
         other = copy(self)
@@ -68,11 +68,6 @@ class Spec:
         other.tree = replace(tree, declarations=tuple(kept))
         other.given, other._problems = replace(self.given, tree=other.tree), {}
         return other
-
-    @property
-    def own_lines(self) -> int:
-        """Count the lines of the text that it began with."""
-        return self._ends[0] if self._ends else self.text.count("\n") + 1
 
     @property
     def declared(self) -> list[str]:
@@ -112,7 +107,8 @@ class Spec:
 
     def at_fault(self, until: float) -> tuple[tuple[Fault, ...], str]:
         """Find declarations that are impossible together, as `Source` says."""
-        return at_fault(self, until)
+        own_lines = self._ends[0] if self._ends else self.text.count("\n") + 1
+        return at_fault(self.tree, own_lines, lambda tree: self._with_tree(tree).problem(), until)
 
     def utilisation(self, bins: int, alloc: Sequence[int]) -> tuple[Ints, Ints]:
         """Evaluate UTILFN from its text for an allocation [balls], as `Source` says."""
