@@ -146,7 +146,11 @@ def _solve(commands: Commands) -> None:
     solve.set_defaults(answer="solving.solve")
     solve.add_argument("file", nargs="?", help="a specification (*.alloc), or the name of a shipped one (vm-placement)")
     solve.add_argument("--check", action="store_true", help="compile only; print what is proven, and the step bound")
-    solve.add_argument("--device", default="cpu", help="cpu (all cores, the default), opencl, opencl:N, or reference")
+    solve.add_argument(
+        "--device",
+        default="cpu",
+        help="cpu (all cores, the default), opencl, opencl:N, several as opencl:0,2-3, or reference",
+    )
     solve.add_argument("--devices", action="store_true", help="list the OpenCL devices, and which can be used")
     solve.add_argument("--search", default="ours", help="ours (the default), or published")
     solve.add_argument("--time", default="10s", help="the search ends after this long (default: 10s)")
