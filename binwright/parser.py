@@ -196,6 +196,9 @@ def _serve(commands: Commands) -> None:
     serve.add_argument("--port", type=int, default=8000, help="default: 8000; 0 is any free one")
     serve.add_argument("--data", default="service", metavar="DIR", help="folder of the jobs (default: service)")
     serve.add_argument("--workers", type=int, metavar="N", help="jobs at a time (default: one per CPU)")
+    serve.add_argument(
+        "--device", metavar="D", help="jobs may ask for these OpenCL devices, too: opencl, opencl:1, opencl:0,2-3"
+    )
     serve.add_argument("--token-file", metavar="F", help="tokens, one per line: requests without one are refused")
     serve.add_argument(
         "--limit", dest="limits", action="append", default=[], metavar="NAME=NUMBER", help="change a limit (memory=2e9)"

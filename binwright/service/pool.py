@@ -56,11 +56,11 @@ class Died(Exception):
 class Worker:
     """A worker process, from here."""
 
-    def __init__(self, limits: Limits, cpu_seconds: float, core: int) -> None:
+    def __init__(self, limits: Limits, cpu_seconds: float, core: int, on_device: bool = False) -> None:
         from binwright.service.worker import run
 
         self._pipe, theirs = _context.Pipe()
-        self._process = _context.Process(target=run, args=(theirs, limits, cpu_seconds, core), daemon=True)
+        self._process = _context.Process(target=run, args=(theirs, limits, cpu_seconds, core, on_device), daemon=True)
         try:
             with _starting:
                 self._process.start()
@@ -171,9 +171,10 @@ class Pool:
 
     def _do(self, row: Row, core: int) -> None:
         """One job, whatever happens to its process; it runs from when that has begun."""
-        seconds = json.loads(row.request)["time"] + self._limits.spare
+        asked = json.loads(row.request)
+        seconds = asked["time"] + self._limits.spare
         try:
-            worker = Worker(self._limits, seconds, core)
+            worker = Worker(self._limits, seconds, core, asked["device"] != "cpu")
         except (OSError, EOFError):  # the machine has no process for us now
             self._stopping.wait(AGAIN)
             return
