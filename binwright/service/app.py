@@ -173,7 +173,7 @@ class Service:
         self._reader = ThreadPoolExecutor(1, "read")
         self._threads = ThreadPoolExecutor(checkers, "check")
         self._checkers = pool.Checkers(self._limits, checkers)
-        self._pool = pool.Pool(self._jobs, self._limits, self._workers)
+        self._pool = pool.Pool(self._jobs, self._limits, self._workers, self._devices)
         mending = asyncio.create_task(self._mend())
         try:
             yield

@@ -9,12 +9,13 @@ import resource
 import signal
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from agents.solver import problem
+from agents.solver.backends.devices import Device, trust
 from agents.solver.language.errors import SpecError
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO
@@ -36,9 +37,10 @@ ADDRESSES, DATA = 0, 5
 """Columns of /proc/self/statm."""
 
 
-def run(pipe: Connection, limits: Limits, cpu_seconds: float, core: int, on_device: bool) -> None:
-    """Live as a worker: say that it has begun, and do one request after another."""
-    _confine(limits, cpu_seconds, core, on_device)
+def run(pipe: Connection, limits: Limits, cpu_seconds: float, core: int, devices: Sequence[Device]) -> None:
+    """Live as a worker: say that it has begun, and do one request after another, which may use these devices."""
+    trust(devices)
+    _confine(limits, cpu_seconds, core, bool(devices))
     try:
         _send(pipe)
         while True:

@@ -93,7 +93,15 @@ class Part(NamedTuple):
 def _context(number: int) -> Any:
     import pyopencl as cl
 
-    return cl.Context([found()[number]])
+    known = found()
+    if number >= len(known):
+        raise UserError(
+            "its driver does not load any more",
+            key="device",
+            value=f"opencl:{number}",
+            remedy="It needs memory: give the process more, or a job of a service (--limit memory=2e9).",
+        )
+    return cl.Context([known[number]])
 
 
 @lru_cache(maxsize=32)

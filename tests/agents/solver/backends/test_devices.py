@@ -330,3 +330,13 @@ def test_lists_of_devices_that_are_none(text: str, problem: str, capsys: pytest.
 def test_lists_of_devices() -> None:
     assert devices.numbers_in("0") == (0,)
     assert devices.numbers_in("3,0-1") == (3, 0, 1)
+
+
+def test_what_another_process_has_tried_is_not_tried_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pretend(monkeypatch, tmp_path, "sys.exit(1)")
+    monkeypatch.setattr(devices, "_trusted", {})
+    card = devices.Device(7, "card", "Some", "1.0", "GPU", "")
+    devices.trust([card])
+    assert devices.choose(7) == card
+    with pytest.raises(UserError, match="its driver does not load any more"):
+        session.Session(packing(14), card, False)
