@@ -177,7 +177,7 @@ class Pool:
         asked = json.loads(row.request)
         seconds = asked["time"] + self._limits.spare
         try:
-            worker = Worker(self._limits, seconds, core, self._devices if asked["device"] != CPU else ())
+            worker = Worker(self._limits, seconds, core, self._devices if asked.get("device", CPU) != CPU else ())
         except (OSError, EOFError):  # the machine has no process for us now
             self._stopping.wait(AGAIN)
             return
