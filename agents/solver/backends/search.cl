@@ -3,7 +3,8 @@
  * problem at hand. Integers only: every device gives the same answers.
  *
  * agents/solver/backends/session.py defines the sizes, and where things lie: SHARED, constant memory if there is room, has
- * what all lanes read at the same place; OWN, registers (PRIVATE 1) or global memory, has the additions of a lane.
+ * what all lanes read at the same place; OWN, registers (PRIVATE 1) or global memory, has the additions of a lane. TESTED is
+ * 1 if UTILFN itself tests all that there is to test of its additions.
  */
 #define GLOBAL __global
 #define TABLE GLOBAL const long
@@ -113,7 +114,7 @@ static bool put(const Try t, const long unit, const long place) {
             fits = last >= 0;
             if (fits) {
                 for (long k = n; k < last; k++) change(t, t.dims[k], t.amounts[k]);
-                fits = within(t, n, last);
+                fits = TESTED || within(t, n, last);
                 n = last;
             }
         }
@@ -135,7 +136,7 @@ static long would_take(const Try t, const long unit, const long place) {
     const long ball = t.unit_balls[t.units[unit]];
     if (!allowed(t, ball, place)) return NONE;
     const long last = call(t, ball, place, 0);
-    for (long k = 0; k < last; k++) {
+    for (long k = 0; k < last && !TESTED; k++) {
         long sum = t.used[t.dims[k]] + t.amounts[k];
         for (long other = 0; other < (DISTINCT ? 0 : last); other++)
             sum += other != k && t.dims[other] == t.dims[k] ? t.amounts[other] : 0;

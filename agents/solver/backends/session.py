@@ -148,6 +148,7 @@ class Session:
         context = _context(self._chosen.number)
         device = context.devices[0]
         self._queue = cl.CommandQueue(context)
+        program = problem.program
         body, numbers = utilfn(problem, C)
         flat = Flat.of_problem(problem, numbers, trims)
         self._sizes = sizes = Sizes.of_problem(problem)
@@ -159,17 +160,18 @@ class Session:
             FRIENDS=len(problem.friends),
             CHOSEN=len(problem.friends) + len(problem.foes),
             WAYS=len(problem.groupings),
-            DISTINCT=int(problem.program.distinct),
+            DISTINCT=int(program.distinct),
+            TESTED=int(program.non_negative and program.distinct and not len(problem.soft_allowed)),
             SHARED="__constant" if fits else "__global",
             OWN="__private" if own else "__global",
             PRIVATE=int(own),
             WIDEST=WIDEST,
         )
         text = OPENCL + Path(__file__).with_name("search.cl").read_text("utf-8").replace("#define UTILFN\n", body, 1)
-        program = _program(self._chosen.number, text, tuple(f"-D{name}={value}" for name, value in named.items()))
+        built = _program(self._chosen.number, text, tuple(f"-D{name}={value}" for name, value in named.items()))
         certain = all((sets.chance == MICRO).all() for sets in (problem.friends, problem.foes))
         plain = not len(problem.soft_allowed) and sizes.units == sizes.balls and certain
-        kernels = {name: cl.Kernel(program, name) for name in ("lanes", "squads")}
+        kernels = {name: cl.Kernel(built, name) for name in ("lanes", "squads")}
         info = cl.kernel_work_group_info
         lanes, most = (
             kernels["squads" if plain else "lanes"].get_work_group_info(asked, device)
