@@ -114,7 +114,7 @@ static bool put(const Try t, const long unit, const long place) {
             fits = last >= 0;
             if (fits) {
                 for (long k = n; k < last; k++) change(t, t.dims[k], t.amounts[k]);
-                fits = TESTED || within(t, n, last);
+                fits = TESTED ? true : within(t, n, last);
                 n = last;
             }
         }
@@ -136,7 +136,7 @@ static long would_take(const Try t, const long unit, const long place) {
     const long ball = t.unit_balls[t.units[unit]];
     if (!allowed(t, ball, place)) return NONE;
     const long last = call(t, ball, place, 0);
-    for (long k = 0; k < last && !TESTED; k++) {
+    for (long k = 0; k < (TESTED ? 0 : last); k++) {
         long sum = t.used[t.dims[k]] + t.amounts[k];
         for (long other = 0; other < (DISTINCT ? 0 : last); other++)
             sum += other != k && t.dims[other] == t.dims[k] ? t.amounts[other] : 0;
