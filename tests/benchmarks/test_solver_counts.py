@@ -8,8 +8,9 @@ import pytest
 from agents.solver import problem
 from agents.solver.backends import reference
 from agents.solver.model.problem import Problem
+from agents.solver.model.program import OPS
 from agents.solver.specification.load import load_problem
-from benchmarks.solver_counts import ADD, H200, READ, counted, side_by_side, speculating
+from benchmarks.solver_counts import ADD, COSTS, H200, READ, counted, side_by_side, speculating
 
 
 def lines(balls: int, bins: int, room: int) -> Problem:
@@ -75,3 +76,7 @@ def test_predictions_fall_with_what_there_is_to_do(speculates: bool) -> None:
         assert better > worse > 0
     assert fast.latency[0] < fast.latency[1]
     assert fast.least <= fast.most
+
+
+def test_every_operation_has_its_cost() -> None:
+    assert set(COSTS) == set(OPS)
