@@ -40,11 +40,12 @@ static inline long qdiv(const long left, const long right) {
 
 /* What agents/solver/backends/flat.py makes of the problem. */
 #define FLAT                                                                                                           \
-    TABLE *restrict capacity, TABLE *restrict ceiling, TABLE *restrict elastic, TABLE *restrict soft_group, TABLE *restrict soft_allowed,\
-        TABLE *restrict data, FIXED *restrict numbers, TABLE *restrict pins, TABLE *restrict units,                    \
-        TABLE *restrict unit_balls, TABLE *restrict unit_of, TABLE *restrict sets, TABLE *restrict set_balls,          \
-        TABLE *restrict chance, TABLE *restrict of, TABLE *restrict of_sets, FIXED *restrict ways,                     \
-        FIXED *restrict groups, TABLE *restrict group_bins
+    TABLE *restrict capacity, TABLE *restrict ceiling, TABLE *restrict elastic,                                        \
+        TABLE *restrict soft_group, TABLE *restrict soft_allowed, TABLE *restrict data,                                \
+        FIXED *restrict numbers, TABLE *restrict pins, TABLE *restrict units, TABLE *restrict unit_balls,              \
+        TABLE *restrict unit_of, TABLE *restrict sets, TABLE *restrict set_balls, TABLE *restrict chance,              \
+        TABLE *restrict of, TABLE *restrict of_sets, FIXED *restrict ways, FIXED *restrict groups,                     \
+        TABLE *restrict group_bins
 #define TABLES                                                                                                         \
     capacity, ceiling, elastic, soft_group, soft_allowed, data, numbers, pins, units, unit_balls, unit_of, sets,       \
         set_balls, chance, of, of_sets
@@ -388,7 +389,8 @@ __kernel void squads(LAUNCH) {
     ADDITIONS(id * width + lane);
     const Try t = laid_out(TABLES, ways, groups, group_bins, rooms, own, id);
     GLOBAL long *state = states + id * STATE;
-    long group = ways[way], i = 0, still = 0, todo = budget, placed = 0, lost = 0; /* lanes but the first do not know lost */
+    long group = ways[way], i = 0, still = 0, todo = budget, placed = 0;
+    long lost = 0; /* known to the first lane only */
     ulong draws = 0;
     int round = 0;
     if (fresh) {
@@ -412,7 +414,7 @@ __kernel void squads(LAUNCH) {
             const bool mine = ahead < deep && i + ahead < drawn && base + beside < size;
             const long unit = mine ? t.left[i + ahead] : NONE;
             const long turn = below(start, TURNS + (odd ? group - ways[way] : draws + ahead), size);
-            const long at = turn + base + beside, place = group_bins[low + (at < size ? at : at - size)];
+            const long at = turn + base + beside, place = mine ? group_bins[low + (at < size ? at : at - size)] : NONE;
             const long last = mine ? would_take(t, unit, place) : NONE;
             if (last >= 0) atomic_min(&found[round % 2], (int)lane);
             if (drawn + lane < end)
