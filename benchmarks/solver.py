@@ -44,7 +44,7 @@ def pgrank() -> Problem:
     )
 
 
-def pace(found: Iterator[reference.Found], seconds: float) -> tuple[float, float]:
+def pace(found: Iterator[reference.Found]) -> tuple[float, float]:
     """Count attempts per second, and per second of processor time, after compilation and a second to warm up."""
     next(found)
     began = start = perf_counter()
@@ -54,7 +54,7 @@ def pace(found: Iterator[reference.Found], seconds: float) -> tuple[float, float
         checked, now = one.checked, perf_counter()
         if now - began < 1:
             start, before, busy = now, checked, process_time()
-        elif now - start > seconds:
+        elif now - start > SECONDS:
             break
     return (checked - before) / (perf_counter() - start), (checked - before) / max(process_time() - busy, 1e-9)
 
@@ -77,7 +77,7 @@ def main(devices: list[str]) -> None:
     print("| search | attempts per second | per second of processor time |\n| --- | --- | --- |")
     for name, found in runs.items():
         if not devices or any(device in name for device in devices):
-            wall, busy = pace(found, SECONDS)
+            wall, busy = pace(found)
             print(f"| {name} | {wall:,.0f} | {busy:,.0f} |", flush=True)
     for example in ("vm-placement", "network"):
         times = []

@@ -11,17 +11,20 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import median
+from time import process_time
 
 from agents.solver.backends import cpu, opencl, reference
 from agents.solver.backends.devices import Device, devices
 from agents.solver.model.problem import Problem
 from benchmarks import solver_counts as counts_of
-from benchmarks.solver import WIDTH, pace, pgrank
+from benchmarks.solver import WIDTH, pgrank
 from benchmarks.solver_counts import H200, Counts, Predicted, counted, room, side_by_side, speculating
 from benchmarks.solver_forms import hours, pods
 from simcore.cores import usable_cpus
 
 PAGE = Path(__file__).parents[1] / "docs/experiments/solver-devices.md"
+TURNS = 3
 PROBLEMS: dict[str, Callable[[], Problem]] = {
     "pgrank": pgrank,
     "pods": lambda: pods(1).problem,
@@ -41,13 +44,14 @@ guide](../guides/solver.md#how-do-attempts-lie-over-a-device).
 
 ## Measured
 
-{seconds:g} s each, after a second to warm up. `32 lanes` is what graphics cards run, which processors can run, too: one
-attempt per work-group, whose lanes speculate, or with SOFT 32 attempts side by side. A processor takes the lanes in
-turns, so what they try in vain costs time there, and it is not chosen there. Several devices here share the same
-cores: they show what sharing attempts out costs, not what it gains.
+Attempts per second of processor time, of all threads together, so that what else runs matters little: the median of
+{rounds} turns of {seconds:g} s for each, and in brackets the least and the most. `32 lanes` is what graphics cards run,
+which processors can run, too: one attempt per work-group, whose lanes speculate, or with SOFT 32 attempts side by side.
+A processor takes the lanes in turns, so what they try in vain costs time there, and it is not chosen there. Several
+devices here share the same cores: they show what sharing attempts out costs, not what it gains.
 
-| problem | balls, bins | by | attempts per second | per second of processor time |
-| --- | --- | --- | --- | --- |
+| problem | balls, bins | by | attempts per second of processor time |
+| --- | --- | --- | --- |
 """
 COUNTED = """
 ## Counted
@@ -96,7 +100,7 @@ measured, rounded).
 - by bytes: bandwidth / (2 x room + {sector} x (numbers read + 4 x units tried)), for lanes read at places of their own,
   and the least that memory gives is {sector} bytes.
 
-| problem | how | room, bytes | instructions allow | waiting allows | bytes allow | predicted attempts per second |
+| problem | how | room, bytes | instructions allow | waiting allows | bytes allow | predicted: millions per second |
 | --- | --- | --- | --- | --- | --- | --- |
 """
 FOOT = """
@@ -119,7 +123,7 @@ def shapes(problem: Problem, device: Device) -> Iterator[tuple[str, dict[str, in
 
 
 def measured(name: str, problem: Problem, seconds: float) -> Iterator[str]:
-    """Measure a problem by numba and on all devices, alone and together; yields rows."""
+    """Measure a problem by numba and on all devices, alone and together, in turns; yields rows."""
     usable = [one for one in devices() if one.usable]
     most = 1 << 40
     runs: dict[str, Iterator[reference.Found]] = {"numba": cpu.attempts(problem, 1, 0, most)}
@@ -131,9 +135,22 @@ def measured(name: str, problem: Problem, seconds: float) -> Iterator[str]:
         numbers = [device.number for device in usable]
         listed = ",".join(map(str, numbers))
         runs[f"opencl:{listed}"] = opencl.attempts(problem, 1, 0, most, devices=numbers)
-    for how, found in runs.items():
-        wall, busy = pace(found, seconds)
-        yield f"| {name} | {problem.balls:,}, {problem.bins:,} | {how} | {wall:,.0f} | {busy:,.0f} |"
+    for found in runs.values():
+        paced(found, seconds)
+    turns = [[paced(found, seconds) for found in runs.values()] for _ in range(TURNS)]
+    for how, *each in zip(runs, *turns, strict=True):
+        rate = f"{median(each):,.0f} ({min(each):,.0f} to {max(each):,.0f})"
+        yield f"| {name} | {problem.balls:,}, {problem.bins:,} | {how} | {rate} |"
+
+
+def paced(found: Iterator[reference.Found], seconds: float) -> float:
+    """Count attempts per second of processor time, once the first are made."""
+    before, began = next(found).checked, process_time()
+    for one in found:
+        checked, busy = one.checked, process_time() - began
+        if busy > seconds:
+            break
+    return (checked - before) / busy
 
 
 def millions(value: float) -> str:
@@ -160,11 +177,11 @@ def predictions(name: str, problem: Problem, counts: Counts) -> Iterator[tuple[s
 def page(seconds: float, attempts: int) -> str:
     """Write the page, line by line."""
     usable = [one for one in devices() if one.usable]
-    found = f"Devices: {', '.join(map(str, usable)) or 'none'}."
+    found = "Devices:\n" + (",\n".join(map(str, usable)) or "none") + "."
     if all(one.kind != "GPU" for one in usable):
-        found += " No graphics card was at hand."
+        found += "\nNo graphics card was at hand."
     problems = {name: make() for name, make in PROBLEMS.items()}
-    text = HEAD.format(cores=usable_cpus(), load=os.getloadavg()[0], found=found, seconds=seconds)
+    text = HEAD.format(cores=usable_cpus(), load=os.getloadavg()[0], found=found, seconds=seconds, rounds=TURNS)
     text += "".join(f"{line}\n" for name, problem in problems.items() for line in measured(name, problem, seconds))
     counts = {name: counted(problem, 1, range(attempts), H200.lanes) for name, problem in problems.items()}
     kinds = sorted(set(counts_of.COSTS.values()))
@@ -199,7 +216,7 @@ def page(seconds: float, attempts: int) -> str:
 def main(argv: Sequence[str] | None = None) -> None:
     """Print the page, or write it."""
     asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--seconds", type=float, default=4.0)
+    asked.add_argument("--seconds", type=float, default=1.5)
     asked.add_argument("--attempts", type=int, default=16, help="that are counted, in every grouping")
     asked.add_argument("--page", action="store_true")
     given = asked.parse_args(argv)
