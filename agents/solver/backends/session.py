@@ -232,7 +232,7 @@ class Session:
             over = began >= until
             left = self._launch(seed, first, count, False, 0 if over else self._units, over)
             faster = min(WAVE, max(until - began, 0)) / max(monotonic() - began, 1e-6)
-            self._units = max(1, int(self._units * min(2.0, faster)))
+            self._units = max(1, min(ALL, int(self._units * min(2.0, faster))))
         return left
 
     def _launch(self, seed: int, first: int, count: int, fresh: bool, units: int, cut: bool) -> Ints:

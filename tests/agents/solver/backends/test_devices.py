@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import wait
 from importlib.util import find_spec
+from math import inf
 from pathlib import Path
 from shutil import copy, copytree, rmtree
 from time import monotonic, sleep
@@ -340,3 +341,11 @@ def test_what_another_process_has_tried_is_not_tried_again(monkeypatch: pytest.M
     assert devices.choose(7) == card
     with pytest.raises(UserError, match="its driver does not load any more"):
         session.Session(packing(14), card, False)
+
+
+def test_launches_that_take_no_time_do_not_grow_without_end() -> None:
+    """The units of a launch are doubled while it is quick; they have to stay a number of 64 bits."""
+    made = session.Session(packing(14), opencl_device(), False)
+    limit = session.Limit(monotonic() + 60)
+    for number in range(80):
+        assert made.make(0, number, 1, limit, inf).made == 1
