@@ -26,6 +26,8 @@ from benchmarks import quality
 from workloads.offline import machines
 
 BINS, SECONDS = 87, 4.0
+WIDTH = 32
+"""Lanes of an attempt that are in lock-step, as on graphics cards."""
 NAMES = ("CPU", "MEMORY", "DISK", "SENT", "RECEIVED")
 
 
@@ -68,9 +70,9 @@ def main(devices: list[str]) -> None:
         "generated, cpu": cpu.attempts(given, 1, 0, most),
     }
     for device in (one for one in opencl_devices() if one.usable):
-        make = partial(opencl.attempts, given, 1, 0, most, device=device.number)
+        make = partial(opencl.attempts, given, 1, 0, most, devices=[device.number])
         runs[f"generated, {device.name} ({device.driver}), a lane per attempt"] = make(width=1)
-        runs[f"generated, {device.name} ({device.driver}), {opencl.WIDTH} lanes per attempt"] = make(width=opencl.WIDTH)
+        runs[f"generated, {device.name} ({device.driver}), {WIDTH} lanes per attempt"] = make(width=WIDTH)
     print(f"Load when it began: {os.getloadavg()[0]:.1f} on {len(os.sched_getaffinity(0))} cores.\n")
     print("| search | attempts per second | per second of processor time |\n| --- | --- | --- |")
     for name, found in runs.items():

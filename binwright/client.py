@@ -59,7 +59,7 @@ class Client:
         return properties
 
     def submit(self, text: str, *, tables: Mapping[str, Any] | None = None, **options: Any) -> Json:
-        """Hand in a job; options are `params`, `search`, `seed`, `time` and `attempts`."""
+        """Hand in a job; options are `params`, `search`, `device`, `seed`, `time` and `attempts`."""
         return self._ask("POST", "/v1/problems", _body(text, tables, options))
 
     def look(self, name: str) -> Json:

@@ -157,7 +157,11 @@ def _solve(commands: Commands) -> None:
     solve.set_defaults(answer="solving.solve")
     solve.add_argument("file", nargs="?", help="a specification (*.alloc), or the name of a shipped one (vm-placement)")
     solve.add_argument("--check", action="store_true", help="compile only; print what is proven, and the step bound")
-    solve.add_argument("--device", default="cpu", help="cpu (all cores, the default), opencl, opencl:N, or reference")
+    solve.add_argument(
+        "--device",
+        default="cpu",
+        help="cpu (all cores, the default), opencl, opencl:N, several as opencl:0,2-3, or reference",
+    )
     solve.add_argument("--devices", action="store_true", help="list the OpenCL devices, and which can be used")
     solve.add_argument("--search", default="ours", help="ours (the default), or published")
     solve.add_argument("--time", default="10s", help="the search ends after this long (default: 10s)")
@@ -203,6 +207,9 @@ def _serve(commands: Commands) -> None:
     serve.add_argument("--port", type=int, default=8000, help="default: 8000; 0 is any free one")
     serve.add_argument("--data", default="service", metavar="DIR", help="folder of the jobs (default: service)")
     serve.add_argument("--workers", type=int, metavar="N", help="jobs at a time (default: one per CPU)")
+    serve.add_argument(
+        "--device", metavar="D", help="jobs may ask for these OpenCL devices, too: opencl, opencl:1, opencl:0,2-3"
+    )
     serve.add_argument("--token-file", metavar="F", help="tokens, one per line: requests without one are refused")
     serve.add_argument(
         "--limit", dest="limits", action="append", default=[], metavar="NAME=NUMBER", help="change a limit (memory=2e9)"

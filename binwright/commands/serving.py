@@ -25,7 +25,7 @@ def serve(asked: Namespace) -> int:
         out.print(f"Binwright serves {url} (jobs in {asked.data}); Ctrl-C ends it.", highlight=False, soft_wrap=True)
 
     with suppress(KeyboardInterrupt):  # so, or by SIGTERM, a service ends as it should
-        serve(asked.host, asked.port, asked.data, asked.workers, asked.token_file, asked.limits, ready)
+        serve(asked.host, asked.port, asked.data, asked.workers, asked.token_file, asked.limits, asked.device, ready)
     return 0
 
 
@@ -48,7 +48,7 @@ class There:
 
     def answer(self, seconds: float, tell: Callable[[dict[str, Any]], None] | None) -> dict[str, Any]:
         """Return the answer, with what it uses of every resource."""
-        how = {"search": self._asked.search, "seed": self._asked.seed, "time": seconds}
+        how = {"search": self._asked.search, "device": self._asked.device, "seed": self._asked.seed, "time": seconds}
         return self._located(self._client.solve, progress=tell, **how)
 
     def _located(self, ask: Callable[..., dict[str, Any]], **more: Any) -> dict[str, Any]:

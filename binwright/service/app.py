@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
@@ -22,10 +22,13 @@ from pydantic_core import from_json
 from starlette.routing import Match
 
 from agents.solver import examples
+from agents.solver.backends.devices import Device
 from binwright.service import models, pool
 from binwright.service.gate import Gate, Pace, refusal, too_many
 from binwright.service.jobs import Full, Jobs, Row, Trouble
 from binwright.service.limits import Limits
+from binwright.service.offered import CPU, named
+from simcore.errors import UserError
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -70,9 +73,16 @@ def body_of(model: type[models.Problem], limits: Limits, *options: str) -> dict[
     return {"requestBody": {"content": content, "required": True}, "parameters": query}
 
 
-def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[bytes], hosts: frozenset[str]) -> Gate:
-    """Put the service together."""
-    service = Service(folder, limits, workers)
+def application(
+    folder: Path,
+    limits: Limits,
+    workers: int,
+    tokens: frozenset[bytes],
+    hosts: frozenset[str],
+    devices: Sequence[Device] = (),
+) -> Gate:
+    """Put the service together; jobs may ask for `devices`."""
+    service = Service(folder, limits, workers, devices)
     app = FastAPI(
         title="Binwright",
         version=version("binwright"),
@@ -86,7 +96,7 @@ def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[by
     )
     job: dict[str, Any] = {"model": models.Job}
     done: dict[int | str, dict[str, Any]] = {200: job}
-    submit = body_of(models.Submission, limits, "search", "seed", "time", "attempts")
+    submit = body_of(models.Submission, limits, "search", "device", "seed", "time", "attempts")
     app.post(
         "/v1/problems", status_code=202, responses=done | {202: job} | UNFIT, openapi_extra=submit,
         response_model=None,
@@ -104,6 +114,7 @@ def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[by
     )
     ill: dict[int | str, dict[str, Any]] = {200: {"model": models.Health}, 503: {"model": models.Health}}
     app.get("/v1/health", responses=ill, response_model=None)(service.health)
+    app.get("/v1/devices", response_model=None, responses={200: {"model": list[models.Device]}})(service.devices)
     app.get("/v1/examples", response_model=None, responses={200: {"model": dict[str, str]}})(service.examples)
     for path, file, kind in (
         ("/", "page.html", "text/html"),
@@ -145,8 +156,9 @@ async def _broken(request: Request, error: Exception) -> Response:
 class Service:
     """The jobs, the processes that do them, and what clients may ask of them."""
 
-    def __init__(self, folder: Path, limits: Limits, workers: int) -> None:
+    def __init__(self, folder: Path, limits: Limits, workers: int, devices: Sequence[Device]) -> None:
         self._limits = limits
+        self._devices = devices
         self._workers = workers
         self._jobs = Jobs(folder, limits)
         self._submissions = Pace(limits.submissions, limits.burst)
@@ -161,7 +173,7 @@ class Service:
         self._reader = ThreadPoolExecutor(1, "read")
         self._threads = ThreadPoolExecutor(checkers, "check")
         self._checkers = pool.Checkers(self._limits, checkers)
-        self._pool = pool.Pool(self._jobs, self._limits, self._workers)
+        self._pool = pool.Pool(self._jobs, self._limits, self._workers, self._devices)
         mending = asyncio.create_task(self._mend())
         try:
             yield
@@ -198,11 +210,15 @@ class Service:
         return JSONResponse(self._job(row), 202 if new else 200, where)
 
     def _limited(self, asked: models.Submission) -> tuple[str, str] | Response:
-        """Return a submission's key and text, within the time that there is."""
+        """Return a submission's key and text, within the time and the devices that there are."""
         if "time" not in asked.model_fields_set:
             asked.time = min(asked.time, self._limits.time)
         if asked.time > self._limits.time:
             return refusal(422, f"time is at most {self._limits.time:g} s here", "Ask for less.")
+        try:
+            asked.device = named(asked.device, self._devices)
+        except UserError as error:
+            return refusal(422, error.problem, error.remedy)
         return asked.key, asked.canonical
 
     async def look(self, request: Request, name: str) -> Response:
@@ -281,6 +297,11 @@ class Service:
             if self._jobs.trouble:
                 with suppress(Trouble):
                     await self._on_disk(self._jobs.try_again)
+
+    async def devices(self) -> list[dict[str, str]]:
+        """Return what a submission may ask for."""
+        cards = [{"device": f"opencl:{one.number}", "name": one.name, "kind": one.kind} for one in self._devices]
+        return [{"device": CPU, "name": "the processor", "kind": "CPU"}, *cards]
 
     async def examples(self) -> dict[str, str]:
         """Return the shipped specifications: name and text."""

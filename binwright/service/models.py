@@ -79,6 +79,9 @@ class Submission(Problem):
     """A problem, and how to search."""
 
     search: Literal["ours", "published"] = Field(default="ours", description="How to search.")
+    device: str = Field(
+        default="cpu", max_length=100, description="Where: one of `/v1/devices`, or several, as in opencl:0,2-3."
+    )
     seed: int = Field(default=0, ge=0, lt=2**63, strict=True, description="Of the random orders.")
     time: float = Field(default=TIME, gt=0, le=86_400, allow_inf_nan=False, description="The search's seconds.")
     attempts: int | None = Field(default=None, ge=1, le=10**12, description="The search ends after so many, too.")
@@ -212,6 +215,14 @@ class Health(BaseModel):
     workers: int = Field(description="Jobs that can run at a time.")
     queued: int | None = Field(description="Jobs that wait; null if the disk does not even say that.")
     running: int | None
+
+
+class Device(BaseModel):
+    """What a submission may ask for."""
+
+    device: str
+    name: str
+    kind: str
 
 
 class Properties(BaseModel):

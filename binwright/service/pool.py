@@ -9,7 +9,7 @@ import os
 import signal
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing import forkserver
 from multiprocessing.connection import wait
@@ -17,8 +17,10 @@ from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Any, Literal, TypeVar
 
+from agents.solver.backends.devices import Device
 from binwright.service.jobs import Jobs, Row, Trouble
 from binwright.service.limits import Limits
+from binwright.service.offered import CPU
 
 LOOK = 0.05
 """Seconds between two looks at whether a job is to be cancelled."""
@@ -56,11 +58,11 @@ class Died(Exception):
 class Worker:
     """A worker process, from here."""
 
-    def __init__(self, limits: Limits, cpu_seconds: float, core: int) -> None:
+    def __init__(self, limits: Limits, cpu_seconds: float, core: int, devices: Sequence[Device] = ()) -> None:
         from binwright.service.worker import run
 
         self._pipe, theirs = _context.Pipe()
-        self._process = _context.Process(target=run, args=(theirs, limits, cpu_seconds, core), daemon=True)
+        self._process = _context.Process(target=run, args=(theirs, limits, cpu_seconds, core, devices), daemon=True)
         try:
             with _starting:
                 self._process.start()
@@ -115,8 +117,9 @@ class Worker:
 class Pool:
     """Threads that take jobs and watch over their processes, one each."""
 
-    def __init__(self, jobs: Jobs, limits: Limits, workers: int) -> None:
+    def __init__(self, jobs: Jobs, limits: Limits, workers: int, devices: Sequence[Device] = ()) -> None:
         self._jobs = jobs
+        self._devices = devices
         self._limits = limits
         self._work = SimpleQueue[None]()
         self._stopping = Event()
@@ -171,9 +174,10 @@ class Pool:
 
     def _do(self, row: Row, core: int) -> None:
         """One job, whatever happens to its process; it runs from when that has begun."""
-        seconds = json.loads(row.request)["time"] + self._limits.spare
+        asked = json.loads(row.request)
+        seconds = asked["time"] + self._limits.spare
         try:
-            worker = Worker(self._limits, seconds, core)
+            worker = Worker(self._limits, seconds, core, self._devices if asked.get("device", CPU) != CPU else ())
         except (OSError, EOFError):  # the machine has no process for us now
             self._stopping.wait(AGAIN)
             return

@@ -27,14 +27,19 @@ def serve(
     workers: int | None = None,
     token_file: str | Path | None = None,
     limits: Limits | Iterable[str] = (),
+    device: str | None = None,
     ready: Callable[[str], None] = lambda url: None,
 ) -> None:
-    """Serve until interrupted. `workers` jobs at a time (default: one per CPU); `ready` is told the address."""
+    """Serve until interrupted. `workers` jobs at a time (default: one per CPU); `ready` is told the address.
+
+    `device` names OpenCL devices that jobs may ask for: `opencl`, `opencl:1`, `opencl:0,2-3`.
+    """
     try:
         import uvicorn
 
         from binwright.service.app import application
         from binwright.service.gate import read_tokens
+        from binwright.service.offered import offered
         from binwright.service.protocol import guarded
     except ModuleNotFoundError as error:
         if error.name not in ("fastapi", "uvicorn", "starlette", "lark"):
@@ -51,6 +56,7 @@ def serve(
     workers = usable_cpus() if workers is None else workers
     if workers < 1:
         raise UserError("must be 1 or more", key="--workers", value=workers, remedy="Give how many jobs run at a time.")
+    devices = offered(device)
     try:
         if not 0 <= port < 2**16:  # the socket module would leave a socket open
             raise OSError("ports go from 0 to 65535")
@@ -63,7 +69,7 @@ def serve(
         raise UserError(f"cannot listen on {host}, port {port}: {error}", remedy=remedy) from None
     hosts = frozenset() if tokens else frozenset({*LOOPBACK, host.lower()})
     with listening:
-        app = application(Path(data), limits, workers, tokens, hosts)
+        app = application(Path(data), limits, workers, tokens, hosts, devices)
         config = uvicorn.Config(
             app,
             http=guarded(limits),

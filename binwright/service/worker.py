@@ -9,12 +9,13 @@ import resource
 import signal
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from agents.solver import problem
+from agents.solver.backends.devices import Device, trust
 from agents.solver.language.errors import SpecError
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO
@@ -28,13 +29,18 @@ from simcore.errors import UserError
 PR_SET_PDEATHSIG = 1
 FILES = 64
 """Open files of a worker."""
+FILES_ON_DEVICES = 1024
+"""The same, where it uses the driver of a device."""
 SHOWN = 200_000
 """Dimensions whose utilisation goes with the answer, at most."""
+ADDRESSES, DATA = 0, 5
+"""Columns of /proc/self/statm."""
 
 
-def run(pipe: Connection, limits: Limits, cpu_seconds: float, core: int) -> None:
-    """Live as a worker: say that it has begun, and do one request after another."""
-    _confine(limits, cpu_seconds, core)
+def run(pipe: Connection, limits: Limits, cpu_seconds: float, core: int, devices: Sequence[Device]) -> None:
+    """Live as a worker: say that it has begun, and do one request after another, which may use these devices."""
+    trust(devices)
+    _confine(limits, cpu_seconds, core, bool(devices))
     try:
         _send(pipe)
         while True:
@@ -44,8 +50,11 @@ def run(pipe: Connection, limits: Limits, cpu_seconds: float, core: int) -> None
         pass
 
 
-def _confine(limits: Limits, cpu_seconds: float, core: int) -> None:
-    """Limit that the kernel keeps; and no outliving the process that forks workers, which ends with the server."""
+def _confine(limits: Limits, cpu_seconds: float, core: int, on_device: bool) -> None:
+    """Limit that the kernel keeps; and no outliving the process that forks workers, which ends with the server.
+
+    Drivers of graphics cards reserve addresses for all memory that there is, so there only what is written is limited.
+    """
     os.setpgid(0, 0)  # Ctrl-C in the terminal is the server's
     parent = os.getppid()
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -53,19 +62,20 @@ def _confine(limits: Limits, cpu_seconds: float, core: int) -> None:
         os._exit(1)
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[core % len(cores)]})
-    taken = _pages() * resource.getpagesize()
     seconds = int(cpu_seconds) + 1
+    memory = resource.RLIMIT_DATA if on_device else resource.RLIMIT_AS
+    taken = _pages(DATA if on_device else ADDRESSES) * resource.getpagesize()
     for what, most in (
-        (resource.RLIMIT_AS, taken + limits.memory),
+        (memory, taken + limits.memory),
         (resource.RLIMIT_CPU, seconds),
-        (resource.RLIMIT_NOFILE, FILES),
+        (resource.RLIMIT_NOFILE, FILES_ON_DEVICES if on_device else FILES),
         (resource.RLIMIT_CORE, 0),
     ):
         resource.setrlimit(what, (most, most))
 
 
-def _pages() -> int:
-    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+def _pages(of: int) -> int:
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[of])
 
 
 def _answered(pipe: Connection, do: str, asked: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
@@ -80,7 +90,8 @@ def _answered(pipe: Connection, do: str, asked: Mapping[str, Any], limits: Limit
             told = {"bins": now.bins, "bound": now.bound, "placed": now.placed, "units": units}
             _send(pipe, progress=told | {"checked": now.checked, "seconds": round(now.seconds, 3)})
 
-        how = {name: asked[name] for name in ("search", "seed", "time", "attempts")}
+        options = ("search", "device", "seed", "time", "attempts")
+        how = {name: asked[name] for name in options if name in asked}  # a job may be from before there were devices
         return {"result": _as_json(solve(compiled, progress=tell, **how))}
     except SpecError as error:
         at = {} if error.at is None else {"line": error.at.line, "column": error.at.column}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -12,6 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 from agents.solver import examples
+from agents.solver.backends.devices import Device
 from binwright.service import worker
 from binwright.service.app import application
 from binwright.service.gate import Gate
@@ -62,7 +64,7 @@ class Still:
 
         return SimpleNamespace(check=check, stop=lambda: None)
 
-    def Pool(self, jobs: Jobs, limits: Limits, workers: int) -> Any:
+    def Pool(self, jobs: Jobs, limits: Limits, workers: int, devices: Sequence[Device]) -> Any:
         """Make what does jobs."""
 
         def wake() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agents.solver.backends import cpu, opencl, reference
-from agents.solver.backends.devices import Device, choose
+from agents.solver.backends.devices import Device, choose, devices
 from simcore.errors import UserError
 
 
@@ -22,12 +22,21 @@ def opencl_device() -> Device:
 
 
 def _attempts(*given: Any, **more: Any) -> Iterator[reference.Found]:
-    return opencl.attempts(*given, **more, device=opencl_device().number)
+    return opencl.attempts(*given, **more, devices=[opencl_device().number])
+
+
+def _shared_out(*given: Any, **more: Any) -> Iterator[reference.Found]:
+    """Share attempts out between two devices, or between two users of the only one."""
+    first = opencl_device()
+    last = [one for one in devices() if one.usable][-1]
+    return opencl.attempts(*given, **more, devices=[first.number, last.number])
 
 
 BACKENDS: dict[str, Callable[..., Iterator[reference.Found]]] = {
     "cpu": cpu.attempts,
     "opencl": partial(_attempts, width=1),
     "opencl, four lanes": partial(_attempts, width=4),
+    "opencl, four attempts beside one another": partial(_attempts, beside=4),
+    "opencl, two devices": _shared_out,
 }
 """The calls that make attempts, by name."""

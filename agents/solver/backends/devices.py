@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -62,6 +64,9 @@ class _Told(NamedTuple):
     reason: str
 
 
+_trusted: dict[int, Device] = {}
+
+
 @cache
 def _told(number: int) -> _Told:
     """Ask a process of its own for all devices, and for what becomes of device `number`."""
@@ -91,7 +96,14 @@ def _told(number: int) -> _Told:
     return _Told(known, reasons[0] if reasons else f"its driver {ended}")
 
 
+def trust(known: Iterable[Device]) -> None:
+    """Take it from another process of this machine that these devices have been tried, and not try them again."""
+    _trusted.update({one.number: one for one in known})
+
+
 def _device(number: int) -> Device | None:
+    if number in _trusted:
+        return _trusted[number]
     told = _told(number)
     return Device(number, **told.known[number], reason=told.reason) if number < len(told.known) else None
 
@@ -99,6 +111,26 @@ def _device(number: int) -> Device | None:
 def devices() -> list[Device]:
     """Return every OpenCL device of this machine, tried, graphics cards first."""
     return [device for number in range(len(_told(0).known)) if (device := _device(number))]
+
+
+def numbers_in(text: str) -> tuple[int, ...]:
+    """Read the numbers of devices, as in `opencl:0,2-3`: what stands behind the colon."""
+    numbers: list[int] = []
+    for part in text.split(","):
+        found = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", part)
+        if found is None:
+            problem = "is no list of devices"
+            raise UserError(problem, key="device", value=f"opencl:{text}", remedy="Write numbers: opencl:1, or 0,2-3.")
+        numbers += range(int(found[1]), int(found[2] or found[1]) + 1)
+    if not numbers or len(set(numbers)) < len(numbers):
+        problem = "names a device twice" if numbers else "names no device"
+        raise UserError(problem, key="device", value=f"opencl:{text}", remedy="Name each device once: opencl:0,2-3.")
+    return tuple(numbers)
+
+
+def chosen(numbers: Sequence[int]) -> list[Device]:
+    """Return the devices of these numbers, or the first one that can be used if there are none."""
+    return [choose(number) for number in numbers] if numbers else [choose()]
 
 
 def choose(number: int | None = None) -> Device:

@@ -66,9 +66,9 @@ def utilfn(problem: Problem, dialect: Dialect) -> tuple[str, list[int]]:
         start = [f"    {slot} = 0" for slot in slots]
         return "\n".join([head, *start, *body, "    return n", ""]), lines.numbers
     head = (
-        f"inline long utilfn(const long v{BALL}, const long v{BIN}, GLOBAL const long *alloc,\n"
-        "    GLOBAL const long *data, GLOBAL const long *numbers, GLOBAL const long *used,\n"
-        "    GLOBAL const long *ceiling, GLOBAL long *dims, GLOBAL long *amounts, long n) {"
+        f"static inline long utilfn(const long v{BALL}, const long v{BIN}, GLOBAL const long *alloc,\n"
+        "    TABLE *data, FIXED *numbers, GLOBAL const long *used, TABLE *ceiling, OWN long *dims,\n"
+        "    OWN long *amounts, long n) {"
     )
     start = [f"    long {slot} = 0;" for slot in slots]
     return "\n".join([head, *start, *body, "    return n;", "}", ""]), lines.numbers

@@ -44,19 +44,20 @@ SEARCHES = ("ours", "published")
 
 def _attempts_on(device: str, problem: Problem) -> tuple[Attempts, Callable[[], None]]:
     """Return the attempts of a device, and a function to call before them: it compiles."""
-    name, _, number = device.partition(":")
+    name, colon, number = device.partition(":")
     if name == "reference" and not number:
         return reference.attempts, lambda: None
     if name == "cpu" and not number:
         from agents.solver.backends import cpu
 
         return cpu.attempts, lambda: cpu.prepare(problem)
-    if name == "opencl" and (number.isdecimal() or not number):
+    if name == "opencl":
         from agents.solver.backends import opencl
+        from agents.solver.backends.devices import numbers_in
 
-        chosen = int(number) if number else None
-        return partial(opencl.attempts, device=chosen), lambda: opencl.prepare(problem, chosen)
-    remedy = suggest(device, ["cpu", "opencl", "opencl:0", "reference"])
+        numbers = numbers_in(number) if colon else ()
+        return partial(opencl.attempts, devices=numbers), lambda: opencl.prepare(problem, numbers)
+    remedy = suggest(device, ["cpu", "opencl", "opencl:0", "opencl:0,1", "reference"])
     raise UserError("unknown device", key="device", value=device, remedy=remedy)
 
 

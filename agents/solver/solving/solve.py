@@ -54,10 +54,10 @@ def solve(
     """Search for an allocation of all balls, with `BINS ?` in as few bins as possible.
 
     `device` is `cpu` (all cores), `opencl` (the first OpenCL device that can be used), `opencl:n` (number n of
-    `agents.solver.backends.devices.devices()`), or `reference` (plain Python). `search` is `published`, which gives the
-    same answer on every device, or `ours`. On `cpu` that is ruin and recreate where the problem has a dense form, else
-    a portfolio of the published search, trimming where a ball more may need less, and local search; on other devices it
-    is trimming, or what is published.
+    `agents.solver.backends.devices.devices()`), `opencl:0,2-3` (several at once), or `reference` (plain Python).
+    `search` is `published`, which gives the same answer on every device, or `ours`. On `cpu` that is ruin and recreate
+    where the problem has a dense form, else a portfolio of the published search, trimming where a ball more may need
+    less, and local search; on other devices it is trimming, or what is published.
 
     `time` in seconds ends everything, compilation too: by then, or within a second, there is an answer. `attempts`
     ends the search: with it and without `time` the answer depends on the problem, the search, the seed and `attempts`

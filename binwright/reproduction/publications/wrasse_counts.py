@@ -211,7 +211,7 @@ def _rate_on(device: Device, given: Machines, seed: int, seconds: float) -> floa
         resources={f"R[s in BINS, r in {kinds}]": 1},
         tables={"D": given.demand / MICRO},
     )
-    attempts = opencl.attempts(asked, seed, 0, 1 << 40, device=device.number)
+    attempts = opencl.attempts(asked, seed, 0, 1 << 40, devices=[device.number])
     checked = before = next(attempts).checked  # compiled
     start = began = monotonic()
     for found in attempts:

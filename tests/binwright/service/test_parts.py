@@ -14,6 +14,7 @@ import pytest
 from starlette.responses import Response
 
 from agents.solver import examples
+from agents.solver.backends.devices import Device, devices
 from binwright.cli import main
 from binwright.client import Client, Mistaken
 from binwright.service import gate
@@ -21,8 +22,10 @@ from binwright.service.gate import Pace, read_tokens
 from binwright.service.jobs import TRIES, Full, Jobs, Row
 from binwright.service.limits import Limits, changed
 from binwright.service.models import Submission
+from binwright.service.offered import named, offered
 from binwright.service.server import serve
 from simcore.errors import UserError
+from tests.support.opencl import opencl_device
 from tests.support.service import ENDLESS, SMALL, Server, serving
 
 
@@ -31,7 +34,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("client")
     (folder / "tokens").write_text("a-token-of-the-client\n")
     limits = ("--limit", "submissions=2", "--limit", "burst=6")
-    with serving(folder / "data", "--token-file", str(folder / "tokens"), *limits) as found:
+    offer = ("--device", "opencl") if any(one.usable for one in devices()) else ()
+    with serving(folder / "data", "--token-file", str(folder / "tokens"), *limits, *offer) as found:
         yield found
 
 
@@ -336,3 +340,43 @@ def test_wrong_tokens_wait_for_their_turn() -> None:
 def test_limits() -> None:
     assert changed([]) == Limits()
     assert changed(["memory=2e9", "time=0.5"]) == Limits(memory=2_000_000_000, time=0.5)
+
+
+def test_jobs_use_the_devices_that_are_offered(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    device = opencl_device()
+    client = Client(server.url, "a-token-of-the-client")
+    how: dict[str, Any] = {"search": "published", "attempts": 16, "seed": 3}
+    text = examples()["network"]
+    here, there = (client.solve(text, device=one, **how) for one in ("cpu", "opencl"))
+    assert here["alloc"] == there["alloc"]
+    with pytest.raises(UserError, match="device opencl:77 is not offered by this service"):
+        client.submit(text, device="opencl:77")
+    asked = ["--server", server.url, "--token-file", token_file(server), "--search", "published"]
+    assert main(["solve", "network", *asked, "--device", f"opencl:{device.number}"]) == 0
+    assert "published: " in capsys.readouterr().out
+
+
+CARDS = [Device(number, "card", "Some", "1.0", "GPU", "") for number in (2, 4)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [("cpu", "cpu"), ("opencl", "opencl:2"), ("opencl:4", "opencl:4"), ("opencl:4,2", "opencl:4,2")],
+)
+def test_devices_are_named_in_one_way(asked: str, expected: str) -> None:
+    assert named(asked, CARDS) == expected
+
+
+@pytest.mark.parametrize("asked", ["opencl:3", "opencl:2-4", "opencl:x", "opencl:", "reference", "cpu:2", ""])
+def test_devices_that_are_not_offered(asked: str) -> None:
+    with pytest.raises(UserError, match=f"device {asked} is not offered") as error:
+        named(asked, CARDS)
+    assert error.value.remedy == "Here are: cpu, opencl:2, opencl:4."
+    with pytest.raises(UserError, match="is not offered"):
+        named("opencl", [])
+
+
+def test_only_opencl_devices_are_offered() -> None:
+    assert offered(None) == []
+    with pytest.raises(UserError, match="is no OpenCL device"):
+        offered("cpu")

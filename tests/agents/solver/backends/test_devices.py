@@ -7,19 +7,26 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from concurrent.futures import wait
 from importlib.util import find_spec
+from math import inf
 from pathlib import Path
 from shutil import copy, copytree, rmtree
+from time import monotonic, sleep
+from typing import Any
 
 import pytest
 
 import binwright as bw
-from agents.solver.backends import devices, opencl, probe
+from agents.solver import problem
+from agents.solver.backends import devices, opencl, probe, reference, session
+from agents.solver.model.problem import Problem
 from agents.solver.specification.load import load_problem
 from binwright.cli import MISTAKE, main
 from simcore.errors import UserError
 from tests.support import ROOT
 from tests.support.opencl import opencl_device
+from tests.support.properties import first
 
 KNOWN = [
     {"platform": "Some", "driver": "1.0", "name": "first", "kind": "GPU"},
@@ -101,7 +108,7 @@ def test_a_program_that_a_working_device_does_not_build(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     opencl_device()
-    monkeypatch.setattr(opencl, "OPENCL", "this is not OpenCL C;")
+    monkeypatch.setattr(session, "OPENCL", "this is not OpenCL C;")
     assert main(["solve", "cdn", "--device", "opencl"]) == MISTAKE
     said = capsys.readouterr().err
     assert "fails at this problem" in said
@@ -212,8 +219,133 @@ def test_tests_of_opencl_skip_with_the_reason(broken: Path) -> None:
 
 def test_every_usable_device_gives_the_same_answer() -> None:
     opencl_device()
-    problem = load_problem("network")
-    names = ["cpu", *(f"opencl:{one.number}" for one in devices.devices() if one.usable)]
-    answers = {tuple(bw.solve(problem, device=name, search="published", attempts=16).alloc) for name in names}
+    network = load_problem("network")
+    usable = [str(one.number) for one in devices.devices() if one.usable]
+    names = ["cpu", *(f"opencl:{one}" for one in usable), f"opencl:{','.join(usable)}"]
+    answers = {tuple(bw.solve(network, device=name, search="published", attempts=16).alloc) for name in names}
     assert len(names) > 1
     assert len(answers) == 1
+
+
+def packing(bins: int) -> Problem:
+    """Make balls of two sizes each that fill `bins` bins but for little."""
+    needs = [[(7 * ball) % 11 + 3, (5 * ball) % 13 + 2] for ball in range(50)]
+    return problem(
+        "procedure UTILFN(BALL, BIN, ALLOC) UTIL.A[BIN] += D[BALL, 0] UTIL.B[BIN] += D[BALL, 1] end",
+        balls=50,
+        bins=bins,
+        resources={"A[s in BINS]": 32, "B[s in BINS]": 32},
+        tables={"D": needs},
+    )
+
+
+@pytest.mark.parametrize("how", first(1, [{"width": 8}, {"width": 3}, {"width": 32}, {"beside": 7}]))
+def test_lanes_that_speculate_and_lanes_side_by_side_agree(how: dict[str, Any]) -> None:
+    """Groups have one bin, a few, and more than there are lanes."""
+    number = opencl_device().number
+    made = packing(14)
+    for seed in (2, 3):
+        *_, expected = reference.attempts(made, seed, 0, 12)
+        *_, got = opencl.attempts(made, seed, 0, 12, devices=[number], **how)
+        assert (got.alloc, got.left, got.attempt, got.group) == (
+            expected.alloc,
+            expected.left,
+            expected.attempt,
+            expected.group,
+        )
+
+
+@pytest.mark.parametrize(
+    ("lanes", "most", "processor", "speculates", "expected"),
+    [
+        (32, 1024, False, True, session.Shape(32, 1, 2 * 32 * 10)),
+        (32, 1024, False, False, session.Shape(1, 32, 2 * 32 * 10)),
+        (64, 256, False, True, session.Shape(64, 1, 2 * 4 * 10)),
+        (64, 16, False, True, session.Shape(16, 1, 2 * 10)),
+        (1, 1, False, True, session.Shape(1, 1, 2 * 10)),
+        (8, 4096, True, True, session.Shape(1, 1, 64 * 10)),
+    ],
+)
+def test_no_lane_is_idle_by_design(
+    lanes: int, most: int, processor: bool, speculates: bool, expected: session.Shape
+) -> None:
+    """Lanes that run in lock-step work on one attempt or on as many, as many groups as fit twice."""
+    assert session.suitable(lanes, most, 10, processor, speculates) == expected
+
+
+@pytest.mark.parametrize("slow", [0, 1])
+def test_answers_do_not_depend_on_which_device_is_faster(slow: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of two devices keeps the other waiting: what counts is the number of the attempt."""
+    number = opencl_device().number
+    made = packing(14)
+    *_, expected = reference.attempts(made, 2, 0, 40)
+    make, sessions = session.Session.make, list[session.Session]()
+
+    def late(self: session.Session, *arguments: Any) -> session.Part:
+        if self not in sessions:
+            sessions.append(self)
+        if sessions.index(self) == slow:
+            sleep(0.05)
+        return make(self, *arguments)
+
+    monkeypatch.setattr(session.Session, "make", late)
+    *_, got = opencl.attempts(made, 2, 0, 40, devices=[number, number])
+    assert (got.alloc, got.left, got.attempt, got.group) == (expected.alloc, 0, expected.attempt, expected.group)
+    assert len(sessions) == 2
+
+
+def test_an_interrupt_is_passed_on_with_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while devices are at it: what they have placed by then counts."""
+    number, waits = opencl_device().number, list[int]()
+
+    def interrupted(*arguments: Any, **more: Any) -> Any:
+        waits.append(1)
+        if len(waits) == 2:
+            raise KeyboardInterrupt
+        return wait(*arguments, **more)
+
+    monkeypatch.setattr("agents.solver.backends.opencl.wait", interrupted)
+    found = list[reference.Found]()
+    with pytest.raises(KeyboardInterrupt):
+        found.extend(opencl.attempts(packing(11), 2, 0, 1 << 40, devices=[number, number], until=monotonic() + 60))
+    assert len(waits) == 3
+    assert found[-1].checked >= 2
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "is no list of devices"),
+        ("0,", "is no list of devices"),
+        ("x", "is no list of devices"),
+        ("99999", "is no list of devices"),
+        ("1-0", "names no device"),
+        ("0,1,0-1", "names a device twice"),
+    ],
+)
+def test_lists_of_devices_that_are_none(text: str, problem: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "cdn", "--device", f"opencl:{text}"]) == MISTAKE
+    assert f"{problem} (got 'opencl:{text}')" in capsys.readouterr().err
+
+
+def test_lists_of_devices() -> None:
+    assert devices.numbers_in("0") == (0,)
+    assert devices.numbers_in("3,0-1") == (3, 0, 1)
+
+
+def test_what_another_process_has_tried_is_not_tried_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pretend(monkeypatch, tmp_path, "sys.exit(1)")
+    monkeypatch.setattr(devices, "_trusted", {})
+    card = devices.Device(7, "card", "Some", "1.0", "GPU", "")
+    devices.trust([card])
+    assert devices.choose(7) == card
+    with pytest.raises(UserError, match="its driver does not load any more"):
+        session.Session(packing(14), card, False)
+
+
+def test_launches_that_take_no_time_do_not_grow_without_end() -> None:
+    """The units of a launch are doubled while it is quick; they have to stay a number of 64 bits."""
+    made = session.Session(packing(14), opencl_device(), False)
+    limit = session.Limit(monotonic() + 60)
+    for number in range(80):
+        assert made.make(0, number, 1, limit, inf).made == 1
