@@ -39,9 +39,9 @@ def test_thousands_of_balls_do_not_keep_the_clock_waiting(device: str) -> None:
     else:
         slow = crowd(60, 2_000)
     began = monotonic()
-    answer = bw.solve(slow, device=device, search="published", time=0.5)
+    answer = bw.solve(slow, device=device, search="published", time=1.0)
     assert answer.status == "partial"
-    assert monotonic() - began < 5  # of .5; other work on the machine may take its share
+    assert monotonic() - began < 6  # of 1; other work on the machine may take its share
 
 
 def test_who_is_not_tried_any_more_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
