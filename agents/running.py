@@ -36,7 +36,7 @@ class Running:
 
     def look(self, view: View) -> list[Job]:
         """Return the jobs that run now."""
-        taken = (view.capacity - view.free).sum(axis=1)
+        taken = (view.capacity - view.everything_free).sum(axis=1)
         held, before = np.zeros_like(taken), np.zeros_like(taken)
         if len(self._others):  # the cluster may have grown
             before[: len(self._others)] = self._others

@@ -56,7 +56,8 @@ class World:
     `ledger(seed)` makes the empty cluster, whose servers are numbered as with this seed, `faults(seed)` the failures of
     a seed, and `expansion` lists (time, servers to add). `networked` tells whether servers hang on links, `virtual`
     whether requests are virtual networks, `devices` whether servers have devices, `numbered` whether seeds number the
-    servers, and `timed` whether single decisions are to be timed. Nothing here changes while a run is played.
+    servers, `ruled` whether there are rules about where requests may lie, and `timed` whether single decisions are to
+    be timed. Nothing here changes while a run is played.
     """
 
     ledger: Callable[[int], Ledger]
@@ -70,6 +71,7 @@ class World:
     virtual: bool = False
     devices: bool = False
     numbered: bool = False
+    ruled: bool = False
     timed: bool = False
 
     def draw(self, seed: int) -> Workload:
@@ -101,6 +103,7 @@ class World:
         for key, there, problem in (
             ("cluster.network", self.networked, "links are reserved"),
             ("cluster.devices", self.devices, "servers have devices"),
+            ("placement", self.ruled, "rules say where requests may lie"),
             ("cluster.failures", self.fails, "servers fail"),
             ("overflow.wait", self.overflow.together, "requests that wait are offered together"),
             ("record", self.timed, "single decisions are timed"),

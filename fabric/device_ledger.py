@@ -181,13 +181,15 @@ class DeviceLedger(Ledger):
                 bits |= 1 << known.index(name) if name in known else UNKNOWN
         return bits
 
-    def possible(self, demand: Ints, models: Ints | None = None) -> npt.NDArray[np.bool_]:
-        """Tell which demands [n, resources], with their `models` [n], an empty server could hold, bool [n]."""
+    def _possible(
+        self, demand: Ints, models: Ints | None, servers: npt.NDArray[np.bool_] | None
+    ) -> npt.NDArray[np.bool_]:
         amount = demand[:, self._spec.resource]
         count = -(-amount // QUANTUM)
         whole = (amount <= QUANTUM) | (amount % QUANTUM == 0)
         own = self._own
-        kinds = np.unique(np.column_stack([self._capacity[:, 0], own.there, own.model]), axis=0)
+        rows = np.column_stack([self._capacity[:, 0], own.there, own.model])
+        kinds = np.unique(rows if servers is None else rows[servers], axis=0)
         fits = np.zeros(len(demand), np.bool_)
         for kind in kinds:
             here = (kind[:-2] >= demand).all(axis=1) & (kind[-2] >= count)
@@ -202,14 +204,26 @@ class DeviceLedger(Ledger):
         code = super().why_not(request)
         if code:
             return code
+        if self.fitting(request).any():
+            return 0
+        return len(super().reasons) + (0 if self._right(request).any() else 1)
+
+    def fitting(self, request: Request) -> npt.NDArray[np.bool_]:
+        """Tell on which servers a request fits, with its devices, bool [servers]."""
         count, each = in_python(request.demand[self._spec.resource])
+        own = self._own
+        there = np.arange(own.free.shape[1]) < own.there[:, None]
+        enough: npt.NDArray[np.bool_] = ((own.free >= each) & there).sum(axis=1) >= count
+        return self._right(request) & enough
+
+    def _right(self, request: Request) -> npt.NDArray[np.bool_]:
+        """Tell which servers have the amounts, and devices of a model that the request takes, bool [servers]."""
         own, amounts = self._own, (self._free[:, 0] >= request.demand).all(axis=1)
         model = (request.models >> np.maximum(own.model, 0) & 1 == 1) & (own.model >= 0)
-        right = amounts & (model | (request.models == 0) | (count == 0))
-        there = np.arange(own.free.shape[1]) < own.there[:, None]
-        if (right & (((own.free >= each) & there).sum(axis=1) >= count)).any():
-            return 0
-        return len(super().reasons) + (0 if right.any() else 1)
+        found: npt.NDArray[np.bool_] = amounts & (
+            model | (request.models == 0) | (not request.demand[self._spec.resource])
+        )
+        return found
 
     @property
     def reasons(self) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from operator import index
 from typing import Any
 
@@ -24,6 +25,11 @@ class Ledger:
     The view shows copies of the arrays that count: what an agent's kernel writes to them changes nothing here, and
     `confirm` tells.
     """
+
+    offer: Callable[[Request], None] | None = None
+    """Has the view show what a request may take, where rules of placement make that differ."""
+    planned: Sequence[tuple[float, Callable[[int], None], int]] = ()
+    """What changes at a time: the time, what is to be called then, and with which number."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -220,15 +226,33 @@ class Ledger:
             raise WorkloadError("requests name models of devices, and the servers have none", remedy=remedy)
         return None
 
-    def possible(self, demand: Ints, models: Ints | None = None) -> npt.NDArray[np.bool_]:
-        """Tell which demands [n, resources], with their `models` [n], an empty server could hold, bool [n]."""
-        return self.cluster.possible(demand)
+    def roles_of(self, workload: Workload) -> Ints | None:
+        """Get ready for the roles of a workload's requests; returns them, int64 [n], where there are rules for them."""
+        if workload.roles is not None and any(role.where for role in workload.roles.all):
+            remedy = "Give the servers `labels`."
+            raise WorkloadError("requests say on which servers they may lie, and these have no labels", remedy=remedy)
+        return None
+
+    def possible(self, demand: Ints, models: Ints | None = None, roles: Ints | None = None) -> npt.NDArray[np.bool_]:
+        """Tell which demands [n, resources], of `models` and `roles` [n], an empty server could hold, bool [n]."""
+        return self._possible(demand, models, None)
+
+    def _possible(
+        self, demand: Ints, models: Ints | None, servers: npt.NDArray[np.bool_] | None
+    ) -> npt.NDArray[np.bool_]:
+        """Do so for these servers, bool [servers], which are not those that may be added; `None` for all and those."""
+        if servers is None:
+            return self.cluster.possible(demand)
+        own = self._capacity[servers]
+        if not len(own):
+            return np.zeros(len(demand), np.bool_)
+        return replace(self.cluster, capacity=own, growth=own[0]).possible(demand)
 
     def why_not(self, request: Request) -> int:
         """Return the index into `reasons` of what keeps this request out now."""
         from fabric.servers import why_not  # numba: only runs that reject something pay for it
 
-        return why_not(self.view.free, request.demand, request.spread)
+        return why_not(self._shown, request.demand, request.spread)
 
     def stranded(self, flavours: Ints) -> Ints:
         """Add up the free quanta, int64 [resources], that no demand of `flavours` [k, resources] can use."""

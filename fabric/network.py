@@ -247,7 +247,7 @@ class NetworkLedger(Ledger):
         """None must be spread evenly: they are taken from wherever there is room."""
         return np.zeros(len(demand), np.bool_)
 
-    def possible(self, demand: Ints, models: Ints | None = None) -> npt.NDArray[np.bool_]:
+    def possible(self, demand: Ints, models: Ints | None = None, roles: Ints | None = None) -> npt.NDArray[np.bool_]:
         """Which demands [n, resources] all servers together could hold, bool [n]."""
         fits: npt.NDArray[np.bool_] = np.all(demand <= self.cluster.capacity.sum(axis=(0, 1)), axis=1)
         return fits

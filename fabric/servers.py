@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from simcore.jit import inlined, kernel
 from simcore.vocabulary import Amounts, Ints
@@ -70,6 +71,19 @@ def why_not(free: Ints, demand: Amounts, spread: bool) -> int:
         if not enough[r]:
             return 3 + r
     return 2
+
+
+@kernel
+def with_room(free: Ints, demand: Amounts, spread: bool) -> npt.NDArray[np.bool_]:
+    """Tell on which servers a request fits, bool [servers]."""
+    found = np.zeros(len(free), np.bool_)
+    for server in range(len(free)):
+        if spread:
+            found[server] = fits_spread(free, server, demand)
+        else:
+            for node in range(free.shape[1]):
+                found[server] |= fits_node(free, server, node, demand)
+    return found
 
 
 @kernel

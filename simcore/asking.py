@@ -31,11 +31,16 @@ def rare_collection() -> Iterator[None]:
 
 
 def answer_all(
-    agent: Agent, view: View, offer: list[Request], answer: Callable[[Placement | Refusal | None, Request], None]
+    agent: Agent,
+    view: View,
+    offer: list[Request],
+    answer: Callable[[Placement | Refusal | None, Request], None],
+    show: Callable[[Request], None] | None = None,
 ) -> int:
     """Let an agent answer the requests of `offer`, which are offered together; returns the nanoseconds it thought.
 
-    `answer` applies each answer and takes the request from `offer`, which is empty in the end.
+    `answer` applies each answer and takes the request from `offer`, which is empty in the end. Where the view differs
+    from request to request, `show` has it show one's; the agent is then asked about one after another.
     """
     offered, thought = tuple(offer), 0
     answers: Iterator[tuple[Request, Placement | Refusal | None]] | None = None
@@ -43,7 +48,7 @@ def answer_all(
         before = perf_counter_ns()
         try:
             if answers is None:
-                answers = iter(agent.decide_line(view, offered))
+                answers = iter(agent.decide_line(view, offered) if show is None else _each(agent, view, offered, show))
             request, placement = next(answers, (None, None))
         except Exception as error:
             raise raised(agent, error, f"{len(offered)} requests from {said(offered[0], view.resources)} on") from error
@@ -52,6 +57,14 @@ def answer_all(
             offer.clear()
             return thought
         answer(placement, request)
+
+
+def _each(
+    agent: Agent, view: View, offered: Sequence[Request], show: Callable[[Request], None]
+) -> Iterator[tuple[Request, Placement | Refusal | None]]:
+    for request in offered:
+        show(request)
+        yield request, agent.decide(view, request)
 
 
 def raised(agent: Agent, error: Exception, of: str) -> AgentError:

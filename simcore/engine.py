@@ -87,14 +87,17 @@ class Simulation:
         self._down: set[tuple[Kind, int]] = set()
         self._spreads = ledger.spreads(workload.demand)
         self._models = ledger.expect(workload)
-        self.record.outcome[~ledger.possible(workload.demand, self._models)] = IMPOSSIBLE
+        self._roles = ledger.roles_of(workload)
+        self.record.outcome[~ledger.possible(workload.demand, self._models, self._roles)] = IMPOSSIBLE
         self._bandwidth = workload.bandwidth if workload.bandwidth is not None else np.zeros(len(workload), np.int64)
         self._faults = [(each.kind, FaultProcess(each, self.clock, self)) for each in faults]
         for kind, process in self._faults:
             process.watch(range(ledger.parts(kind)))
         for time, by in expansion:
             self.clock.at(time, self._grow, by)
-        self._decisions = self._run()
+        for time, change, number in ledger.planned:
+            self.clock.at(time, change, number)
+        self._decisions = self._run() if ledger.offer is None else self._masked(ledger.offer)
 
     @property
     def now(self) -> float:
@@ -111,7 +114,7 @@ class Simulation:
         workload, back = self.workload, self._returned
         if not back:
             return replace(workload, arrival=self._arrival)
-        ids = list(workload.id)
+        ids, rows = list(workload.id), [*range(len(workload)), *map(self._source, back)]
         for request in back:
             ids.append(ids[self.record.origin[request.index]])
         return Workload(
@@ -122,7 +125,8 @@ class Simulation:
             np.array(ids),
             np.concatenate([self._bandwidth, [request.bandwidth for request in back]]),
             None if workload.networks is None else [*workload.networks, *(r.network for r in back if r.network)],
-            None if workload.models is None else workload.models[[*range(len(workload)), *map(self._source, back)]],
+            None if workload.models is None else workload.models[rows],
+            roles=None if workload.roles is None else workload.roles.take(rows),
         )
 
     def _source(self, request: Request) -> int:
@@ -170,6 +174,12 @@ class Simulation:
             self.clock.release_at(now + duration, self.ledger.release, index)
 
     # -- the run -------------------------------------------------------------------------------------------------
+
+    def _masked(self, offer: Callable[[Request], None]) -> Generator[Request, None, None]:
+        """Yield as `_run` does, and have the view show what rules of placement leave to each request."""
+        for request in self._run():
+            offer(request)
+            yield request
 
     def _run(self) -> Generator[Request, None, None]:
         """Yield every request that needs an answer, the head of the line again for as long as it is not refused."""
@@ -278,6 +288,7 @@ class Simulation:
                 self._bandwidth[chunk].tolist(),
                 repeat(None) if networks is None else map(networks.__getitem__, chunk.tolist()),
                 repeat(0) if self._models is None else self._models[chunk].tolist(),
+                repeat(0) if self._roles is None else self._roles[chunk].tolist(),
                 strict=False,
             )
             # As Request(*row), in half the time.
@@ -343,12 +354,13 @@ class Simulation:
             spread, bandwidth = bool(self._spreads[row]), int(self._bandwidth[row])
             network = self.workload.networks[row] if self.workload.networks else None
             models = 0 if self._models is None else int(self._models[row])
+            role = 0 if self._roles is None else int(self._roles[row])
         else:
             before = self._returned[row - len(self.workload)]
             duration, demand, spread, bandwidth = before.duration, before.demand, before.spread, before.bandwidth
-            network, models = before.network, before.models
+            network, models, role = before.network, before.models, before.role
         left = duration - (now - float(self.record.decided[row]))
-        return Request(self.record.add(row), now, left, demand, spread, bandwidth, network, models)
+        return Request(self.record.add(row), now, left, demand, spread, bandwidth, network, models, role)
 
     def repair(self, part: int, kind: Kind = "server") -> None:
         """Bring a failed part back, empty."""
@@ -374,7 +386,7 @@ def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda
             before = perf_counter_ns()
             if simulation.offer:
                 waiting = simulation.waiting
-                thought += answer_all(agent, view, simulation.offer, answer)
+                thought += answer_all(agent, view, simulation.offer, answer, simulation.ledger.offer)
                 left = max(0, left - max(1, waiting - simulation.waiting)) if left > 0 else left
             else:
                 try:

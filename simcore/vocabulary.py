@@ -13,6 +13,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
+from simcore.roles import Roles
+
 QUANTUM = 1_000_000
 """Quanta per unit of any resource."""
 
@@ -123,7 +125,7 @@ class Request(NamedTuple):
     `spread` says that the request takes an even part of every node of one server, instead of one node whole.
     With a virtual `network`, the demand is the sum over its machines, and the answer is an `Embedding`. `models` are
     the models of devices that it may take, as bits: 1 for the first model of the cluster, 2 for the second, 4, ...; 0
-    for any.
+    for any. `role` is a place among the roles of the workload, for rules of placement.
     """
 
     index: int  # type: ignore[assignment]
@@ -134,6 +136,7 @@ class Request(NamedTuple):
     bandwidth: int = 0
     network: VirtualNetwork | None = None
     models: int = 0
+    role: int = 0
 
     def __repr__(self) -> str:
         kind = "spread" if self.spread else "whole"
@@ -162,7 +165,8 @@ class Workload:
     quanta between the servers of a request, `None` when no request needs any; `networks` [n] where the requests are
     virtual networks, `demand` being the sums over their machines. `models` str [n] names the models of devices that
     each may take, as in `A100|V100`, empty for any; `None` when no request names any. Of the requests the first
-    `usual`, or all, tell what kinds of requests there usually are.
+    `usual`, or all, tell what kinds of requests there usually are. `roles` say what the requests are to rules of
+    placement; `None` when they are nothing to these.
     """
 
     resources: tuple[str, ...]
@@ -174,6 +178,7 @@ class Workload:
     networks: Sequence[VirtualNetwork] | None = None
     models: npt.NDArray[np.str_] | None = None
     usual: int | None = None
+    roles: Roles | None = None
 
     @classmethod
     def of_units(
@@ -221,6 +226,9 @@ class View:
     `capacity` and `free` int64 [servers, nodes, resources] quanta, read-only. They are new arrays after the
     cluster grows, so agents read them from the view at every decision. A failed server has nothing free. `virtual` is
     the form of the virtual networks that are asked for, if it is such.
+
+    Where rules of placement keep the request that is offered from servers, these have nothing free; `free_of_rules`
+    then is what they have free all the same.
     """
 
     resources: tuple[str, ...]
@@ -228,6 +236,12 @@ class View:
     free: Ints
     now: float = 0.0
     virtual: Form | None = None
+    free_of_rules: Ints | None = None
+
+    @property
+    def everything_free(self) -> Ints:
+        """What is free, whatever rules of placement say."""
+        return self.free if self.free_of_rules is None else self.free_of_rules
 
 
 class Compiled(NamedTuple):

@@ -13,6 +13,7 @@ import numpy as np
 
 from simcore.errors import WorkloadError
 from simcore.rng import stream
+from simcore.roles import NO_ROLE, Role, Roles
 from simcore.vocabulary import QUANTUM, Floats, Ints, Workload
 from workloads.arrivals import Arrivals
 from workloads.lifetimes import Empirical, Lifetimes, pick
@@ -22,12 +23,13 @@ from workloads.lifetimes import Empirical, Lifetimes, pick
 class Flavour:
     """One size of request: `demand` in units per resource, drawn in proportion to `weight`.
 
-    Without `lifetimes` of its own it takes the workload's.
+    Without `lifetimes` of its own it takes the workload's. `role` is what its requests are to rules of placement.
     """
 
     demand: Mapping[str, float]
     weight: float = 1.0
     lifetimes: Lifetimes | None = None
+    role: Role = NO_ROLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,10 @@ class Synthetic:
             duration[chosen] = _lifetimes(self, number, kind).at(uniform[chosen])
         _check_times("arrivals", arrival, finite=True)
         _check_times("lifetimes", duration, finite=False)
-        return Workload(resources, arrival, duration, demands[flavour], np.arange(n))
+        roles = tuple(dict.fromkeys(kind.role for kind in self.flavours))
+        of = np.array([roles.index(kind.role) for kind in self.flavours])[flavour]
+        said = None if roles == (NO_ROLE,) else Roles(roles, of)
+        return Workload(resources, arrival, duration, demands[flavour], np.arange(n), roles=said)
 
 
 def _lifetimes(spec: Synthetic, number: int, flavour: Flavour) -> Lifetimes:

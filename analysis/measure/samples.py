@@ -40,7 +40,7 @@ class Sampler:
         """Take a sample; returns after how many decisions to take the next."""
         simulation, view = self._simulation, self._simulation.view
         used = self._ledger.used()
-        in_use = int((view.free != view.capacity).any(axis=(1, 2)).sum()) - self._ledger.down
+        in_use = int((view.everything_free != view.capacity).any(axis=(1, 2)).sum()) - self._ledger.down
         self._rows.append(
             (
                 simulation.now,
@@ -49,7 +49,7 @@ class Sampler:
                 len(view.capacity),
                 in_use,
                 simulation.waiting,
-                tuple(view.free.sum(axis=(0, 1)).tolist()),
+                tuple(view.everything_free.sum(axis=(0, 1)).tolist()),
                 tuple(used.tolist()),
                 tuple(self._ledger.stranded(self._flavours).tolist()),
                 self._capacity(),

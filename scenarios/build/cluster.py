@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from fabric.cluster import MOST_DEVICES, NEVER, Cluster, DevicesOf
 from fabric.ledger import Ledger
+from fabric.placement import ServerLabels
+from scenarios.build.labels import labels_of
 from scenarios.schema.cluster import DEVICE, ClusterSpec, Csv, DeviceColumns, TracedServers
+from scenarios.schema.explain import locate
 from scenarios.schema.networks import routing
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.workload import Trace
-from simcore.errors import ScenarioError, unread
+from simcore.errors import ScenarioError, UserError, unread
 from simcore.rng import stream
 from simcore.units import LARGEST, measure_of, quanta
 from simcore.vocabulary import QUANTUM, Ints, part
 from workloads.inflated import fgd_order
 from workloads.traces.library import find_servers
+
+if TYPE_CHECKING:
+    from fabric.ruled_ledger import Ruled
 
 UNNAMED = "unnamed"
 """The model of devices that nobody has named."""
@@ -29,12 +35,14 @@ UNNAMED = "unnamed"
 class Servers(NamedTuple):
     """Holds what servers have: `capacity` int64 [servers, nodes, resources] quanta, and the devices of each.
 
-    `devices` int64 [servers] is how many devices, and `model` what they are, empty where a server has none.
+    `devices` int64 [servers] is how many devices, and `model` what they are, empty where a server has none. `cells` are
+    what a file says of the servers' labels and taints, by column.
     """
 
     capacity: Ints
     devices: Ints
     model: list[str]
+    cells: Mapping[str, list[str]]
 
 
 def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
@@ -44,7 +52,12 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
     """
     network = scenario.cluster.network
     if network is None:
-        cluster = build_cluster(scenario, seed)
+        cluster, labels = _build(scenario, seed)
+        if scenario.is_ruled:
+            from fabric.ruled_ledger import Ruled, RuledDevices  # numba: only rules pay for it
+
+            kind = Ruled if cluster.devices is None else RuledDevices
+            return _with_rules(kind, scenario, cluster, labels)
         if cluster.devices is None:
             return Ledger(cluster)
         from fabric.device_ledger import DeviceLedger  # numba: only devices pay for it
@@ -56,15 +69,33 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
     return NetworkLedger(build_cluster(scenario), paths, network.routes == "weighted")
 
 
+def _with_rules(kind: type[Ruled], scenario: Scenario, cluster: Cluster, labels: ServerLabels) -> Ledger:
+    """Make a ledger that keeps the scenario's rules; a mistake names the key of the rule."""
+    for number, spec in enumerate(scenario.placement):
+        try:
+            kind(cluster, labels, [spec.rule])
+        except UserError as error:
+            locate(error, scenario._source, ("placement", number))
+            raise
+    return kind(cluster, labels, [spec.rule for spec in scenario.placement])
+
+
 def build_cluster(scenario: Scenario, seed: int = 0) -> Cluster:
     """Make the cluster at the start of a run. Servers that are added later are like those of the last group or row."""
+    return _build(scenario, seed)[0]
+
+
+def _build(scenario: Scenario, seed: int) -> tuple[Cluster, ServerLabels]:
+    """Make the cluster, and the labels of its servers."""
     spec = scenario.cluster
     resources = spec.resources
     servers = _servers(spec)
     growth, last = servers.capacity[-1], len(servers.capacity) - 1
+    order = np.arange(len(servers.capacity))
     if spec.numbering != "given":
         order = _order(scenario, servers, seed)
-        servers = Servers(servers.capacity[order], servers.devices[order], [servers.model[one] for one in order])
+        kinds = [servers.model[one] for one in order]
+        servers = Servers(servers.capacity[order], servers.devices[order], kinds, servers.cells)
         last = int(np.flatnonzero(order == last)[0])
     above = tuple(quanta(spec.spread_above[name]) if name in spec.spread_above else NEVER for name in resources)
     devices = None
@@ -74,7 +105,8 @@ def build_cluster(scenario: Scenario, seed: int = 0) -> Cluster:
         places = [known.get(model, -1) for model in servers.model]
         added = int(servers.devices[last]), places[last]
         devices = DevicesOf(len(resources) - 1, servers.devices, np.array(places, np.int64), models, added)
-    return Cluster(resources, servers.capacity, above, growth, devices)
+    labels = labels_of(spec, servers.cells, order, last)
+    return Cluster(resources, servers.capacity, above, growth, devices), labels
 
 
 def _order(scenario: Scenario, servers: Servers, seed: int) -> Ints:
@@ -106,9 +138,8 @@ def _servers(spec: ClusterSpec) -> Servers:
     times = [count for count, _, _ in kinds]
     capacity = np.repeat(np.repeat(nodes, times, axis=0)[:, None, :], spec.nodes, axis=1)
     models = [devices.model or UNNAMED if devices else "" for _, _, devices in kinds]
-    return Servers(
-        capacity, np.repeat(own, times), [model for model, n in zip(models, times, strict=True) for _ in range(n)]
-    )
+    models = [model for model, n in zip(models, times, strict=True) for _ in range(n)]
+    return Servers(capacity, np.repeat(own, times), models, {})
 
 
 def _from_trace(spec: TracedServers) -> Servers:
@@ -123,7 +154,7 @@ def _from_trace(spec: TracedServers) -> Servers:
     if spec.only == "all":
         return found
     rows = np.flatnonzero(found.devices)
-    return Servers(found.capacity[rows], found.devices[rows], [found.model[row] for row in rows])
+    return Servers(found.capacity[rows], found.devices[rows], [found.model[row] for row in rows], {})
 
 
 def _from_csv(spec: Csv, nodes: int) -> Servers:
@@ -135,19 +166,26 @@ def _from_csv(spec: Csv, nodes: int) -> Servers:
         remedy = "Give a CSV file in UTF-8 with a header."
         problem, remedy = unread(error, spec.path, remedy)
         raise ScenarioError(problem, file=spec.path, key="cluster.csv.path", remedy=remedy) from None
-    capacity = np.array([parts for parts, _, _ in rows], np.int64)
+    capacity = np.array([parts for parts, _, _, _ in rows], np.int64)
     if not capacity.any():
         problem = "has no servers" if not rows else "has servers with nothing on them"
         raise ScenarioError(problem, file=spec.path, key="cluster.csv.path", remedy="Give a row per server.")
-    return Servers(capacity, np.array([count for _, count, _ in rows], np.int64), [model for _, _, model in rows])
+    devices = np.array([count for _, count, _, _ in rows], np.int64)
+    columns = [*spec.labels.values(), *([spec.taints] if spec.taints else [])]
+    cells = {column: [cells[place] for _, _, _, cells in rows] for place, column in enumerate(columns)}
+    return Servers(capacity, devices, [model for _, _, model, _ in rows], cells)
 
 
-def _rows(spec: Csv, reader: csv.DictReader[str], nodes: int) -> Iterator[tuple[list[tuple[int, ...]], int, str]]:
-    """Yield what each node of every server has, how many devices there are, and of which model."""
+def _rows(
+    spec: Csv, reader: csv.DictReader[str], nodes: int
+) -> Iterator[tuple[list[tuple[int, ...]], int, str, list[str]]]:
+    """Yield what each node of every server has, how many devices there are, of which model, and labels with taints."""
     columns = list(reader.fieldnames or ())
     named = {f"columns.{name}": column for name, column in spec.columns.items()}
     if spec.devices:
         named |= {f"devices.{key}": column for key, column in spec.devices if column}
+    named |= {f"labels.{label}": column for label, column in spec.labels.items()}
+    named |= {"taints": spec.taints} if spec.taints else {}
     for name, column in named.items():
         if column not in columns:
             raise ScenarioError(
@@ -185,7 +223,9 @@ def _rows(spec: Csv, reader: csv.DictReader[str], nodes: int) -> Iterator[tuple[
         count, model = _devices(spec, spec.devices, row, reader.line_num) if spec.devices else (0, "")
         if spec.devices:
             total.append(count * QUANTUM)
-        yield [part(tuple(total), node, nodes) for node in range(nodes)], count, model
+        more = [*spec.labels.values(), *([spec.taints] if spec.taints else [])]
+        cells = [(row[column] or "").strip() for column in more]
+        yield [part(tuple(total), node, nodes) for node in range(nodes)], count, model, cells
 
 
 def _devices(spec: Csv, columns: DeviceColumns, row: dict[str, str], line: int) -> tuple[int, str]:

@@ -100,7 +100,8 @@ def _drawn_by_own(spec: OwnWorkload, resources: tuple[str, ...], identity: str, 
 
 def _generated(spec: Generated, total: Total) -> Synthetic:
     flavours = tuple(
-        Flavour(kind.demand, kind.weight, built(kind.lifetimes) if kind.lifetimes else None) for kind in spec.flavours
+        Flavour(kind.demand, kind.weight, built(kind.lifetimes) if kind.lifetimes else None, kind.role)
+        for kind in spec.flavours
     )
     lifetimes = built(spec.lifetimes) if spec.lifetimes else None
     return Synthetic(spec.requests, built(spec.arrivals), flavours, lifetimes)

@@ -16,7 +16,7 @@ from scenarios.schema.options import check_options
 from scenarios.schema.overflow import OtherOverflow, expand_of, wait_of
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.tenants import Tenants
-from simcore.errors import ScenarioError
+from simcore.errors import ScenarioError, UserError
 from simcore.faults import Faults, Kind
 from simcore.rules import Overflow, Pacing
 from simcore.vocabulary import QUANTUM, Agent
@@ -37,6 +37,7 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
         virtual=isinstance(scenario.workload, Tenants),
         devices=scenario.cluster.has_devices,
         numbered=scenario.cluster.numbering != "given",
+        ruled=scenario.is_ruled,
         timed="times" in scenario.record,
     )
 
@@ -51,6 +52,7 @@ def build_learning(scenario: Scenario) -> World:
         ("workload.networks", world.virtual),
         ("cluster.devices", world.devices),
         ("cluster.numbering", world.numbered),
+        ("placement" if scenario.placement else "cluster", world.ruled),
     ):
         if there:
             remedy = "Take it out of the scenario to learn in."
@@ -68,8 +70,15 @@ def build_agent(spec: AgentSpec) -> Agent:
 def fitted(world: World, agent: Agent) -> Agent:
     """Return an agent that places in a world: where servers have devices, one that chooses them.
 
-    Raises a `UserError` where they have none and the agent chooses them.
+    Raises a `UserError` where they have none and the agent chooses them, and where rules of placement are to hold for
+    an agent that chooses among several requests: each may see other servers.
     """
+    if world.ruled and world.overflow.together and type(agent).decide_line is not Agent.decide_line:
+        raise UserError(
+            f"{type(agent).__name__} chooses among requests that wait, for each of which rules hide other servers",
+            key="agents",
+            remedy="Take an agent that answers one request after another, such as best-fit, or remove the rules.",
+        )
     if world.devices == agent.on_devices:
         return agent
     from agents.rules.on_devices import WithDevices, no_devices_for  # numba

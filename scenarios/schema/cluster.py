@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from fabric.placement import SERVER
 from fabric.presets import TOPOLOGIES
 from scenarios.schema.failures import Failures
 from scenarios.schema.fields import (
@@ -23,6 +24,7 @@ from scenarios.schema.fields import (
 )
 from scenarios.schema.networks import topology
 from scenarios.schema.outline import Schema, given, quantity
+from scenarios.schema.placement import Labels, Names
 from scenarios.schema.registered import Registered
 from simcore.errors import UserError, suggest
 from simcore.registry import Registry
@@ -85,6 +87,14 @@ class Group(Model):
     devices: DevicesSpec | None = Field(
         default=None, description="Its devices, if it has any.", examples=["{model: V100, count: 8}"]
     )
+    labels: Labels = Field(
+        default_factory=dict,
+        description="Labels that requests and rules of placement go by.",
+        examples=["{zone: a, kind: large}"],
+    )
+    taints: Names = Field(
+        default=(), description="Only requests that tolerate all of these lie here.", examples=["spot"]
+    )
 
 
 class Csv(Model):
@@ -104,6 +114,12 @@ class Csv(Model):
     )
     devices: DeviceColumns | None = Field(
         default=None, description="The columns of devices.", examples=["{count: gpu, model: model}"]
+    )
+    labels: dict[str, Text] = Field(
+        default_factory=dict, description="The column of each label of the servers.", examples=["{zone: az}"]
+    )
+    taints: Text | None = Field(
+        default=None, description="The column of taints, as in `spot|old`.", examples=["taints"]
     )
 
     @model_validator(mode="after")
@@ -214,6 +230,12 @@ class ClusterSpec(Model):
         description="A request with more than this of any resource takes an even part of every node of one server.",
         examples=["{mem: 10 GB}"],
     )
+    domains: dict[str, Count] = Field(
+        default_factory=dict,
+        description="Labels that number the servers as they are written, so many to a domain: `rack: 20` puts servers "
+        "0 to 19 into rack 0. Servers that are added go on.",
+        examples=["{rack: 20, zone: 200}"],
+    )
     expansion: tuple[Added, ...] = Field(default=(), description="Servers added at planned times.")
     failures: Failures = Field(default=Failures(), description="Servers that fail.")
 
@@ -223,7 +245,7 @@ class ClusterSpec(Model):
             "network",
             "node",
             without=["servers", "groups", "csv", "trace", "devices"],
-            empty=["expansion", "spread_above"],
+            empty=["expansion", "spread_above", "domains"],
         )
         networked["properties"]["numbering"] = {"enum": ["given", None]}
         forms = [
@@ -252,6 +274,7 @@ class ClusterSpec(Model):
                 raise wrong("has nothing on it", "Give at least one resource, like {cpu: 40, mem: 90 GB}.", at)
         self._same_resources()
         self._with_devices()
+        self._check_labels()
         return self
 
     def _with_devices(self) -> None:
@@ -270,6 +293,50 @@ class ClusterSpec(Model):
             if DEVICE in names:
                 remedy = f"Take {DEVICE} out here; `devices` says how many there are."
                 raise wrong("comes from the devices", remedy, (*at, DEVICE))
+
+    def _check_labels(self) -> None:
+        """Refuse labels that are said twice, and `server`, which all servers have by themselves."""
+        written: list[tuple[tuple[str | int, ...], dict[str, str]]]
+        written = [(("groups", number, "labels"), group.labels) for number, group in enumerate(self.groups or ())]
+        written.append((("csv", "labels"), self.csv.labels if self.csv else {}))
+        for at, labels in (*written, (("domains",), dict.fromkeys(self.domains, ""))):
+            for label in labels:
+                if label == SERVER:
+                    raise wrong("is what each server is by itself", "Give the label another name.", (*at, label))
+                if label in self.domains and at != ("domains",):
+                    raise wrong("is said by `domains` already", "Remove one of the two.", (*at, label))
+
+    @property
+    def values(self) -> dict[str, set[str] | None]:
+        """The values that servers have of every label; `None` where a file says them."""
+        found: dict[str, set[str] | None] = dict.fromkeys(self.csv.labels if self.csv else ())
+        for group in self.groups or ():
+            for label, value in group.labels.items():
+                found[label] = (found.get(label) or set()) | {value}
+        for label, size in self.domains.items():
+            grows = self.size is None or self.expansion
+            found[label] = None if grows else {str(number) for number in range(-(-(self.size or 0) // size))}
+        return found
+
+    @property
+    def everywhere(self) -> set[str] | None:
+        """The labels that all servers have; `None` where a file says it."""
+        if self.csv and self.csv.labels:
+            return None
+        every = [set(group.labels) for group in self.groups or ()]
+        return {*self.domains, *(set.intersection(*every) if every else ())}
+
+    @property
+    def taints(self) -> set[str] | None:
+        """The taints that servers have; `None` where a file says it."""
+        if self.csv and self.csv.taints:
+            return None
+        return {taint for group in self.groups or () for taint in group.taints}
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether servers have labels or taints."""
+        return bool(self.values) or self.taints != set()
 
     @property
     def has_devices(self) -> bool:
@@ -297,6 +364,7 @@ class ClusterSpec(Model):
             ("servers", self.servers),
             ("expansion", self.expansion),
             ("spread_above", self.spread_above),
+            ("domains", self.domains),
         ):
             if value:
                 raise wrong("does not go with a network", "The topology says which servers there are.", (key,))

@@ -13,5 +13,10 @@ from scenarios.schema.source import Keys
 class WorkloadKind(Model):
     """A kind of workload, which knows what does not go with it."""
 
+    @property
+    def groups(self) -> set[str] | None:
+        """The groups of its requests; `None` where they are known only when they are drawn."""
+        return None
+
     def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
         """Refuse what does not go with the cluster, with so many seeds, or with agents, named by their keys."""

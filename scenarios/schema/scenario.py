@@ -14,6 +14,7 @@ from scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from scenarios.schema.cluster import ClusterSpec, known_resources
 from scenarios.schema.fields import Count, Index, Model, Number, PositiveTime, ShareFromZero, Text, together, wrong
 from scenarios.schema.overflow import Overflow, expand_of, wait_of
+from scenarios.schema.placement import PlacementRule, check_rule
 from scenarios.schema.source import Keys, Source
 from scenarios.schema.train import Train
 from scenarios.schema.workload import Workload
@@ -108,6 +109,11 @@ class Scenario(Model):
     pacing: Pacing | None = Field(
         None, description="Offer requests one by one.", examples=["{step: 1 s, await_room: true}"]
     )
+    placement: tuple[PlacementRule, ...] = Field(
+        default=(),
+        description="Rules about where requests may lie. The servers' labels and taints hold without any.",
+        examples=["[{at_most: 2, of: web, per: zone}, {spread: db, over: rack}, {apart: [web, db], per: server}]"],
+    )
     overflow: Overflow = Field(
         default="drop",
         description="When a request fits nowhere: it is lost (`drop`), or waits at the head of a first-come line "
@@ -166,6 +172,7 @@ class Scenario(Model):
             self._check_overflow,
             self._check_network,
             self._check_failures,
+            self._check_placement,
             self._check_workload,
             self._check_labels,
             self._check_metrics,
@@ -204,6 +211,36 @@ class Scenario(Model):
         if "times" in self.record and wait_of(self.overflow):
             remedy = "Take times from record, or offer requests one by one."
             raise wrong("decisions about many requests are not timed one by one", remedy, ("record",), "times")
+
+    def _check_placement(self) -> None:
+        cluster = self.cluster
+        if self.placement and cluster.network:
+            remedy = "Rules are for requests that lie on one server: remove them, or the network."
+            raise wrong("does not go with a network", remedy, ("placement",))
+        said = [str(rule.rule) for rule in self.placement]
+        for number, text in enumerate(said):
+            if (before := said.index(text)) < number:
+                remedy = "Remove one of the two."
+                raise wrong(f"says the same as placement.{before}", remedy, ("placement", number))
+        together(
+            *(
+                partial(
+                    check_rule,
+                    rule,
+                    ("placement", number),
+                    cluster.values,
+                    cluster.everywhere,
+                    self.workload.groups,
+                    None if cluster.expansion or expand_of(self.overflow) else cluster.size,
+                )
+                for number, rule in enumerate(self.placement)
+            )
+        )
+
+    @property
+    def is_ruled(self) -> bool:
+        """Whether anything is said about where requests may lie: labels, taints, or rules."""
+        return bool(self.placement) or self.cluster.is_labelled
 
     def _check_workload(self) -> None:
         warm: list[tuple[Keys, AgentSpec]] = []

@@ -39,6 +39,7 @@ from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.offline import Offline
 from scenarios.schema.options import by_name, check_options
 from scenarios.schema.outline import PLUGIN, Schema, amounts, nullable
+from scenarios.schema.placement import Placed, check_role
 from scenarios.schema.registered import Registered
 from scenarios.schema.source import Keys
 from scenarios.schema.starts import ApartStart, RandomStart, Start
@@ -51,13 +52,17 @@ from workloads import TRACES, WORKLOADS
 from workloads.windows import ApartRows
 
 
-class Flavour(Model):
+class Flavour(Placed):
     """One size of request. Every key that is not listed here is a resource with its amount: `{cpu: 1, mem: 2 GB}`."""
 
     model_config = ConfigDict(extra="allow")
 
     weight: Number = Field(default=1, description="How often, in relation to the other flavours.", examples=[3])
     lifetimes: Lifetimes | None = Field(default=None, description="Its own lifetimes, instead of the workload's.")
+
+    def __hash__(self) -> int:
+        """Hash fewer keys than are compared: mappings among them have no hash."""
+        return hash((self.weight, self.role))
 
     @classmethod
     def takes(cls, key: str, data: Mapping[str, Any]) -> bool:
@@ -100,6 +105,11 @@ class Generated(WorkloadKind):
     )
     requests: Count = Field(description="How many requests.", examples=[10000])
 
+    @property
+    def groups(self) -> set[str]:
+        """The groups of its requests."""
+        return {flavour.group for flavour in self.flavours} - {""}
+
     @model_validator(mode="after")
     def _complete(self) -> Self:
         for number, flavour in enumerate(self.flavours):
@@ -112,11 +122,12 @@ class Generated(WorkloadKind):
         return self
 
     def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
-        at, others = ("workload", "flavours"), ("weight", "lifetimes")
+        at, others = ("workload", "flavours"), tuple(Flavour.known())
         demands = enumerate(flavour.demand for flavour in self.flavours)
         found: list[Callable[[], None]] = []
         for n, each in demands:
             found.append(partial(known_resources, each, cluster.resources, (*at, n), others))
+            found.append(partial(check_role, self.flavours[n], cluster.values, cluster.taints, (*at, n)))
             if cluster.has_devices:
                 found.append(partial(_check_devices, each.get(DEVICE, 0), (*at, n, DEVICE)))
         together(*found)
@@ -145,7 +156,7 @@ class Inflate(Model):
     )
 
 
-class Trace(WorkloadKind):
+class Trace(Placed, WorkloadKind):
     """Requests of a trace. A trace's own options, such as `machine` of azure-packing-2020, are further keys."""
 
     model_config = ConfigDict(extra="allow")
@@ -241,6 +252,7 @@ class Trace(WorkloadKind):
             partial(self._check_inflate, cluster.resources),
             partial(self.units_of, cluster.resources),
             partial(self._check_windows, seeds),
+            partial(check_role, self, cluster.values, cluster.taints, ("workload",)),
         )
 
     def _check_inflate(self, resources: tuple[str, ...]) -> None:

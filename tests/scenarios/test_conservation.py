@@ -36,6 +36,15 @@ NETWORKS: list[dict[str, Any]] = [
 OVERFLOWS = ["drop", "wait", "stop", {"wait": {"together": 4}}]
 LIFETIMES = st.sampled_from(["10 s", "1 min", "5 min"]).map(lambda mean: {"exponential": {"mean": mean}})
 ARRIVALS = st.sampled_from(["2 s", "9 s", "30 s"]).map(lambda every: {"poisson": {"every": every}})
+GROUPS = ("a", "a", "b", "c")
+RULES: list[dict[str, Any]] = [
+    {"at_most": 2, "of": "*", "per": "rack"},
+    {"spread": "a", "over": "server"},
+    {"apart": ["a", "b"], "per": "server"},
+    {"together": "c", "per": "rack"},
+    {"near": "a", "of": "b", "per": "rack"},
+    {"drain": [0], "at": "1 min"},
+]
 ON_SERVERS = ["first-fit", "best-fit", "worst-fit", "dot-product", "balance-fit", "internal", "random", "random-top"]
 ON_NETWORKS = ["tetris", "nalb", "nulb", "random", "best-home", {"feasible": {"agent": "tetris"}}]
 
@@ -73,12 +82,24 @@ def on_servers(draw: st.DrawFn) -> dict[str, Any]:
         **({"failures": failures(draw, {"servers": 1})} if draw(st.booleans()) else {}),
         **({"expansion": [{"at": 60, "by": 2}]} if draw(st.booleans()) else {}),
     }
+    flavours: list[dict[str, Any]] = [
+        {"cpu": 1, "mem": 2},
+        {"cpu": 3, "mem": 1},
+        {"cpu": 2, "mem": 5},
+        {"cpu": 5, "mem": 8},
+    ]
+    placement: dict[str, Any] = {}
+    if draw(st.booleans()):
+        cluster["domains"] = {"rack": 2}
+        flavours = [{**flavour, "group": group} for flavour, group in zip(flavours, GROUPS, strict=True)]
+        placement = {"placement": draw(st.lists(st.sampled_from(RULES), max_size=3, unique_by=str))}
     return {
         "name": "drawn",
         "cluster": cluster,
+        **placement,
         "workload": {
             "arrivals": draw(ARRIVALS),
-            "flavours": [{"cpu": 1, "mem": 2}, {"cpu": 3, "mem": 1}, {"cpu": 2, "mem": 5}, {"cpu": 5, "mem": 8}],
+            "flavours": flavours,
             "lifetimes": draw(LIFETIMES),
             "requests": draw(st.integers(1, 60)),
         },

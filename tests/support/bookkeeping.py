@@ -140,7 +140,7 @@ class Books:
             ]
             for s, server in enumerate(capacity)
         ]
-        assert view.free.tolist() == free
+        assert view.everything_free.tolist() == free
         assert min(min(map(min, server)) for server in free) >= 0
         totals = np.zeros(len(view.resources), np.int64)
         for (_, _, r), amount in self.used.items():

@@ -1,0 +1,190 @@
+"""Says where requests may lie: the labels and taints of servers, and the rules that groups of requests keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from simcore.errors import UserError, suggest
+from simcore.roles import Role
+from simcore.vocabulary import Ints
+
+SERVER = "server"
+"""The label that every server has by itself: each is a domain of its own."""
+EVERY = "*"
+"""Stands for every group, each by itself."""
+Texts: TypeAlias = npt.NDArray[np.str_]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLabels:
+    """Describes servers: `labels` str [servers] by name, and `taints`, each bool [servers].
+
+    `blocks` are labels that number the servers, so many to a domain. An added server has the labels and taints of
+    server `like`, but for `blocks`, whose numbers go on.
+    """
+
+    servers: int
+    labels: Mapping[str, Texts] = field(default_factory=dict)
+    taints: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
+    blocks: Mapping[str, int] = field(default_factory=dict)
+    like: int = -1
+
+    @property
+    def known(self) -> list[str]:
+        """The names of all labels."""
+        return [*self.labels, SERVER]
+
+    def domains(self, label: str) -> tuple[Ints, list[str]]:
+        """Return the domain of each server by a label, int64 [servers], and the names of the domains."""
+        if label == SERVER:
+            return np.arange(self.servers), []
+        if label not in self.labels:
+            remedy = suggest(label, self.known)
+            raise UserError("the servers have no such label", key="placement", value=label, remedy=remedy)
+        if (self.labels[label] == "").any():
+            lacking = int(np.flatnonzero(self.labels[label] == "")[0])
+            remedy = f"A rule goes by {label}: give it to all servers."
+            raise UserError(f"server {lacking} has no label {label}", key="placement", value=label, remedy=remedy)
+        names, places = np.unique(self.labels[label], return_inverse=True)
+        return places.astype(np.int64), names.tolist()
+
+    def matching(self, where: Iterable[tuple[str, tuple[str, ...]]]) -> npt.NDArray[np.bool_]:
+        """Tell which servers have one of the values of each of these labels, bool [servers]."""
+        found = np.ones(self.servers, np.bool_)
+        for label, values in where:
+            if label not in self.labels:
+                remedy = suggest(label, self.labels)
+                raise UserError("the servers have no such label", key="where", value=label, remedy=remedy)
+            found &= np.isin(self.labels[label], values)
+        return found
+
+    def tolerated(self, taints: Iterable[str]) -> npt.NDArray[np.bool_]:
+        """Tell which servers have no taints but these, bool [servers]."""
+        found = np.ones(self.servers, np.bool_)
+        for taint, there in self.taints.items():
+            if taint not in taints:
+                found &= ~there
+        return found
+
+    def grown(self, by: int) -> ServerLabels:
+        """Describe the servers with so many more."""
+        more = np.arange(self.servers, self.servers + by)
+        labels = {}
+        for label, values in self.labels.items():
+            size = self.blocks.get(label)
+            added = np.full(by, values[self.like]) if size is None else (more // size).astype(np.str_)
+            labels[label] = np.concatenate([values, added])
+        taints = {taint: np.concatenate([there, np.full(by, there[self.like])]) for taint, there in self.taints.items()}
+        like = self.like % self.servers
+        return ServerLabels(self.servers + by, labels, taints, self.blocks, like)
+
+
+def numbered(servers: int, size: int) -> Texts:
+    """Return the number of each server's domain, so many servers to one: str [servers]."""
+    return (np.arange(servers) // size).astype(np.str_)
+
+
+@dataclass(frozen=True, slots=True)
+class AtMost:
+    """At most `count` requests of a group per domain."""
+
+    count: int
+    of: str
+    per: str
+
+    def __str__(self) -> str:
+        return f"at most {self.count} of {self.of} per {self.per}"
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A group is spread: no domain has more than `skew` requests above the one with fewest."""
+
+    of: str
+    over: str
+    skew: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.of} is spread over {self.over}, skew {self.skew}"
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """No domain has requests of two of these groups."""
+
+    groups: tuple[str, ...]
+    per: str
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.groups)} apart per {self.per}"
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """All requests of these groups that are there at a time are in one domain."""
+
+    groups: tuple[str, ...]
+    per: str
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.groups)} together per {self.per}"
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A request of a group goes only to a domain that has a request of one of these groups."""
+
+    of: str
+    groups: tuple[str, ...]
+    per: str
+
+    def __str__(self) -> str:
+        return f"{self.of} near {', '.join(self.groups)} per {self.per}"
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Servers, by number or by labels, that from a time on take no more requests; those there stay to their end."""
+
+    servers: tuple[int, ...] = ()
+    where: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    at: float = 0.0
+
+    def of(self, labels: ServerLabels) -> npt.NDArray[np.bool_]:
+        """Tell which servers it is about, bool [servers]."""
+        if self.where:
+            return labels.matching(self.where)
+        for server in self.servers:
+            if server >= labels.servers:
+                remedy = f"Servers are 0 to {labels.servers - 1}."
+                raise UserError("there is no such server", key="placement", value=server, remedy=remedy)
+        return np.isin(np.arange(labels.servers), self.servers)
+
+    def __str__(self) -> str:
+        said = "; ".join(f"{label}={'|'.join(values)}" for label, values in self.where)
+        return f"drain {said or ', '.join(map(str, self.servers))}"
+
+
+Rule: TypeAlias = AtMost | Spread | Apart | Together | Near | Drain
+
+
+def expanded(rules: Sequence[Rule], roles: Sequence[Role]) -> list[tuple[int, Rule]]:
+    """Write rules for every group once for each group that there is; each with its place in `rules`."""
+    groups = sorted({role.group for role in roles} - {""})
+    found: list[tuple[int, Rule]] = []
+    for number, rule in enumerate(rules):
+        match rule:
+            case AtMost(count, of, per) if of == EVERY:
+                found += [(number, AtMost(count, group, per)) for group in groups]
+            case Spread(of, over, skew) if of == EVERY:
+                found += [(number, Spread(group, over, skew)) for group in groups]
+            case Together(names, per) if names == (EVERY,):
+                found += [(number, Together((group,), per)) for group in groups]
+            case _:
+                found.append((number, rule))
+    return found

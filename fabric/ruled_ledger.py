@@ -1,0 +1,191 @@
+"""Ledgers that enforce rules of placement: what breaks one is refused, and the view shows no room where one forbids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fabric.cluster import Cluster
+from fabric.device_ledger import DeviceLedger
+from fabric.ledger import Ledger, read_only
+from fabric.placement import Drain, Rule, ServerLabels
+from fabric.placement_mask import RULES, TAINT, WHERE, Compiled, compiled, last_refusing, refusing, show
+from fabric.servers import with_room
+from simcore.errors import InfeasiblePlacement, LedgerError, UserError
+from simcore.jit import prepared
+from simcore.roles import NO_ROLE, Role
+from simcore.vocabulary import Ints, Placement, Request, Workload
+
+CLOSED = ("the labels that it asks for", "a taint that it does not tolerate")
+"""What refuses before any of the rules does."""
+
+
+class Ruled(Ledger):
+    """Keeps rules of placement on top of another ledger, and counts for them who is in which domain.
+
+    Before `roles_of` is told of a workload, all requests have the role of one that says nothing.
+    """
+
+    def __init__(self, cluster: Cluster, labels: ServerLabels, rules: Sequence[Rule]) -> None:
+        self._labels, self.rules = labels, tuple(rules)
+        self._draining: set[int] = set()
+        """The rules that keep requests off servers now, of those that empty some."""
+        self._asked: tuple[Role, ...] = (NO_ROLE,)
+        self._lies: dict[int, tuple[int, int]] = {}
+        """Of every request that holds something: its server, and its role."""
+        super().__init__(cluster)
+        if len(set(map(str, self.rules))) < len(self.rules):
+            raise UserError("a rule is there twice", key="placement", remedy="Remove one of the two.")
+        drains = [(number, rule) for number, rule in enumerate(self.rules) if isinstance(rule, Drain)]
+        for _, rule in drains:
+            rule.of(labels)  # which refuses servers that there are not, also where they are emptied later
+        self._draining |= {number for number, rule in drains if rule.at <= 0}
+        self.planned = [(rule.at, self._drain, number) for number, rule in drains if rule.at > 0]
+        self._compile()
+
+    def _compile(self) -> None:
+        """Compile the rules for the servers and roles there are, and count again who is where."""
+        self._mask, self._adds = self._compiled()
+        self._open = [
+            first == end and not (self._mask.closed[door] >= 0).any() for door, first, end in self._mask.roles.tolist()
+        ]
+        self._counts, self._totals = self._mask.counts.data, self._mask.totals.data
+        self._domains = self._mask.domains.tolist()
+        for server, role in self._lies.values():
+            self._count(server, role, 1)
+        self._masked = np.zeros_like(self._free)
+        self._all, self._some = read_only(self._shown), read_only(self._masked)
+        self.view.free = self.view.free_of_rules = self._all
+        self._mask_for = prepared(show, self._mask, 0, self._free, self._masked)
+        self._refusing = prepared(refusing, self._mask, 0, 0)
+
+    def _compiled(self) -> Compiled:
+        """Compile the rules, with nobody anywhere."""
+        rules = self.rules
+        drained = {n: rule.of(self._labels) for n in self._draining if isinstance(rule := rules[n], Drain)}
+        return compiled(self._labels, rules, self._asked, drained)
+
+    def _drain(self, number: int) -> None:
+        """Let the servers of a rule take no more requests."""
+        self._draining.add(number)
+        self._compile()
+
+    def roles_of(self, workload: Workload) -> Ints:
+        """Get ready for the roles of a workload's requests, and return them, int64 [n]."""
+        roles = workload.roles
+        self._asked = (NO_ROLE,) if roles is None else roles.all
+        self._compile()
+        return np.zeros(len(workload), np.int64) if roles is None else roles.of
+
+    def offer(self, request: Request) -> None:
+        """Have the view show room only where this request may lie."""
+        if self._open[request.role]:
+            self.view.free = self._all
+        else:
+            self._mask_for(self._mask, request.role, self._free, self._masked)
+            self.view.free = self._some
+
+    def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
+        """Take what the placement says; returns the server and the node.
+
+        Raises `InfeasiblePlacement` when it breaks a rule or does not fit.
+        """
+        server, node = super().apply(request, placement)
+        role = request.role
+        if not self._open[role]:
+            said = self._refusing(self._mask, role, server)
+            if said >= 0:
+                super().release(request.index)
+                raise InfeasiblePlacement(f"not on server {server}: {self._rule(said)}")
+        self._lies[request.index] = server, role
+        self._count(server, role, 1)
+        self.view.free = self._all
+        return server, node
+
+    def _count(self, server: int, role: int, sign: int) -> None:
+        counts, totals, domains = self._counts, self._totals, self._domains
+        for first, row, total in self._adds[role]:
+            counts[first + domains[row][server]] += sign
+            totals[total] += sign
+
+    def release(self, row: int) -> None:
+        """Give back what this request holds; does nothing, once, if a failure has done so before its time."""
+        super().release(row)
+        if lay := self._lies.pop(row, None):
+            self._count(*lay, -1)
+
+    def grow(self, by: int) -> None:
+        """Add empty servers, labelled as the scenario says. The view's arrays are new ones afterwards."""
+        super().grow(by)
+        self._labels = self._labels.grown(by)
+        self._compile()
+
+    def confirm(self) -> None:
+        """Raise an `AgentError` if somebody else has written to what the view shows."""
+        shown, self.view.free = self.view.free, self._all
+        super().confirm()
+        self.view.free = shown
+
+    def possible(self, demand: Ints, models: Ints | None = None, roles: Ints | None = None) -> npt.NDArray[np.bool_]:
+        """Tell which demands [n, resources], and `roles` [n], an empty server could hold, bool [n].
+
+        Of the rules, only labels and taints count: what is counted may change, and what is emptied was there.
+        """
+        fits = super().possible(demand, models)
+        if roles is None:
+            return fits
+        doors = self._mask.roles[roles, 0]
+        for door in np.unique(doors).tolist():
+            closed = np.isin(self._mask.closed[door], (WHERE, TAINT))
+            if closed.any():
+                here = doors == door
+                fits[here] &= self._possible(demand[here], None if models is None else models[here], ~closed)
+        return fits
+
+    def why_not(self, request: Request) -> int:
+        """Return the index into `reasons` of what keeps this request out now.
+
+        Where there is room, it is the rule that takes the last server with room, as they are looked at in order.
+        """
+        code = super().why_not(request)
+        if code or self._open[request.role]:
+            return code
+        said: int = last_refusing(self._mask, request.role, self._with_room(request))
+        return len(super().reasons) + said if said >= 0 else 0
+
+    def _with_room(self, request: Request) -> npt.NDArray[np.bool_]:
+        """Tell which servers have room for a request, whatever the rules say, bool [servers]."""
+        return with_room(self._free, request.demand, request.spread)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What the codes of `why_not` mean."""
+        return (*super().reasons, *(self._rule(number) for number in range(RULES + len(self.rules))))
+
+    def _rule(self, number: int) -> str:
+        """Put what refuses in words."""
+        said: Any = CLOSED[number] if number < RULES else self.rules[number - RULES]
+        return f"rule: {said}"
+
+    def check(self) -> None:
+        """Count again from every placement held; raises `LedgerError` when something is missing."""
+        super().check()
+        fresh, adds = self._compiled()
+        for server, role in self._lies.values():
+            for first, row, total in adds[role]:
+                fresh.counts[first + fresh.domains[row, server]] += 1
+                fresh.totals[total] += 1
+        held = {row: share[0][0] for row, share in self._held.items()}
+        same = np.array_equal(fresh.counts, self._mask.counts) and np.array_equal(fresh.totals, self._mask.totals)
+        if not same or held != {row: server for row, (server, _) in self._lies.items()}:
+            raise LedgerError("what rules of placement count is not who is there")
+
+
+class RuledDevices(Ruled, DeviceLedger):
+    """Keeps rules of placement on servers with devices."""
+
+    def _with_room(self, request: Request) -> npt.NDArray[np.bool_]:
+        return self.fitting(request)

@@ -1,0 +1,265 @@
+"""Rules of placement against slow ones: what the view shows, what is refused and why, and what is counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.heuristics.servers.best_fit import BestFit
+from agents.heuristics.servers.first_fit import FirstFit
+from fabric.cluster import NEVER, Cluster
+from fabric.ledger import Ledger
+from fabric.placement import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
+from fabric.ruled_ledger import Ruled, RuledDevices
+from simcore.engine import Simulation, play
+from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, WorkloadError
+from simcore.record import IMPOSSIBLE, PLACED
+from simcore.roles import NO_ROLE, Role, Roles, read_where, where_of
+from simcore.rules import Overflow
+from simcore.vocabulary import QUANTUM, Agent, Placement, Request, View, Workload
+from tests.reference.devices import Ask
+from tests.reference.placement import Lies, refused_by
+from tests.support.devices import ledger_of, request_of
+from tests.support.placement import ROLES, labelled, rules
+from tests.support.properties import scaled
+
+CORES = 3
+
+
+def cluster_of(servers: int) -> Cluster:
+    """So many servers of one node of 3 cores."""
+    capacity = np.full((servers, 1, 1), CORES * QUANTUM)
+    return Cluster(("cpu",), capacity, (NEVER,), capacity[0])
+
+
+def asking(roles: tuple[Role, ...], of: list[int], lifetime: float = 1e9, cores: float = 1) -> Workload:
+    """A request a second, with these roles."""
+    workload = Workload.of_units(np.arange(float(len(of))), lifetime, {"cpu": np.full(len(of), float(cores))})
+    return replace(workload, roles=Roles(roles, np.array(of, np.int64)))
+
+
+def request(row: int, role: int, cores: int = 1) -> Request:
+    """A request for some cores."""
+    return Request(row, 0.0, 1.0, (cores * QUANTUM,), False, role=role)
+
+
+step = st.tuples(
+    st.sampled_from(["apply", "apply", "apply", "release", "fail", "grow", "drain"]),
+    st.integers(0, 7),
+    st.integers(0, len(ROLES) - 1),
+    st.integers(1, 2),
+)
+
+
+@given(labelled(), st.data())
+@scaled(5)
+def test_a_ledger_keeps_the_slow_rules(labels: ServerLabels, data: st.DataObject) -> None:
+    """After every event: what is shown, refused and counted; and of a refusal, which rule it names."""
+    written = data.draw(rules(labels.servers))
+    ledger = Ruled(cluster_of(labels.servers), labels, written)
+    ledger.roles_of(asking(ROLES, []))
+    held: dict[int, Lies] = {}
+    down: set[int] = set()
+    now = 0.0
+    for row, (what, server, role, cores) in enumerate(data.draw(st.lists(step, max_size=12))):
+        if what == "release" and held:
+            gone = sorted(held)[server % len(held)]
+            ledger.release(gone)
+            del held[gone]
+        elif what == "fail" and server < labels.servers:
+            assert ledger.fail(server) == sorted(one for one, lies in held.items() if lies.server == server)
+            held = {one: lies for one, lies in held.items() if lies.server != server}
+            down.add(server)
+        elif what == "grow" and labels.servers < 9:
+            ledger.grow(1 + server % 2)
+            labels = labels.grown(1 + server % 2)
+        elif what == "drain":
+            now = 5.0
+            for _, call, number in ledger.planned:
+                call(number)
+        asked = request(row, role, cores)
+        said = [
+            refused_by(labels, written, list(held.values()), ROLES[role], one, now) for one in range(labels.servers)
+        ]
+        ledger.offer(asked)
+        free = ledger.view.everything_free
+        shown = np.where((np.array(said) < 0)[:, None, None], free, 0)
+        assert ledger.view.free.tolist() == shown.tolist()
+        room = [said[one] for one in range(labels.servers) if free[one, 0, 0] >= cores * QUANTUM]
+        reason = ledger.reasons[ledger.why_not(asked)]
+        if not room:
+            assert reason in ("no server has enough cpu", "fits no single node")
+        elif min(room) < 0:
+            assert reason == "agent declined"
+        else:
+            names = ["the labels that it asks for", "a taint that it does not tolerate", *map(str, written)]
+            assert reason == f"rule: {names[max(room)]}"
+        if what == "apply" and server < labels.servers:
+            before = ledger.view.everything_free.tolist()
+            if said[server] < 0 and free[server, 0, 0] >= cores * QUANTUM:
+                assert ledger.apply(asked, asked.on(server, 0)) == (server, 0)
+                held[row] = Lies(server, ROLES[role])
+            else:
+                with pytest.raises(InfeasiblePlacement):
+                    ledger.apply(asked, asked.on(server, 0))
+                assert ledger.view.everything_free.tolist() == before
+        ledger.check()
+
+
+def played(written: list[Rule], roles: tuple[Role, ...], of: list[int], agent: Agent, **more: Any) -> Simulation:
+    """Play requests of a core each on six servers in three zones of two."""
+    labels = ServerLabels(6, {"zone": np.array(list("aabbcc"))}, {"spot": np.arange(6) == 0})
+    ledger = Ruled(cluster_of(6), labels, written)
+    simulation = Simulation(asking(roles, of, more.pop("lifetime", 1e9)), ledger, **more)
+    agent.start(simulation.view, np.random.default_rng(0))
+    play(simulation, agent)
+    ledger.check()
+    return simulation
+
+
+WEB, DB = Role("web"), Role("db")
+IN_B = where_of({"zone": ["b"]})
+
+
+@pytest.mark.parametrize(
+    ("written", "roles", "of", "where"),
+    [
+        ([], (NO_ROLE, Role("", (), ("spot",))), [0, 1, 0], [1, 0, 1]),
+        ([], (Role("", where_of({"zone": ["b", "c"]})),), [0] * 4, [2, 2, 2, 3]),
+        ([AtMost(1, "web", "zone")], (WEB,), [0] * 4, [1, 2, 4, -1]),
+        ([AtMost(1, "web", "server")], (WEB, DB), [0, 0, 1, 1], [1, 2, 1, 1]),
+        ([Spread("web", "zone")], (WEB,), [0] * 6, [1, 2, 4, 1, 2, 4]),
+        ([Spread("web", "zone", 2)], (WEB,), [0] * 6, [1, 1, 2, 2, 4, 1]),
+        ([Apart(("web", "db"), "zone")], (WEB, DB), [0, 1, 1, 0], [1, 2, 2, 1]),
+        ([Together(("web",), "zone")], (WEB,), [0] * 4, [1, 1, 1, -1]),
+        ([Near("web", ("db",), "zone")], (WEB, DB), [0, 1, 0], [-1, 1, 1]),
+        ([Drain((1, 2))], (WEB,), [0] * 2, [3, 3]),
+        ([Drain((), IN_B, 2.0)], (Role("", IN_B),), [0] * 4, [2, 2, -1, -1]),
+    ],
+)
+def test_each_rule_on_a_few_servers(
+    written: list[Rule], roles: tuple[Role, ...], of: list[int], where: list[int]
+) -> None:
+    assert played(written, roles, of, FirstFit()).record.server.tolist() == where
+
+
+def test_a_refusal_names_the_rule() -> None:
+    done = played([AtMost(1, "web", "zone"), Drain((4,))], (WEB,), [0] * 4, BestFit()).record
+    assert done.reasons[done.reason[3]] == "rule: at most 1 of web per zone"
+
+
+def test_who_waits_is_asked_again_when_a_rule_lets_it() -> None:
+    for overflow in (Overflow("wait"), Overflow("wait", together=3)):
+        done = played([AtMost(1, "web", "zone")], (WEB, DB), [0, 0, 0, 0, 1], BestFit(), overflow=overflow, lifetime=9)
+        waited = [0.0, 1.0, 2.0, 9.0, 4.0 if overflow.together else 9.0]
+        assert done.record.decided.tolist() == waited
+
+
+def test_where_no_server_is_a_request_is_impossible() -> None:
+    roles = (NO_ROLE, Role("", where_of({"zone": ["z"]})), Role("", IN_B))
+    done = played([Drain((2, 3))], roles, [0, 1, 2], BestFit())
+    assert done.record.outcome.tolist()[1] == IMPOSSIBLE
+    assert done.record.reasons[done.record.reason[2]] == "rule: drain 2, 3"
+
+
+def test_what_is_sent_back_keeps_its_role() -> None:
+    labels = ServerLabels(3, {"zone": np.array(list("aab"))})
+    ledger = Ruled(cluster_of(3), labels, [AtMost(1, "web", "zone")])
+    simulation = Simulation(asking((NO_ROLE, WEB), [1, 0, 1]), ledger, Overflow("wait"))
+    agent = FirstFit()
+    agent.start(simulation.view, np.random.default_rng(0))
+    simulation.clock.at(1.5, lambda _: simulation.fail(0, requeue=True), 0)
+    play(simulation, agent)
+    asked = simulation.asked()
+    assert asked.roles is not None
+    assert asked.roles.of.tolist() == [1, 0, 1, 1, 0]
+    assert simulation.record.server[:5].tolist() == [0, 0, 2, 1, 1]
+    assert (simulation.record.outcome[2:5] == PLACED).all()
+    ledger.check()
+
+
+def test_devices_and_rules_hold_together() -> None:
+    plain = ledger_of([2, 2, 1], [0, 1, 0])
+    labels = ServerLabels(3, {"zone": np.array(list("aab"))})
+    ledger = RuledDevices(plain.cluster, labels, [AtMost(1, "web", "zone")])
+    ledger.roles_of(asking((WEB,), []))
+    ask = Ask(QUANTUM, QUANTUM, 500_000)
+    from fabric.devices import on_devices
+
+    first, second = request_of(ask, 1), request_of(ask, 2)
+    ledger.apply(first, on_devices(first, 0, 1))
+    before = ledger.view.devices.free.tolist()
+    with pytest.raises(InfeasiblePlacement, match="not on server 1: rule: at most 1 of web per zone"):
+        ledger.apply(second, on_devices(second, 1, 1))
+    assert ledger.view.devices.free.tolist() == before
+    ledger.check()
+    ledger.apply(second, on_devices(second, 2, 1))
+    assert ledger.reasons[ledger.why_not(request_of(ask, 3))] == "rule: at most 1 of web per zone"
+    ledger.grow(1)  # one more in zone b, as the last one
+    assert ledger.reasons[ledger.why_not(request_of(ask, 3))] == "rule: at most 1 of web per zone"
+    ledger.release(1)
+    assert ledger.why_not(request_of(ask, 3)) == 0
+    ledger.check()
+
+
+def test_miscounting_is_found_and_so_is_who_writes() -> None:
+    ledger = Ruled(cluster_of(2), ServerLabels(2), [AtMost(1, "web", "server")])
+    ledger.roles_of(asking((WEB,), []))
+    ledger.apply(request(0, 0), request(0, 0).on(0, 0))
+    ledger._counts[0] += 1
+    with pytest.raises(LedgerError, match="count"):
+        ledger.check()
+    ledger._counts[0] -= 1
+    ledger.check()
+    ledger._shown[1] = 0
+    with pytest.raises(AgentError):
+        ledger.confirm()
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (AtMost(1, "web", "zon"), "no such label"),
+        (Spread("web", "rack"), "server 1 has no label rack"),
+        (Drain((7,), at=3.0), "no such server"),
+        (Drain(where=where_of({"row": ["1"]})), "no such label"),
+    ],
+)
+def test_rules_about_what_is_not_there(rule: Rule, said: str) -> None:
+    labels = ServerLabels(2, {"zone": np.array(["a", "b"]), "rack": np.array(["1", ""])})
+    with pytest.raises(UserError, match=said):
+        Ruled(cluster_of(2), labels, [rule])
+
+
+def test_without_labels_nobody_may_ask_for_them() -> None:
+    ledger = Ledger(cluster_of(2))
+    assert ledger.roles_of(asking((WEB,), [0])) is None
+    with pytest.raises(WorkloadError, match="these have no labels"):
+        Simulation(asking((Role("", where_of({"zone": ["a"]})),), [0]), ledger)
+
+
+def test_columns_of_text_become_roles() -> None:
+    groups, wheres = np.array(["a", "", "a"]), np.array(["zone=x|y;rack=1", "", "rack=1;zone=y|x"])
+    found = Roles.of_texts(3, groups, wheres, "spot")
+    assert [found.all[role] for role in found.of] == [
+        Role("a", (("rack", ("1",)), ("zone", ("x", "y"))), ("spot",)),
+        Role("", (), ("spot",)),
+        Role("a", (("rack", ("1",)), ("zone", ("x", "y"))), ("spot",)),
+    ]
+    for text in ("zone", "zone=", "=a", "zone=a;zone=b"):
+        with pytest.raises(UserError, match="labels and values"):
+            read_where(text)
+
+
+def test_an_agent_that_looks_elsewhere_is_refused() -> None:
+    class Stubborn(Agent):
+        def decide(self, view: View, request: Request) -> Placement:
+            return request.on(0, 0)
+
+    with pytest.raises(InfeasiblePlacement, match="not on server 0: rule: at most 1 of web per server"):
+        played([AtMost(1, "web", "server")], (Role("web", (), ("spot",)),), [0, 0], Stubborn())

@@ -1,0 +1,217 @@
+"""Scenarios with rules of placement: how they are written, what is refused, and what runs say of them."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from binwright.cli import main
+from fabric.placement import Apart, AtMost, Drain, Near, Spread, Together
+from fabric.ruled_ledger import Ruled, RuledDevices
+from scenarios.build.cluster import build_ledger
+from scenarios.build.plan import plan
+from scenarios.build.world import build_learning, build_world
+from scenarios.run.execute import execute
+from scenarios.schema.load import scenario_from
+from simcore.errors import ScenarioError, UserError
+from simcore.roles import Role
+
+ZONES: dict[str, Any] = {
+    "cluster": {
+        "domains": {"rack": 2},
+        "groups": [
+            {"count": 3, "node": {"cpu": 8}, "labels": {"zone": "a", "kind": "small"}},
+            {"count": 3, "node": {"cpu": 8}, "labels": {"zone": "b"}, "taints": "spot"},
+        ],
+    },
+    "workload": {
+        "requests": 80,
+        "arrivals": {"fixed": {"every": "1 s"}},
+        "flavours": [
+            {"cpu": 1, "group": "web", "weight": 2, "tolerates": ["spot"]},
+            {"cpu": 2, "group": "db", "where": {"zone": ["a", "b"]}},
+            {"cpu": 1},
+        ],
+        "lifetimes": {"fixed": "20 s"},
+    },
+    "placement": [
+        {"at_most": 2, "of": "web", "per": "zone"},
+        {"spread": "*", "over": "rack", "skew": 2},
+        {"apart": ["web", "db"], "per": "server"},
+        {"together": "db", "per": "zone"},
+        {"near": "db", "of": "web", "per": "zone"},
+        {"drain": [2, 1], "at": "30 s"},
+        {"drain": {"kind": "small"}, "at": "60 s"},
+    ],
+    "agents": ["best-fit"],
+    "record": ["requests"],
+}
+
+
+def changed(*path: str | int, to: Any) -> dict[str, Any]:
+    """The scenario with another value at this path."""
+    data = copy.deepcopy(ZONES)
+    at: Any = data
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = to
+    return data
+
+
+def test_what_is_written_is_what_the_ledger_keeps() -> None:
+    scenario = scenario_from(ZONES)
+    ledger = build_ledger(scenario)
+    assert isinstance(ledger, Ruled)
+    assert ledger.rules == (
+        AtMost(2, "web", "zone"),
+        Spread("*", "rack", 2),
+        Apart(("web", "db"), "server"),
+        Together(("db",), "zone"),
+        Near("web", ("db",), "zone"),
+        Drain((2, 1), at=30.0),
+        Drain(where=(("kind", ("small",)),), at=60.0),
+    )
+    labels = ledger._labels
+    assert labels.labels["zone"].tolist() == list("aaabbb")
+    assert labels.labels["kind"].tolist() == ["small"] * 3 + [""] * 3
+    assert labels.labels["rack"].tolist() == list("001122")
+    assert labels.taints["spot"].tolist() == [False] * 3 + [True] * 3
+    more = labels.grown(3)
+    assert more.labels["rack"].tolist() == list("001122334")
+    assert (more.labels["zone"][-1], more.taints["spot"].tolist()[-3:]) == ("b", [True] * 3)
+    roles = build_world(scenario).draw(0).roles
+    assert roles is not None
+    assert roles.all == (Role("web", (), ("spot",)), Role("db", (("zone", ("a", "b")),)), Role())
+    assert scenario_from(scenario.dump()) == scenario
+
+
+def test_seeds_number_labels_with_their_servers() -> None:
+    scenario = scenario_from(changed("cluster", "numbering", to="drawn"))
+    found = {
+        tuple(ledger._labels.labels["zone"].tolist())
+        for seed in range(5)
+        if isinstance(ledger := build_ledger(scenario, seed), Ruled)
+    }
+    assert len(found) > 1
+    for seed in range(5):
+        ledger = build_ledger(scenario, seed)
+        assert isinstance(ledger, Ruled)
+        assert ((ledger._labels.labels["zone"] == "b") == ledger._labels.taints["spot"]).all()
+    assert len(found) > 1
+
+
+def test_a_run_names_the_rules_that_refused(tmp_path: Path) -> None:
+    [run] = plan(scenario_from(ZONES))
+    assert execute(run, tmp_path)["engine"] == "simpy"
+    frame = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet")
+    reasons = set(frame["reason"].drop_nulls().to_list())
+    assert {"rule: web near db per zone", "rule: drain kind=small"} <= reasons
+    assert frame.filter((pl.col("decided") >= 60) & pl.col("server").is_between(0, 2)).is_empty()
+    with pytest.raises(ScenarioError, match="cannot be compiled: rules say where requests may lie"):
+        execute(run, tmp_path, "compiled")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (("placement", 0, "of"), "wbe", "no request is of this group.*Did you mean 'web'"),
+        (("placement", 0, "per"), "zon", "the servers have no such label.*Did you mean 'zone'"),
+        (("placement", 0, "per"), "kind", "some servers have no such label"),
+        (("placement", 0, "at_most"), 0, "placement.0.at_most"),
+        (("placement", 0), {"of": "web", "per": "zone"}, "says no rule"),
+        (("placement", 0), {"at_most": 1, "of": "web"}, "per: is missing"),
+        (("placement", 0), {"at_most": 1, "of": "web", "per": "zone", "skew": 1}, "unknown key"),
+        (("placement", 2, "apart"), ["web"], "placement.2.apart"),
+        (("placement", 2, "apart"), ["web", "*"], "does not stand for every group here"),
+        (("placement", 4, "near"), "web", "is the group itself"),
+        (("placement", 5, "drain"), [6], "there is no such server"),
+        (("placement", 6, "drain"), {"kind": "smal"}, "no server has this kind.*Did you mean 'small'"),
+        (("placement", 6, "drain"), {"sort": "small"}, "no such label"),
+        (("workload", "flavours", 1, "where"), {"zone": "c"}, "no server has this zone"),
+        (("workload", "flavours", 1, "where"), {"zone": []}, "is no label with its values"),
+        (("workload", "flavours", 1, "where"), "a", "must be a mapping of labels"),
+        (("workload", "flavours", 0, "tolerates"), "sport", "no server has this taint.*Did you mean 'spot'"),
+        (("cluster", "domains"), {"zone": 2}, "is said by `domains` already"),
+        (("cluster", "domains"), {"server": 2}, "is what each server is by itself"),
+        (("cluster", "groups", 0, "labels"), {"zone": 1}, "labels.zone: is a wrong value"),
+        (("placement", 1), {"at_most": 2, "of": "web", "per": "zone"}, "placement.1: says the same as placement.0"),
+        (("cluster",), {"network": {"topology": "alpha"}, "node": {"cpu": 8}}, "does not go with a network"),
+    ],
+)
+def test_mistakes(path: tuple[str | int, ...], value: Any, said: str) -> None:
+    with pytest.raises(UserError, match=f"(?s){said}"):
+        scenario_from(changed(*path, to=value))
+
+
+def test_labels_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text("cores,az,marks\n8,a,\n8,b,spot|old\n4,b,old\n")
+    path = str(tmp_path / "nodes.csv")
+    csv = {"path": path, "columns": {"cpu": "cores"}, "labels": {"zone": "az"}, "taints": "marks"}
+    data = changed("cluster", to={"csv": csv}) | {"placement": [{"spread": "web", "over": "zone"}]}
+    ledger = build_ledger(scenario_from(data))
+    assert isinstance(ledger, Ruled)
+    assert ledger._labels.labels["zone"].tolist() == ["a", "b", "b"]
+    assert {name: there.tolist() for name, there in ledger._labels.taints.items()} == {
+        "old": [False, True, True],
+        "spot": [False, True, False],
+    }
+    (tmp_path / "nodes.csv").write_text("cores,az,marks\n8,a,\n8,,\n")
+    with pytest.raises(UserError, match="server 1 has no label zone"):
+        build_ledger(scenario_from(data))
+    (tmp_path / "nodes.csv").write_text("cores,marks\n8,\n")
+    with pytest.raises(UserError, match="has no column az"):
+        build_ledger(scenario_from(data))
+
+
+def test_devices_have_labels() -> None:
+    data = copy.deepcopy(ZONES)
+    data["cluster"]["groups"][0]["devices"] = {"count": 2}
+    assert isinstance(build_ledger(scenario_from(data)), RuledDevices)
+
+
+def test_what_does_not_go_with_rules() -> None:
+    with pytest.raises(ScenarioError, match="nothing is learned with it"):
+        build_learning(scenario_from(ZONES))
+    data = ZONES | {"overflow": {"wait": {"together": 4}}, "agents": ["two-stage"]}
+    with pytest.raises(UserError, match="chooses among requests that wait"):
+        execute(plan(scenario_from(data))[0], Path())
+
+
+def test_validate_finds_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "zones.yaml"
+    file.write_text(
+        "cluster: {groups: [{count: 2, node: {cpu: 4}, labels: {zone: a}}]}\n"
+        "workload:\n"
+        "  {requests: 3, arrivals: {fixed: {every: 1}}, flavours: [{cpu: 1, group: web}], lifetimes: {fixed: 1}}\n"
+        "placement:\n"
+        "  - {at_most: 1, of: web, per: rack}\n"
+        "agents: [first-fit]\n"
+    )
+    assert main(["validate", str(file)]) == 2
+    said = "".join(capsys.readouterr())
+    assert "zones.yaml:5: placement.0.per: the servers have no such label (got 'rack')" in said
+
+
+def test_every_agent_for_servers_keeps_the_rules(tmp_path: Path) -> None:
+    """None is asked to know of them: what breaks one would end the run."""
+    agents = ["random", "first-fit", "best-fit", "worst-fit", "balance-fit", "dot-product", "internal", "random-top"]
+    for run in plan(scenario_from({**ZONES, "agents": [*agents, {"solver": {"attempts": 2}}]})):
+        found = execute(run, tmp_path)
+        assert found["scheduled"] > 10
+        frame = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet")
+        placed = frame.filter(pl.col("outcome") == "placed")
+        roles = build_world(run.scenario).draw(run.seed).roles
+        assert roles is not None
+        groups = np.array([roles.all[role].group for role in roles.of[placed["row"].to_numpy()]])
+        for now in range(0, 100, 3):
+            there = ((placed["decided"] <= now) & (placed["end"] > now)).to_numpy()
+            web = placed["server"].to_numpy()[there & (groups == "web")]
+            db = placed["server"].to_numpy()[there & (groups == "db")]
+            assert max((web < 3).sum(), (web >= 3).sum()) <= 2
+            assert not set(web.tolist()) & set(db.tolist())
+            assert len({server < 3 for server in db.tolist()}) <= 1

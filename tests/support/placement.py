@@ -1,0 +1,53 @@
+"""Small clusters with labels, and rules of placement, drawn."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from fabric.placement import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
+from simcore.roles import Role, where_of
+
+GROUPS = ("web", "db", "job")
+LABELS = ("zone", "rack")
+ROLES = (
+    Role(),
+    Role("web"),
+    Role("web", where_of({"zone": ["a", "b"]})),
+    Role("db"),
+    Role("db", where_of({"zone": ["a"], "rack": ["0", "2"]}), ("spot",)),
+    Role("job", (), ("old", "spot")),
+)
+
+
+@st.composite
+def labelled(draw: st.DrawFn, least: int = 1) -> ServerLabels:
+    """Some servers with zones, racks of two, and taints."""
+    servers = draw(st.integers(least, 6))
+    zones = draw(st.lists(st.sampled_from("abc"), min_size=servers, max_size=servers))
+    taints = {
+        name: np.array(draw(st.lists(st.sampled_from([False, False, True]), min_size=servers, max_size=servers)))
+        for name in draw(st.sampled_from([(), ("spot",), ("old", "spot")]))
+    }
+    racks = (np.arange(servers) // 2).astype(np.str_)
+    return ServerLabels(servers, {"zone": np.array(zones), "rack": racks}, taints, {"rack": 2}, servers - 1)
+
+
+def rules(servers: int, drains: bool = True) -> st.SearchStrategy[list[Rule]]:
+    """Some rules about the groups."""
+    group, per = st.sampled_from(GROUPS), st.sampled_from([*LABELS, "server"])
+    groups = st.lists(group, min_size=1, max_size=3, unique=True).map(tuple)
+    pairs = st.lists(group, min_size=2, max_size=3, unique=True).map(tuple)
+    several = st.sampled_from([*GROUPS, "*"])
+    kinds: list[st.SearchStrategy[Rule]] = [
+        st.builds(AtMost, st.integers(1, 3), several, per),
+        st.builds(Spread, several, per, st.integers(1, 2)),
+        st.builds(Apart, pairs, per),
+        st.builds(Together, st.one_of(groups, st.just(("*",))), per),
+        st.builds(Near, st.just("web"), st.sampled_from([("db",), ("db", "job")]), per),
+    ]
+    if drains:
+        numbers = st.lists(st.integers(0, servers - 1), min_size=1, max_size=2).map(tuple)
+        kinds.append(st.builds(Drain, numbers, at=st.sampled_from([0.0, 5.0])))
+        kinds.append(st.builds(Drain, where=st.just(where_of({"zone": ["a"]})), at=st.sampled_from([0.0, 5.0])))
+    return st.lists(st.one_of(kinds), max_size=4, unique_by=str)
