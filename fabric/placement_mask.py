@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabric.placement import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together, expanded
-from simcore.jit import inlined, kernel
+from simcore.jit import inlined
 from simcore.roles import Role
 from simcore.vocabulary import Ints
 
@@ -30,12 +30,14 @@ class Mask(NamedTuple):
     """Holds rules for kernels, and what they count.
 
     `closed` int64 [doors, servers] says what keeps out the roles of a door whatever is counted, -1 for nothing; `roles`
-    int64 [roles, 3] are a role's door and its checks, first and end. `checks` int64 [n, 7] are what is asked, the first
-    of its `counts`, its row of `domains`, the limit, its place in `totals`, how many domains there are, and the first
-    of its `live`; `rules` int64 [n] says of each what `closed` says. `domains` int64 [labels, servers]. `live` bool
-    [doors, domains of all labels] tells which domains have a server that is not closed.
+    int64 [roles, 3] are a role's door and its checks, first and end. `checks` int64 [n, 8] are what is asked, the first
+    of its `counts`, its row of `domains`, the limit, its place in `totals`, how many domains there are, the first of
+    its `live`, and the first of its `firsts`; `rules` int64 [n] says of each what `closed` says. `domains` int64
+    [labels, servers]. `live` bool [doors, domains of all labels] tells which domains have a server that is not closed.
+    `members` int64 [labels, servers] are the servers by domain; `firsts` int64 [any] say where each domain begins, and
+    where the last one ends.
 
-    Written are `counts` int64 [any] and `totals` int64 [counters], and as scratch `bounds` int64 [n, 2].
+    Written are `counts` int64 [any] and `totals` int64 [counters].
     """
 
     closed: Ints
@@ -46,7 +48,8 @@ class Mask(NamedTuple):
     live: npt.NDArray[np.bool_]
     counts: Ints
     totals: Ints
-    bounds: Ints
+    members: Ints
+    firsts: Ints
 
 
 class Counter(NamedTuple):
@@ -121,12 +124,12 @@ def compiled(
                 for kind, counter, limit in checks_of(rule, role.group):
                     number = counters.setdefault(counter, len(counters))
                     row = rows[counter.label]
-                    checks.append([kind, number, row, limit, number, sizes[row], starts[row]])
+                    checks.append([kind, number, row, limit, number, sizes[row], starts[row], starts[row] + row])
                     theirs.append(RULES + place)
             by_group[role.group] = first, len(checks)
         spans.append([doors[role[1:]], *by_group[role.group]])
     firsts = np.cumsum([0, *(sizes[rows[counter.label]] for counter in counters)]).tolist()
-    table = np.array(checks, np.int64).reshape(-1, 7)
+    table = np.array(checks, np.int64).reshape(-1, 8)
     table[:, 1] = np.array(firsts, np.int64)[table[:, 1]]
     mask = Mask(
         closed,
@@ -137,7 +140,10 @@ def compiled(
         live,
         np.zeros(firsts[-1], np.int64),
         np.zeros(len(counters), np.int64),
-        np.zeros((len(table), 2), np.int64),
+        np.array([np.argsort(places, kind="stable") for places in domains], np.int64).reshape(-1, labels.servers),
+        np.array(
+            [first for places, size in zip(domains, sizes, strict=True) for first in _firsts(places, size)], np.int64
+        ),
     )
     adds = [
         [
@@ -150,80 +156,27 @@ def compiled(
     return Compiled(mask, adds)
 
 
-@kernel
-def _bound(mask: Mask, role: int) -> None:
-    """Write to `bounds` between which numbers the count of each check of a role must lie."""
-    door = mask.roles[role, 0]
-    for c in range(mask.roles[role, 1], mask.roles[role, 2]):
-        kind, first, limit = mask.checks[c, 0], mask.checks[c, 1], mask.checks[c, 3]
-        low, high = 0, NO_BOUND
-        if kind == AT_MOST:
-            high = limit - 1
-        elif kind == SPREAD:
-            least, live = NO_BOUND, mask.checks[c, 6]
-            for domain in range(mask.checks[c, 5]):
-                if mask.live[door, live + domain]:
-                    least = min(least, mask.counts[first + domain])
-            high = least + limit - 1 if least < NO_BOUND else NO_BOUND
-        elif kind == NONE:
-            high = 0
-        elif kind == SAME:
-            low = 1 if mask.totals[mask.checks[c, 4]] > 0 else 0
-        else:
-            low = 1
-        mask.bounds[c, 0], mask.bounds[c, 1] = low, high
+def _firsts(places: Ints, size: int) -> list[int]:
+    """Return where each of so many domains begins among the servers by domain, and where the last one ends."""
+    found: list[int] = np.cumsum([0, *np.bincount(places, minlength=size)]).tolist()
+    return found
 
 
 @inlined
-def _keeps(checks: Ints, domains: Ints, counts: Ints, bounds: Ints, c: int, server: int) -> bool:
-    """Tell whether a server's domain keeps a check, whose bounds are known."""
-    number = counts[checks[c, 1] + domains[checks[c, 2], server]]
-    return bool(bounds[c, 0] <= number <= bounds[c, 1])
+def bounds_of(kind: int, limit: int, least: int, total: int) -> tuple[int, int]:
+    """Return between which numbers the count of a domain must lie.
 
-
-@kernel
-def show(mask: Mask, role: int, free: Ints, shown: Ints) -> None:
-    """Write to `shown`, of the shape of `free`, what is free where a role may lie, and 0 elsewhere."""
-    _bound(mask, role)
-    # Unpacked once: within the loop, numba would count references at every access.
-    closed, roles, checks, _, domains, _, counts, _, bounds = mask
-    door, first, end = roles[role, 0], roles[role, 1], roles[role, 2]
-    for server in range(len(free)):
-        may = closed[door, server] < 0
-        for c in range(first, end):
-            if may:
-                may = _keeps(checks, domains, counts, bounds, c, server)
-        for node in range(free.shape[1]):
-            for r in range(free.shape[2]):
-                shown[server, node, r] = free[server, node, r] if may else 0
-
-
-@kernel
-def refusing(mask: Mask, role: int, server: int) -> int:
-    """Return what keeps a role from a server, the first of the rules as they are written; -1 for nothing."""
-    _bound(mask, role)
-    return _first(mask, role, server)
-
-
-@kernel
-def _first(mask: Mask, role: int, server: int) -> int:
-    closed = int(mask.closed[mask.roles[role, 0], server])
-    for c in range(mask.roles[role, 1], mask.roles[role, 2]):
-        if not _keeps(mask.checks, mask.domains, mask.counts, mask.bounds, c, server):
-            rule = int(mask.rules[c])
-            return min(closed, rule) if closed >= 0 else rule
-    return closed
-
-
-@kernel
-def last_refusing(mask: Mask, role: int, room: npt.NDArray[np.bool_]) -> int:
-    """Return what takes the last server with `room` bool [servers], as rules are looked at in order; -1 for none."""
-    last = -1
-    _bound(mask, role)
-    for server in range(len(room)):
-        if room[server]:
-            here = _first(mask, role, server)
-            if here < 0:
-                return -1
-            last = max(last, here)
-    return last
+    `least` is the smallest of the domains that are not closed, and `total` that of all together.
+    """
+    low, high = 0, NO_BOUND
+    if kind == AT_MOST:
+        high = limit - 1
+    elif kind == SPREAD:
+        high = least + limit - 1 if least < NO_BOUND else NO_BOUND
+    elif kind == NONE:
+        high = 0
+    elif kind == SAME:
+        low = 1 if total > 0 else 0
+    else:
+        low = 1
+    return low, high

@@ -10,11 +10,13 @@ import numpy.typing as npt
 
 from fabric.cluster import Cluster
 from fabric.device_ledger import DeviceLedger
-from fabric.ledger import Ledger, read_only
+from fabric.ledger import WRITTEN, Ledger, read_only
 from fabric.placement import Drain, Rule, ServerLabels
-from fabric.placement_mask import RULES, TAINT, WHERE, Compiled, compiled, last_refusing, refusing, show
+from fabric.placement_mask import RULES, TAINT, WHERE, Compiled, compiled
+from fabric.placement_shown import catch_up, last_refusing, refusing, slots_for
 from fabric.servers import with_room
-from simcore.errors import InfeasiblePlacement, LedgerError, UserError
+from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError
+from simcore.faults import Kind
 from simcore.jit import prepared
 from simcore.roles import NO_ROLE, Role
 from simcore.vocabulary import Ints, Placement, Request, Workload
@@ -56,11 +58,13 @@ class Ruled(Ledger):
         self._domains = self._mask.domains.tolist()
         for server, role in self._lies.values():
             self._count(server, role, 1)
-        self._masked = np.zeros_like(self._free)
-        self._all, self._some = read_only(self._shown), read_only(self._masked)
+        self._slots = slots = slots_for(self._mask, self._free)
+        self._failing = [failing.data for failing in slots.failing]
+        self._journal, self._length, self._events = slots.journal.data, len(slots.journal), 0
+        self._fresh = (-1, 0)  # the role that was brought up to date last, and after how many events
+        self._all, self._some = read_only(self._shown), [read_only(shown) for shown in slots.shown]
         self.view.free = self.view.free_of_rules = self._all
-        self._mask_for = prepared(show, self._mask, 0, self._free, self._masked)
-        self._refusing = prepared(refusing, self._mask, 0, 0)
+        self._catch_up = prepared(catch_up, self._mask, slots, 0, 0, self._free, 0)
 
     def _compiled(self) -> Compiled:
         """Compile the rules, with nobody anywhere."""
@@ -82,11 +86,21 @@ class Ruled(Ledger):
 
     def offer(self, request: Request) -> None:
         """Have the view show room only where this request may lie."""
-        if self._open[request.role]:
-            self.view.free = self._all
-        else:
-            self._mask_for(self._mask, request.role, self._free, self._masked)
-            self.view.free = self._some
+        role = request.role
+        self.view.free = self._all if self._open[role] else self._some[self._slot(role)]
+
+    def _slot(self, role: int) -> int:
+        """Return the slot of a role, up to date."""
+        slot = role % len(self._some)
+        if self._fresh != (role, self._events):
+            self._catch_up(self._mask, self._slots, role, slot, self._free, self._events)
+            self._fresh = role, self._events
+        return slot
+
+    def _happened(self, server: int) -> None:
+        """Note that something changed on a server, or in one of its domains."""
+        self._journal[self._events % self._length] = server
+        self._events += 1
 
     def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
         """Take what the placement says; returns the server and the node.
@@ -95,13 +109,13 @@ class Ruled(Ledger):
         """
         server, node = super().apply(request, placement)
         role = request.role
-        if not self._open[role]:
-            said = self._refusing(self._mask, role, server)
-            if said >= 0:
-                super().release(request.index)
-                raise InfeasiblePlacement(f"not on server {server}: {self._rule(said)}")
+        if not self._open[role] and self._failing[slot := self._slot(role)][server]:
+            said: int = refusing(self._mask, self._slots, role, slot, server)
+            super().release(request.index)
+            raise InfeasiblePlacement(f"not on server {server}: {self._rule(said)}")
         self._lies[request.index] = server, role
         self._count(server, role, 1)
+        self._happened(server)
         self.view.free = self._all
         return server, node
 
@@ -116,6 +130,18 @@ class Ruled(Ledger):
         super().release(row)
         if lay := self._lies.pop(row, None):
             self._count(*lay, -1)
+            self._happened(lay[0])
+
+    def fail(self, part: int, kind: Kind = "server") -> list[int]:
+        """Take a server out of service; returns the requests that lost their place, released, in order."""
+        hit = super().fail(part, kind)
+        self._happened(part)
+        return hit
+
+    def repair(self, part: int, kind: Kind = "server") -> None:
+        """Bring a failed server back, empty; does nothing to a server in service."""
+        super().repair(part, kind)
+        self._happened(part)
 
     def grow(self, by: int) -> None:
         """Add empty servers, labelled as the scenario says. The view's arrays are new ones afterwards."""
@@ -128,6 +154,12 @@ class Ruled(Ledger):
         shown, self.view.free = self.view.free, self._all
         super().confirm()
         self.view.free = shown
+        for slot, (role, _) in enumerate(self._slots.state.tolist()):
+            if role >= 0:
+                self._catch_up(self._mask, self._slots, role, slot, self._free, self._events)
+                may = self._slots.failing[slot] == 0
+                if not np.array_equal(self._slots.shown[slot], np.where(may[:, None, None], self._free, 0)):
+                    raise AgentError(WRITTEN)
 
     def possible(self, demand: Ints, models: Ints | None = None, roles: Ints | None = None) -> npt.NDArray[np.bool_]:
         """Tell which demands [n, resources], and `roles` [n], an empty server could hold, bool [n].
@@ -153,7 +185,8 @@ class Ruled(Ledger):
         code = super().why_not(request)
         if code or self._open[request.role]:
             return code
-        said: int = last_refusing(self._mask, request.role, self._with_room(request))
+        slot = self._slot(request.role)
+        said: int = last_refusing(self._mask, self._slots, request.role, slot, self._with_room(request))
         return len(super().reasons) + said if said >= 0 else 0
 
     def _with_room(self, request: Request) -> npt.NDArray[np.bool_]:
