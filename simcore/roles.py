@@ -34,6 +34,14 @@ class Roles:
     all: tuple[Role, ...]
     of: npt.NDArray[np.int64]
 
+    def filled(self, other: Role) -> Roles:
+        """Have another role say what the roles do not."""
+        filled = (
+            Role(role.group or other.group, role.where or other.where, role.tolerates or other.tolerates)
+            for role in self.all
+        )
+        return Roles(tuple(filled), self.of)
+
     def take(self, rows: Any) -> Roles:
         """Return the roles of these requests, in this order."""
         return Roles(self.all, self.of[rows])

@@ -44,6 +44,7 @@ class Inflated:
             np.arange(count),
             models=None if base.models is None else base.models[rows],
             usual=len(base),
+            roles=None if base.roles is None else base.roles.take(rows),
         )
 
     @property

@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from simcore.errors import WorkloadError
 from simcore.rng import stream
+from simcore.roles import Roles
 from simcore.units import LARGEST, measure_of
 from simcore.vocabulary import QUANTUM, Floats, Ints, Workload
-from workloads.traces.check import COMMON, MODELS
+from workloads.traces.check import COMMON, MODELS, PLACED, TEXTS
 from workloads.traces.mapped import Columns, structured
 
 if TYPE_CHECKING:
@@ -106,8 +107,11 @@ def select(
         rows, times, names = rows[order], times[order], names[order]
     demand = np.stack([table[name][rows] * units[name] for name in resources], axis=1)
     quanta = np.rint(demand * QUANTUM).astype(np.int64)
-    models = np.char.decode(table[MODELS][rows], "utf-8") if MODELS in (table.dtype.names or ()) else None
-    return Workload(resources, times, table["lifetime"][rows], quanta, names, models=models)
+    texts = {name: np.char.decode(table[name][rows], "utf-8") for name in TEXTS if name in (table.dtype.names or ())}
+    models = texts.get(MODELS)
+    placed = {name: text for name, text in texts.items() if name in PLACED}
+    roles = Roles.of_texts(len(rows), **placed) if placed else None
+    return Workload(resources, times, table["lifetime"][rows], quanta, names, models=models, roles=roles)
 
 
 def _check(window: Window, file: Path | None) -> None:
@@ -123,7 +127,7 @@ def _check(window: Window, file: Path | None) -> None:
 def _check_resources(table: Columns, units: dict[str, float], file: Path | None) -> None:
     """Refuse a trace with requests that ask for none of the resources, or for more of one than can be counted."""
     resources = list(units)
-    there = [name for name in table.dtype.names or () if name not in (*COMMON, MODELS)]
+    there = [name for name in table.dtype.names or () if name not in (*COMMON, *TEXTS)]
     missing = [name for name in resources if name not in there]
     if missing:
         raise WorkloadError(

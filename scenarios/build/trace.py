@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from math import ceil
 from pathlib import Path
+
+import numpy as np
 
 from scenarios.build.named import built
 from scenarios.schema.multiserver import MultiServer
@@ -14,6 +17,7 @@ from scenarios.schema.scenario import Scenario
 from scenarios.schema.starts import ApartStart, ListedStart, RandomStart
 from scenarios.schema.workload import Trace
 from simcore.opened import digest_of
+from simcore.roles import NO_ROLE, Roles
 from simcore.units import TIME
 from simcore.vocabulary import Workload
 from workloads.inflated import Inflated
@@ -59,7 +63,11 @@ class TraceRequests:
         scale = tuple(spec.units_of(self._resources).items())
         version = (stat.st_mtime_ns, stat.st_size)
         options = json.dumps(spec.options)
-        return _select(spec.trace, file, options, _window(spec, seed), scale, seed, self._cache, version)
+        found = _select(spec.trace, file, options, _window(spec, seed), scale, seed, self._cache, version)
+        if spec.role == NO_ROLE:
+            return found
+        roles = found.roles or Roles((NO_ROLE,), np.zeros(len(found), np.int64))
+        return replace(found, roles=roles.filled(spec.role))
 
     def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
         """Find the first row of each of a seed's windows, and the row after its last one.

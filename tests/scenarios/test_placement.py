@@ -215,3 +215,32 @@ def test_every_agent_for_servers_keeps_the_rules(tmp_path: Path) -> None:
             assert max((web < 3).sum(), (web >= 3).sum()) <= 2
             assert not set(web.tolist()) & set(db.tolist())
             assert len({server < 3 for server in db.tolist()}) <= 1
+
+
+def test_traces_say_it_in_columns(tmp_path: Path) -> None:
+    file = tmp_path / "asked.csv"
+    file.write_text(
+        "id,arrival,lifetime,cpu,group,where,tolerates\n"
+        "0,0,9,1,web,zone=a|b,spot\n1,1,9,1,,,\n2,2,9,1,db,zone=b;kind=large,\n"
+    )
+    trace = {"trace": "table", "path": str(file), "tolerates": "old", "group": "other"}
+    data = changed("workload", to=trace) | {"placement": [{"apart": ["web", "db"], "per": "server"}]}
+    data["cluster"]["groups"][1]["taints"] = ["spot", "old"]
+    for cache in (None, tmp_path):
+        roles = build_world(scenario_from(data), cache).draw(0).roles
+        assert roles is not None
+        assert [roles.all[role] for role in roles.of] == [
+            Role("web", (("zone", ("a", "b")),), ("spot",)),
+            Role("other", (), ("old",)),
+            Role("db", (("kind", ("large",)), ("zone", ("b",))), ("old",)),
+        ]
+    [run] = plan(scenario_from(data))
+    execute(run, tmp_path)
+    frame = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet")
+    assert frame["outcome"].to_list() == ["placed", "placed", "impossible"]
+    file.write_text("id,arrival,lifetime,cpu,where\n0,0,9,1,\n1,0,9,1,zone\n")
+    with pytest.raises(UserError, match=r"asked.csv:3: where: does not say labels and values \(got 'zone'\)"):
+        build_world(scenario_from(data)).draw(0)
+    file.write_text("id,arrival,lifetime,group\n0,0,9,web\n")
+    with pytest.raises(UserError, match="cpu"):
+        build_world(scenario_from(data)).draw(0)

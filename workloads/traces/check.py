@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simcore.errors import WorkloadError
+from simcore.errors import UserError, WorkloadError
+from simcore.roles import read_where
 
 if TYPE_CHECKING:
     import polars as pl
@@ -16,6 +17,12 @@ LATEST = 1e12
 COMMON = ("id", "arrival", "lifetime")
 MODELS = "models"
 """A column that a trace may have: the models of devices that a request may take, as in `A100|V100`; empty for any."""
+PLACED = ("group", "where", "tolerates")
+"""Columns that a trace may have, for rules of placement: a group, labels as in `zone=a|b;kind=large`, and taints as in
+`spot|old`; empty for none.
+"""
+TEXTS = (MODELS, *PLACED)
+"""All columns of text that a trace may have beside its ids."""
 LARGEST = 1e9
 """Units. Beyond it, sums of quanta over a few thousand requests would leave int64."""
 
@@ -41,7 +48,7 @@ def check(frame: pl.DataFrame, path: Path, keys: Mapping[str, str]) -> pl.DataFr
     columns = [name for name in frame.columns if name != "line"]
     if frame.is_empty():
         raise WorkloadError("no requests: this trace is empty", file=path, remedy="Was the download cut short?")
-    if len(columns) == len(COMMON) + (MODELS in columns):
+    if not set(columns) - {*COMMON, *TEXTS}:
         raise WorkloadError("no column with a demand", file=path, remedy="Add a column per resource: cpu, mem.")
     for name, broken, problem, remedy in _rules(columns):
         mask = frame.select(broken.alias("broken"))["broken"]
@@ -57,7 +64,21 @@ def check(frame: pl.DataFrame, path: Path, keys: Mapping[str, str]) -> pl.DataFr
                 value=cell(frame, name, row),
                 remedy=remedy,
             )
+    if "where" in columns:
+        _check_where(frame, path, keys)
     return frame.select(columns)
+
+
+def _check_where(frame: pl.DataFrame, path: Path, keys: Mapping[str, str]) -> None:
+    """Refuse the first row whose labels cannot be read."""
+    for text in frame["where"].unique(maintain_order=True).to_list():
+        try:
+            read_where(text)
+        except UserError as error:
+            row = int((frame["where"] == text).arg_max() or 0)
+            line = frame["line"][row] if "line" in frame.columns else None
+            key = keys.get("where", "where")
+            raise WorkloadError(error.problem, file=path, line=line, key=key, value=text, remedy=error.remedy) from None
 
 
 def cell(frame: pl.DataFrame, name: str, row: int) -> Any:
@@ -73,7 +94,7 @@ def _rules(columns: list[str]) -> Iterator[tuple[str, pl.Expr, str, str]]:
     for name in columns:
         remedy = "Give seconds, or inf to keep running." if name == "lifetime" else "Fill the cell or remove the row."
         yield name, pl.col(name).is_null(), "no value", remedy
-    resources = [name for name in columns[len(COMMON) :] if name != MODELS]
+    resources = [name for name in columns[len(COMMON) :] if name not in TEXTS]
     for name in resources:
         demand = pl.col(name)
         yield name, demand.is_nan(), "a demand that is not a number", "Give an amount in units, or remove the row."

@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from simcore.errors import WorkloadError
 from simcore.files import replacing
-from workloads.traces.check import MODELS
+from workloads.traces.check import TEXTS
 
 if TYPE_CHECKING:
     import polars as pl
 
 Columns: TypeAlias = npt.NDArray[Any]
-"""Structured [rows]: a field per common column of `Trace.read`; `id` is int64, or bytes in UTF-8, as `models`."""
+"""Structured [rows]: a field per common column of `Trace.read`; `id` is int64, or bytes in UTF-8, as all in `TEXTS`."""
 
 MAGIC = b"\x93NUMPY"
 
@@ -24,13 +24,14 @@ MAGIC = b"\x93NUMPY"
 def structured(frame: pl.DataFrame) -> Columns:
     """Put the frame's columns into one array, row by row, so that a window of rows is few pages."""
     ids = frame["id"]
-    columns = {name: frame[name].to_numpy() for name in frame.columns if name not in ("id", MODELS)}
+    columns = {name: frame[name].to_numpy() for name in frame.columns if name not in ("id", *TEXTS)}
     names = ids.to_numpy() if ids.dtype.is_integer() else np.array([text.encode() for text in ids.to_list()])
     kinds: list[tuple[str, Any]] = [("id", names.dtype), *((name, np.float64) for name in columns)]
-    if MODELS in frame.columns:
-        models = np.array([text.encode() for text in frame[MODELS].to_list()])
-        kinds.append((MODELS, models.dtype))
-        columns[MODELS] = models
+    for name in TEXTS:
+        if name in frame.columns:
+            texts = np.array([text.encode() for text in frame[name].to_list()])
+            kinds.append((name, texts.dtype))
+            columns[name] = texts
     table = np.empty(len(frame), kinds)
     table["id"] = names
     for name, column in columns.items():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from simcore.errors import WorkloadError
 from workloads.traces.base import Trace
-from workloads.traces.check import COMMON, MODELS, check, require
+from workloads.traces.check import COMMON, TEXTS, check, require
 from workloads.traces.mapped import begins_with
 from workloads.traces.text import identity, number, read_text
 
@@ -29,7 +29,7 @@ class Table(Trace):
     licence: ClassVar[str] = "yours"
     headers: ClassVar[tuple[frozenset[str], ...]] = (HEADER,)
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     def only(self, resources: tuple[str, ...]) -> Trace:
         return _Columns(resources)
@@ -40,9 +40,9 @@ class Table(Trace):
         if is_parquet(path):
             frame = _parquet(path)
             names = self.resources_of(frame, path)
-            models = [frame[MODELS].fill_null("")] if frame.schema.get(MODELS) == pl.String else []
+            texts = [frame[name].fill_null("") for name in TEXTS if frame.schema.get(name) == pl.String]
             numbers = (_floats(frame, name, path) for name in ("arrival", "lifetime", *names))
-            frame = frame.select("id", *numbers, *models)
+            frame = frame.select("id", *numbers, *texts)
             if frame.schema["id"] not in (pl.Int64, pl.String):
                 frame = frame.with_columns(pl.col("id").cast(pl.String))
             return check(frame, path, {})
@@ -51,13 +51,13 @@ class Table(Trace):
             "line",
             identity(text["id"]),
             *(number(text, name, path) for name in ("arrival", "lifetime", *self.resources_of(text, path))),
-            *([text[MODELS].fill_null("")] if MODELS in text.columns else []),
+            *(text[name].fill_null("") for name in TEXTS if name in text.columns),
         )
         return check(frame, path, {})
 
     def resources_of(self, frame: pl.DataFrame, path: Path) -> list[str]:
         """List the columns that are read as resources: here all but those of words, in which no cell is a number."""
-        others = (frame[name] for name in frame.columns if name not in {"line", MODELS, *COMMON})
+        others = (frame[name] for name in frame.columns if name not in {"line", *TEXTS, *COMMON})
         return [column.name for column in others if not _is_words(column)]
 
 
