@@ -57,7 +57,7 @@ step = st.tuples(
 
 
 @given(labelled(), st.data())
-@scaled(5)
+@scaled(3)
 def test_a_ledger_keeps_the_slow_rules(labels: ServerLabels, data: st.DataObject) -> None:
     """After every event: what is shown, refused and counted; and of a refusal, which rule it names."""
     written = data.draw(rules(labels.servers))

@@ -33,21 +33,27 @@ def labelled(draw: st.DrawFn, least: int = 1) -> ServerLabels:
     return ServerLabels(servers, {"zone": np.array(zones), "rack": racks}, taints, {"rack": 2}, servers - 1)
 
 
-def rules(servers: int, drains: bool = True) -> st.SearchStrategy[list[Rule]]:
-    """Some rules about the groups."""
+def rule_of(kind: type[Rule], servers: int) -> st.SearchStrategy[Rule]:
+    """A rule of a kind, about the groups."""
     group, per = st.sampled_from(GROUPS), st.sampled_from([*LABELS, "server"])
     groups = st.lists(group, min_size=1, max_size=3, unique=True).map(tuple)
     pairs = st.lists(group, min_size=2, max_size=3, unique=True).map(tuple)
-    several = st.sampled_from([*GROUPS, "*"])
-    kinds: list[st.SearchStrategy[Rule]] = [
-        st.builds(AtMost, st.integers(1, 3), several, per),
-        st.builds(Spread, several, per, st.integers(1, 2)),
-        st.builds(Apart, pairs, per),
-        st.builds(Together, st.one_of(groups, st.just(("*",))), per),
-        st.builds(Near, st.just("web"), st.sampled_from([("db",), ("db", "job")]), per),
-    ]
-    if drains:
-        numbers = st.lists(st.integers(0, servers - 1), min_size=1, max_size=2).map(tuple)
-        kinds.append(st.builds(Drain, numbers, at=st.sampled_from([0.0, 5.0])))
-        kinds.append(st.builds(Drain, where=st.just(where_of({"zone": ["a"]})), at=st.sampled_from([0.0, 5.0])))
-    return st.lists(st.one_of(kinds), max_size=4, unique_by=str)
+    several, start = st.sampled_from([*GROUPS, "*"]), st.sampled_from([0.0, 5.0])
+    numbers = st.lists(st.integers(0, servers - 1), min_size=1, max_size=2).map(tuple)
+    drawn: dict[type[Rule], st.SearchStrategy[Rule]] = {
+        AtMost: st.builds(AtMost, st.integers(1, 3), several, per),
+        Spread: st.builds(Spread, several, per, st.integers(1, 2)),
+        Apart: st.builds(Apart, pairs, per),
+        Together: st.builds(Together, st.one_of(groups, st.just(("*",))), per),
+        Near: st.builds(Near, st.just("web"), st.sampled_from([("db",), ("db", "job")]), per),
+        Drain: st.one_of(
+            st.builds(Drain, numbers, at=start), st.builds(Drain, where=st.just(where_of({"zone": ["a"]})), at=start)
+        ),
+    }
+    return drawn[kind]
+
+
+def rules(servers: int) -> st.SearchStrategy[list[Rule]]:
+    """Some rules about the groups."""
+    kinds = [rule_of(kind, servers) for kind in (AtMost, Spread, Apart, Together, Near, Drain)]
+    return st.lists(st.one_of(kinds), min_size=1, max_size=4, unique_by=str)

@@ -8,6 +8,7 @@ from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +21,7 @@ from fabric.ruled_ledger import Ruled
 from simcore.errors import InfeasiblePlacement
 from simcore.roles import Role, Roles, where_of
 from simcore.vocabulary import QUANTUM, Request, Workload
-from tests.support.placement import labelled, rules
+from tests.support.placement import labelled, rule_of, rules
 from tests.support.properties import scaled
 
 KINDS = (
@@ -154,15 +155,18 @@ def accepted(
     return False
 
 
+@pytest.mark.parametrize("kind", [AtMost, Spread, Apart, Together, Drain])
 @given(labelled(2), st.data())
-@scaled(2)
-def test_both_allow_the_same(labels: ServerLabels, data: st.DataObject) -> None:
-    drawn = data.draw(rules(labels.servers))
+@scaled(0.5)
+def test_both_allow_the_same(kind: type[Rule], labels: ServerLabels, data: st.DataObject) -> None:
+    drawn = [data.draw(rule_of(kind, labels.servers)), *data.draw(rules(labels.servers))]
     # Who is near depends on who came first, and what is emptied later on when: neither is a snapshot.
-    written = [rule for rule in drawn if not isinstance(rule, Near) and not (isinstance(rule, Drain) and rule.at)]
-    kinds = data.draw(st.lists(st.integers(0, 3), min_size=1, max_size=4))
-    needs = data.draw(st.lists(st.integers(1, 2), min_size=len(kinds), max_size=len(kinds)))
+    written = [rule for rule in drawn[:2] if not isinstance(rule, Near) and not (isinstance(rule, Drain) and rule.at)]
+    written = list({str(rule): rule for rule in written}.values())
+    kinds = data.draw(st.lists(st.sampled_from([0, 0, 1, 2, 3]), min_size=2, max_size=4))
+    needs = data.draw(st.lists(st.sampled_from([1, 1, 2]), min_size=len(kinds), max_size=len(kinds)))
     spec = specification(labels, written, kinds, needs)
-    for _ in range(4):
-        where = data.draw(st.lists(st.integers(0, labels.servers - 1), min_size=len(kinds), max_size=len(kinds)))
+    may = [np.flatnonzero(labels.matching(role.where) & labels.tolerated(role.tolerates)).tolist() for role in KINDS]
+    for _ in range(6):
+        where = [data.draw(st.sampled_from(may[kind] or [0])) for kind in kinds]
         assert accepted(labels, written, kinds, needs, where) == (not faults(spec, where)), faults(spec, where)
