@@ -35,7 +35,8 @@ class Mask(NamedTuple):
     its `live`, and the first of its `firsts`; `rules` int64 [n] says of each what `closed` says. `domains` int64
     [labels, servers]. `live` bool [doors, domains of all labels] tells which domains have a server that is not closed.
     `members` int64 [labels, servers] are the servers by domain; `firsts` int64 [any] say where each domain begins, and
-    where the last one ends.
+    where the last one ends. What a role's requests add to are rows `to` int64 [roles, 2], first and end, of `adds`
+    int64 [any, 3]: the first of the counts, the row of `domains`, and the place in `totals`.
 
     Written are `counts` int64 [any] and `totals` int64 [counters].
     """
@@ -50,6 +51,8 @@ class Mask(NamedTuple):
     totals: Ints
     members: Ints
     firsts: Ints
+    to: Ints
+    adds: Ints
 
 
 class Counter(NamedTuple):
@@ -57,13 +60,6 @@ class Counter(NamedTuple):
 
     groups: tuple[str, ...]
     label: str
-
-
-class Compiled(NamedTuple):
-    """Holds a mask, and for each role what its requests add to: (first of the counts, row of domains, total)."""
-
-    mask: Mask
-    adds: list[list[tuple[int, int, int]]]
 
 
 def checks_of(rule: Rule, group: str) -> list[tuple[int, Counter, int]]:
@@ -84,7 +80,7 @@ def checks_of(rule: Rule, group: str) -> list[tuple[int, Counter, int]]:
 
 def compiled(
     labels: ServerLabels, rules: Sequence[Rule], roles: Sequence[Role], drains: Mapping[int, npt.NDArray[np.bool_]]
-) -> Compiled:
+) -> Mask:
     """Compile rules for these roles. Nothing is counted yet.
 
     `drains` are the servers, bool [servers], that each rule among those that empty servers empties now.
@@ -131,7 +127,16 @@ def compiled(
     firsts = np.cumsum([0, *(sizes[rows[counter.label]] for counter in counters)]).tolist()
     table = np.array(checks, np.int64).reshape(-1, 8)
     table[:, 1] = np.array(firsts, np.int64)[table[:, 1]]
-    mask = Mask(
+    adds = [
+        [
+            (firsts[number], rows[counter.label], number)
+            for counter, number in counters.items()
+            if role.group in counter.groups
+        ]
+        for role in roles
+    ]
+    ends = np.cumsum([len(some) for some in adds])
+    return Mask(
         closed,
         np.array(spans, np.int64).reshape(-1, 3),
         table,
@@ -144,16 +149,9 @@ def compiled(
         np.array(
             [first for places, size in zip(domains, sizes, strict=True) for first in _firsts(places, size)], np.int64
         ),
+        np.column_stack([ends - [len(some) for some in adds], ends]),
+        np.array([one for some in adds for one in some], np.int64).reshape(-1, 3),
     )
-    adds = [
-        [
-            (firsts[number], rows[counter.label], number)
-            for counter, number in counters.items()
-            if role.group in counter.groups
-        ]
-        for role in roles
-    ]
-    return Compiled(mask, adds)
 
 
 def _firsts(places: Ints, size: int) -> list[int]:

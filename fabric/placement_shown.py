@@ -18,6 +18,9 @@ from simcore.vocabulary import Ints
 MOST = 1 << 24
 """Numbers that all slots have together, at most, if there is more than one."""
 
+JOURNAL = 4096
+"""Events that the journal has room for, at least."""
+
 
 class Slots(NamedTuple):
     """Holds what roles are shown. All of it is written by `catch_up` alone.
@@ -26,7 +29,8 @@ class Slots(NamedTuple):
     server. Of each of the role's checks, `seen` int64 [slots, any] has the count of every domain, `bounds` int64
     [slots, checks, 2] those that hold, and `least` int64 [slots, checks, 2] the smallest count of a domain that is not
     closed, with how many domains have it. `state` int64 [slots, 2] is the role, -1 for none, and how much of the
-    journal it has seen. `journal` int64 [any] has the servers of the last events, by their number modulo its length.
+    journal it has seen. `journal` int64 [any] has the last events, by their number modulo its length, as `event` writes
+    them; of these `counted` int64 [1] have been counted in the mask.
     """
 
     shown: Ints
@@ -36,6 +40,12 @@ class Slots(NamedTuple):
     least: Ints
     state: Ints
     journal: Ints
+    counted: Ints
+
+
+def event(server: int, role: int = -1, sign: int = 1) -> int:
+    """Write down that a role's request was placed on a server, sign 1, or left it, or that something else happened."""
+    return (server << 32) + ((role + 1) << 1) + (sign < 0)
 
 
 def slots_for(mask: Mask, free: Ints) -> Slots:
@@ -50,7 +60,8 @@ def slots_for(mask: Mask, free: Ints) -> Slots:
         np.zeros((count, checks, 2), np.int64),
         np.zeros((count, checks, 2), np.int64),
         np.full((count, 2), -1, np.int64),
-        np.zeros(max(64, len(free)), np.int64),
+        np.zeros(max(JOURNAL, len(free)), np.int64),
+        np.zeros(1, np.int64),
     )
 
 
@@ -134,20 +145,42 @@ def _look_for_least(mask: Mask, seen: Ints, least: Ints, door: int, c: int, plac
 
 
 @kernel
+def count_up(mask: Mask, slots: Slots, now: int) -> None:
+    """Count the events of the journal that have not been, in the mask's counts and totals."""
+    journal, counts, totals, domains, to, adds = (
+        slots.journal,
+        mask.counts,
+        mask.totals,
+        mask.domains,
+        mask.to,
+        mask.adds,
+    )
+    for number in range(slots.counted[0], now):
+        code = journal[number % len(journal)]
+        server, role, sign = code >> 32, ((code & 0xFFFFFFFF) >> 1) - 1, 1 - 2 * (code & 1)
+        if role >= 0:
+            for place in range(to[role, 0], to[role, 1]):
+                counts[adds[place, 0] + domains[adds[place, 1], server]] += sign
+                totals[adds[place, 2]] += sign
+    slots.counted[0] = now
+
+
+@kernel
 def catch_up(mask: Mask, slots: Slots, role: int, slot: int, free: Ints, now: int) -> None:
     """Bring a slot up to date for a role; `now` is how many events there have been."""
+    count_up(mask, slots, now)
     state, journal = slots.state[slot], slots.journal
-    if state[0] != role or now - state[1] > len(journal):
+    if state[0] != role or now - state[1] > len(free):
         _anew(mask, slots, role, slot, free)
         state[0], state[1] = role, now
         return
     # Taken out once: within the loops, numba would count references at every access.
-    _, roles, checks, _, domains, live, counts, totals, members, firsts = mask
+    _, roles, checks, _, domains, live, counts, totals, members, firsts, _, _ = mask
     shown, failing, seen = slots.shown[slot], slots.failing[slot], slots.seen[slot]
     bounds, leasts = slots.bounds[slot], slots.least[slot]
     door, first, end = roles[role, 0], roles[role, 1], roles[role, 2]
-    for event in range(state[1], now):
-        server, place = journal[event % len(journal)], 0
+    for number in range(state[1], now):
+        server, place = journal[number % len(journal)] >> 32, 0
         for c in range(first, end):
             row = checks[c, 2]
             domain = domains[row, server]

@@ -12,8 +12,8 @@ from fabric.cluster import Cluster
 from fabric.device_ledger import DeviceLedger
 from fabric.ledger import WRITTEN, Ledger, read_only
 from fabric.placement import Drain, Rule, ServerLabels
-from fabric.placement_mask import RULES, TAINT, WHERE, Compiled, compiled
-from fabric.placement_shown import catch_up, last_refusing, refusing, slots_for
+from fabric.placement_mask import RULES, TAINT, WHERE, Mask, compiled
+from fabric.placement_shown import catch_up, count_up, event, last_refusing, refusing, slots_for
 from fabric.servers import with_room
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError
 from simcore.faults import Kind
@@ -50,23 +50,29 @@ class Ruled(Ledger):
 
     def _compile(self) -> None:
         """Compile the rules for the servers and roles there are, and count again who is where."""
-        self._mask, self._adds = self._compiled()
+        self._mask = self._compiled()
         self._open = [
             first == end and not (self._mask.closed[door] >= 0).any() for door, first, end in self._mask.roles.tolist()
         ]
-        self._counts, self._totals = self._mask.counts.data, self._mask.totals.data
-        self._domains = self._mask.domains.tolist()
-        for server, role in self._lies.values():
-            self._count(server, role, 1)
+        self._count(self._mask)
         self._slots = slots = slots_for(self._mask, self._free)
         self._failing = [failing.data for failing in slots.failing]
         self._journal, self._length, self._events = slots.journal.data, len(slots.journal), 0
-        self._fresh = (-1, 0)  # the role that was brought up to date last, and after how many events
+        self._fresh = -1  # the role that is up to date, as nothing has happened since
         self._all, self._some = read_only(self._shown), [read_only(shown) for shown in slots.shown]
         self.view.free = self.view.free_of_rules = self._all
+        self._count_up = prepared(count_up, self._mask, slots, 0)
+        self._last_refusing = prepared(last_refusing, self._mask, slots, 0, 0, np.zeros(0, np.bool_))
         self._catch_up = prepared(catch_up, self._mask, slots, 0, 0, self._free, 0)
 
-    def _compiled(self) -> Compiled:
+    def _count(self, mask: Mask) -> None:
+        """Count who lies where in a mask that has counted nobody."""
+        for server, role in self._lies.values():
+            for first, row, total in mask.adds[slice(*mask.to[role])].tolist():
+                mask.counts[first + mask.domains[row, server]] += 1
+                mask.totals[total] += 1
+
+    def _compiled(self) -> Mask:
         """Compile the rules, with nobody anywhere."""
         rules = self.rules
         drained = {n: rule.of(self._labels) for n in self._draining if isinstance(rule := rules[n], Drain)}
@@ -92,15 +98,19 @@ class Ruled(Ledger):
     def _slot(self, role: int) -> int:
         """Return the slot of a role, up to date."""
         slot = role % len(self._some)
-        if self._fresh != (role, self._events):
+        if self._fresh != role:
             self._catch_up(self._mask, self._slots, role, slot, self._free, self._events)
-            self._fresh = role, self._events
+            self._fresh = role
         return slot
 
-    def _happened(self, server: int) -> None:
-        """Note that something changed on a server, or in one of its domains."""
-        self._journal[self._events % self._length] = server
+    def _happened(self, code: int) -> None:
+        """Note an event on a server, which changes what it has free, or what its domains count."""
+        place = self._events % self._length
+        self._journal[place] = code
         self._events += 1
+        self._fresh = -1
+        if place == self._length - 1:  # before the journal writes over what nobody has counted
+            self._count_up(self._mask, self._slots, self._events)
 
     def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
         """Take what the placement says; returns the server and the node.
@@ -114,34 +124,26 @@ class Ruled(Ledger):
             super().release(request.index)
             raise InfeasiblePlacement(f"not on server {server}: {self._rule(said)}")
         self._lies[request.index] = server, role
-        self._count(server, role, 1)
-        self._happened(server)
+        self._happened((server << 32) + ((role + 1) << 1))  # event(server, role), without the call
         self.view.free = self._all
         return server, node
-
-    def _count(self, server: int, role: int, sign: int) -> None:
-        counts, totals, domains = self._counts, self._totals, self._domains
-        for first, row, total in self._adds[role]:
-            counts[first + domains[row][server]] += sign
-            totals[total] += sign
 
     def release(self, row: int) -> None:
         """Give back what this request holds; does nothing, once, if a failure has done so before its time."""
         super().release(row)
         if lay := self._lies.pop(row, None):
-            self._count(*lay, -1)
-            self._happened(lay[0])
+            self._happened(event(*lay, -1))
 
     def fail(self, part: int, kind: Kind = "server") -> list[int]:
         """Take a server out of service; returns the requests that lost their place, released, in order."""
         hit = super().fail(part, kind)
-        self._happened(part)
+        self._happened(event(part))
         return hit
 
     def repair(self, part: int, kind: Kind = "server") -> None:
         """Bring a failed server back, empty; does nothing to a server in service."""
         super().repair(part, kind)
-        self._happened(part)
+        self._happened(event(part))
 
     def grow(self, by: int) -> None:
         """Add empty servers, labelled as the scenario says. The view's arrays are new ones afterwards."""
@@ -186,7 +188,7 @@ class Ruled(Ledger):
         if code or self._open[request.role]:
             return code
         slot = self._slot(request.role)
-        said: int = last_refusing(self._mask, self._slots, request.role, slot, self._with_room(request))
+        said: int = self._last_refusing(self._mask, self._slots, request.role, slot, self._with_room(request))
         return len(super().reasons) + said if said >= 0 else 0
 
     def _with_room(self, request: Request) -> npt.NDArray[np.bool_]:
@@ -206,11 +208,9 @@ class Ruled(Ledger):
     def check(self) -> None:
         """Count again from every placement held; raises `LedgerError` when something is missing."""
         super().check()
-        fresh, adds = self._compiled()
-        for server, role in self._lies.values():
-            for first, row, total in adds[role]:
-                fresh.counts[first + fresh.domains[row, server]] += 1
-                fresh.totals[total] += 1
+        self._count_up(self._mask, self._slots, self._events)
+        fresh = self._compiled()
+        self._count(fresh)
         held = {row: share[0][0] for row, share in self._held.items()}
         same = np.array_equal(fresh.counts, self._mask.counts) and np.array_equal(fresh.totals, self._mask.totals)
         if not same or held != {row: server for row, (server, _) in self._lies.items()}:

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, mo
 from agents import AGENTS
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.arrivals import Arrivals, Lifetimes
-from scenarios.schema.cluster import ClusterSpec, Network, known_resources
+from scenarios.schema.cluster import ClusterSpec, known_resources
 from scenarios.schema.fields import (
     Amounts,
     Count,
@@ -26,6 +26,7 @@ from scenarios.schema.fields import (
     wrong,
 )
 from scenarios.schema.kind import WorkloadKind
+from scenarios.schema.network import Network
 from scenarios.schema.outline import Schema, quantity
 from scenarios.schema.registered import Registered
 from scenarios.schema.source import Keys
