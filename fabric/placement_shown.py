@@ -67,9 +67,8 @@ def slots_for(mask: Mask, free: Ints) -> Slots:
 
 @inlined
 def _copy(free: Ints, shown: Ints, server: int) -> None:
-    for node in range(free.shape[1]):
-        for r in range(free.shape[2]):
-            shown[server, node, r] = free[server, node, r]
+    for k in range(free.shape[1]):
+        shown[server, k] = free[server, k]
 
 
 @inlined
@@ -84,9 +83,8 @@ def _flip(members: Ints, first: int, end: int, row: int, opens: bool, free: Ints
         else:
             failing[server] += 1
             if failing[server] == 1:
-                for node in range(free.shape[1]):
-                    for r in range(free.shape[2]):
-                        shown[server, node, r] = 0
+                for k in range(free.shape[1]):
+                    shown[server, k] = 0
 
 
 @kernel
@@ -176,7 +174,9 @@ def catch_up(mask: Mask, slots: Slots, role: int, slot: int, free: Ints, now: in
         return
     # Taken out once: within the loops, numba would count references at every access.
     _, roles, checks, _, domains, live, counts, totals, members, firsts, _, _ = mask
-    shown, failing, seen = slots.shown[slot], slots.failing[slot], slots.seen[slot]
+    width = free.shape[1] * free.shape[2]
+    have, shown = free.reshape(len(free), width), slots.shown[slot].reshape(len(free), width)
+    failing, seen = slots.failing[slot], slots.seen[slot]
     bounds, leasts = slots.bounds[slot], slots.least[slot]
     door, first, end = roles[role, 0], roles[role, 1], roles[role, 2]
     for number in range(state[1], now):
@@ -196,10 +196,10 @@ def catch_up(mask: Mask, slots: Slots, role: int, slot: int, free: Ints, now: in
                 opens = low <= new <= high
                 if opens != (low <= old <= high):
                     at = checks[c, 7] + domain
-                    _flip(members, firsts[at], firsts[at + 1], row, opens, free, shown, failing)
+                    _flip(members, firsts[at], firsts[at + 1], row, opens, have, shown, failing)
             place += checks[c, 5]
         if failing[server] == 0:
-            _copy(free, shown, server)
+            _copy(have, shown, server)
     state[1] = now
     place = 0
     for c in range(first, end):
@@ -216,7 +216,7 @@ def catch_up(mask: Mask, slots: Slots, role: int, slot: int, free: Ints, now: in
                     opens = low <= number <= high
                     if opens != (was_low <= number <= was_high):
                         at = checks[c, 7] + domain
-                        _flip(members, firsts[at], firsts[at + 1], row, opens, free, shown, failing)
+                        _flip(members, firsts[at], firsts[at + 1], row, opens, have, shown, failing)
         place += checks[c, 5]
 
 
