@@ -31,6 +31,8 @@ class Ruled(Ledger):
     Before `roles_of` is told of a workload, all requests have the role of one that says nothing.
     """
 
+    tells_changes = False  # what is shown depends on the request, too
+
     def __init__(self, cluster: Cluster, labels: ServerLabels, rules: Sequence[Rule]) -> None:
         self._labels, self.rules = labels, tuple(rules)
         self._draining: set[int] = set()

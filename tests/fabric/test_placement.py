@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from agents.heuristics.servers.best_fit import BestFit
 from agents.heuristics.servers.first_fit import FirstFit
+from fabric.changes import SERVERS_WORTH_IT
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
 from fabric.placement import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
@@ -271,3 +272,21 @@ def test_an_agent_that_looks_elsewhere_is_refused() -> None:
 
     with pytest.raises(InfeasiblePlacement, match="not on server 0: rule: at most 1 of web per server"):
         played([AtMost(1, "web", "server")], (Role("web", (), ("spot",)),), [0, 0], Stubborn())
+
+
+def test_who_looks_at_what_changed_looks_at_everything_where_rules_hold() -> None:
+    """With so many servers best-fit keeps trees of what it saw; rules change what is shown without a change."""
+    servers = SERVERS_WORTH_IT
+    labels = ServerLabels(servers, {"zone": np.array(["a", "b"] * (servers // 2))})
+    written = [Spread("web", "zone"), AtMost(1, "web", "server"), Apart(("web", "db"), "server")]
+    of = [0, 1, 0, 0, 1] * 16
+    ledger = Ruled(cluster_of(servers), labels, written)
+    simulation, agent = Simulation(asking((WEB, DB), of), ledger), BestFit()
+    agent.start(simulation.view, np.random.default_rng(0))
+    play(simulation, agent)
+    lies: list[Lies] = []
+    for role, server in zip(of, simulation.record.server.tolist(), strict=True):
+        assert refused_by(labels, written, lies, (WEB, DB)[role], server) < 0
+        lies.append(Lies(server, (WEB, DB)[role]))
+    assert simulation.view.changed is None
+    assert Ledger(cluster_of(servers)).view.changed is not None

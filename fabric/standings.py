@@ -1,0 +1,139 @@
+"""Keeps which server is best for each of the demands asked for lately, so that a decision looks at what changed only.
+
+Of every kept demand there is a tournament tree over blocks of servers: of each block the least cost on any of its
+servers, and the server that has it. It is brought up to date when the demand is asked for again, from the log of the
+servers that changed since. A block whose best server became worse keeps the old cost, as a bound, until it would win.
+`agents.rules.cheapest` has the rest, as what a server costs is the rule's.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fabric.changes import BLOCK, blocks_of
+from simcore.jit import lean
+from simcore.jit.costs import NOTHING
+from simcore.vocabulary import Amounts, Ints
+
+KEPT = 64
+"""Demands that are kept at most. One more takes the place of the one that was not asked for for the longest time."""
+SEEN, SERVERS, SPREAD, AMOUNTS = range(4)
+"""Columns of `Standings.known`: how many changes the tree knows, and how many servers, 0 for none; then what was asked
+for. Whatever else a place may depend on becomes a column here, compared in `find`.
+"""
+
+
+class Standings(NamedTuple):
+    """Holds the trees of a rule.
+
+    `known` int64 [kept, AMOUNTS + resources]; `trees` int64 [kept, 3 * blocks]: least costs as a binary tree whose root
+    is at 1, then of every block its least cost and its best server, -1 where it has to be looked for.
+    """
+
+    known: Ints
+    trees: Ints
+
+
+def standings(servers: int, resources: int, kept: int = KEPT) -> Standings:
+    """Make room for trees of as many servers as a log of `log_of` is for; memory that no demand uses is not touched."""
+    return Standings(
+        np.zeros((kept, AMOUNTS + resources), np.int64), np.zeros((kept, 3 * blocks_of(servers)), np.int64)
+    )
+
+
+@lean
+def note(log: Ints, server: int) -> None:
+    """Note that what is free on a server has changed; changes `log`."""
+    log[1 + (log[0] & (len(log) - 2))] = server
+    log[0] += 1
+
+
+@lean
+def find(known: Ints, demand: Amounts, spread: bool) -> int:
+    """Return which row of `known` a demand has; -1 - row for the row that it is to have, if it has none."""
+    oldest = 0
+    for row in range(len(known)):
+        if known[row, SERVERS] == 0:
+            return -1 - row
+        same = known[row, SPREAD] == spread
+        for r in range(len(demand)):
+            same &= known[row, AMOUNTS + r] == demand[r]
+        if same:
+            return row
+        if known[row, SEEN] < known[oldest, SEEN]:
+            oldest = row
+    return -1 - oldest
+
+
+@lean
+def keep(known: Ints, row: int, demand: Amounts, spread: bool) -> None:
+    """Give a row of `known` to a demand."""
+    known[row, SPREAD] = spread
+    for r in range(len(demand)):
+        known[row, AMOUNTS + r] = demand[r]
+
+
+@lean
+def cost_of(tree: Ints, blocks: int, at: int) -> int:
+    """Return the least cost at a place: the root is 1, 2 k and 2 k + 1 are below k, and `blocks` is the first block."""
+    return int(tree[at if at < blocks else 2 * at - blocks])
+
+
+@lean
+def best_of(tree: Ints, blocks: int, block: int) -> int:
+    """Return the best server of a block, -1 if it has to be looked for."""
+    return int(tree[blocks + 2 * block + 1])
+
+
+@lean
+def put(tree: Ints, blocks: int, block: int, key: int, server: int) -> None:
+    """Set the least cost of a block and its best server, or -1; `climb` or `build` are to follow. Changes `tree`."""
+    tree[blocks + 2 * block], tree[blocks + 2 * block + 1] = key, server
+
+
+@lean
+def climb(tree: Ints, blocks: int, block: int) -> None:
+    """Compute anew the least costs above a block; changes `tree`."""
+    at = (blocks + block) // 2
+    while at > 0:
+        least = min(cost_of(tree, blocks, 2 * at), cost_of(tree, blocks, 2 * at + 1))
+        if tree[at] == least:
+            break
+        tree[at] = least
+        at //= 2
+
+
+@lean
+def build(tree: Ints, blocks: int) -> None:
+    """Compute the least costs from those of the blocks; changes `tree`."""
+    for at in range(blocks - 1, 0, -1):
+        tree[at] = min(cost_of(tree, blocks, 2 * at), cost_of(tree, blocks, 2 * at + 1))
+
+
+@lean
+def compete(tree: Ints, blocks: int, server: int, key: int) -> None:
+    """Enter what a server costs now, `NOTHING` where the demand does not fit; changes `tree`."""
+    block = server // BLOCK
+    least, best = tree[blocks + 2 * block], tree[blocks + 2 * block + 1]
+    if key < least:
+        put(tree, blocks, block, key, server)
+        climb(tree, blocks, block)
+    elif server == best:
+        if key > least:
+            put(tree, blocks, block, least, -1)
+    elif key == least and server < best:
+        put(tree, blocks, block, least, server)
+
+
+@lean
+def first_of(tree: Ints, blocks: int) -> int:
+    """Return the first block of those with the least cost, -1 if the demand fits nowhere."""
+    at = 1
+    if cost_of(tree, blocks, at) == NOTHING:
+        return -1
+    while at < blocks:
+        at *= 2
+        at += cost_of(tree, blocks, at) > cost_of(tree, blocks, at + 1)
+    return at - blocks
