@@ -38,7 +38,7 @@ def rate(rule: Compiled, workload: Workload, cluster: Cluster) -> float:
     took = inf
     for _ in range(2):
         simulation = CompiledSimulation(workload, Ledger(cluster))
-        decide = as_argument(rule.scan, 2, len(rule.weights))
+        decide = as_argument(rule.scan, 2, rule.weights)
         go(decide, rule.weights, simulation.requests, simulation.state, 0, inf, 1, False)  # compiled or loaded
         began = process_time()
         go(decide, rule.weights, simulation.requests, simulation.state, 0, inf, -1, False)

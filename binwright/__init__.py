@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from binwright.packages import check
 
 if TYPE_CHECKING:
-    from agents.rules.cheapest import cheapest_place, cheapest_server
+    from agents.rules.cheapest import cheapest
     from agents.rules.scan import ScanAgent
     from agents.solver.backends.devices import devices
     from analysis.compare.comparison import Comparison
@@ -47,8 +47,7 @@ _HOME = {
     "UserError": "simcore.errors",
     "View": "simcore.vocabulary",
     "Workload": "simcore.vocabulary",
-    "cheapest_place": "agents.rules.cheapest",
-    "cheapest_server": "agents.rules.cheapest",
+    "cheapest": "agents.rules.cheapest",
     "check_agent": "binwright.checker",
     "devices": "agents.solver.backends.devices",
     "load": "binwright.api",
@@ -78,8 +77,7 @@ __all__ = [  # found on first use, so that importing binwright costs nothing
     "UserError",
     "View",
     "Workload",
-    "cheapest_place",
-    "cheapest_server",
+    "cheapest",
     "check_agent",
     "devices",
     "load",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fabric.changes import SERVERS_WORTH_IT, log_of
 from fabric.cluster import Cluster
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, WorkloadError
 from simcore.faults import Kind
@@ -41,6 +42,7 @@ class Ledger:
         self._capacity = cluster.capacity.copy()
         self._free = self._capacity.copy()
         self.view = View(cluster.resources, self._capacity, self._free)
+        self._log: Ints | None = None
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -52,6 +54,10 @@ class Ledger:
         self.view.capacity, self.view.free = read_only(self._capacity.copy()), read_only(self._shown)
         self._servers, self._nodes, self._resources = self._free.shape
         self._flat, self._seen = self._free.reshape(-1).data, self._shown.reshape(-1).data
+        if self._servers >= SERVERS_WORTH_IT:
+            log = log_of(self._servers, self._log)
+            if log is not self._log:
+                self._log, self.view.changed, self._ring = log, read_only(log), log.data
 
     def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
         """Take what the placement says; returns the server and the node of its first share.
@@ -90,6 +96,17 @@ class Ledger:
                     raise InfeasiblePlacement(self._too_much(server, node))
                 free[k] = seen[k] = left
                 k += 1
+        if self._log is not None:
+            self._note(shares)
+
+    def _note(self, shares: Any) -> None:
+        """Note that what is free on these servers has changed."""
+        log = self._ring
+        last, count = len(log) - 2, log[0]
+        for share in shares:
+            log[1 + (count & last)] = share[0]
+            count += 1
+        log[0] = count
 
     def _give_back(self, shares: Any) -> None:
         """Free what one placement holds, as `_held` has it."""
@@ -99,6 +116,8 @@ class Ledger:
             for amount in amounts:
                 free[k] = seen[k] = free[k] + amount
                 k += 1
+        if self._log is not None:
+            self._note(shares)
 
     def _checked(self, request: Request, placement: object) -> tuple[Share, ...]:
         """Return the shares of a placement that keeps the rules, as plain numbers."""
@@ -154,6 +173,8 @@ class Ledger:
             return []
         hit = self._evict(self._on(part))
         self._free[part] = self._shown[part] = 0
+        if self._log is not None:
+            self._note(((part,),))
         self._down.add(part)
         return hit
 
@@ -177,6 +198,8 @@ class Ledger:
         if part in self._down:
             self._down.remove(part)
             self._free[part] = self._shown[part] = self._capacity[part]
+            if self._log is not None:
+                self._note(((part,),))
 
     def has_room(self, request: Request) -> bool:
         """Tell whether as much is free, over all servers together."""

@@ -229,6 +229,10 @@ class View:
 
     Where rules of placement keep the request that is offered from servers, these have nothing free; `free_of_rules`
     then is what they have free all the same.
+
+    `changed` int64 [any], read-only, tells how many changes of servers there were, and which changed last, a ring: see
+    `fabric.changes`. It is another array when the servers are many more, and `None` where they are too few for it to be
+    of use, or where rules of placement are.
     """
 
     resources: tuple[str, ...]
@@ -237,6 +241,7 @@ class View:
     now: float = 0.0
     virtual: Form | None = None
     free_of_rules: Ints | None = None
+    changed: Ints | None = None
 
     @property
     def everything_free(self) -> Ints:

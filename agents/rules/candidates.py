@@ -8,7 +8,7 @@ import numpy as np
 
 from fabric.servers import fits_node, fits_spread
 from simcore.errors import UserError, suggest
-from simcore.jit import inlined, kernel
+from simcore.jit import inlined, kernel, lean
 from simcore.vocabulary import Amounts, Ints
 
 Named: TypeAlias = Literal["none", "best-fit", "internal", "both"]
@@ -73,7 +73,7 @@ def candidates(free: Ints, capacity: Ints, demand: Amounts, spread: bool, best: 
     return codes[:count]
 
 
-@kernel
+@lean
 def _first(
     free: Ints,
     capacity: Ints,
@@ -103,21 +103,23 @@ def _first(
         for node in range(1 if spread else nodes):
             if not (fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand)):
                 continue
-            cost = room_lost(free, capacity, demand, server, node, nodes, spread) if room else 0
+            cost = room_lost(free[server], capacity[server], demand, node, nodes, spread) if room else 0
             here = -free[server, node, 0] if room else free[server, node, 0]
             place = min(end, start + most - 1)
             if end == start + most and not _before(cost, left, here, server, codes[place] // nodes, keys, place):
                 continue
             end = place + 1
             while place > start and _before(cost, left, here, server, codes[place - 1] // nodes, keys, place - 1):
-                codes[place], keys[place] = codes[place - 1], keys[place - 1]
+                codes[place] = codes[place - 1]
+                for k in range(3):
+                    keys[place, k] = keys[place - 1, k]
                 place -= 1
             codes[place] = server * nodes + node
             keys[place, 0], keys[place, 1], keys[place, 2] = cost, left, here
     return end
 
 
-@kernel
+@lean
 def _before(cost: int, left: int, here: int, server: int, other: int, keys: Ints, place: int) -> bool:
     """Tell whether a place of `server` comes before the one at `place`, which is of `other`, a server no later."""
     first: bool = server == other and here < keys[place, 2]
@@ -129,15 +131,18 @@ def _before(cost: int, left: int, here: int, server: int, other: int, keys: Ints
 
 
 @inlined
-def room_lost(free: Ints, capacity: Ints, demand: Amounts, server: int, node: int, nodes: int, spread: bool) -> int:
-    """Add up the `_sizes` that the server would lose: all its nodes have room for them now, and not afterwards."""
+def room_lost(free: Ints, capacity: Ints, demand: Amounts, node: int, nodes: int, spread: bool) -> int:
+    """Add up the `_sizes` that a server would lose: all its nodes have room for them now, and not afterwards.
+
+    `free` and `capacity` int64 [nodes, resources] are of the server.
+    """
     before = after = 4 + 2 + 1
     for n in range(nodes):
         parts = nodes if spread else int(n == node)
         for r in range(len(demand)):
             taken = demand[r] // parts + (n < demand[r] % parts) if parts else 0
-            before &= _sizes(free[server, n, r], capacity[server, n, r])
-            after &= _sizes(free[server, n, r] - taken, capacity[server, n, r])
+            before &= _sizes(free[n, r], capacity[n, r])
+            after &= _sizes(free[n, r] - taken, capacity[n, r])
     return before - after
 
 
@@ -157,5 +162,5 @@ def rooms_lost(free: Any, capacity: Ints, demands: Any, spread: Any, codes: Any)
     for i in range(len(codes)):
         demand = (int(demands[i, 0]), int(demands[i, 1]))
         server, node = codes[i] // nodes, codes[i] % nodes
-        found[i] = room_lost(free[i].astype(np.int64), capacity, demand, server, node, nodes, spread[i])
+        found[i] = room_lost(free[i, server].astype(np.int64), capacity[server], demand, node, nodes, spread[i])
     return found

@@ -1,103 +1,179 @@
 """Makes whole rules from one short function: what a place costs. The search for the cheapest place is written here.
 
-The cost is a function of `(free, capacity, demand, spread, server, node)`, where `free` and `capacity` are int64
-[servers, nodes, resources], unchanged, and `demand` has the quanta of each resource. For a spread request `node` is 0.
+The cost is a function of `(free, capacity, demand, spread, node)`: `free` and `capacity` are those of one server, int64
+[nodes, resources], unchanged, and `demand` has the quanta of each resource. For a spread request `node` is 0. If it
+takes one or two arguments more, these are numbers of the rule's own, float64 [any].
+
+It returns one number, two or three. One is what the place costs. Two are what the server costs, whatever the node, and
+what the node does: the request goes to the cheapest server on which it fits, and there to the cheapest node on which it
+fits. Of three the first is less than or equal to the cost of all places of the server, so that servers can be passed
+over; the second is what the place costs, and the third decides between nodes of one server that cost the same. Lower is
+better, equals go to the lowest server and then the lowest node. Infinity means nowhere, and the search ends at a place
+that costs `ANY`, as nothing costs less.
+
 It is compiled: it may call other `@kernel` functions and numpy, and the constants that it names are part of what is
-kept of it. Lower is better, equals go to the lowest server and then the lowest node, and infinity means nowhere.
+kept of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
-
-import numpy as np
+from typing import Any, cast
 
 from agents.rules.scan import Scan
+from fabric.changes import BLOCK
 from fabric.servers import fits_node, fits_spread
-from simcore.jit import inlined, kernel
-from simcore.vocabulary import Amounts, Ints
+from fabric.standings import SEEN, SERVERS, build, compete, enter, find, first_of, keep
+from simcore.errors import UserError
+from simcore.jit import inlined, kernel, lean, lean_inlined
+from simcore.jit.costs import ANY, NOTHING, at_place, bound_of, ordered
+from simcore.vocabulary import Amounts, Floats, Ints
 
-PlaceCost: TypeAlias = Callable[[Ints, Ints, Amounts, bool, int, int], float]
-ServerCost: TypeAlias = Callable[[Ints, Ints, Amounts, bool, int, int], tuple[float, float]]
-NOTHING = np.iinfo(np.int64).max
-"""More than any place costs."""
-
-
-def cheapest_place(cost: PlaceCost) -> Scan:
-    """Make a `Scan` of a cost: the place that costs least of all on which the request fits."""
-    of = inlined(cost)
-
-    @inlined
-    def search(free: Ints, capacity: Ints, demand: Amounts, spread: bool, nodes: int) -> int:
-        best, least = -1, NOTHING
-        for server in range(len(free)):
-            if spread:
-                if fits_spread(free, server, demand):
-                    here: Any = of(free, capacity, demand, True, server, 0)
-                    if here < least:
-                        best, least = server * nodes, here
-            else:
-                for node in range(nodes):
-                    if fits_node(free, server, node, demand):
-                        here = of(free, capacity, demand, False, server, node)
-                        if here < least:
-                            best, least = server * nodes + node, here
-        return best
-
-    return _scan_of(cost, search)
+GIVEN = 5
+"""Arguments of a cost before the rule's own numbers."""
 
 
-def cheapest_server(cost: ServerCost) -> Scan:
-    """Make a `Scan` of two costs, of the server and of the node.
+def cheapest(cost: Callable[..., Any]) -> Scan:
+    """Make a `Scan` of a cost: the place that costs least of all on which the request fits.
 
-    It takes the cheapest server on which the request fits, and of its nodes on which it fits the cheapest one. For a
-    spread request only the first cost counts.
+    It has a second form, which answers the same but looks only at what changed (`fabric.standings`): runs take it by
+    themselves where there are many servers.
     """
     of = inlined(cost)
 
-    @inlined
-    def search(free: Ints, capacity: Ints, demand: Amounts, spread: bool, nodes: int) -> int:
+    @lean_inlined
+    def search(
+        free: Ints, capacity: Ints, demand: Amounts, spread: bool, nodes: int, numbers: Any, first: int, end: int
+    ) -> Any:
+        """Search some servers; returns the least cost and the code of the place, -1 for none."""
         best, least = -1, NOTHING
-        for server in range(len(free)):
-            # Only one of the two costs is used at a time, and the compiler leaves the other one out.
-            of_server: Any = of(free, capacity, demand, spread, server, 0)[0]
-            if not of_server < least:
+        for server in range(first, end):
+            here, of_all = free[server], capacity[server]
+            # Of what a cost returns only a part is used here, and the compiler leaves the others out.
+            bound: Any = bound_of(of(here, of_all, demand, spread, 0, *numbers))
+            if not bound < least:
                 continue
+            chosen, least_order = False, NOTHING
             if spread:
                 if fits_spread(free, server, demand):
-                    best, least = server * nodes, of_server
-                continue
-            least_here = NOTHING
-            for node in range(nodes):
-                of_node: Any = of(free, capacity, demand, spread, server, node)[1]
-                if of_node < least_here and fits_node(free, server, node, demand):
-                    best, least, least_here = server * nodes + node, of_server, of_node
-        return best
+                    place, _ = at_place(of(here, of_all, demand, True, 0, *numbers), bound)
+                    if place < least:
+                        best, chosen, least = server * nodes, True, place
+            else:
+                for node in range(nodes):
+                    if fits_node(free, server, node, demand):
+                        place, order = at_place(of(here, of_all, demand, False, node, *numbers), bound)
+                        if (place < least and order < NOTHING) or (chosen and place == least and order < least_order):
+                            best, chosen, least, least_order = server * nodes + node, True, place, order
+            if chosen and least == ANY:
+                break
+        return least, best
 
-    return _scan_of(cost, search)
-
-
-def _scan_of(cost: Callable[..., object], search: Callable[[Ints, Ints, Amounts, bool, int], int]) -> Scan:
-    def scan(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
+    @lean_inlined
+    def scan(free: Ints, capacity: Ints, demand: Amounts, spread: bool, numbers: Any) -> int:
         nodes: int = free.shape[1]
         # A constant makes the search up to three times as fast: two nodes are usual, and one.
         if nodes == 2:
-            return search(free, capacity, demand, spread, 2)
-        if nodes == 1:
-            return search(free, capacity, demand, spread, 1)
-        return search(free, capacity, demand, spread, nodes)
+            found: int = search(free, capacity, demand, spread, 2, numbers, 0, len(free))[1]
+        elif nodes == 1:
+            found = search(free, capacity, demand, spread, 1, numbers, 0, len(free))[1]
+        else:
+            found = search(free, capacity, demand, spread, nodes, numbers, 0, len(free))[1]
+        return found
 
-    # Kept machine code is named after the function that somebody wrote.
-    scan.__module__, scan.__name__, scan.__qualname__ = cost.__module__, cost.__name__, cost.__qualname__
-    scan.__doc__ = cost.__doc__
-    return kernel(scan)
+    @lean
+    def some(
+        free: Ints, capacity: Ints, demand: Amounts, spread: bool, numbers: Any, first: int, end: int
+    ) -> tuple[int, int]:
+        """Search some servers, and return the least cost as `trees` have it."""
+        nodes: int = free.shape[1]
+        if nodes == 2:
+            least, code = search(free, capacity, demand, spread, 2, numbers, first, end)
+        else:
+            least, code = search(free, capacity, demand, spread, nodes, numbers, first, end)
+        return (ordered(least) if code >= 0 else NOTHING), code
+
+    @lean_inlined
+    def follow(
+        free: Ints, capacity: Ints, demand: Amounts, spread: bool, numbers: Any, log: Ints, known: Ints, trees: Ints
+    ) -> int:
+        servers, nodes, blocks = len(free), free.shape[1], trees.shape[1] // 3
+        row, changes = find(known, demand, spread), log[0]
+        if row < 0 or changes - known[row, SEEN] >= len(log):
+            if row < 0:
+                row = -1 - row
+                keep(known, row, demand, spread)
+            tree = trees[row]
+            for block in range(blocks):
+                first = min(block * BLOCK, servers)
+                key, code = some(free, capacity, demand, spread, numbers, first, min(first + BLOCK, servers))
+                tree[blocks + block], tree[2 * blocks + block] = key, code // nodes if code >= 0 else first
+            build(tree, blocks)
+        else:
+            tree, added, last = trees[row], servers - known[row, SERVERS], -1
+            for change in range(known[row, SEEN] - added, changes):
+                server = log[1 + (change & (len(log) - 2))]
+                if change < known[row, SEEN]:
+                    server = servers - known[row, SEEN] + change
+                if server != last:
+                    key = some(free, capacity, demand, spread, numbers, server, server + 1)[0]
+                    compete(tree, blocks, server, key)
+                last = server
+        known[row, SEEN], known[row, SERVERS] = changes, servers
+        while True:
+            block = first_of(tree, blocks)
+            if block < 0:
+                return -1
+            first = tree[2 * blocks + block]
+            if first >= 0:
+                return some(free, capacity, demand, spread, numbers, first, first + 1)[1]
+            first = block * BLOCK
+            key, code = some(free, capacity, demand, spread, numbers, first, min(first + BLOCK, servers))
+            enter(tree, blocks, block, key, code // nodes if code >= 0 else first)
+
+    def plain(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
+        return scan(free, capacity, demand, spread, ())
+
+    def with_one(free: Ints, capacity: Ints, demand: Amounts, spread: bool, a: Floats) -> int:
+        return scan(free, capacity, demand, spread, (a,))
+
+    def with_two(free: Ints, capacity: Ints, demand: Amounts, spread: bool, a: Floats, b: Floats) -> int:
+        return scan(free, capacity, demand, spread, (a, b))
+
+    def following(free: Any, capacity: Any, demand: Any, spread: bool, log: Ints, known: Ints, trees: Ints) -> int:
+        return follow(free, capacity, demand, spread, (), log, known, trees)
+
+    def one_following(
+        free: Any, capacity: Any, demand: Any, spread: bool, a: Floats, log: Ints, known: Ints, trees: Ints
+    ) -> int:
+        return follow(free, capacity, demand, spread, (a,), log, known, trees)
+
+    def two_following(
+        free: Any, capacity: Any, demand: Any, spread: bool, a: Floats, b: Floats, log: Ints, known: Ints, trees: Ints
+    ) -> int:
+        return follow(free, capacity, demand, spread, (a, b), log, known, trees)
+
+    own = cost.__code__.co_argcount - GIVEN
+    forms = (plain, following), (with_one, one_following), (with_two, two_following)
+    if not 0 <= own < len(forms):
+        remedy = "Write (free, capacity, demand, spread, node), and behind these up to two arrays of your own."
+        raise UserError(f"{cost.__name__} has {own + GIVEN} arguments", remedy=remedy)
+    rule: Any = _named(cost, forms[own][0])
+    rule.incremental = _named(cost, forms[own][1], "_following")
+    return cast(Scan, rule)
+
+
+def _named(cost: Callable[..., Any], form: Callable[..., Any], ending: str = "") -> Any:
+    """Make a kernel of a form of a rule. Kept machine code is named after the function that somebody wrote."""
+    form.__module__, form.__doc__ = cost.__module__, cost.__doc__
+    form.__name__, form.__qualname__ = cost.__name__ + ending, cost.__qualname__ + ending
+    return kernel(form)
 
 
 @inlined
-def left_on(free: Ints, server: int, resource: int) -> int:
-    """Add up what is free of a resource on all nodes of a server, for cost functions."""
-    left = 0
-    for node in range(free.shape[1]):
-        left += free[server, node, resource]
-    return left
+def left(free: Ints) -> int:
+    """Add up what is free of the first resource on a server, int64 [nodes, resources], for cost functions."""
+    total = 0
+    for node in range(len(free)):
+        total += free[node, 0]
+    return total

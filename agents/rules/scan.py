@@ -3,40 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from fabric.standings import standings
 from simcore.errors import UserError
 from simcore.jit import is_kernel, prepared
-from simcore.vocabulary import Agent, Amounts, Compiled, Ints, Placement, Request, View
+from simcore.vocabulary import Agent, Compiled, Floats, Ints, Placement, Request, View
 
-Scan: TypeAlias = Callable[[Ints, Ints, Amounts, bool], int]
-"""(free, capacity, demand, spread) -> server * nodes + node, or -1 when the request fits nowhere.
+Scan: TypeAlias = Callable[..., int]
+"""(free, capacity, demand, spread, *numbers) -> server * nodes + node, or -1 when the request fits nowhere.
 
-The node is 0 for a spread request. `free` and `capacity` are int64 [servers, nodes, resources], unchanged. All rules
-have this one shape, so that a compiled run can call any of them. Keyword arguments would be slow: a rule with two forms
-is two kernels.
+The node is 0 for a spread request. `free` and `capacity` are int64 [servers, nodes, resources], unchanged; `demand` is
+the quanta of each resource, and `numbers` are the agent's own, each float64 [any]. All rules have this one shape, so
+that a compiled run can call any of them. Keyword arguments would be slow: a rule with two forms is two kernels.
 """
 
 
 class ScanAgent(Agent):
-    """Decides by one kernel, `scan`, over what is free. So its runs can be compiled as a whole."""
+    """Decides by one kernel, `scan`, over what is free. So its runs can be compiled as a whole.
+
+    `numbers` are further arguments of the kernel: weights, options, the state of a random stream. Subclasses have as
+    many from the constructor on, and may give them other values in `start`, where they call `get_ready` last.
+    """
 
     scan: Scan
+    numbers: tuple[Floats, ...] = ()
     _prepared: Scan | None = None
+    _following: Scan | None = None
+    _log: Ints | None = None
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Compile the kernel, or load it, so that no decision takes the time for it."""
+        self.get_ready(view)
+
+    def get_ready(self, view: View) -> None:
+        """Compile the kernel that this view takes, or load it."""
         if not is_kernel(self.scan):
-            remedy = "Write @cheapest_server, @cheapest_place or @kernel above it."
+            remedy = "Write @cheapest or @kernel above it."
             raise UserError(f"scan of {type(self).__name__} is not a kernel", remedy=remedy)
-        self._prepared = prepared(self.scan, view.free, view.capacity, (1,) * len(view.resources), False)
+        arguments = view.free, view.capacity, (1,) * len(view.resources), False, *self.numbers
+        self._prepared, self._log = prepared(self.scan, *arguments), view.changed
+        incremental = cast(Any, self.scan).incremental
+        if self._log is None or incremental is None:
+            self._following = None
+            return
+        self._known = standings(len(view.free), len(view.resources))
+        self._following = prepared(incremental, *arguments, self._log, *self._known)
 
     def decide(self, view: View, request: Request) -> Placement | None:
         """Place the request where the kernel says."""
-        free, demand, spread = view.free, request.demand, request.spread
-        code = (self._prepared or self.scan)(free, view.capacity, demand, spread)
+        free, demand, spread, log = view.free, request.demand, request.spread, view.changed
+        if log is not self._log:
+            self.get_ready(view)  # the cluster has grown
+        if self._following and log is not None:
+            code = self._following(free, view.capacity, demand, spread, *self.numbers, log, *self._known)
+        else:
+            code = (self._prepared or self.scan)(free, view.capacity, demand, spread, *self.numbers)
         if code < 0:
             return None
         nodes = free.shape[1]
@@ -47,6 +71,6 @@ class ScanAgent(Agent):
 
     @property
     def compiled(self) -> Compiled | None:
-        """The kernel; `None` if a subclass decides in another way."""
+        """The kernel and its numbers; `None` if a subclass decides in another way."""
         simple = type(self).decide is ScanAgent.decide and is_kernel(getattr(self, "scan", None))
-        return Compiled(self.scan) if simple else None
+        return Compiled(self.scan, self.numbers) if simple else None

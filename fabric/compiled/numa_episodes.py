@@ -48,6 +48,7 @@ class Many(NamedTuple):
     server: npt.NDArray[np.int32]
     node: npt.NDArray[np.int8]
     reason: npt.NDArray[np.int32]
+    log: Ints
 
 
 class NumaEpisodes:
@@ -71,7 +72,7 @@ class NumaEpisodes:
         self.mask = np.zeros((count, servers * nodes), np.bool_)
         self.row = np.zeros(count, np.int64)
         self._answers = np.zeros((count, 1))
-        self._given = as_argument(given, resources, 1)
+        self._given = as_argument(given, resources, [np.zeros(1)])
         self._step_all = prepared(step_all, *self._arguments)
 
     @property
@@ -86,7 +87,7 @@ class NumaEpisodes:
         if n > self.many.rows.shape[1]:
             old, self.many = self.many, _many(self.cluster, self.count, n)
             for name in Many._fields[1:]:
-                if name not in ("nothing", "capacity"):
+                if name not in ("nothing", "capacity", "log"):
                     before = getattr(old, name)
                     getattr(self.many, name)[:, : before.shape[1]] = before
             self.many.possible[:] = old.possible
@@ -147,6 +148,7 @@ def _many(cluster: Cluster, count: int, rows: int) -> Many:
         server=np.zeros((count, rows), np.int32),
         node=np.zeros((count, rows), np.int8),
         reason=np.zeros((count, rows), np.int32),
+        log=np.zeros((count, 2), np.int64),  # which nobody reads
     )
 
 
@@ -183,6 +185,7 @@ def step_all(
             many.server[i],
             many.node[i],
             many.reason[i],
+            many.log[i],
         )
         count = 0 if answers[i, 0] == BEGINS else 1
         if count and not (0 <= answers[i, 0] < mask.shape[1] and mask[i, int(answers[i, 0])]):

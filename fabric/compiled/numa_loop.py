@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import numpy.typing as npt
 
 from fabric.compiled.heap import pop, push
 from fabric.servers import fits_node, fits_spread, why_not
+from fabric.standings import note
 from simcore.jit import callback, inlined, kernel, tuple_setitem
 from simcore.record import PLACED, REJECTED, SPREAD
 from simcore.vocabulary import Amounts, Floats, Ints, Placement, Request
@@ -57,7 +59,7 @@ class NumaState(NamedTuple):
     counts as free, so that a rule gains nothing by writing to `free`. `due` float64 [k] and `holder` int64 [k] are a
     heap of the times when placements end, and of their rows. `at` is int64 [COUNTERS], `now` float64 [1], and
     `sequence` int64 [k] has the rows in the order of their answers. The others are the columns of
-    `simcore.record.Record`.
+    `simcore.record.Record`. `log` int64 [any] tells which servers changed, as `fabric.changes` has it.
     """
 
     capacity: Ints
@@ -73,6 +75,7 @@ class NumaState(NamedTuple):
     server: npt.NDArray[np.int32]
     node: npt.NDArray[np.int8]
     reason: npt.NDArray[np.int32]
+    log: Ints
 
 
 @kernel
@@ -85,11 +88,12 @@ def demand_of(demands: Ints, row: int, nothing: Amounts) -> Amounts:
 
 
 @kernel
-def move(left: Ints, free: Ints, demand: Amounts, server: int, node: int, sign: int) -> None:
+def move(left: Ints, free: Ints, log: Ints, demand: Amounts, server: int, node: int, sign: int) -> None:
     """Take a demand (sign -1) or give it back (sign 1); `node` is `SPREAD` for an even part on every node.
 
-    Changes `left`, and sets `free` to the same numbers.
+    Changes `left`, sets `free` to the same numbers, and notes it in `log`.
     """
+    note(log, server)
     nodes: int = left.shape[1]
     if node != SPREAD:
         for r in range(len(demand)):
@@ -123,14 +127,14 @@ def go(
 ) -> tuple[int, int, int]:
     """Let a rule answer `answers` times (without limit when negative), or until the caller has to do something.
 
-    `rule` is what `as_argument` returns, and `weights` is a tuple of further arguments for it, each float64 [any].
+    `rule` is what `as_argument` returns, and `weights` is a tuple of further arguments for it, all of them arrays.
     `change` is the time of the next planned expansion. With `ahead` the clock runs on to the next request afterwards.
 
     Changes `state`. Returns how many answers were made, why it stopped, and the last answer.
     """
     # Unpacked once: within the loop, numba would count references at every access.
     rows, arrival, duration, demands, spread, nothing = asked
-    capacity, free, left, due, holder, at, clock, sequence, outcome, decided, servers, nodes_of, reason = state
+    capacity, free, left, due, holder, at, clock, sequence, outcome, decided, servers, nodes_of, reason, log = state
     nodes = left.shape[1]
     head, tail, ends, answered = at[HEAD], at[TAIL], at[ENDS], at[ANSWERED]
     blocked, stirred, serving = at[BLOCKED] > 0, at[STIRRED] > 0, at[SERVING] > 0
@@ -141,7 +145,7 @@ def go(
                 row = holder[0]
                 ends -= 1
                 pop(due, holder, ends)
-                move(left, free, demand_of(demands, row, nothing), servers[row], nodes_of[row], 1)
+                move(left, free, log, demand_of(demands, row, nothing), servers[row], nodes_of[row], 1)
             serving = head < tail and not blocked
         while True:
             end = due[0] if ends > 0 else np.inf
@@ -164,7 +168,7 @@ def go(
                 row, now = holder[0], end
                 ends -= 1
                 pop(due, holder, ends)
-                move(left, free, demand_of(demands, row, nothing), servers[row], nodes_of[row], 1)
+                move(left, free, log, demand_of(demands, row, nothing), servers[row], nodes_of[row], 1)
                 stirred = blocked
             else:
                 now, stirred, status = change, True, CHANGE
@@ -181,7 +185,7 @@ def go(
             if not fits(left, demand, server, node):
                 status = BROKEN
                 break
-            move(left, free, demand, server, node, -1)
+            move(left, free, log, demand, server, node, -1)
             outcome[row], servers[row], nodes_of[row] = PLACED, server, node
             if duration[row] < np.inf:
                 push(due, holder, ends, now + duration[row], row)
@@ -218,12 +222,15 @@ def given(free: Ints, capacity: Ints, demand: Amounts, spread: bool, answer: Flo
     return int(answer[0])
 
 
+def as_argument(scan: Any, resources: int, weights: Sequence[Any]) -> Any:
+    """Return a `Scan`, with such arrays as weights, in the form in which `go` takes every rule."""
+    return _as_argument(scan, resources, tuple(f"{each.dtype}[{':,' * (each.ndim - 1)}::1]" for each in weights))
+
+
 @lru_cache(maxsize=256)
-def as_argument(scan: Any, resources: int, weights: int) -> Any:
-    """Return a `Scan`, with that many weights, in the form in which `go` takes every rule."""
+def _as_argument(scan: Any, resources: int, weights: tuple[str, ...]) -> Any:
     state = "int64[:,:,::1]"
-    more = ["float64[::1]"] * weights
-    return callback(scan, "int64", state, state, f"UniTuple(int64, {resources})", "boolean", *more)
+    return callback(scan, "int64", state, state, f"UniTuple(int64, {resources})", "boolean", *weights)
 
 
 def placement_of(code: int, request: Request, nodes: int) -> Placement:

@@ -17,7 +17,8 @@ from simcore.vocabulary import Compiled, Ints
 class Replay:
     """Plays the rest of a compiled run with one rule after another, each time from where the run is now.
 
-    It is for overflow `drop` and `stop`, on a cluster that does not grow. Only one thread may use a replay at a time.
+    It is for overflow `drop` and `stop`, on a cluster that does not grow. Rules look at all servers. Only one thread
+    may use a replay at a time.
     """
 
     def __init__(self, simulation: CompiledSimulation) -> None:
@@ -43,10 +44,15 @@ class Replay:
         changing = state.free, state.left, state.at, state.now, state.due[:ends], state.holder[:ends]
         return tuple((array, array.copy()) for array in changing)
 
+    def _restore(self, kept: tuple[tuple[Any, Any], ...]) -> None:
+        for array, before in kept:
+            array[:] = before
+        self._state.log[0] += len(self._state.log)  # any server may have changed
+
     def _go(self, rule: Compiled, answers: int, ahead: bool = False) -> int:
         """Let a rule answer, and return why the loop stopped."""
         resources = self._state.free.shape[2]
-        decide = as_argument(rule.scan, resources, len(rule.weights))
+        decide = as_argument(rule.scan, resources, rule.weights)
         status: int = go(decide, rule.weights, self._requests, self._state, self._mode, inf, answers, ahead)[1]
         return status
 
@@ -56,7 +62,7 @@ class Replay:
 
     def placed(self, rule: Compiled) -> int:
         """Count the requests that a rule places from the start of the replay to its end."""
-        _restore(self._start)
+        self._restore(self._start)
         self._go(rule, -1)
         return self._placed()
 
@@ -69,7 +75,7 @@ class Replay:
 
     def follow(self, rule: Compiled, answers: int) -> Offer | None:
         """Return what is on offer after that many answers of a rule; `None` when the run is over before."""
-        _restore(self._start)
+        self._restore(self._start)
         return self._offered(self._go(rule, answers, True))
 
     def answer(self, code: int) -> Offer | None:
@@ -90,11 +96,11 @@ class Replay:
         here = self._copied()
         found = np.zeros(len(codes), np.int64)
         for number, code in enumerate(codes):
-            _restore(here)
+            self._restore(here)
             self._go(Compiled(given, (np.array([float(code)]),)), 1)
             self._go(rule, -1)
             found[number] = self._placed()
-        _restore(here)
+        self._restore(here)
         return found
 
 
@@ -104,8 +110,3 @@ class Offer(NamedTuple):
     free: Ints
     demand: Ints
     spread: bool
-
-
-def _restore(kept: tuple[tuple[Any, Any], ...]) -> None:
-    for array, before in kept:
-        array[:] = before

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fabric.changes import SERVERS_WORTH_IT, log_of
 from fabric.compiled.numa_loop import (
     ALL,
     ANSWERED,
@@ -28,6 +29,7 @@ from fabric.compiled.numa_loop import (
     placement_of,
 )
 from fabric.ledger import Ledger
+from fabric.standings import Standings, standings
 from simcore.asking import said
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement
@@ -70,7 +72,9 @@ class CompiledSimulation(Simulation):
             record.server,
             record.node,
             record.reason,
+            log_of(len(ledger.view.free)),
         )
+        self._known: tuple[Compiled, Standings] | None = None
 
     @property
     def waiting(self) -> int:
@@ -80,22 +84,29 @@ class CompiledSimulation(Simulation):
 
     def prepare(self, rule: Compiled) -> None:
         """Compile the loop and a rule, or load them, so that no decision takes the time for it."""
-        decide = as_argument(rule.scan, self.workload.demand.shape[1], len(rule.weights))
-        go(decide, rule.weights, self.requests, self.state, 0, inf, 0, False)
+        go(*self._form(rule), self.requests, self.state, 0, inf, 0, False)
+
+    def _form(self, rule: Compiled) -> tuple[Any, tuple[Any, ...]]:
+        """Return a rule and its arguments: in the form that looks only at what changed where that pays."""
+        scan: Any = rule.scan
+        weights: tuple[Any, ...] = rule.weights
+        servers, _, resources = self.state.free.shape
+        if scan.incremental and servers >= SERVERS_WORTH_IT:
+            if self._known is None or self._known[0] is not rule:
+                self._known = rule, standings(servers, resources)
+            scan, weights = scan.incremental, (*weights, self.state.log, *self._known[1])
+        return as_argument(scan, resources, weights), weights
 
     def go(self, rule: Compiled, answers: int = -1) -> int:
         """Let a rule answer `answers` times, or to the end of the run when negative; returns how often it answered.
 
         Raises `InfeasiblePlacement` as `answer` does.
         """
-        decide = as_argument(rule.scan, self.workload.demand.shape[1], len(rule.weights))
         made = 0
         while made != answers and not self.state.at[STOPPED]:
             mode = MODES.index(self.overflow.mode if self._may_grow else self.overflow.then)
             change = self._planned[-1][0] if self._planned else inf
-            more, status, code = go(
-                decide, rule.weights, self.requests, self.state, mode, change, answers - made, False
-            )
+            more, status, code = go(*self._form(rule), self.requests, self.state, mode, change, answers - made, False)
             made += more
             self._follow()
             if status == GROW:
@@ -107,7 +118,10 @@ class CompiledSimulation(Simulation):
             else:
                 break
             capacity, free, left = self._servers.arrays
-            self.state = self.state._replace(capacity=capacity, free=free, left=left)
+            log = log_of(len(free), self.state.log)
+            if log is not self.state.log:
+                self._known = None
+            self.state = self.state._replace(capacity=capacity, free=free, left=left, log=log)
         return made
 
     @property

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from agents.rules.drawn import drawn
 from agents.rules.on_devices import DeviceAgent
-from agents.rules.ruled import drawn
 from fabric.devices import Devices, DeviceView, fits_server, tightest, wanted
 from simcore.jit import kernel
 from simcore.vocabulary import Amounts, Floats, Ints

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from agents.rules.cheapest import cheapest_server
+from agents.rules.cheapest import cheapest
 from agents.rules.scan import ScanAgent
 from simcore.jit import inlined
 from simcore.vocabulary import Amounts, Ints
 
 
-@cheapest_server
-def balance_fit(
-    free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int
-) -> tuple[float, float]:
+@cheapest
+def balance_fit(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int) -> tuple[float, float]:
     """Prefer the server whose nodes differ most in free share, then its emptiest node; for spread requests any server.
 
     Differences are compared as the floats that they are: so the published numbers come out to the last digit.
@@ -19,19 +17,19 @@ def balance_fit(
     if spread:
         return 0.0, 0.0
     lowest, highest = 1.0, 0.0
-    for n in range(free.shape[1]):
-        share = free_share(free, capacity, server, n, len(demand))
+    for n in range(len(free)):
+        share = free_share(free, capacity, n, len(demand))
         lowest, highest = min(lowest, share), max(highest, share)
-    return lowest - highest, -free_share(free, capacity, server, node, len(demand))
+    return lowest - highest, -free_share(free, capacity, node, len(demand))
 
 
 @inlined
-def free_share(free: Ints, capacity: Ints, server: int, node: int, resources: int) -> float:
+def free_share(free: Ints, capacity: Ints, node: int, resources: int) -> float:
     """Return the least of free / capacity over the resources that the node has."""
     share = 1.0
     for r in range(resources):
-        if capacity[server, node, r] > 0:
-            share = min(share, free[server, node, r] / capacity[server, node, r])
+        if capacity[node, r] > 0:
+            share = min(share, free[node, r] / capacity[node, r])
     return share
 
 

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from typing import Literal
 
-from agents.rules.cheapest import cheapest_server, left_on
+from agents.rules.cheapest import cheapest, left
 from agents.rules.scan import ScanAgent
 from simcore.errors import UnknownName, suggest
 from simcore.vocabulary import Amounts, Ints
 
 
-@cheapest_server
-def best_fit(free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int) -> tuple[float, float]:
+@cheapest
+def best_fit(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int) -> tuple[int, int]:
     """Costs what remains of the first resource on the server, then on the node."""
-    return left_on(free, server, 0), free[server, node, 0]
+    return left(free), free[node, 0]
 
 
-@cheapest_server
-def best_fit_loose(
-    free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int
-) -> tuple[float, float]:
+@cheapest
+def best_fit_loose(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int) -> tuple[int, int]:
     """Costs what remains of the first resource on the server; prefers the node on which most remains."""
-    return left_on(free, server, 0), -free[server, node, 0]
+    return left(free), -free[node, 0]
 
 
 class BestFit(ScanAgent):

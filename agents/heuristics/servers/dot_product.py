@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-from agents.rules.cheapest import cheapest_place
+from agents.rules.cheapest import cheapest
 from agents.rules.scan import ScanAgent
 from simcore.jit import inlined
 from simcore.vocabulary import Amounts, Ints
 
 
-@cheapest_place
-def dot_product(free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int) -> float:
+@cheapest
+def dot_product(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int) -> int:
     """Prefer the place where the demand points most the way that free capacity does, both as shares of capacity.
 
     A spread request scores the sum over the server's nodes, with the part that each one gives. Scores are compared in
     billionths, so that the last bits of a float decide no tie.
     """
-    nodes, score = free.shape[1], 0.0
+    nodes, score = len(free), 0.0
     if spread:
         for n in range(nodes):
-            score += product(free, capacity, server, n, demand, nodes)
+            score += product(free, capacity, n, demand, nodes)
     else:
-        score = product(free, capacity, server, node, demand, 1)
+        score = product(free, capacity, node, demand, 1)
     return -int(score * 1e9 + 0.5)
 
 
 @inlined
-def product(free: Ints, capacity: Ints, server: int, node: int, demand: Amounts, parts: int) -> float:
+def product(free: Ints, capacity: Ints, node: int, demand: Amounts, parts: int) -> float:
     """Sum demand share x free share over the resources, for one of `parts` parts of the demand."""
     score = 0.0
     for r in range(len(demand)):
-        room = capacity[server, node, r]
+        room = capacity[node, r]
         if room > 0:
             amount = demand[r] // parts + (node < demand[r] % parts)
-            score += (amount / room) * (free[server, node, r] / room)
+            score += (amount / room) * (free[node, r] / room)
     return score
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from agents.rules.candidates import Filter, candidates, counts
-from agents.rules.ruled import Ruled, drawn
+from agents.rules.drawn import drawn
+from agents.rules.scan import ScanAgent
 from simcore.jit import kernel
 from simcore.vocabulary import Amounts, Floats, Ints, View
 
@@ -19,7 +20,7 @@ def random_top(free: Ints, capacity: Ints, demand: Amounts, spread: bool, how: F
     return int(codes[int(drawn(stream) * len(codes))])
 
 
-class RandomTop(Ruled):
+class RandomTop(ScanAgent):
     """One of the `k` best places by Best-Fit, by `internal`, or by both (two fifths and the rest), at random.
 
     A filter such as `{best-fit: 4, internal: 3}` says itself how many places of each, and takes no `k`; with the others
@@ -27,7 +28,7 @@ class RandomTop(Ruled):
     """
 
     reference = "the control for CVD-RL's top-k filter (Sheng et al. 2025, arXiv:2503.00537)"
-    rule = staticmethod(random_top)
+    scan = staticmethod(random_top)
 
     def __init__(self, filter: Filter = "both", k: int | None = None) -> None:
         self.numbers = np.array(counts(filter, k), np.float64), np.zeros(2)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from agents.rules.cheapest import cheapest_server, left_on
+from agents.rules.cheapest import cheapest, left
 from agents.rules.scan import ScanAgent
 from simcore.vocabulary import Amounts, Ints
 
 
-@cheapest_server
-def worst_fit(free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int) -> tuple[float, float]:
+@cheapest
+def worst_fit(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int) -> tuple[int, int]:
     """Prefer the server on which most of the first resource remains, then the node."""
-    return -left_on(free, server, 0), -free[server, node, 0]
+    return -left(free), -free[node, 0]
 
 
 class WorstFit(ScanAgent):

@@ -12,12 +12,12 @@ from agents.learned.cvd_rl.rule import BREADTH, DEPTH, LAYERS, WIDTH, cvd_rl, si
 from agents.learned.numa.mlp import depth_and_width, size_of, untrained
 from agents.learned.numa.servers import check_servers, check_size
 from agents.rules.candidates import Filter, counts
-from agents.rules.ruled import Ruled
+from agents.rules.scan import ScanAgent
 from simcore.rng import stream
-from simcore.vocabulary import Placement, Request, View
+from simcore.vocabulary import Compiled, Placement, Request, View
 
 
-class CvdRL(Learned, Ruled):
+class CvdRL(Learned, ScanAgent):
     """Of `k` candidates, two fifths by Best-Fit and the rest by `internal`, the one that leaves the cluster most worth.
 
     `weights` names shipped ones, `path` is a file that `binwright train` wrote; `untrained` are those with which
@@ -27,7 +27,7 @@ class CvdRL(Learned, Ruled):
     """
 
     reference = "Sheng et al. 2025, Scalable Reinforcement Learning for Virtual Machine Scheduling, arXiv:2503.00537"
-    rule = staticmethod(cvd_rl)
+    scan = staticmethod(cvd_rl)
 
     def __init__(
         self,
@@ -72,6 +72,11 @@ class CvdRL(Learned, Ruled):
         if self._trained:
             check_size("cvd-rl", self._trained, len(view.free), self._file)
         return super().decide(view, request)
+
+    @property
+    def compiled(self) -> Compiled:
+        """The kernel and its numbers."""
+        return Compiled(self.scan, self.numbers)
 
 
 def described(view: View, lookahead: bool, decomposition: bool, layers: tuple[int, ...]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from agents.rules.ruled import drawn
+from agents.rules.drawn import drawn
 from simcore.jit import kernel
 from simcore.vocabulary import Amounts, Floats, Ints
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from agents.learned.numa.room import room
-from fabric.servers import fits_node, fits_spread
-from simcore.jit import kernel
+from agents.rules.cheapest import cheapest
+from simcore.jit import kernel, lean
 from simcore.vocabulary import Amounts, Floats, Ints
 
 TERMS, HIDDEN, INPUTS = 6, 8, 4
@@ -56,41 +56,30 @@ def worth(cpu: float, mem: float, other_cpu: float, other_mem: float, weights: F
     return value
 
 
-@kernel
-def value_es(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, known: Floats) -> int:
-    """Take, as a `Scan` for two nodes and two resources, the place that costs its server least worth.
+@cheapest
+def value_es(
+    free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int, weights: Floats, known: Floats
+) -> float:
+    """Costs the worth that the server loses, one of two nodes and two resources.
 
     `weights` float64 [SIZE] are of the shares that are free, `known` float64 [any] of the requests that still fit, as
-    `known_sizes` has them. Equals go to the first.
+    `known_sizes` has them.
     """
-    best, best_gain = -1, -np.inf
-    for server in range(len(free)):
-        cpu, mem = free[server, 0, 0], free[server, 0, 1]
-        other_cpu, other_mem = free[server, 1, 0], free[server, 1, 1]
-        of_cpu, of_mem = capacity[server, 0, 0], capacity[server, 0, 1]
-        of_other_cpu, of_other_mem = capacity[server, 1, 0], capacity[server, 1, 1]
-        before, seen = 0.0, False
-        for node in range(1 if spread else 2):
-            if not (fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand)):
-                continue
-            if not seen:
-                before = worth(cpu / of_cpu, mem / of_mem, other_cpu / of_other_cpu, other_mem / of_other_mem, weights)
-                before += room(cpu, mem, other_cpu, other_mem, known)
-                seen = True
-            # The first node takes the odd quanta of a spread request.
-            takes_cpu, takes_mem = demand[0] * (node == 0), demand[1] * (node == 0)
-            if spread:
-                takes_cpu, takes_mem = demand[0] - demand[0] // 2, demand[1] - demand[1] // 2
-            cpu_left, mem_left = cpu - takes_cpu, mem - takes_mem
-            other_cpu_left, other_mem_left = other_cpu - demand[0] + takes_cpu, other_mem - demand[1] + takes_mem
-            after = worth(
-                cpu_left / of_cpu,
-                mem_left / of_mem,
-                other_cpu_left / of_other_cpu,
-                other_mem_left / of_other_mem,
-                weights,
-            )
-            after += room(cpu_left, mem_left, other_cpu_left, other_mem_left, known)
-            if after - before > best_gain:
-                best, best_gain = server * 2 + node, after - before
-    return best
+    cpu, mem, other_cpu, other_mem = free[0, 0], free[0, 1], free[1, 0], free[1, 1]
+    # The first node takes the odd quanta of a spread request.
+    takes_cpu, takes_mem = demand[0] * (node == 0), demand[1] * (node == 0)
+    if spread:
+        takes_cpu, takes_mem = demand[0] - demand[0] // 2, demand[1] - demand[1] // 2
+    before = _worth_of(cpu, mem, other_cpu, other_mem, capacity, weights, known)
+    cpu, mem = cpu - takes_cpu, mem - takes_mem
+    other_cpu, other_mem = other_cpu - demand[0] + takes_cpu, other_mem - demand[1] + takes_mem
+    return before - _worth_of(cpu, mem, other_cpu, other_mem, capacity, weights, known)
+
+
+@lean
+def _worth_of(
+    cpu: int, mem: int, other_cpu: int, other_mem: int, capacity: Ints, weights: Floats, known: Floats
+) -> float:
+    """Compute the worth of a server with these quanta free on its nodes."""
+    shares = cpu / capacity[0, 0], mem / capacity[0, 1], other_cpu / capacity[1, 0], other_mem / capacity[1, 1]
+    return worth(*shares, weights) + room(cpu, mem, other_cpu, other_mem, known)

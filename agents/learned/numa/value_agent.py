@@ -13,13 +13,13 @@ from agents.learned.common.tensors import Tensors, fitting, read
 from agents.learned.numa.room import PER_SIZE, SIZE_COLUMNS, beginning_of, known_sizes, sizes_of
 from agents.learned.numa.servers import NODES, check_servers
 from agents.learned.numa.value import HIDDEN, KNOWN, SIZE, beginning, value_es
-from agents.rules.ruled import Ruled
+from agents.rules.scan import ScanAgent
 from agents.world import World
 from simcore.errors import UserError
 from simcore.vocabulary import Compiled, Floats, View
 
 
-class ValueAgent(Learned, Ruled):
+class ValueAgent(Learned, ScanAgent):
     """Takes the place that costs its server least of its worth, by the weights in a file, or by the known terms alone.
 
     `untrained` has the weights with which the training of the file began. Subclasses have a `name`, by which their
@@ -27,7 +27,7 @@ class ValueAgent(Learned, Ruled):
     """
 
     name: ClassVar[str]
-    rule = staticmethod(value_es)
+    scan = staticmethod(value_es)
 
     def __init__(self, file: Path | None, untrained: bool = False) -> None:
         self._file, self._untrained = file, untrained

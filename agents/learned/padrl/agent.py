@@ -10,18 +10,18 @@ from agents.learned.common.regime import Learned, noted
 from agents.learned.common.tensors import Tensors, find, fitting, read
 from agents.learned.numa.servers import NODES, check_servers
 from agents.learned.padrl.network import CELLS, FORECAST, HIDDEN, MEMORY, SHAPES, SIZE, padrl
-from agents.rules.ruled import Ruled
+from agents.rules.scan import ScanAgent
 from simcore.vocabulary import Floats, View
 
 
-class PADRL(Learned, Ruled):
+class PADRL(Learned, ScanAgent):
     """A policy that scores every place, told what an LSTM expects of the next requests from those seen so far.
 
     `weights` names shipped ones, `path` is a file that `binwright train` wrote. Any number of servers, each of two
     NUMA nodes.
     """
 
-    rule = staticmethod(padrl)
+    scan = staticmethod(padrl)
     reference = "a rival in Sheng et al. 2025, arXiv:2503.00537; from its description: docs/guides/numa-learning.md"
 
     def __init__(self, weights: str = "huawei-10", path: str | None = None) -> None:

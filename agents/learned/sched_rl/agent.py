@@ -11,12 +11,12 @@ from agents.learned.common.tensors import find, fitting, read
 from agents.learned.numa.mlp import depth_and_width, size_of
 from agents.learned.numa.servers import check_size
 from agents.learned.sched_rl.rule import HIDDEN, WIDTH, sched_rl, trunk
-from agents.rules.ruled import Ruled
+from agents.rules.scan import ScanAgent
 from simcore.errors import UserError
-from simcore.vocabulary import Ints, Placement, Request, View
+from simcore.vocabulary import Compiled, Ints, Placement, Request, View
 
 
-class SchedRL(Learned, Ruled):
+class SchedRL(Learned, ScanAgent):
     """The place with the largest advantage, by one network that sees the whole cluster.
 
     `weights` names shipped ones, `path` is a file that `binwright train` wrote. For the number of servers of the
@@ -24,7 +24,7 @@ class SchedRL(Learned, Ruled):
     """
 
     reference = "Sheng et al. 2022, Learning to schedule multi-NUMA virtual machines, Pattern Recognition 121, 108254"
-    rule = staticmethod(sched_rl)
+    scan = staticmethod(sched_rl)
     any_size = False
 
     def __init__(self, weights: str = "huawei-10", path: str | None = None) -> None:
@@ -49,6 +49,11 @@ class SchedRL(Learned, Ruled):
         """Place the request where the kernel says, on a cluster of as many servers as in training."""
         check_size("sched-rl", self._trained, len(view.free), self._file)
         return super().decide(view, request)
+
+    @property
+    def compiled(self) -> Compiled:
+        """The kernel and its numbers."""
+        return Compiled(self.scan, self.numbers)
 
 
 def sizes(capacity: Ints, width: int = WIDTH, hidden: int = HIDDEN) -> tuple[int, ...]:

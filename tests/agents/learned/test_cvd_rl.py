@@ -17,7 +17,7 @@ from agents.learned.cvd_rl.agent import CvdRL
 from agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, sizes
 from agents.learned.numa.mlp import size_of, untrained
 from agents.rules.candidates import candidates, counts
-from agents.rules.ruled import drawn
+from agents.rules.drawn import drawn
 from fabric.compiled.numa_run import CompiledSimulation
 from fabric.ledger import Ledger
 from simcore.engine import Simulation, play

@@ -80,6 +80,7 @@ def test_compiled_and_step_by_step_it_is_the_same() -> None:
     agent.start(engine.view, stream(0, "agent"))
     play(engine, agent)
     compiled = CompiledSimulation(workload, Ledger(cluster))
+    assert agent.compiled
     compiled.go(agent.compiled)
     np.testing.assert_array_equal(engine.record.server, compiled.record.server)
     np.testing.assert_array_equal(engine.record.node, compiled.record.node)

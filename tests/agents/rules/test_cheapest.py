@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from agents.rules.cheapest import cheapest_place, cheapest_server
+from agents.rules.cheapest import cheapest, left
 from agents.rules.scan import ScanAgent
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import load_scenario
@@ -22,7 +22,7 @@ from tests.support.properties import scaled
 from tests.support.views import ask, view_of
 
 MINE = """
-from binwright import ScanAgent, cheapest_server
+from binwright import ScanAgent, cheapest
 from simcore.jit import kernel
 
 SIGN = 1
@@ -39,9 +39,9 @@ class Tight(ScanAgent):
     reference = "mine"
 
     @staticmethod
-    @cheapest_server
-    def scan(free, capacity, demand, spread, server, node):
-        return worth(free[server, :, 0].sum()), worth(free[server, node, 0])
+    @cheapest
+    def scan(free, capacity, demand, spread, node):
+        return worth(free[:, 0].sum()), worth(free[node, 0])
 """
 
 
@@ -67,38 +67,47 @@ def test_a_rule_in_a_file_of_ones_own_runs_compiled_and_its_edits_are_seen(tmp_p
         assert_frame_equal(runs(tmp_path, [mine], engine, f"{engine}-2"), worst)
 
 
-@cheapest_place
-def picky(free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int) -> float:
+@cheapest
+def picky(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int) -> float:
     """Few costs, so that ties are common; some places are not to be taken."""
-    cost = (7 * server + 3 * node + free[server, node, 0]) % 4
+    cost = (3 * node + free[node, 0] + free[0, 1]) % 4
     return np.inf if cost == 3 else float(cost)
 
 
-@cheapest_server
-def choosy(free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int) -> tuple[float, float]:
+@cheapest
+def choosy(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int) -> tuple[float, float]:
     """The same for servers and nodes."""
-    here = (5 * server + 2 * node + free[server, node, 0]) % 3
-    return (np.inf if server % 5 == 4 else server % 2), (np.inf if here == 2 else float(here))
+    here = (2 * node + free[node, 0]) % 3
+    return (np.inf if free[0, 1] == 4 else free[0, 1] % 2), (np.inf if here == 2 else float(here))
+
+
+@cheapest
+def bounded(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int) -> tuple[int, int, int]:
+    """A bound of the server, whole costs of places, and an order of its nodes."""
+    return left(free) // 4, left(free) // 4 + (free[node, 1] + node) % 3, -free[node, 0]
 
 
 def expected(scan: Any, free: Any, demand: Any, spread: bool) -> Where | None:
     """Say the rule again in plain Python: the first of the cheapest places."""
     costs: dict[Where, Any] = {}
     for server, node in feasible(free, demand, spread):
-        amount = free[server][node][0]
+        amount, other = free[server][node][0], free[server][0][1]
         if scan is picky:
-            cost = (7 * server + 3 * node + amount) % 4
-            allowed, key = cost != 3, (cost, 0, 0)
+            cost = (3 * node + amount + other) % 4
+            allowed, key = cost != 3, (cost, server, 0)
+        elif scan is choosy:
+            here = (2 * node + amount) % 3
+            allowed = other != 4 and (spread or here != 2)
+            key = other % 2, server, 0 if spread else here
         else:
-            here = (5 * server + 2 * node + amount) % 3
-            allowed = server % 5 != 4 and (spread or here != 2)
-            key = server % 2, server, 0 if spread else here
+            bound = sum(each[0] for each in free[server]) // 4
+            allowed, key = True, (bound + (free[server][node][1] + node) % 3, server, -amount)
         if allowed:
             costs[server, node] = key
     return min(costs, key=lambda where: costs[where], default=None)
 
 
-@pytest.mark.parametrize("scan", [picky, choosy], ids=["place", "server"])
+@pytest.mark.parametrize("scan", [picky, choosy, bounded], ids=["place", "server", "bounded"])
 @given(st.data())
 @scaled(2)
 def test_the_cheapest_place_is_the_first_of_the_cheapest(scan: Any, data: st.DataObject) -> None:

@@ -29,6 +29,7 @@ from simcore.jit import kernel
 from simcore.record import PLACED, Record
 from simcore.rules import Overflow
 from simcore.vocabulary import Amounts, Compiled, Floats, Ints, Workload
+from tests.support.kinds import ON_ANY_SERVERS
 from tests.support.properties import forms, scaled
 
 
@@ -164,7 +165,7 @@ def busy(n: int, resources: int = 2) -> tuple[Workload, Cluster]:
     return Workload(names, *times, demand, np.arange(n)), cluster
 
 
-SCANS = {name: scan for name in AGENTS if (scan := getattr(AGENTS.load(name), "scan", None)) is not None}
+SCANS = [name for name in ON_ANY_SERVERS if hasattr(AGENTS.load(name), "scan") and name != "random-top"]
 
 
 @pytest.mark.parametrize("name", ["best-fit", *SCANS])

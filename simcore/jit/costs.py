@@ -1,0 +1,57 @@
+"""Reads what cost functions return in kernels: one number or several, whole ones or floats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+NOTHING = np.iinfo(np.int64).max
+"""More than any place costs."""
+ANY = np.iinfo(np.int64).min
+"""Less than any place costs."""
+
+
+def bound_of(cost: Any) -> Any:
+    """Return what no place of a server costs less than, by the cost of its first node. For kernels only.
+
+    A cost is one number, the place's; or two, the server's cost and the node's; or three, the bound, the place's cost
+    and its order among the server's equals.
+    """
+    raise NotImplementedError
+
+
+def at_place(cost: Any, bound: Any) -> tuple[Any, Any]:
+    """Return what the place costs, and its order among its server's equals. For kernels only."""
+    raise NotImplementedError
+
+
+def ordered(cost: Any) -> int:
+    """Return an int64 for a cost below `NOTHING`, in the order of the costs, equal for equals. For kernels only."""
+    raise NotImplementedError
+
+
+@overload(bound_of, strict=False)  # type: ignore[untyped-decorator]  # numba's have no types
+def _bound_of(cost: Any) -> Any:
+    return (lambda cost: cost[0]) if isinstance(cost, types.BaseTuple) else (lambda cost: ANY)
+
+
+@overload(at_place, strict=False)  # type: ignore[untyped-decorator]
+def _at_place(cost: Any, bound: Any) -> Any:
+    count = len(cost) if isinstance(cost, types.BaseTuple) else 1
+    forms = {1: lambda cost, bound: (cost, 0), 2: lambda cost, bound: (bound, cost[1]), 3: lambda cost, bound: cost[1:]}
+    return forms.get(count)
+
+
+@overload(ordered, strict=False)  # type: ignore[untyped-decorator]
+def _ordered(cost: Any) -> Any:
+    if not isinstance(cost, types.Float):
+        return lambda cost: np.int64(cost)  # noqa: PLW0108 (numba takes functions of Python only)
+
+    def of_float(cost: Any) -> Any:
+        bits = np.float64(cost + 0.0).view(np.int64)  # -0.0 becomes 0.0
+        return bits if bits >= 0 else bits ^ NOTHING
+
+    return of_float

@@ -1,0 +1,171 @@
+"""The form of a rule that looks only at what changed, against the scan: decision by decision, ties included."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fabric.ledger
+from agents import AGENTS
+from agents.heuristics.servers.best_fit import best_fit, best_fit_loose
+from agents.heuristics.servers.first_fit import first_fit
+from agents.heuristics.servers.internal import internal
+from agents.heuristics.servers.worst_fit import worst_fit
+from agents.learned.numa.value_agent import begun, value_of
+from fabric.changes import SERVERS_WORTH_IT, log_of
+from fabric.cluster import NEVER, Cluster
+from fabric.compiled import numa_run
+from fabric.compiled.numa_run import CompiledSimulation, play_compiled
+from fabric.ledger import Ledger
+from fabric.standings import standings
+from simcore.engine import Simulation, play
+from simcore.rng import stream
+from simcore.vocabulary import Compiled
+from tests.agents.rules.test_cheapest import bounded, choosy, picky
+from tests.fabric.compiled import test_numa_run
+from tests.fabric.compiled.test_numa_run import Case, agent_of, assert_same, busy, played
+from tests.reference.engine import Case as Run
+from tests.support import simulations
+from tests.support.properties import first, scaled
+
+DEMANDS = [(1, 1), (2, 3), (3, 0), (5, 5)]
+
+
+class Changing:
+    """Servers that change, and a log of it."""
+
+    def __init__(self, servers: int, nodes: int, rng: np.random.Generator) -> None:
+        self.rng = rng
+        self.free = self.drawn(servers, nodes)
+        self.log = log_of(servers)
+
+    def drawn(self, servers: int, nodes: int) -> Any:
+        return self.rng.integers(0, 6, (servers, nodes, 2))
+
+    def change(self, count: int) -> None:
+        """Change some servers, some of them several times, some to what they were."""
+        servers, nodes, _ = self.free.shape
+        for server in self.rng.integers(0, min(servers, self.rng.integers(1, 40)), count).tolist():
+            self.free[server] = self.drawn(1, nodes)[0]
+            self.log[1 + self.log[0] % (len(self.log) - 1)] = server
+            self.log[0] += 1
+
+    def grow(self, by: int) -> None:
+        servers, nodes, _ = self.free.shape
+        self.free = np.concatenate([self.free, self.drawn(by, nodes)])
+        self.log = log_of(servers + by, self.log)
+
+
+def follow(rule: Compiled, nodes: int, kept: int, seed: int, demands: Any, steps: int = 60) -> None:
+    """Ask both forms for random demands while a cluster changes and grows."""
+    rng = np.random.default_rng(seed)
+    cluster = Changing(int(rng.integers(1, 70)), nodes, rng)
+    log, known = cluster.log, standings(len(cluster.free), 2, kept)
+    for _ in range(steps):
+        cluster.change(int(rng.choice([0, 1, 2, 5, 40])))
+        if rng.random() < 0.1:
+            cluster.grow(int(rng.integers(1, 12)))
+        if cluster.log is not log:
+            log, known = cluster.log, standings(len(cluster.free), 2, kept)
+        demand, spread = demands[rng.integers(len(demands))], bool(rng.random() < 0.3)
+        state = cluster.free, np.full_like(cluster.free, 5), demand, spread, *rule.weights
+        assert rule.scan.incremental(*state, log, *known) == rule.scan(*state)
+    assert len(known.known) == kept
+
+
+RULES = [bounded, picky, first_fit, best_fit, choosy, best_fit_loose, worst_fit, internal]
+RULES += [AGENTS.load(name).scan for name in ("balance-fit", "dot-product")]
+
+
+@pytest.mark.parametrize("rule", first(1, RULES))
+@given(st.integers(1, 3), st.integers(1, 5), st.integers(0, 2**32))
+@scaled(1)
+def test_what_changed_is_enough(rule: Any, nodes: int, kept: int, seed: int) -> None:
+    follow(Compiled(rule), nodes, kept, seed, DEMANDS)
+
+
+@pytest.mark.long
+@given(st.integers(1, 5), st.integers(0, 2**32))
+@scaled(1)
+def test_what_changed_is_enough_for_a_learned_rule(kept: int, seed: int) -> None:
+    sizes = np.array([[1.0, 1.0, 0.0, 1.0], [2.0, 3.0, 1.0, 0.5]])
+    follow(value_of(begun(sizes), sizes), 2, kept, seed, DEMANDS)
+
+
+@given(st.integers(0, 2**32))
+@scaled(1)
+def test_any_number_of_demands_may_come_by(seed: int) -> None:
+    demands = [(cpu, mem) for cpu in range(6) for mem in range(6)]
+    follow(Compiled(bounded), 2, 4, seed, demands, 200)
+
+
+@given(test_numa_run.cases(), st.sampled_from([(best_fit, bounded), (bounded, bounded)]))
+@scaled(1)
+def test_a_compiled_run_that_follows_changes_is_the_engines(case: Case, rules: tuple[Any, Any]) -> None:
+    """With a warm start by another rule, with lines, with growth."""
+    if len(case.cluster.resources) != 2:
+        rules = best_fit, best_fit
+    case.rules = rules
+    ledger = Ledger(case.cluster)
+    engine = Simulation(case.workload, ledger, case.overflow, expansion=case.expansion)
+    expected = played(case, engine, lambda scan, watch: play(engine, agent_of(scan), watch))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numa_run, "SERVERS_WORTH_IT", 1)
+        compiled = CompiledSimulation(case.workload, Ledger(case.cluster), case.overflow, expansion=case.expansion)
+        found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
+    assert found == expected
+    assert_same(compiled, engine)
+
+
+def engines(case: Run, rule: Any, worth_it: int) -> Simulation:
+    """Play a case on the engine, by a rule that follows what changed from so many servers on."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fabric.ledger, "SERVERS_WORTH_IT", worth_it)
+        simulation, agent = simulations.simulate(case), agent_of(rule)
+        agent.start(simulation.view, stream(0, "agent"))
+        play(simulation, agent)
+    assert (simulation.view.changed is None) == (worth_it > len(simulation.view.free))
+    return simulation
+
+
+@given(simulations.cases())
+@scaled(1)
+def test_a_run_on_the_engine_with_failures_and_growth_is_the_scans(case: Run) -> None:
+    assert_same(engines(case, best_fit, 1), engines(case, best_fit, NEVER))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_busy_run_on_the_engine_is_the_scans(seed: int) -> None:
+    case = simulations.long_case(seed)
+    scan = engines(case, best_fit, NEVER)
+    assert_same(engines(case, best_fit, 1), scan)
+    assert_same(engines(case, best_fit, len(case.capacity) + 1), scan)  # from when it has grown
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_cluster_that_grows_past_the_limit_goes_on_the_same(compiled: bool) -> None:
+    workload, cluster = busy(1500)
+    workload = replace(workload, duration=workload.duration * 20)
+    servers, rule = SERVERS_WORTH_IT - 4, worst_fit
+    capacity = np.tile(cluster.capacity[:1], (servers, 1, 1))
+    large = Cluster(cluster.resources, capacity, cluster.spread_above, capacity[0])
+    growth = [(float(workload.arrival[k]), by) for k, by in ((600, 3), (700, 2), (900, 600))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fabric.ledger, "SERVERS_WORTH_IT", NEVER)
+        expected = Simulation(workload, Ledger(large), expansion=growth)
+        play(expected, agent_of(rule))
+    if compiled:
+        found: Simulation = CompiledSimulation(workload, Ledger(large), expansion=growth)
+        play_compiled(found, agent_of(rule))  # type: ignore[arg-type]
+    else:
+        found, agent = Simulation(workload, Ledger(large), expansion=growth), agent_of(rule)
+        agent.start(found.view, stream(0, "agent"))
+        play(found, agent)
+        assert found.view.changed is not None
+    assert_same(found, expected)
+    assert (expected.record.server > servers + 5).any()
