@@ -26,7 +26,7 @@ from fabric.servers import fits_node, fits_spread
 from fabric.standings import SEEN, SERVERS, build, compete, enter, find, first_of, keep
 from simcore.errors import UserError
 from simcore.jit import inlined, kernel, lean, lean_inlined
-from simcore.jit.costs import ANY, NOTHING, at_place, bound_of, ordered
+from simcore.jit.costs import ANY, NOTHING, at_place, bound_of, is_bounded, ordered
 from simcore.vocabulary import Amounts, Floats, Ints
 
 GIVEN = 5
@@ -50,7 +50,8 @@ def cheapest(cost: Callable[..., Any]) -> Scan:
         for server in range(first, end):
             here, of_all = free[server], capacity[server]
             # Of what a cost returns only a part is used here, and the compiler leaves the others out.
-            bound: Any = bound_of(of(here, of_all, demand, spread, 0, *numbers))
+            first_cost: Any = of(here, of_all, demand, spread, 0, *numbers)
+            bounded, bound = is_bounded(first_cost), bound_of(first_cost)
             if not bound < least:
                 continue
             chosen, least_order = False, NOTHING
@@ -61,11 +62,12 @@ def cheapest(cost: Callable[..., Any]) -> Scan:
                         best, chosen, least = server * nodes, True, place
             else:
                 for node in range(nodes):
-                    if fits_node(free, server, node, demand):
+                    if bounded or fits_node(free, server, node, demand):  # a cost without a bound may be dear
                         place, order = at_place(of(here, of_all, demand, False, node, *numbers), bound)
                         if (place < least and order < NOTHING) or (chosen and place == least and order < least_order):
-                            best, chosen, least, least_order = server * nodes + node, True, place, order
-            if chosen and least == ANY:
+                            if not bounded or fits_node(free, server, node, demand):
+                                best, chosen, least, least_order = server * nodes + node, True, place, order
+            if not bounded and chosen and least == ANY:
                 break
         return least, best
 

@@ -23,6 +23,11 @@ def bound_of(cost: Any) -> Any:
     raise NotImplementedError
 
 
+def is_bounded(cost: Any) -> bool:
+    """Tell whether `bound_of` is more than nothing. For kernels only."""
+    raise NotImplementedError
+
+
 def at_place(cost: Any, bound: Any) -> tuple[Any, Any]:
     """Return what the place costs, and its order among its server's equals. For kernels only."""
     raise NotImplementedError
@@ -36,6 +41,11 @@ def ordered(cost: Any) -> int:
 @overload(bound_of, strict=False)  # type: ignore[untyped-decorator]  # numba's have no types
 def _bound_of(cost: Any) -> Any:
     return (lambda cost: cost[0]) if isinstance(cost, types.BaseTuple) else (lambda cost: ANY)
+
+
+@overload(is_bounded, strict=False)  # type: ignore[untyped-decorator]
+def _is_bounded(cost: Any) -> Any:
+    return (lambda cost: True) if isinstance(cost, types.BaseTuple) else (lambda cost: False)
 
 
 @overload(at_place, strict=False)  # type: ignore[untyped-decorator]
