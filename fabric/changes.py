@@ -8,8 +8,8 @@ from simcore.vocabulary import Ints
 
 BLOCK = 8
 """Servers of a block."""
-SERVERS_WORTH_IT = 512
-"""From so many servers on looking at what changed is faster than looking at all of them."""
+SERVERS_WORTH_IT = 256
+"""From so many servers on looking at what changed is faster than looking at all of them, for most rules."""
 
 
 def blocks_of(servers: int) -> int:

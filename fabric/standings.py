@@ -29,7 +29,7 @@ class Standings(NamedTuple):
     """Holds the trees of a rule.
 
     `known` int64 [kept, AMOUNTS + resources]; `trees` int64 [kept, 3 * blocks]: least costs as a binary tree whose root
-    is at 1 and whose leaves are the blocks, then of every block its best server, -1 where it has to be looked for.
+    is at 1, then of every block its least cost and its best server, -1 where it has to be looked for.
     """
 
     known: Ints
@@ -76,46 +76,64 @@ def keep(known: Ints, row: int, demand: Amounts, spread: bool) -> None:
 
 
 @lean
-def enter(tree: Ints, blocks: int, block: int, key: int, server: int) -> None:
-    """Set the least cost of a block and its best server, or -1; changes `tree` int64 [3 * blocks]."""
-    tree[2 * blocks + block] = server
-    at = blocks + block
-    tree[at] = key
-    while at > 1:
-        at //= 2
-        least = min(tree[2 * at], tree[2 * at + 1])
+def cost_of(tree: Ints, blocks: int, at: int) -> int:
+    """Return the least cost at a place: the root is 1, 2 k and 2 k + 1 are below k, and `blocks` is the first block."""
+    return int(tree[at if at < blocks else 2 * at - blocks])
+
+
+@lean
+def best_of(tree: Ints, blocks: int, block: int) -> int:
+    """Return the best server of a block, -1 if it has to be looked for."""
+    return int(tree[blocks + 2 * block + 1])
+
+
+@lean
+def put(tree: Ints, blocks: int, block: int, key: int, server: int) -> None:
+    """Set the least cost of a block and its best server, or -1; `climb` or `build` are to follow. Changes `tree`."""
+    tree[blocks + 2 * block], tree[blocks + 2 * block + 1] = key, server
+
+
+@lean
+def climb(tree: Ints, blocks: int, block: int) -> None:
+    """Compute anew the least costs above a block; changes `tree`."""
+    at = (blocks + block) // 2
+    while at > 0:
+        least = min(cost_of(tree, blocks, 2 * at), cost_of(tree, blocks, 2 * at + 1))
         if tree[at] == least:
             break
         tree[at] = least
+        at //= 2
+
+
+@lean
+def build(tree: Ints, blocks: int) -> None:
+    """Compute the least costs from those of the blocks; changes `tree`."""
+    for at in range(blocks - 1, 0, -1):
+        tree[at] = min(cost_of(tree, blocks, 2 * at), cost_of(tree, blocks, 2 * at + 1))
 
 
 @lean
 def compete(tree: Ints, blocks: int, server: int, key: int) -> None:
-    """Enter what a server costs now, `NOTHING` where the demand does not fit; changes `tree` int64 [3 * blocks]."""
+    """Enter what a server costs now, `NOTHING` where the demand does not fit; changes `tree`."""
     block = server // BLOCK
-    least, best = tree[blocks + block], tree[2 * blocks + block]
+    least, best = tree[blocks + 2 * block], tree[blocks + 2 * block + 1]
     if key < least:
-        enter(tree, blocks, block, key, server)
+        put(tree, blocks, block, key, server)
+        climb(tree, blocks, block)
     elif server == best:
         if key > least:
-            tree[2 * blocks + block] = -1
+            put(tree, blocks, block, least, -1)
     elif key == least and server < best:
-        tree[2 * blocks + block] = server
+        put(tree, blocks, block, least, server)
 
 
 @lean
 def first_of(tree: Ints, blocks: int) -> int:
     """Return the first block of those with the least cost, -1 if the demand fits nowhere."""
-    if tree[1] == NOTHING:
-        return -1
     at = 1
+    if cost_of(tree, blocks, at) == NOTHING:
+        return -1
     while at < blocks:
-        at = 2 * at + (tree[2 * at] > tree[2 * at + 1])
+        at *= 2
+        at += cost_of(tree, blocks, at) > cost_of(tree, blocks, at + 1)
     return at - blocks
-
-
-@lean
-def build(tree: Ints, blocks: int) -> None:
-    """Compute the least costs from those of the blocks; changes `tree` int64 [3 * blocks]."""
-    for at in range(blocks - 1, 0, -1):
-        tree[at] = min(tree[2 * at], tree[2 * at + 1])

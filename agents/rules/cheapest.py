@@ -21,9 +21,9 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from agents.rules.scan import Scan
-from fabric.changes import BLOCK
+from fabric.changes import BLOCK, SERVERS_WORTH_IT
 from fabric.servers import fits_node, fits_spread
-from fabric.standings import SEEN, SERVERS, build, compete, enter, find, first_of, keep
+from fabric.standings import SEEN, SERVERS, best_of, build, climb, compete, find, first_of, keep, put
 from simcore.errors import UserError
 from simcore.jit import inlined, kernel, lean, lean_inlined
 from simcore.jit.costs import ANY, NOTHING, at_place, bound_of, is_bounded, ordered
@@ -33,11 +33,11 @@ GIVEN = 5
 """Arguments of a cost before the rule's own numbers."""
 
 
-def cheapest(cost: Callable[..., Any]) -> Scan:
+def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan:
     """Make a `Scan` of a cost: the place that costs least of all on which the request fits.
 
     It has a second form, which answers the same but looks only at what changed (`fabric.standings`): runs take it by
-    themselves where there are many servers.
+    themselves where there are many servers, from `worth_it` on.
     """
     of = inlined(cost)
 
@@ -62,11 +62,12 @@ def cheapest(cost: Callable[..., Any]) -> Scan:
                         best, chosen, least = server * nodes, True, place
             else:
                 for node in range(nodes):
-                    if bounded or fits_node(free, server, node, demand):  # a cost without a bound may be dear
-                        place, order = at_place(of(here, of_all, demand, False, node, *numbers), bound)
-                        if (place < least and order < NOTHING) or (chosen and place == least and order < least_order):
-                            if not bounded or fits_node(free, server, node, demand):
-                                best, chosen, least, least_order = server * nodes + node, True, place, order
+                    if not bounded and not fits_node(free, server, node, demand):
+                        continue  # first, as such a cost may be dear
+                    place, order = at_place(of(here, of_all, demand, False, node, *numbers), bound)
+                    is_less = (place < least and order < NOTHING) or (chosen and place == least and order < least_order)
+                    if is_less and (not bounded or fits_node(free, server, node, demand)):
+                        best, chosen, least, least_order = server * nodes + node, True, place, order
             if not bounded and chosen and least == ANY:
                 break
         return least, best
@@ -109,7 +110,7 @@ def cheapest(cost: Callable[..., Any]) -> Scan:
             for block in range(blocks):
                 first = min(block * BLOCK, servers)
                 key, code = some(free, capacity, demand, spread, numbers, first, min(first + BLOCK, servers))
-                tree[blocks + block], tree[2 * blocks + block] = key, code // nodes if code >= 0 else first
+                put(tree, blocks, block, key, code // nodes if code >= 0 else first)
             build(tree, blocks)
         else:
             tree, added, last = trees[row], servers - known[row, SERVERS], -1
@@ -126,12 +127,13 @@ def cheapest(cost: Callable[..., Any]) -> Scan:
             block = first_of(tree, blocks)
             if block < 0:
                 return -1
-            first = tree[2 * blocks + block]
+            first = best_of(tree, blocks, block)
             if first >= 0:
                 return some(free, capacity, demand, spread, numbers, first, first + 1)[1]
             first = block * BLOCK
             key, code = some(free, capacity, demand, spread, numbers, first, min(first + BLOCK, servers))
-            enter(tree, blocks, block, key, code // nodes if code >= 0 else first)
+            put(tree, blocks, block, key, code // nodes if code >= 0 else first)
+            climb(tree, blocks, block)
 
     def plain(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
         return scan(free, capacity, demand, spread, ())
@@ -162,6 +164,7 @@ def cheapest(cost: Callable[..., Any]) -> Scan:
         raise UserError(f"{cost.__name__} has {own + GIVEN} arguments", remedy=remedy)
     rule: Any = _named(cost, forms[own][0])
     rule.incremental = _named(cost, forms[own][1], "_following")
+    rule.worth_it = worth_it
     return cast(Scan, rule)
 
 

@@ -45,12 +45,12 @@ class ScanAgent(Agent):
             raise UserError(f"scan of {type(self).__name__} is not a kernel", remedy=remedy)
         arguments = view.free, view.capacity, (1,) * len(view.resources), False, *self.numbers
         self._prepared, self._log = prepared(self.scan, *arguments), view.changed
-        incremental = cast(Any, self.scan).incremental
-        if self._log is None or incremental is None:
+        scan = cast(Any, self.scan)
+        if self._log is None or scan.incremental is None or len(view.free) < scan.worth_it:
             self._following = None
             return
         self._known = standings(len(view.free), len(view.resources))
-        self._following = prepared(incremental, *arguments, self._log, *self._known)
+        self._following = prepared(scan.incremental, *arguments, self._log, *self._known)
 
     def decide(self, view: View, request: Request) -> Placement | None:
         """Place the request where the kernel says."""

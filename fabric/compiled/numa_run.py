@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fabric.changes import SERVERS_WORTH_IT, log_of
+from fabric.changes import log_of
 from fabric.compiled.numa_loop import (
     ALL,
     ANSWERED,
@@ -91,7 +91,7 @@ class CompiledSimulation(Simulation):
         scan: Any = rule.scan
         weights: tuple[Any, ...] = rule.weights
         servers, _, resources = self.state.free.shape
-        if scan.incremental and servers >= SERVERS_WORTH_IT:
+        if scan.incremental and servers >= scan.worth_it:
             if self._known is None or self._known[0] is not rule:
                 self._known = rule, standings(servers, resources)
             scan, weights = scan.incremental, (*weights, self.state.log, *self._known[1])

@@ -19,7 +19,6 @@ from agents.heuristics.servers.worst_fit import worst_fit
 from agents.learned.numa.value_agent import begun, value_of
 from fabric.changes import SERVERS_WORTH_IT, log_of
 from fabric.cluster import NEVER, Cluster
-from fabric.compiled import numa_run
 from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import Ledger
 from fabric.standings import standings
@@ -115,7 +114,8 @@ def test_a_compiled_run_that_follows_changes_is_the_engines(case: Case, rules: t
     engine = Simulation(case.workload, ledger, case.overflow, expansion=case.expansion)
     expected = played(case, engine, lambda scan, watch: play(engine, agent_of(scan), watch))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(numa_run, "SERVERS_WORTH_IT", 1)
+        for rule in rules:
+            patch.setattr(rule, "worth_it", 1)
         compiled = CompiledSimulation(case.workload, Ledger(case.cluster), case.overflow, expansion=case.expansion)
         found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
     assert found == expected
@@ -126,6 +126,7 @@ def engines(case: Run, rule: Any, worth_it: int) -> Simulation:
     """Play a case on the engine, by a rule that follows what changed from so many servers on."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fabric.ledger, "SERVERS_WORTH_IT", worth_it)
+        patch.setattr(rule, "worth_it", worth_it)
         simulation, agent = simulations.simulate(case), agent_of(rule)
         agent.start(simulation.view, stream(0, "agent"))
         play(simulation, agent)
