@@ -26,7 +26,7 @@ from fabric.servers import fits_node, fits_spread
 from fabric.standings import SEEN, SERVERS, best_of, build, climb, compete, find, first_of, keep, put
 from simcore.errors import UserError
 from simcore.jit import inlined, kernel, lean, lean_inlined
-from simcore.jit.costs import ANY, NOTHING, at_place, bound_of, is_bounded, ordered
+from simcore.jit.costs import ANY, NOTHING, at_place, bound_of, is_of_server, ordered
 from simcore.vocabulary import Amounts, Floats, Ints
 
 GIVEN = 5
@@ -51,7 +51,7 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
             here, of_all = free[server], capacity[server]
             # Of what a cost returns only a part is used here, and the compiler leaves the others out.
             first_cost: Any = of(here, of_all, demand, spread, 0, *numbers)
-            bounded, bound = is_bounded(first_cost), bound_of(first_cost)
+            of_server, bound = is_of_server(first_cost), bound_of(first_cost)
             if not bound < least:
                 continue
             chosen, least_order = False, NOTHING
@@ -62,13 +62,13 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
                         best, chosen, least = server * nodes, True, place
             else:
                 for node in range(nodes):
-                    if not bounded and not fits_node(free, server, node, demand):
-                        continue  # first, as such a cost may be dear
+                    if not of_server and not fits_node(free, server, node, demand):
+                        continue  # first, as the cost of a place may be dear
                     place, order = at_place(of(here, of_all, demand, False, node, *numbers), bound)
                     is_less = (place < least and order < NOTHING) or (chosen and place == least and order < least_order)
-                    if is_less and (not bounded or fits_node(free, server, node, demand)):
+                    if is_less and (not of_server or fits_node(free, server, node, demand)):
                         best, chosen, least, least_order = server * nodes + node, True, place, order
-            if not bounded and chosen and least == ANY:
+            if not of_server and chosen and least == ANY:
                 break
         return least, best
 

@@ -75,6 +75,8 @@ class CompiledSimulation(Simulation):
             log_of(len(ledger.view.free)),
         )
         self._known: tuple[Compiled, Standings] | None = None
+        self.follows = False
+        """Do rules that can look only at what changed do so with few servers, too?"""
 
     @property
     def waiting(self) -> int:
@@ -91,7 +93,7 @@ class CompiledSimulation(Simulation):
         scan: Any = rule.scan
         weights: tuple[Any, ...] = rule.weights
         servers, _, resources = self.state.free.shape
-        if scan.incremental and servers >= scan.worth_it:
+        if scan.incremental and (self.follows or servers >= scan.worth_it):
             if self._known is None or self._known[0] is not rule:
                 self._known = rule, standings(servers, resources)
             scan, weights = scan.incremental, (*weights, self.state.log, *self._known[1])

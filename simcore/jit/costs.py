@@ -23,8 +23,8 @@ def bound_of(cost: Any) -> Any:
     raise NotImplementedError
 
 
-def is_bounded(cost: Any) -> bool:
-    """Tell whether `bound_of` is more than nothing. For kernels only."""
+def is_of_server(cost: Any) -> bool:
+    """Tell whether the bound is what all places of the server cost. For kernels only."""
     raise NotImplementedError
 
 
@@ -43,9 +43,9 @@ def _bound_of(cost: Any) -> Any:
     return (lambda cost: cost[0]) if isinstance(cost, types.BaseTuple) else (lambda cost: ANY)
 
 
-@overload(is_bounded, strict=False)  # type: ignore[untyped-decorator]
-def _is_bounded(cost: Any) -> Any:
-    return (lambda cost: True) if isinstance(cost, types.BaseTuple) else (lambda cost: False)
+@overload(is_of_server, strict=False)  # type: ignore[untyped-decorator]
+def _is_of_server(cost: Any) -> Any:
+    return (lambda cost: True) if isinstance(cost, types.BaseTuple) and len(cost) == 2 else (lambda cost: False)
 
 
 @overload(at_place, strict=False)  # type: ignore[untyped-decorator]

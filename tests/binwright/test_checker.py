@@ -14,6 +14,7 @@ import pytest
 
 from agents import AGENTS
 from agents.heuristics.servers.best_fit import best_fit, best_fit_loose
+from agents.rules.cheapest import cheapest
 from agents.rules.scan import ScanAgent
 from binwright import Agent, Placement, Request, UserError, View, check_agent, checker, cli
 from simcore.vocabulary import Compiled
@@ -163,6 +164,17 @@ class OtherKernel(ScanAgent):
         return Compiled(best_fit_loose)
 
 
+class Counts(ScanAgent):
+    def __init__(self) -> None:
+        self.numbers = (np.zeros(1),)
+
+    @staticmethod
+    @cheapest
+    def scan(free: Any, capacity: Any, demand: Any, spread: bool, node: int, own: Any) -> Any:
+        own[0] += 1.0
+        return own[0]
+
+
 class Exits(Right):
     def decide(self, view: View, request: Request) -> Any:
         sys.exit("enough")
@@ -212,6 +224,11 @@ WRONG = [
     (BadStart, "BadStart, servers of one node: start raised IndexError", "Prepare for any cluster"),
     (Stale, "Stale, a cluster that grows: ", "they are new arrays after the cluster has grown"),
     (OtherKernel, "compiled, it gives other answers than decide: ", "the same rule as decide"),
+    (
+        WrongBound,
+        "looking only at servers that changed, it gives other answers than decide: ",
+        "the first of three costs",
+    ),
     (Exits, "calls sys.exit('enough')", "Raise an exception"),
     (Twice, "which is not offered or has its answer", "at most once"),
     (Never, "has placed nothing in any world", "Return a placement where a request fits"),

@@ -113,11 +113,9 @@ def test_a_compiled_run_that_follows_changes_is_the_engines(case: Case, rules: t
     ledger = Ledger(case.cluster)
     engine = Simulation(case.workload, ledger, case.overflow, expansion=case.expansion)
     expected = played(case, engine, lambda scan, watch: play(engine, agent_of(scan), watch))
-    with pytest.MonkeyPatch.context() as patch:
-        for rule in rules:
-            patch.setattr(rule, "worth_it", 1)
-        compiled = CompiledSimulation(case.workload, Ledger(case.cluster), case.overflow, expansion=case.expansion)
-        found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
+    compiled = CompiledSimulation(case.workload, Ledger(case.cluster), case.overflow, expansion=case.expansion)
+    compiled.follows = True
+    found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
     assert found == expected
     assert_same(compiled, engine)
 
