@@ -224,11 +224,7 @@ WRONG = [
     (BadStart, "BadStart, servers of one node: start raised IndexError", "Prepare for any cluster"),
     (Stale, "Stale, a cluster that grows: ", "they are new arrays after the cluster has grown"),
     (OtherKernel, "compiled, it gives other answers than decide: ", "the same rule as decide"),
-    (
-        WrongBound,
-        "looking only at servers that changed, it gives other answers than decide: ",
-        "the first of three costs",
-    ),
+    (Counts, "looking only at servers that changed, it gives other answers than decide: ", "the first of three"),
     (Exits, "calls sys.exit('enough')", "Raise an exception"),
     (Twice, "which is not offered or has its answer", "at most once"),
     (Never, "has placed nothing in any world", "Return a placement where a request fits"),
