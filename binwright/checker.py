@@ -238,7 +238,7 @@ class _Check:
                 self._wrong(f"{problem}: {name} of request {row} differs", world, remedy)
 
     def _compiled(self, agent: Agent, point: World, world: str, played: _Played, follows: bool = False) -> bool:
-        """Play the agent's kernel, if it has one that the world can use, and compare; one that `follows` what changes."""
+        """Play the agent's kernel, if the world can use it, and compare; if it `follows`, by what changed only."""
         agent.start(point.simulation(SEED).view, stream(SEED, "agent"))
         if point.not_compiled(agent, None):
             return False

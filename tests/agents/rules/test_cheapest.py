@@ -5,19 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from agents.rules.cheapest import cheapest, left
 from agents.rules.scan import ScanAgent
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import load_scenario
-from simcore.vocabulary import Amounts, Ints
 from tests.reference.agents import Where, feasible
 from tests.support.batches import numbers
+from tests.support.costs import bounded, choosy, picky
 from tests.support.properties import scaled
 from tests.support.views import ask, view_of
 
@@ -65,26 +63,6 @@ def test_a_rule_in_a_file_of_ones_own_runs_compiled_and_its_edits_are_seen(tmp_p
         assert_frame_equal(runs(tmp_path, [mine], engine, f"{engine}-1"), best)
         file.write_text(MINE.replace("SIGN = 1", "SIGN = -1"))  # a constant that only a function it calls names
         assert_frame_equal(runs(tmp_path, [mine], engine, f"{engine}-2"), worst)
-
-
-@cheapest
-def picky(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int) -> float:
-    """Few costs, so that ties are common; some places are not to be taken."""
-    cost = (3 * node + free[node, 0] + free[0, 1]) % 4
-    return np.inf if cost == 3 else float(cost)
-
-
-@cheapest
-def choosy(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int) -> tuple[float, float]:
-    """The same for servers and nodes."""
-    here = (2 * node + free[node, 0]) % 3
-    return (np.inf if free[0, 1] == 4 else free[0, 1] % 2), (np.inf if here == 2 else float(here))
-
-
-@cheapest
-def bounded(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int) -> tuple[int, int, int]:
-    """A bound of the server, whole costs of places, and an order of its nodes."""
-    return left(free) // 4, left(free) // 4 + (free[node, 1] + node) % 3, -free[node, 0]
 
 
 def expected(scan: Any, free: Any, demand: Any, spread: bool) -> Where | None:

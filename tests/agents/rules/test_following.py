@@ -25,11 +25,10 @@ from fabric.standings import standings
 from simcore.engine import Simulation, play
 from simcore.rng import stream
 from simcore.vocabulary import Compiled
-from tests.agents.rules.test_cheapest import bounded, choosy, picky
-from tests.fabric.compiled import test_numa_run
-from tests.fabric.compiled.test_numa_run import Case, agent_of, assert_same, busy, played
 from tests.reference.engine import Case as Run
 from tests.support import simulations
+from tests.support.compiled import Case, agent_of, assert_same, busy, cases, played
+from tests.support.costs import bounded, choosy, picky
 from tests.support.properties import first, scaled
 
 DEMANDS = [(1, 1), (2, 3), (3, 0), (5, 5)]
@@ -103,7 +102,7 @@ def test_any_number_of_demands_may_come_by(seed: int) -> None:
     follow(Compiled(bounded), 2, 4, seed, demands, 200)
 
 
-@given(test_numa_run.cases(), st.sampled_from([(best_fit, bounded), (bounded, bounded)]))
+@given(cases(), st.sampled_from([(best_fit, bounded), (bounded, bounded)]))
 @scaled(1)
 def test_a_compiled_run_that_follows_changes_is_the_engines(case: Case, rules: tuple[Any, Any]) -> None:
     """With a warm start by another rule, with lines, with growth."""

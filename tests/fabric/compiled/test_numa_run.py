@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from math import inf
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,132 +11,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import AGENTS
-from agents.heuristics.servers.best_fit import best_fit
 from agents.heuristics.servers.first_fit import first_fit
-from agents.rules.scan import ScanAgent
 from analysis.measure.samples import Sampler
-from fabric.cluster import NEVER, Cluster
 from fabric.compiled import numa_loop, numa_run
 from fabric.compiled.numa_loop import placement_of
 from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import Ledger
-from fabric.servers import fits_node, fits_spread
 from simcore.engine import Simulation, play
 from simcore.errors import AgentError, InfeasiblePlacement
 from simcore.jit import kernel
-from simcore.record import PLACED, Record
-from simcore.rules import Overflow
-from simcore.vocabulary import Amounts, Compiled, Floats, Ints, Workload
+from simcore.record import PLACED
+from simcore.vocabulary import Amounts, Compiled, Floats, Ints
+from tests.support.compiled import Case, agent_of, assert_same, busy, cases, played
 from tests.support.kinds import ON_ANY_SERVERS
-from tests.support.properties import forms, scaled
-
-
-@kernel
-def moody(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
-    """A `Scan` that takes any place or none: at random, but always the same in the same situation."""
-    chance = 12345
-    for place in range(free.size):
-        chance = (chance * 31 + int(free.ravel()[place]) + demand[0]) % 1_000_003
-    best, nodes = -1, free.shape[1]
-    for place in range(len(free) * nodes):
-        server, node = place // nodes, place % nodes
-        if fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand):
-            if best < 0 or chance % 3 == 0:
-                best = server * nodes if spread else place
-            chance = (chance * 31 + 7) % 1_000_003
-    return -1 if chance % 5 == 0 else best
+from tests.support.properties import scaled
 
 
 @kernel
 def wrong(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
     """A `Scan` that takes the second node whatever is free there."""
     return 1
-
-
-RULES = [first_fit, best_fit, moody]
-
-
-@dataclass
-class Case:
-    """A run, in two parts as with a warm start: `looks` are the answers between one look and the next."""
-
-    workload: Workload
-    cluster: Cluster
-    overflow: Overflow
-    expansion: list[tuple[float, int]]
-    warm: int
-    rules: tuple[Any, Any]
-    looks: list[int]
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> Case:
-    """Small clusters, full most of the time, and many things at one instant."""
-    resources, nodes, servers = draw(forms(2, 1)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    n = draw(st.integers(0, 40))
-    capacity = rng.integers(0, 6, (servers, nodes, resources))
-    workload = Workload(
-        ("a", "b")[:resources],
-        np.sort(rng.integers(0, 1 + n // draw(st.integers(1, 4)), n) / 2),
-        rng.choice([0.0, 0.5, 1.0, 2.0, 3.0, 7.0, inf], n),
-        rng.integers(0, 7, (n, resources)),
-        np.arange(n),
-    )
-    above = tuple(rng.choice([2, 4, NEVER], resources).tolist())
-    expand = draw(st.tuples(st.integers(1, 2), st.integers(0, 6), st.sampled_from(["drop", "stop"])))
-    mode = draw(st.sampled_from(["drop", "wait", "stop", "expand"]))
-    return Case(
-        workload,
-        Cluster(workload.resources, capacity, above, rng.integers(0, 6, (nodes, resources))),
-        Overflow("expand", *expand) if mode == "expand" else Overflow(mode),  # type: ignore[arg-type]
-        draw(st.lists(st.tuples(st.integers(0, 20).map(lambda half: half / 2), st.integers(1, 2)), max_size=3)),
-        draw(st.integers(0, 10)),
-        (draw(st.sampled_from(RULES)), draw(st.sampled_from(RULES))),
-        draw(st.lists(st.integers(1, 4), min_size=1, max_size=5)),
-    )
-
-
-@dataclass
-class Looker:
-    """A `watch` that keeps what there is to see, and ends the play after so many answers."""
-
-    simulation: Simulation
-    looks: list[int]
-    last: int = -1
-    seen: list[Any] = field(default_factory=list)
-
-    def __call__(self) -> int:
-        one = self.simulation
-        counts = one.offered, one.stopped, one.waiting, list(one.record.sequence), len(one.changes)
-        self.seen.append((one.now, *counts, one.view.free.tolist(), one.view.capacity.tolist()))
-        return 0 if len(self.seen) == self.last else self.looks[len(self.seen) % len(self.looks)]
-
-
-def agent_of(scan: Any) -> ScanAgent:
-    agent = ScanAgent()
-    agent.scan = scan
-    return agent
-
-
-def played(case: Case, simulation: Simulation, play_one: Callable[[Any, Looker], object]) -> list[Any]:
-    """All that was seen on the way."""
-    warm = Looker(simulation, [1], last=case.warm + 1)
-    simulation.overflow = Overflow("drop")
-    play_one(case.rules[0], warm)
-    simulation.overflow = case.overflow
-    rest = Looker(simulation, case.looks)
-    play_one(case.rules[1], rest)
-    rest()
-    return warm.seen + rest.seen
-
-
-def assert_same(one: Simulation, other: Simulation) -> None:
-    assert one.changes == other.changes
-    assert one.record.sequence == other.record.sequence
-    assert one.record.reasons == other.record.reasons
-    for name in Record.COLUMNS:
-        np.testing.assert_array_equal(getattr(one.record, name), getattr(other.record, name), name)
 
 
 @given(cases())
@@ -152,17 +44,6 @@ def test_a_compiled_run_is_the_engines(case: Case) -> None:
     found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
     assert found == expected
     assert_same(compiled, engine)
-
-
-def busy(n: int, resources: int = 2) -> tuple[Workload, Cluster]:
-    """Ten double-NUMA machines that are full half of the time."""
-    rng = np.random.default_rng(5)
-    demand = rng.integers(1, 16, (n, resources)) * 1_000_000
-    times = np.cumsum(rng.exponential(1, n)), rng.exponential(90, n)
-    capacity = np.full((10, 2, resources), 40_000_000)
-    names = ("cpu", "mem", "disk")[:resources]
-    cluster = Cluster(names, capacity, (NEVER,) * (resources - 1) + (10_000_000,), capacity[0])
-    return Workload(names, *times, demand, np.arange(n)), cluster
 
 
 SCANS = [name for name in ON_ANY_SERVERS if hasattr(AGENTS.load(name), "scan") and name != "random-top"]

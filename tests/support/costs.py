@@ -1,0 +1,28 @@
+"""Costs of places with many ties, one of each form."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from agents.rules.cheapest import cheapest, left
+from simcore.vocabulary import Amounts, Ints
+
+
+@cheapest
+def picky(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int) -> float:
+    """Return few costs, so that ties are common; some places are not to be taken."""
+    cost = (3 * node + free[node, 0] + free[0, 1]) % 4
+    return np.inf if cost == 3 else float(cost)
+
+
+@cheapest
+def choosy(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int) -> tuple[float, float]:
+    """Return the same for servers and nodes."""
+    here = (2 * node + free[node, 0]) % 3
+    return (np.inf if free[0, 1] == 4 else free[0, 1] % 2), (np.inf if here == 2 else float(here))
+
+
+@cheapest
+def bounded(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int) -> tuple[int, int, int]:
+    """Return a bound of the server, whole costs of places, and an order of its nodes."""
+    return left(free) // 4, left(free) // 4 + (free[node, 1] + node) % 3, -free[node, 0]
