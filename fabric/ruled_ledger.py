@@ -61,6 +61,7 @@ class Ruled(Ledger):
         self._fresh = -1  # the role that is up to date, as nothing has happened since
         self._all, self._some = read_only(self._shown), [read_only(shown) for shown in slots.shown]
         self.view.free = self.view.free_of_rules = self._all
+        self.view.changed = None  # as what is shown depends on who asks
         self._count_up = prepared(count_up, self._mask, slots, 0)
         self._last_refusing = prepared(last_refusing, self._mask, slots, 0, 0, np.zeros(0, np.bool_))
         self._catch_up = prepared(catch_up, self._mask, slots, 0, 0, self._free, 0)

@@ -155,6 +155,16 @@ def test_each_rule_on_a_few_servers(
     assert played(written, roles, of, FirstFit()).record.server.tolist() == where
 
 
+def test_on_many_servers_agents_see_what_rules_forbid() -> None:
+    """What is shown differs from request to request, so that looking at what changed would not do."""
+    many, asked = 300, asking((WEB, DB), [0, 0, 1, 1, 0])
+    ledger = Ruled(cluster_of(many), ServerLabels(many), [AtMost(1, "web", "server")])
+    simulation, agent = Simulation(asked, ledger, expansion=[(2.5, 900)]), BestFit()
+    agent.start(simulation.view, np.random.default_rng(0))
+    play(simulation, agent)
+    assert simulation.record.server.tolist() == [0, 1, 0, 0, 2]
+
+
 def test_a_refusal_names_the_rule() -> None:
     done = played([AtMost(1, "web", "zone"), Drain((4,))], (WEB,), [0] * 4, BestFit()).record
     assert done.reasons[done.reason[3]] == "rule: at most 1 of web per zone"
