@@ -32,9 +32,6 @@ class Ledger:
     planned: Sequence[tuple[float, Callable[[int], None], int]] = ()
     """What changes at a time: the time, what is to be called then, and with which number."""
 
-    tells_changes = True
-    """The log of changed servers tells all that changes in what the view shows free."""
-
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self._held: dict[int, Any] = {}
@@ -57,7 +54,7 @@ class Ledger:
         self.view.capacity, self.view.free = read_only(self._capacity.copy()), read_only(self._shown)
         self._servers, self._nodes, self._resources = self._free.shape
         self._flat, self._seen = self._free.reshape(-1).data, self._shown.reshape(-1).data
-        if self.tells_changes and self._servers >= SERVERS_WORTH_IT:
+        if self._servers >= SERVERS_WORTH_IT:
             log = log_of(self._servers, self._log)
             if log is not self._log:
                 self._log, self.view.changed, self._ring = log, read_only(log), log.data

@@ -31,8 +31,6 @@ class Ruled(Ledger):
     Before `roles_of` is told of a workload, all requests have the role of one that says nothing.
     """
 
-    tells_changes = False  # what is shown depends on the request, too
-
     def __init__(self, cluster: Cluster, labels: ServerLabels, rules: Sequence[Rule]) -> None:
         self._labels, self.rules = labels, tuple(rules)
         self._draining: set[int] = set()
@@ -63,6 +61,7 @@ class Ruled(Ledger):
         self._fresh = -1  # the role that is up to date, as nothing has happened since
         self._all, self._some = read_only(self._shown), [read_only(shown) for shown in slots.shown]
         self.view.free = self.view.free_of_rules = self._all
+        self.view.changed = None  # as what is shown depends on who asks
         self._count_up = prepared(count_up, self._mask, slots, 0)
         self._last_refusing = prepared(last_refusing, self._mask, slots, 0, 0, np.zeros(0, np.bool_))
         self._catch_up = prepared(catch_up, self._mask, slots, 0, 0, self._free, 0)

@@ -225,12 +225,14 @@ class View:
 
     `capacity` and `free` int64 [servers, nodes, resources] quanta, read-only. They are new arrays after the
     cluster grows, so agents read them from the view at every decision. A failed server has nothing free. `virtual` is
-    the form of the virtual networks that are asked for, if it is such. `changed` int64 [any], read-only, tells how many
-    changes of servers there were, and which changed last, a ring: see `fabric.changes`. It is another array when the
-    servers are many more, and `None` where they are too few for it to be of use, and where rules of placement hold.
+    the form of the virtual networks that are asked for, if it is such.
 
-    Where these keep the request that is offered from servers, the servers have nothing free; `free_of_rules` then is
-    what they have free all the same.
+    Where rules of placement keep the request that is offered from servers, these have nothing free; `free_of_rules`
+    then is what they have free all the same.
+
+    `changed` int64 [any], read-only, tells how many changes of servers there were, and which changed last, a ring: see
+    `fabric.changes`. It is another array when the servers are many more, and `None` where they are too few for it to be
+    of use, or where rules of placement are.
     """
 
     resources: tuple[str, ...]
@@ -238,8 +240,8 @@ class View:
     free: Ints
     now: float = 0.0
     virtual: Form | None = None
-    changed: Ints | None = None
     free_of_rules: Ints | None = None
+    changed: Ints | None = None
 
     @property
     def everything_free(self) -> Ints:
