@@ -8,8 +8,8 @@ It returns one number, two or three. One is what the place costs. Two are what t
 what the node does: the request goes to the cheapest server on which it fits, and there to the cheapest node on which it
 fits. Of three the first is less than or equal to the cost of all places of the server, so that servers can be passed
 over; the second is what the place costs, and the third decides between nodes of one server that cost the same. Lower is
-better, equals go to the lowest server and then the lowest node. Infinity means nowhere, and the search ends at a place
-that costs `ANY`, as nothing costs less.
+better, equals go to the lowest server and then the lowest node. Infinity, or a cost
+above 9e18 (`NOTHING`), means nowhere, and the search ends at a place that costs `ANY`, as nothing costs less.
 
 It is compiled: it may call other `@kernel` functions and numpy, and the constants that it names are part of what is
 kept of it.

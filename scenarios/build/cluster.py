@@ -5,28 +5,24 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from fabric.cluster import MOST_DEVICES, NEVER, Cluster, DevicesOf
 from fabric.ledger import Ledger
 from fabric.placement import ServerLabels
-from scenarios.build.labels import labels_of
+from scenarios.build.labels import check_labels, labels_of
 from scenarios.schema.cluster import DEVICE, ClusterSpec, Csv, DeviceColumns, TracedServers
-from scenarios.schema.explain import locate
 from scenarios.schema.networks import routing
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.workload import Trace
-from simcore.errors import ScenarioError, UserError, unread
+from simcore.errors import ScenarioError, unread
 from simcore.rng import stream
 from simcore.units import LARGEST, measure_of, quanta
 from simcore.vocabulary import QUANTUM, Ints, part
 from workloads.inflated import fgd_order
 from workloads.traces.library import find_servers
-
-if TYPE_CHECKING:
-    from fabric.ruled_ledger import Ruled
 
 UNNAMED = "unnamed"
 """The model of devices that nobody has named."""
@@ -57,7 +53,8 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
             from fabric.ruled_ledger import Ruled, RuledDevices  # numba: only rules pay for it
 
             kind = Ruled if cluster.devices is None else RuledDevices
-            return _with_rules(kind, scenario, cluster, labels)
+            check_labels(scenario, labels)
+            return kind(cluster, labels, [spec.rule for spec in scenario.placement])
         if cluster.devices is None:
             return Ledger(cluster)
         from fabric.device_ledger import DeviceLedger  # numba: only devices pay for it
@@ -67,17 +64,6 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
 
     paths = routing(network.topology.built, network.paths, network.order)
     return NetworkLedger(build_cluster(scenario), paths, network.routes == "weighted")
-
-
-def _with_rules(kind: type[Ruled], scenario: Scenario, cluster: Cluster, labels: ServerLabels) -> Ledger:
-    """Make a ledger that keeps the scenario's rules; a mistake names the key of the rule."""
-    for number, spec in enumerate(scenario.placement):
-        try:
-            kind(cluster, labels, [spec.rule])
-        except UserError as error:
-            locate(error, scenario._source, ("placement", number))
-            raise
-    return kind(cluster, labels, [spec.rule for spec in scenario.placement])
 
 
 def build_cluster(scenario: Scenario, seed: int = 0) -> Cluster:

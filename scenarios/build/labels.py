@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from pydantic import ValidationError
 
 from fabric.placement import ServerLabels, numbered
 from scenarios.schema.cluster import ClusterSpec
+from scenarios.schema.explain import explain
+from scenarios.schema.scenario import Scenario
+from scenarios.schema.source import Source
 from simcore.roles import read_names
 from simcore.vocabulary import Ints
 
@@ -36,3 +40,16 @@ def labels_of(spec: ClusterSpec, cells: Mapping[str, Sequence[str]], order: Ints
         dict(spec.domains),
         last,
     )
+
+
+def check_labels(scenario: Scenario, labels: ServerLabels) -> None:
+    """Refuse what rules and requests say of labels, taints and servers that there are not, where a file says which."""
+    csv = scenario.cluster.csv
+    if csv is None:
+        return
+    values = scenario.cluster.values | {label: {*labels.labels[label].tolist()} - {""} for label in csv.labels}
+    everywhere = {label for label, each in labels.labels.items() if (each != "").all()}
+    try:
+        scenario.check_placed(values, everywhere, set(labels.taints), None if scenario.grows else labels.servers)
+    except ValidationError as error:
+        raise explain(error, Source(None, scenario.dump())) from None

@@ -101,7 +101,14 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
     A mistake in an agent's options says where in the scenario that agent is. Agents that fail by a mistake of their own
     are passed over: their runs will say so, and stop no other.
     """
-    view = Simulation(workload, world.ledger(first.seed)).view
+    try:
+        view = Simulation(workload, world.ledger(first.seed)).view
+    except UserError as error:
+        for one in error.each():
+            if one.file is None:
+                keys = undotted(one.key or "workload")
+                locate(one, scenario._source, keys if keys[0] in Scenario.model_fields else ("workload",))
+        raise
     labels = [agent.label for agent in scenario.agents]
     asked: list[tuple[Keys, AgentSpec]] = [(("agents", labels.index(spec.label)), spec) for spec in agents]
     if first.scenario.warm_start:

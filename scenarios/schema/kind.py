@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.fields import Model
+from scenarios.schema.placement import Placed
 from scenarios.schema.source import Keys
 
 
@@ -17,6 +18,11 @@ class WorkloadKind(Model):
     def groups(self) -> set[str] | None:
         """The groups of its requests; `None` where they are known only when they are drawn."""
         return None
+
+    @property
+    def placed(self) -> Sequence[tuple[Keys, Placed]]:
+        """What its requests say to rules of placement, with the keys below the workload's."""
+        return ()
 
     def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
         """Refuse what does not go with the cluster, with so many seeds, or with agents, named by their keys."""

@@ -29,7 +29,7 @@ def _where(values: Any) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
 
     def one(name: str, value: Any) -> None:
-        texts = _listed(value)
+        texts = [value] if isinstance(value, str | int | float) else value
         if not is_name(name) or not isinstance(texts, list | tuple) or not texts:
             raise wrong("is no label with its values", "Write it like {zone: a} or {zone: [a, b]}.", (name,))
         for text in texts:
@@ -129,6 +129,13 @@ class ApartRule(Model):
         description="Two groups or more; requests of the same group may meet.", examples=["[web, db]"]
     )
     per: Text = Field(description="The label whose values are the domains, or `server`.", examples=["server"])
+
+    @model_validator(mode="after")
+    def _different(self) -> Self:
+        if len(set(self.apart)) < len(self.apart):
+            remedy = "Name every group once. Requests of one group stay apart by {at_most: 1, ...}."
+            raise wrong("names a group twice", remedy, ("apart",))
+        return self
 
     @property
     def rule(self) -> Rule:
@@ -236,6 +243,9 @@ Values: TypeAlias = Mapping[str, set[str] | None]
 def check_where(where: Mapping[str, Iterable[str]], values: Values, at: Keys) -> None:
     """Refuse labels that no server has, and values that none has of them."""
     for label, wanted in where.items():
+        if label == SERVER:
+            remedy = "Rules go by it in `per` and `over`. Give the servers a label of another name."
+            raise wrong("is what each server is by itself", remedy, (*at, label))
         if label not in values:
             raise wrong("the servers have no such label", suggest(label, values), (*at, label))
         known = values[label]

@@ -14,7 +14,7 @@ from scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from scenarios.schema.cluster import ClusterSpec, known_resources
 from scenarios.schema.fields import Count, Index, Model, Number, PositiveTime, ShareFromZero, Text, together, wrong
 from scenarios.schema.overflow import Overflow, expand_of, wait_of
-from scenarios.schema.placement import PlacementRule, check_rule
+from scenarios.schema.placement import PlacementRule, Values, check_role, check_rule
 from scenarios.schema.source import Keys, Source
 from scenarios.schema.train import Train
 from scenarios.schema.workload import Workload
@@ -222,20 +222,29 @@ class Scenario(Model):
             if (before := said.index(text)) < number:
                 remedy = "Remove one of the two."
                 raise wrong(f"says the same as placement.{before}", remedy, ("placement", number))
+        self.check_placed(cluster.values, cluster.everywhere, cluster.taints, None if self.grows else cluster.size)
+
+    def check_placed(
+        self, values: Values, everywhere: set[str] | None, taints: set[str] | None, size: int | None
+    ) -> None:
+        """Refuse what rules and requests say of what there is not.
+
+        `values` are those of every label, `everywhere` the labels that all servers have, and `size` is how many servers
+        there are; what is None is not known yet.
+        """
+        groups = self.workload.groups
         together(
             *(
-                partial(
-                    check_rule,
-                    rule,
-                    ("placement", number),
-                    cluster.values,
-                    cluster.everywhere,
-                    self.workload.groups,
-                    None if cluster.expansion or expand_of(self.overflow) else cluster.size,
-                )
+                partial(check_rule, rule, ("placement", number), values, everywhere, groups, size)
                 for number, rule in enumerate(self.placement)
-            )
+            ),
+            *(partial(check_role, placed, values, taints, ("workload", *at)) for at, placed in self.workload.placed),
         )
+
+    @property
+    def grows(self) -> bool:
+        """Whether servers are added."""
+        return bool(self.cluster.expansion or expand_of(self.overflow))
 
     @property
     def is_ruled(self) -> bool:
@@ -285,7 +294,7 @@ class Scenario(Model):
 
     def _check_failures(self) -> None:
         size = self.cluster.size
-        if size is None or self.cluster.expansion or expand_of(self.overflow):
+        if size is None or self.grows:
             return  # how many servers there will be is not known here
         for number, failure in enumerate(self.cluster.failures.scheduled):
             if failure.server >= size:

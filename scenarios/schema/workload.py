@@ -39,7 +39,7 @@ from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.offline import Offline
 from scenarios.schema.options import by_name, check_options
 from scenarios.schema.outline import PLUGIN, Schema, amounts, nullable
-from scenarios.schema.placement import Placed, check_role
+from scenarios.schema.placement import Placed
 from scenarios.schema.registered import Registered
 from scenarios.schema.source import Keys
 from scenarios.schema.starts import ApartStart, RandomStart, Start
@@ -110,6 +110,11 @@ class Generated(WorkloadKind):
         """The groups of its requests."""
         return {flavour.group for flavour in self.flavours} - {""}
 
+    @property
+    def placed(self) -> Sequence[tuple[Keys, Placed]]:
+        """What its flavours say to rules of placement."""
+        return [(("flavours", number), flavour) for number, flavour in enumerate(self.flavours)]
+
     @model_validator(mode="after")
     def _complete(self) -> Self:
         for number, flavour in enumerate(self.flavours):
@@ -127,7 +132,6 @@ class Generated(WorkloadKind):
         found: list[Callable[[], None]] = []
         for n, each in demands:
             found.append(partial(known_resources, each, cluster.resources, (*at, n), others))
-            found.append(partial(check_role, self.flavours[n], cluster.values, cluster.taints, (*at, n)))
             if cluster.has_devices:
                 found.append(partial(_check_devices, each.get(DEVICE, 0), (*at, n, DEVICE)))
         together(*found)
@@ -246,13 +250,17 @@ class Trace(Placed, WorkloadKind):
             raise wrong("is missing", remedy, ("requests",))
         return self
 
+    @property
+    def placed(self) -> Sequence[tuple[Keys, Placed]]:
+        """What all of its requests say to rules of placement."""
+        return [((), self)]
+
     def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
         together(
             partial(known_resources, self.scale, cluster.resources, _SCALE),
             partial(self._check_inflate, cluster.resources),
             partial(self.units_of, cluster.resources),
             partial(self._check_windows, seeds),
-            partial(check_role, self, cluster.values, cluster.taints, ("workload",)),
         )
 
     def _check_inflate(self, resources: tuple[str, ...]) -> None:

@@ -20,6 +20,9 @@ from scenarios.schema.source import LIBRARY
 from simcore.errors import ScenarioError
 
 BEYOND = (
+    "no server has this",
+    "no request is of this group",
+    "names a group twice",
     "which the groups before it have",
     "the cluster has no such resource",
     "is not a price of the cluster's resources",

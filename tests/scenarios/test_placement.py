@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,6 @@ def test_seeds_number_labels_with_their_servers() -> None:
         ledger = build_ledger(scenario, seed)
         assert isinstance(ledger, Ruled)
         assert ((ledger._labels.labels["zone"] == "b") == ledger._labels.taints["spot"]).all()
-    assert len(found) > 1
 
 
 def test_a_run_names_the_rules_that_refused(tmp_path: Path) -> None:
@@ -127,12 +127,15 @@ def test_a_run_names_the_rules_that_refused(tmp_path: Path) -> None:
         (("placement", 0), {"at_most": 1, "of": "web"}, "per: is missing"),
         (("placement", 0), {"at_most": 1, "of": "web", "per": "zone", "skew": 1}, "unknown key"),
         (("placement", 2, "apart"), ["web"], "placement.2.apart"),
+        (("placement", 2, "apart"), ["web", "web"], "apart: names a group twice"),
         (("placement", 2, "apart"), ["web", "*"], "does not stand for every group here"),
         (("placement", 4, "near"), "web", "is the group itself"),
         (("placement", 5, "drain"), [6], "there is no such server"),
         (("placement", 6, "drain"), {"kind": "smal"}, "no server has this kind.*Did you mean 'small'"),
         (("placement", 6, "drain"), {"sort": "small"}, "no such label"),
         (("workload", "flavours", 1, "where"), {"zone": "c"}, "no server has this zone"),
+        (("workload", "flavours", 1, "where"), {"rack": 2}, r"got 2\).*Write text, in quotes"),
+        (("workload", "flavours", 1, "where"), {"server": "2"}, "is what each server is by itself"),
         (("workload", "flavours", 1, "where"), {"zone": []}, "is no label with its values"),
         (("workload", "flavours", 1, "where"), "a", "must be a mapping of labels"),
         (("workload", "flavours", 0, "tolerates"), "sport", "no server has this taint.*Did you mean 'spot'"),
@@ -161,11 +164,38 @@ def test_labels_from_a_file(tmp_path: Path) -> None:
         "spot": [False, True, False],
     }
     (tmp_path / "nodes.csv").write_text("cores,az,marks\n8,a,\n8,,\n")
-    with pytest.raises(UserError, match="server 1 has no label zone"):
+    with pytest.raises(UserError, match=r"placement\.0\.over: some servers have no such label"):
         build_ledger(scenario_from(data))
     (tmp_path / "nodes.csv").write_text("cores,marks\n8,\n")
     with pytest.raises(UserError, match="has no column az"):
         build_ledger(scenario_from(data))
+
+
+@pytest.mark.parametrize(
+    ("rule", "flavour", "said"),
+    [
+        ("{drain: [2]}", "", r":3: placement.0.drain: there is no such server \(got 2\)"),
+        ("{drain: {zone: c}}", "", r":3: placement.0.drain.zone: no server has this zone \(got 'c'\)"),
+        ("{at_most: 1, of: web, per: rack}", "", ":3: placement.0.per: some servers have no such label"),
+        ("{drain: [1]}", ", where: {zone: c}", r":2: workload.flavours.0.where.zone: no server has this zone"),
+        ("{drain: [1]}", ", tolerates: [sopt]", r":2: workload.flavours.0.tolerates: .*got 'sopt'.*\n.*'spot'"),
+    ],
+)
+def test_mistakes_about_servers_of_a_file_name_their_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], rule: str, flavour: str, said: str
+) -> None:
+    (tmp_path / "nodes.csv").write_text("cores,az,row,marks\n8,a,1,\n8,b,,spot\n")
+    file = tmp_path / "zones.yaml"
+    file.write_text(
+        "cluster: {csv: {path: nodes.csv, columns: {cpu: cores}, labels: {zone: az, rack: row}, taints: marks}}\n"
+        "workload: {requests: 3, arrivals: {fixed: {every: 1}}, lifetimes: {fixed: 1}, "
+        f"flavours: [{{cpu: 1, group: web{flavour}}}]}}\n"
+        f"placement: [{rule}]\n"
+        "agents: [first-fit]\n"
+    )
+    for command in (["validate", str(file)], ["run", str(file), "--out", str(tmp_path / "out")]):
+        assert main(command) == 2
+        assert re.search(f"zones.yaml{said}", "".join(capsys.readouterr()))
 
 
 def test_devices_have_labels() -> None:
@@ -244,3 +274,15 @@ def test_traces_say_it_in_columns(tmp_path: Path) -> None:
     file.write_text("id,arrival,lifetime,group\n0,0,9,web\n")
     with pytest.raises(UserError, match="cpu"):
         build_world(scenario_from(data)).draw(0)
+
+
+def test_a_label_in_a_column_that_no_server_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "asked.csv").write_text("id,arrival,lifetime,cpu,where\n0,0,9,1,zon=a\n")
+    scenario = tmp_path / "asked.yaml"
+    scenario.write_text(
+        "cluster: {groups: [{count: 1, node: {cpu: 8}, labels: {zone: a}}]}\n"
+        "agents: [first-fit]\n"
+        "workload: {trace: table, path: asked.csv}\n"
+    )
+    assert main(["validate", str(scenario)]) == 2
+    assert "asked.yaml:3: where: the servers have no such label (got 'zon')" in "".join(capsys.readouterr())
