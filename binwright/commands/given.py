@@ -47,16 +47,18 @@ def change(
 
 
 def _drained(text: str, names: Sequence[str]) -> Iterator[int]:
-    """Read 3,5-7, or names of bins."""
-    for part in (one.strip() for one in text.split(",")):
+    """Read 3,5-7, or names of bins, a comma in one of which is between quotation marks."""
+    parts = next(csv.reader([text], skipinitialspace=True)) or [""]
+    for part in map(str.strip, parts):
         low, dash, high = part.partition("-")
         if part in names:
             yield names.index(part)
-        elif not names and low.isdecimal() and (not dash or high.isdecimal()):
+        elif names:
+            raise UserError("there is no such bin", key="--drain", value=part, remedy=suggest(part, names))
+        elif low.isdecimal() and (not dash or high.isdecimal()) and int(low) <= int(high or low):
             yield from range(int(low), int(high or low) + 1)
         else:
-            remedy = suggest(part, names) if names else "Write numbers and ranges: 3,5-7."
-            raise UserError("is no list of bins", key="--drain", value=text, remedy=remedy)
+            raise UserError("is no list of bins", key="--drain", value=text, remedy="Write numbers and ranges: 3,5-7.")
 
 
 def bins_of(file: Path, ball_names: Sequence[str] = (), bin_names: Sequence[str] = ()) -> list[int]:

@@ -119,8 +119,8 @@ def numbers_in(text: str) -> tuple[int, ...]:
     for part in text.split(","):
         found = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", part)
         if found is None:
-            problem = "is no list of devices"
-            raise UserError(problem, key="device", value=f"opencl:{text}", remedy="Write numbers: opencl:1, or 0,2-3.")
+            remedy = "Write numbers: opencl:1, or opencl:0,2-3."
+            raise UserError("is no list of devices", key="device", value=f"opencl:{text}", remedy=remedy)
         numbers += range(int(found[1]), int(found[2] or found[1]) + 1)
     if not numbers or len(set(numbers)) < len(numbers):
         problem = "names a device twice" if numbers else "names no device"

@@ -14,6 +14,9 @@ Columns = list[str | None]
 """For each index of a table or a resource what stands behind AS where its names are read; None where it has none."""
 
 
+_READ = 'Names are read from columns, TABLE ZONE FROM "nodes.csv" COLUMN "zone" AS zone; then write zone["west"].'
+
+
 class Named:
     """Knows the names that are read, and what they are names of; more of both comes with every declaration."""
 
@@ -93,8 +96,10 @@ class Named:
 
     def _number(self, node: s.Text, of: str | None) -> s.Number:
         if of is None:
-            remedy = 'Names are read from columns, TABLE ZONE FROM "nodes.csv" COLUMN "zone" AS zone; then write '
-            raise SpecError(f'it is not clear what "{node.text}" is the name of', f'{remedy}zone["west"].', node.at)
+            remedy = " or ".join(f'{of}["{node.text}"]' for of, names in self.numbers.items() if node.text in names)
+            raise SpecError(
+                f'it is not clear what "{node.text}" is the name of', f"Write {remedy}." if remedy else _READ, node.at
+            )
         names = self.numbers.get(of, {})
         if node.text not in names:
             raise SpecError(f'no {of} is called "{node.text}"', suggest(node.text, names), node.at)

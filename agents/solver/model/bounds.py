@@ -35,7 +35,7 @@ def lower_bound(problem: Problem) -> int:
         return least
     if (given.capacity == given.capacity[0]).all():
         return max(least, _of_alike(given, given.capacity[0]))
-    total, sums = given.demand.sum(axis=0), given.capacity.cumsum(axis=0)
+    total, sums = given.demand.sum(axis=0), given.capacity.cumsum(axis=0, dtype=object)
     low, high = least, most + 1
     while low < high:  # whatever number of bins is too few, fewer are, too
         bins = (low + high) // 2

@@ -27,6 +27,8 @@ class Calls:
         self._problem, self._ceiling = problem, problem.ceiling.tolist()
         self._left = CALLS // max(1, problem.program.steps)
         self._every = problem.balls * problem.bins <= self._left // 2
+        self._parts_of: dict[int, tuple[Sum, ...]] = {}
+        """Of a dimension: those that it is part of."""
         self._taken: dict[Sum, int] = {}
         """What all units take of dimensions together, whichever bins they go into."""
 
@@ -37,7 +39,8 @@ class Calls:
         for (number, index), taken in self._taken.items():
             family = self._problem.families[number]
             capacity = self._problem.ceiling[family.offset : family.offset + family.count].reshape(family.sizes)
-            most = int(capacity[tuple(slice(None) if one is None else one for one in index)].sum())
+            some = tuple(slice(None) if one is None else one for one in index)
+            most = int(capacity[some].sum(dtype=object))  # it may be beyond 64 bits
             if taken > most:
                 name = family.name_at(index)
                 yield f"all balls take at least {amount_of(taken)} of {name}, and there are {amount_of(most)}"
@@ -94,12 +97,17 @@ class Calls:
         """Sum up over every index of a family, and over all of them."""
         sums: dict[Sum, int] = {}
         for dim, amount in added.items():
-            number, family = next(pair for pair in enumerate(self._problem.families) if dim in pair[1])
-            index = family.index_of(dim)
-            some = (tuple(None if at == axis else one for at, one in enumerate(index)) for axis in range(len(index)))
-            for each in {index, *some, (None,) * len(index)}:
-                sums[number, each] = sums.get((number, each), 0) + amount
+            if dim not in self._parts_of:
+                self._parts_of[dim] = self._sums_with(dim)
+            for each in self._parts_of[dim]:
+                sums[each] = sums.get(each, 0) + amount
         return sums
+
+    def _sums_with(self, dim: int) -> tuple[Sum, ...]:
+        number, family = next(pair for pair in enumerate(self._problem.families) if dim in pair[1])
+        index = family.index_of(dim)
+        some = (tuple(None if at == axis else one for at, one in enumerate(index)) for axis in range(len(index)))
+        return tuple((number, each) for each in dict.fromkeys((index, *some, (None,) * len(index))))
 
 
 def _how(members: int, rejected: bool) -> str:

@@ -92,7 +92,7 @@ def _reasons(problem: Problem) -> Iterator[str]:
     if problem.searched and problem.counted:
         return  # other numbers of bins are other problems
     yield from _too_many_moves(problem)
-    if problem.drained.all():
+    if problem.drained.all() and (most := _widest(problem)) is not None and most.drained.all():
         yield "all bins are to be empty"
     yield from _sets(problem)
     widest = _widest(problem) if problem.bins_differ else problem
@@ -173,7 +173,7 @@ def _too_many(
     problem: Problem, demand: Ints, capacity: Ints, names: tuple[str, ...], foes: Iterable[tuple[int, int]]
 ) -> Iterator[str]:
     """Find out whether all units need more than all bins have, or more bins than there are."""
-    total, most = demand.sum(axis=0), capacity.sum(axis=0)
+    total, most = demand.sum(axis=0), capacity.sum(axis=0, dtype=object)  # which may be beyond 64 bits
     for d in np.flatnonzero(total > most)[:1].tolist():
         yield f"all balls take {amount_of(int(total[d]))} of {names[d]}, and all bins have {amount_of(int(most[d]))}"
     best, bins = capacity.max(axis=0), len(capacity)

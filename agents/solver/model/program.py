@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -199,7 +200,7 @@ class Family:
     @property
     def count(self) -> int:
         """Count its dimensions."""
-        return int(np.prod(self.sizes, dtype=np.int64))
+        return prod(self.sizes)
 
     def __contains__(self, dim: int) -> bool:
         """Tell whether a dimension is one of its own."""

@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from time import monotonic
+from typing import NamedTuple
 
 from agents.solver.language import syntax as s
-from agents.solver.language.errors import At
 from agents.solver.language.tables import LARGEST
 from agents.solver.model.impossible import impossible
 from agents.solver.model.problem import Fault, Problem
 
-Change = Callable[[s.Tree], s.Tree]
-"""Leaves a declaration out of a tree."""
+Declarations = tuple[s.Declaration, ...]
+
+
+class Limit(NamedTuple):
+    """What limits allocations: a declaration, or all rejections in UTILFN."""
+
+    fault: Fault
+    node: s.Declaration | s.Rejection
+    instead: Declarations = ()
+    """What is declared in its place where it is left out."""
 
 
 def at_fault(
@@ -25,53 +33,53 @@ def at_fault(
     The number of balls and of bins is never at fault. The text itself has `own_lines`, and `problem` makes the problem
     of another tree.
     """
-    limits = list(_limits(tree, own_lines))
+    kept = list(_limits(tree, own_lines))
+    every = {id(one.node): one for one in kept}
 
-    def still(kept: Iterable[int]) -> str:
-        smaller = tree
-        for one in set(range(len(limits))).difference(kept):
-            smaller = limits[one][1](smaller)
-        return impossible(problem(smaller))
+    def still(kept: Iterable[Limit]) -> str:
+        gone = every.keys() - {id(one.node) for one in kept}
+        each = (every[id(one)].instead if id(one) in gone else (one,) for one in tree.declarations)
+        accepts = any(isinstance(every[one].node, s.Rejection) for one in gone)
+        body = _accepting(tree.body) if accepts else tree.body
+        return impossible(problem(replace(tree, declarations=tuple(one for some in each for one in some), body=body)))
 
-    kept = list(range(len(limits)))
     why = still(kept)
     for same in (True, False):  # a smaller set may be found without what the first reason needs, but for its rest
-        for number in kept.copy():
+        untried = [kept] if kept else []
+        while untried:
             if monotonic() > until or not why:
                 return (), ""
-            others = [one for one in kept if one != number]
+            some = untried.pop()
+            tried = {id(one.node) for one in some}
+            others = [one for one in kept if id(one.node) not in tried]
             then = still(others)
             if then == why or (then and not same):
                 kept, why = others, then
-    return tuple(limits[one][0] for one in kept), why
+            elif len(some) > 1:  # so thousands of declarations, of which few are at fault, take few tries
+                half = len(some) // 2
+                untried += [some[half:], some[:half]]
+    return tuple(one.fault for one in kept), why
 
 
-def _limits(tree: s.Tree, own_lines: int) -> Iterator[tuple[Fault, Change]]:
-    """Iterate over what limits allocations, each with what leaves it out, the most particular first."""
+def _limits(tree: s.Tree, own_lines: int) -> Iterator[Limit]:
+    """Iterate over what limits allocations, the most particular first."""
 
-    def found(what: str, at: At, leave_out: Change) -> tuple[Fault, Change]:
-        return Fault(what, at.line if at.line <= own_lines else None), leave_out
+    def fault(what: str, node: s.Node) -> Fault:
+        return Fault(what, node.at.line if node.at.line <= own_lines else None)
 
-    def without(node: s.Declaration, *instead: s.Declaration) -> Change:
-        def leave_out(tree: s.Tree) -> s.Tree:
-            each = ((one,) if one is not node else instead for one in tree.declarations)
-            return replace(tree, declarations=tuple(one for some in each for one in some))
-
-        return leave_out
-
-    order = (s.Moves, s.Pin, s.Company, s.Resource)
-    for kind in order:
+    for kind in (s.Moves, s.Pin, s.Company, s.Resource):
         for node in tree.declarations:
-            if isinstance(node, kind):
-                if isinstance(node, s.Resource):
-                    endless = replace(node, capacity=s.Number(node.at, LARGEST, True))
-                    yield found(f"RESOURCES {node.name}", node.at, without(node, endless))
-                elif not (isinstance(node, s.Company) and node.kind == "GROUPS"):
-                    what = node.kind if isinstance(node, s.Company) else type(node).__name__.upper()
-                    yield found(what, node.at, without(node))
+            if not isinstance(node, kind) or (isinstance(node, s.Company) and node.kind == "GROUPS"):
+                continue
+            if isinstance(node, s.Resource):
+                endless = replace(node, capacity=s.Number(node.at, LARGEST, True))
+                yield Limit(fault(f"RESOURCES {node.name}", node), node, (endless,))
+            else:
+                what = node.kind if isinstance(node, s.Company) else type(node).__name__.upper()
+                yield Limit(fault(what, node), node)
     rejections = [node for node in s.walk(tree.body) if isinstance(node, s.Rejection)]
     if rejections:
-        yield found("REJECT", rejections[0].at, lambda tree: replace(tree, body=_accepting(tree.body)))
+        yield Limit(fault("REJECT", rejections[0]), rejections[0])
 
 
 def _accepting(body: s.Block) -> s.Block:

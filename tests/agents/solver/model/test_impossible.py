@@ -88,6 +88,28 @@ def test_what_is_possible_is_not_called_impossible(name: str) -> None:
     assert impossible(load_problem(name)) == ""
 
 
+def test_capacities_may_add_up_to_more_than_64_bits() -> None:
+    assert impossible(made(bins="10000", top="S[b in BINS] => 1e9")) == ""
+    by_bin = "UTIL.S[BIN] += D[BALL] if BIN == 3 REJECT end"
+    assert impossible(made(bins="9500", top="S[b in BINS] => 1e9", body=by_bin)) == ""
+    kept = made("DRAIN 0", bins="? TO 19000", top="S[b in BINS] => 1e9 - b")
+    assert impossible(kept) == ""
+
+
+def test_bins_that_are_to_be_empty_are_all_that_there_are_only_if_there_cannot_be_more() -> None:
+    assert impossible(made("DRAIN 0", bins="? TO 3")) == ""
+    assert impossible(made("DRAIN 0, 1, 2", bins="? TO 3")) == "all bins are to be empty"
+
+
+def test_a_fault_among_a_thousand_declarations_is_found_at_once() -> None:
+    many = " ".join(f"PIN {ball} TO {ball % 5}" for ball in range(1000))
+    text = f"BALLS 1000 BINS 5 RESOURCES S[b in BINS] => 1000 {many} FRIENDS 3, 9 FRIENDS 3, 14"
+    given = problem(f"{text} procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += 1 end")
+    found, why = given.source.at_fault(monotonic() + 20)
+    assert [one.what for one in found] == ["PIN", "PIN", "FRIENDS"]
+    assert why.endswith("are FRIENDS, and pinned to bins 3 and 4")
+
+
 def test_other_numbers_of_bins_are_other_problems() -> None:
     assert impossible(made(bins="? TO 4", body="UTIL.S[BIN] += 12 / BINS")) == ""
     assert impossible(made("FOES 0, 1 PIN 0 TO 0 PIN 1 TO BINS - 1", bins="? TO 4")) == ""

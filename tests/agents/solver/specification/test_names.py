@@ -106,7 +106,23 @@ def test_answers_have_the_names_and_are_read_again(file: Path, capsys: pytest.Ca
     assert main(["explain", str(file), str(answer), "--ball", "web3"]) == 2
     assert "Did you mean 'web-3'" in capsys.readouterr().err
     assert main(["solve", str(file), "--drain", "n-e"]) == 2
-    assert "Known: n-a, n-b, n-c, n-d" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "--drain: there is no such bin (got 'n-e')" in said
+    assert "Known: n-a, n-b, n-c, n-d" in said
+
+
+def test_names_with_commas_are_told_in_quotation_marks(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("nodes.csv", "pods.csv"):
+        table = file.parent / name
+        table.write_text(table.read_text().replace("n-c", '"n, c"'))
+    assert main(["solve", str(file), "--drain", 'n-d, "n, c"', "--json"]) == 1  # the other two have too little room
+    assert set(json.loads(capsys.readouterr().out)["alloc"]) == {0, 1, None}
+
+
+@pytest.mark.parametrize("text", ["", "0,", "1-0", "-1", "a"])
+def test_what_is_no_list_of_bins_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "vm-placement", f"--drain={text}"]) == 2
+    assert "Write numbers and ranges: 3,5-7." in capsys.readouterr().err
 
 
 def test_a_table_names_what_is_placed(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
