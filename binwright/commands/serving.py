@@ -29,6 +29,25 @@ def serve(asked: Namespace) -> int:
     return 0
 
 
+def work(asked: Namespace) -> int:
+    """`binwright work`."""
+    from binwright.service.crew import work
+
+    def say(what: str) -> None:
+        out.print(what, highlight=False, markup=False, soft_wrap=True)
+
+    if asked.token_file is None:
+        remedy = "Give one that has worker behind it in the service's own token file."
+        raise UserError("workers need a token", key="--token-file", remedy=remedy)
+    work(asked.server, token_in(Path(asked.token_file)), asked.workers, say)
+    return 0
+
+
+def client_of(asked: Namespace) -> Client:
+    """Return a client of the service that a command names."""
+    return Client(asked.server, None if asked.token_file is None else token_in(Path(asked.token_file)))
+
+
 class There:
     """Solves by a service; files that the specification names are read here."""
 
@@ -40,7 +59,7 @@ class There:
         self._text = text
         tables = _tables(asked.file, text) | tables
         self._how = {"tables": tables, "params": {k: _number(k, v) for k, v in params.items()}}
-        self._client = Client(asked.server, None if asked.token_file is None else _token(Path(asked.token_file)))
+        self._client = client_of(asked)
 
     def properties(self) -> dict[str, Any]:
         """Return what the compiler knows."""
@@ -49,6 +68,7 @@ class There:
     def answer(self, seconds: float, tell: Callable[[dict[str, Any]], None] | None) -> dict[str, Any]:
         """Return the answer, with what it uses of every resource."""
         how = {"search": self._asked.search, "device": self._asked.device, "seed": self._asked.seed, "time": seconds}
+        how |= {} if self._asked.priority is None else {"priority": self._asked.priority}
         return self._located(self._client.solve, progress=tell, **how)
 
     def _located(self, ask: Callable[..., dict[str, Any]], **more: Any) -> dict[str, Any]:
@@ -77,7 +97,8 @@ def _read(file: Path) -> str:
         raise UserError(f"cannot be read: {error}", file=file, remedy="Give a text file in UTF-8.") from None
 
 
-def _token(file: Path) -> str:
+def token_in(file: Path) -> str:
+    """Read a token: the first word of a file."""
     tokens = _read(file).split()
     if not tokens:
         raise UserError("has no token", file=file, remedy="Write the service's token into it.")

@@ -7,9 +7,11 @@ import json
 import sys
 from functools import cached_property
 from importlib.metadata import version
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictFloat, StrictInt
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictFloat, StrictInt, model_validator
+
+from binwright.service.limits import PRIORITIES
 
 TIME = 10.0
 """Seconds of a search that says nothing else."""
@@ -25,6 +27,9 @@ EXAMPLE: dict[str, Any] = {
     "time": 2,
 }
 State = Literal["queued", "running", "done", "refused", "failed", "cancelled"]
+STATES: tuple[State, ...] = get_args(State)
+TITLE = 80
+"""Letters of a job's title."""
 
 
 def _number(value: int | float) -> int | float:
@@ -72,7 +77,7 @@ class Problem(BaseModel):
     @cached_property
     def canonical(self) -> str:
         """The same for the same request, however it was written."""
-        return json.dumps(dict(self), sort_keys=True, separators=(",", ":"))
+        return _canonical(self)
 
 
 class Submission(Problem):
@@ -85,11 +90,34 @@ class Submission(Problem):
     seed: int = Field(default=0, ge=0, lt=2**63, strict=True, description="Of the random orders.")
     time: float = Field(default=TIME, gt=0, le=86_400, allow_inf_nan=False, description="The search's seconds.")
     attempts: int | None = Field(default=None, ge=1, le=10**12, description="The search ends after so many, too.")
+    priority: int | None = Field(
+        default=None,
+        ge=-PRIORITIES,
+        le=PRIORITIES,
+        strict=True,
+        description="The highest is first in the queue; by default 0, or less if the service allows less.",
+    )
+
+    @cached_property
+    def canonical(self) -> str:
+        """The same for the same job, however urgent it is."""
+        return _canonical(self, "priority")
+
+    @property
+    def title(self) -> str:
+        """The first line of the text, which may be a comment."""
+        first = next((line for line in self.text.splitlines() if line.strip("# \t")), "")
+        return " ".join(first.strip("# \t").split())[:TITLE]
 
     @cached_property
     def key(self) -> str:
         """Names the submission by content, and by the version of the solver."""
         return hashlib.sha256(f"{version('binwright')} {self.canonical}".encode()).hexdigest()
+
+
+def _canonical(asked: BaseModel, *less: str) -> str:
+    fields = {name: getattr(asked, name) for name in type(asked).model_fields if name not in less}
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
 
 class Mistake(BaseModel):
@@ -179,6 +207,13 @@ class Result(BaseModel):
     resources: list[Family] | None = Field(description="Null if there are very many dimensions.")
 
 
+def _answer(result: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what is no result; one stays as it is."""
+    Result.model_validate(result)
+    json.dumps(result, allow_nan=False)
+    return result
+
+
 class Progress(BaseModel):
     """The best so far."""
 
@@ -199,6 +234,9 @@ class Job(BaseModel):
 
     id: str
     state: State
+    priority: int
+    place: int | None = Field(description="In the queue, from 1; null for a job that does not wait.")
+    title: str = Field(description="The first line of the specification.")
     submitted: str
     started: str | None
     finished: str | None
@@ -207,12 +245,73 @@ class Job(BaseModel):
     error: Mistake | None
 
 
+class Listed(BaseModel):
+    """A job in the list."""
+
+    id: str
+    state: State
+    priority: int
+    place: int | None
+    title: str
+    submitted: str
+    started: str | None
+    finished: str | None
+    status: str | None = Field(description="Of the result, if there is one.")
+    error: Mistake | None
+
+
+class Jobs(BaseModel):
+    """A page of the list, newest first."""
+
+    jobs: list[Listed]
+    next: str | None = Field(description="`before` of the next page; null if this is the last one.")
+
+
+Lease = Annotated[str, Field(pattern="^[A-Za-z0-9_-]{16,64}$")]
+"""A name that a worker makes up for each job that it asks for."""
+Worker = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Take(BaseModel):
+    """What a worker on another machine asks for a job with."""
+
+    lease: Lease
+    worker: Worker
+    version: str = Field(max_length=100)
+
+
+class Beat(BaseModel):
+    """A sign that a worker goes on."""
+
+    worker: Worker
+    memory: int = Field(ge=0, le=2**60)
+    progress: Progress | None = None
+
+
+class End(BaseModel):
+    """What a worker says last of a job; `queued` gives it back."""
+
+    state: Literal["done", "refused", "failed", "queued"]
+    result: Annotated[dict[str, Any], AfterValidator(_answer)] | None = None
+    error: Mistake | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> End:
+        """Refuse an end without what it should have."""
+        if (self.result is not None) != (self.state == "done") or (
+            (self.error is not None) != (self.state in ("refused", "failed"))
+        ):
+            raise ValueError("a job that is done has a result, one that is refused or failed an error")
+        return self
+
+
 class Health(BaseModel):
     """How the service is."""
 
     accepting: bool = Field(description="It takes new jobs. If not, those it took are kept, and done when it can.")
     error: str | None = Field(description="What the disk has against it.")
-    workers: int = Field(description="Jobs that can run at a time.")
+    workers: int = Field(description="Jobs that can run at a time on the service's machine.")
+    elsewhere: int = Field(description="Jobs that can run at a time on other machines.")
     queued: int | None = Field(description="Jobs that wait; null if the disk does not even say that.")
     running: int | None
 

@@ -91,7 +91,7 @@ def _answered(pipe: Connection, do: str, asked: Mapping[str, Any], limits: Limit
             _send(pipe, progress=told | {"checked": now.checked, "seconds": round(now.seconds, 3)})
 
         options = ("search", "device", "seed", "time", "attempts")
-        how = {name: asked[name] for name in options if name in asked}  # a job may be from before there were devices
+        how = {name: asked[name] for name in options}
         return {"result": _as_json(solve(compiled, progress=tell, **how))}
     except SpecError as error:
         at = {} if error.at is None else {"line": error.at.line, "column": error.at.column}
