@@ -67,7 +67,7 @@ class Client:
         return properties
 
     def submit(self, text: str, *, tables: Mapping[str, Any] | None = None, **options: Any) -> Json:
-        """Hand in a job; options are `params`, `search`, `seed`, `time`, `attempts` and `priority`."""
+        """Hand in a job; options are those of `POST /v1/problems`: `params`, `time`, `seed`, `now`, `priority`, ..."""
         return self.ask("POST", "/v1/problems", **_body(text, tables, options))
 
     def jobs(self, *states: str) -> Iterator[Json]:
@@ -164,7 +164,7 @@ class Client:
 def _body(text: str, tables: Mapping[str, Any] | None, options: Mapping[str, Any]) -> Json:
     """Put a problem together; numpy arrays become lists."""
     given = {name: _lists(table) for name, table in (tables or {}).items()}
-    return {"text": text, "tables": given, **options}
+    return {"text": text, "tables": given, **{name: _lists(value) for name, value in options.items()}}
 
 
 def _lists(table: Any) -> Any:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from agents.solver.language.errors import At, SpecError
-from agents.solver.specification.load import examples, words
+from agents.solver.specification.load import examples
 from binwright.client import Client, Mistaken
 from binwright.commands.console import out
-from binwright.commands.given import change
+from binwright.commands.given import drain, places_of
 from simcore.errors import UserError, suggest
 
 
@@ -53,12 +53,12 @@ class There:
 
     def __init__(self, asked: Namespace, params: dict[str, str]) -> None:
         self._asked = asked
-        text = _text(asked.file)
-        more, tables = words(*change(asked))
-        text = f"{text}\n{more}" if more else text
-        self._text = text
-        tables = _tables(asked.file, text) | tables
-        self._how = {"tables": tables, "params": {k: _number(k, v) for k, v in params.items()}}
+        self._text = _text(asked.file)
+        tables = _tables(asked.file, self._text)
+        self._how: dict[str, Any] = {"tables": tables, "params": {k: _number(k, v) for k, v in params.items()}}
+        self._how |= {} if asked.now is None else {"now": places_of(Path(asked.now))}
+        self._how |= {} if asked.moves is None else {"moves": asked.moves}
+        self._how |= {} if asked.drain is None else {"drain": drain(asked)}
         self._client = client_of(asked)
 
     def properties(self) -> dict[str, Any]:
@@ -114,10 +114,14 @@ def _tables(source: str, text: str) -> dict[str, Any]:
     from agents.solver.specification.spec import Spec
 
     spec = Spec(text, file=Path(source))
-    found = {}
+    found: dict[str, Any] = {}
     for node in spec.tree.declarations:
         if isinstance(node, TableFrom):
             table = spec.given.table_from(node)
+            if node.names is not None:
+                names = [*spec.given.names[node.names], None]  # -1 is an empty cell
+                found[node.name] = [names[number] for number in table.values.tolist()]
+                continue
             values = table.values if table.whole else table.values / MICRO
             rows = range(table.sizes[0])
             ragged = table.starts is not None

@@ -158,6 +158,7 @@ def application(
         ("/", "page.html", "text/html"),
         ("/page.css", "page.css", "text/css"),
         ("/page.js", "page.js", "text/javascript"),
+        ("/jobs.js", "jobs.js", "text/javascript"),
         ("/answer.js", "answer.js", "text/javascript"),
     ):
         text = files("binwright.service").joinpath(file).read_text(encoding="utf-8")
@@ -263,7 +264,7 @@ class Service:
         return JSONResponse(await self._job(row), 202 if new else 200, where)
 
     def _limited(self, right: Right, asked: models.Submission) -> tuple[str, str, str, int, bool] | Response:
-        """Return what `Jobs.add` wants to know of a submission, within the time, the priority and the devices there are."""
+        """Return what `Jobs.add` wants to know of a submission, within what there is of time, priority and devices."""
         most = self._limits.priority if right.priority is None else right.priority
         priority = min(0, most) if asked.priority is None else asked.priority
         if priority > most:

@@ -9,7 +9,16 @@ from functools import cached_property
 from importlib.metadata import version
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictFloat, StrictInt, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictFloat,
+    StrictInt,
+    WithJsonSchema,
+    model_validator,
+)
 
 from binwright.service.limits import PRIORITIES
 
@@ -18,6 +27,8 @@ TIME = 10.0
 LARGEST = sys.float_info.max
 NAMES = 1000
 """Tables of a problem, and parameters, and so mistakes in one request: each would be told, and takes a kilobyte."""
+MOST = 2**31
+"""Numbers of bins are below it."""
 DEEPEST = 8
 """Indices of a table."""
 EXAMPLE: dict[str, Any] = {
@@ -39,6 +50,13 @@ def _number(value: int | float) -> int | float:
     return value
 
 
+def _entries(entries: list[Any]) -> list[Any]:
+    """Numbers in rows, or a column of names."""
+    if entries and all(entry is None or isinstance(entry, str) for entry in entries):
+        return entries
+    return _numbers(entries)
+
+
 def _numbers(entries: list[Any], depth: int = 1) -> list[Any]:
     """Numbers in rows."""
     for entry in entries:
@@ -47,18 +65,59 @@ def _numbers(entries: list[Any], depth: int = 1) -> list[Any]:
                 raise ValueError(f"has rows nested deeper than {DEEPEST}")
             _numbers(entry, depth + 1)
         elif type(entry) not in (int, float):
-            raise ValueError("has entries that are not numbers")
+            raise ValueError("has entries that are neither all numbers nor all names")
         else:
             _number(entry)
     return entries
+
+
+def _places(now: Any) -> Any:
+    """Bins in a list, or by ball; checked as a whole, since there may be many."""
+    if now is None:
+        return None
+    if not isinstance(now, list | dict):
+        raise ValueError("is neither a list of bins nor an object from balls to bins")
+    for place in now.values() if isinstance(now, dict) else now:
+        if not (place is None or isinstance(place, str) or (type(place) is int and -1 <= place < MOST)):
+            raise ValueError("has bins that are neither numbers nor names")
+    return now
+
+
+def _bins(drain: list[Any]) -> list[Any]:
+    """Bins by number, by name, or as a range."""
+    if len(drain) > NAMES:
+        raise ValueError(f"has more than {NAMES:,} entries; there are ranges, like 3-7")
+    for place in drain:
+        if not (isinstance(place, str) or (type(place) is int and 0 <= place < MOST)):
+            raise ValueError("has bins that are neither numbers nor names")
+    return drain
 
 
 Name = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_]*$", max_length=100)]
 Number = Annotated[StrictInt | StrictFloat, AfterValidator(_number)]
 Rows = Annotated[
     list[Any],
-    AfterValidator(_numbers),
-    Field(json_schema_extra={"items": {"anyOf": [{"type": "number"}, {"type": "array"}]}}),
+    AfterValidator(_entries),
+    Field(json_schema_extra={"items": {"anyOf": [{"type": kind} for kind in ("number", "array", "string", "null")]}}),
+]
+BIN = {"anyOf": [{"type": "integer", "minimum": -1}, {"type": "string"}, {"type": "null"}]}
+Places = Annotated[
+    Any,
+    AfterValidator(_places),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "array", "items": BIN},
+                {"type": "object", "additionalProperties": BIN},
+                {"type": "null"},
+            ]
+        }
+    ),
+]
+Drain = Annotated[
+    list[Any],
+    AfterValidator(_bins),
+    WithJsonSchema({"type": "array", "items": {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]}}),
 ]
 NO_OTHERS: dict[str, Any] = {"additionalProperties": False}
 
@@ -70,9 +129,21 @@ class Problem(BaseModel):
 
     text: str = Field(description="The specification. `TABLE ... FROM` is refused: the service reads no files.")
     tables: dict[Name, Rows] = Field(
-        default={}, description="Numbers in rows; the innermost may differ in length.", json_schema_extra=NO_OTHERS
+        default={},
+        description="Numbers in rows, of which the innermost may differ in length; or, for `TABLE ... FROM ... AS`, a "
+        "column of names, null for an empty cell.",
+        json_schema_extra=NO_OTHERS,
     )
     params: dict[Name, Number] = Field(default={}, description="Values of PARAMs.", json_schema_extra=NO_OTHERS)
+    now: Places = Field(
+        default=None,
+        description="Where the balls are: the bin of each, by number or name, null for none; or an object from balls, "
+        "by name where they have names and else by number, to bins.",
+    )
+    moves: int | None = Field(
+        default=None, ge=0, lt=MOST, strict=True, description="So many balls may leave where they are, at most."
+    )
+    drain: Drain = Field(default=[], description="Bins that are to be empty: numbers, names, or ranges like `5-7`.")
 
     @cached_property
     def canonical(self) -> str:
