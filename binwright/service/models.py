@@ -39,7 +39,7 @@ EXAMPLE: dict[str, Any] = {
 }
 State = Literal["queued", "running", "done", "refused", "failed", "cancelled"]
 STATES: tuple[State, ...] = get_args(State)
-TITLE = 80
+TITLE = 60
 """Letters of a job's title."""
 
 
@@ -178,7 +178,8 @@ class Submission(Problem):
     def title(self) -> str:
         """The first line of the text, which may be a comment."""
         first = next((line for line in self.text.splitlines() if line.strip("# \t")), "")
-        return " ".join(first.strip("# \t").split())[:TITLE]
+        words = " ".join(first.strip("# \t").split())
+        return words if len(words) <= TITLE else f"{words[: TITLE - 1].rstrip()}…"
 
     @cached_property
     def key(self) -> str:
