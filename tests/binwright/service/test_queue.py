@@ -88,6 +88,26 @@ def test_to_submit_again_changes_the_priority(tmp_path: Path) -> None:
     jobs.close()
 
 
+def test_jobs_for_this_machine_only_are_not_taken_elsewhere(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path, Limits())
+    here = jobs.add("", "a", "{}", here=True)[0].id
+    other = jobs.add("", "b", "{}")[0].id
+    taken = jobs.take("a lease")
+    assert taken
+    assert taken.id == other
+    assert jobs.take("another lease") is None
+    row = jobs.next()
+    assert row
+    assert (row.id, row.here) == (here, True)
+    assert not jobs.put_back(other, "another lease")
+    assert not jobs.finish(other, "done", "{}", lease="another lease")
+    assert not jobs.finish(other, "done", "{}")
+    assert jobs.finish(other, "done", "{}", status="solved", lease="a lease")
+    assert not jobs.finish(other, "done", "{}", status="solved", lease="a lease")
+    assert jobs.ended("a lease")
+    jobs.close()
+
+
 def test_the_list_has_pages(tmp_path: Path) -> None:
     jobs = Jobs(tmp_path, Limits())
     names = [jobs.add("me", str(number), "{}", title=f"job {number}")[0].id for number in range(5)]
