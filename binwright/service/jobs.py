@@ -185,7 +185,7 @@ class Jobs:
                 raise Trouble(self.trouble)
             if self.unfinished >= self._limits.queue or not self._room(base, len(request)):
                 raise Full
-            name = secrets.token_urlsafe(18)
+            name = secrets.token_hex(18)  # no "-" in front, which commands take for an option
             base.execute(
                 "insert into jobs (id, owner, key, state, priority, here, submitted, title, request, size) "
                 "values (?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?)",

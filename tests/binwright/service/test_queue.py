@@ -79,6 +79,7 @@ def test_who_submits_much_delays_nobody_else(tmp_path: Path) -> None:
 def test_to_submit_again_changes_the_priority(tmp_path: Path) -> None:
     jobs = Jobs(tmp_path, Limits())
     names = [jobs.add("", key, "{}")[0].id for key in "abc"]
+    assert all(name.isalnum() for name in names)  # none looks like an option of a command
     assert jobs.add("", "c", "{}", priority=3)[1] is False
     assert jobs.places() == {names[2]: 1, names[0]: 2, names[1]: 3}
     row = jobs.next()
