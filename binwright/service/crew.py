@@ -80,6 +80,8 @@ class Crew:
         self._stopping = Event()
         self._over: dict[int, Event] = {}
         """By worker: ends what it does now."""
+        self._leases: list[str] = []
+        """By worker: of the job that it has or asks for."""
         self._wrong: UserError | None = None
         self._told = False
 
@@ -91,20 +93,30 @@ class Crew:
 
     def run(self, workers: int) -> None:
         """Work until `stop`; raises what makes it useless to go on."""
+        self._leases = [secrets.token_urlsafe(18) for _ in range(workers)]
         threads = [Thread(target=self._run, args=(core,), daemon=True) for core in range(workers)]
         for thread in threads:
             thread.start()
         while not self._stopping.wait(0.2):  # so that signals are heard
             pass
-        for core, thread in enumerate(threads):
-            if core in self._over:  # others wait for a job, and get none
-                thread.join(2 * BRIEFLY)
+        closing = [Thread(target=self._close, args=one, daemon=True) for one in enumerate(threads)]
+        for thread in closing:
+            thread.start()
+        for thread in closing:
+            thread.join()
         if self._wrong is not None:
             raise self._wrong
 
+    def _close(self, core: int, thread: Thread) -> None:
+        """Wait until a worker has given its job back; one that asks for a job may have been given one just now."""
+        if core in self._over:
+            thread.join(2 * BRIEFLY)
+        else:
+            self._end(self._leases[core], {"state": "queued"})
+
     def _run(self, core: int) -> None:
         worker = f"{socket.gethostname()[:100]}/{os.getpid()}/{core}"
-        lease = secrets.token_urlsafe(18)
+        lease = self._leases[core]
         while not self._stopping.is_set():
             try:
                 said = self._client.ask("POST", "/v1/work", lease=lease, worker=worker, version=version("binwright"))
@@ -118,7 +130,7 @@ class Crew:
                     self._do(lease, worker, core, said["job"])
                 finally:
                     del self._over[core]
-                lease = secrets.token_urlsafe(18)
+                lease = self._leases[core] = secrets.token_urlsafe(18)
 
     def _refused(self, error: UserError) -> None:
         """Say once that the service does not answer; end if it does not want us."""

@@ -168,7 +168,7 @@ def room(server: Server, size: int) -> None:
 def test_a_full_disk_is_507_until_there_is_room(tmp_path: Path) -> None:
     with serving(tmp_path / "data", "--workers", "2") as server:
         server.warm()
-        well = {"accepting": True, "error": None, "workers": 2, "queued": 0, "running": 0}
+        well = {"accepting": True, "error": None, "workers": 2, "elsewhere": 0, "queued": 0, "running": 0}
         assert (server.ask("GET", "/v1/health").status, server.ask("GET", "/v1/health").json) == (200, well)
         accepted = [server.submit(SMALL, seed=seed) for seed in range(20)]
         room(server, 1)

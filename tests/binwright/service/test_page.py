@@ -79,7 +79,9 @@ def test_run_the_first_example_with_the_keyboard(opened: Browser, server: Server
     assert [text.partition(":")[0] for text in figures] == ["CPU", "MEMORY"]
     assert "80 % to 100 % used, mean 90 %" in figures[0].replace("\u00a0", " ")
     assert opened.run("return document.querySelectorAll('figure .used').length") == 4
-    rows = opened.run("return [...document.querySelectorAll('#answer tbody tr')].map((each) => each.innerText.split('\\t'))")
+    rows = opened.run(
+        "return [...document.querySelectorAll('#answer tbody tr')].map((each) => each.innerText.split('\\t'))"
+    )
     assert [row[0] for row in rows] == ["0", "1"]
     assert sorted(row[-1] for row in rows) == ["0-2", "3"]
     link = opened.run("return document.getElementById('json').getAttribute('href')")

@@ -161,7 +161,7 @@ def test_workers_go_on_while_the_server_is_away(tmp_path: Path) -> None:
 def test_here_and_elsewhere_share_a_queue(tmp_path: Path) -> None:
     with serving(tmp_path / "data", "--workers", "1", "--token-file", tokens(tmp_path)) as server, working(server):
         client = Client(server.url, CLIENT)
-        jobs = [client.submit(ENDLESS, time=2, seed=seed) for seed in range(2)]
+        jobs = [client.submit(ENDLESS, time=20, seed=seed) for seed in range(2)]
         until, busy = monotonic() + 20, set[tuple[float, float]]()
         while (1, 1) not in busy:
             found = metrics(server)
@@ -169,7 +169,9 @@ def test_here_and_elsewhere_share_a_queue(tmp_path: Path) -> None:
                 (found['binwright_workers_busy{machine="here"}'], found['binwright_workers_busy{machine="elsewhere"}'])
             )
             assert monotonic() < until, busy
-        assert all(client.wait(job["id"])["state"] == "done" for job in jobs)
+        for job in jobs:
+            client.cancel(job["id"])
+        assert all(client.wait(job["id"])["state"] == "cancelled" for job in jobs)
 
 
 def children(pid: int) -> list[int]:
