@@ -24,6 +24,7 @@ from agents.solver import examples
 from agents.solver.backends.devices import Device
 from binwright.service import models, pool
 from binwright.service.bodies import Bodies
+from binwright.service.described import LISTING, LONGEST, PAGE, body_of
 from binwright.service.gate import Gate, Pace, Right, Tokens, refusal, too_many
 from binwright.service.jobs import Full, Jobs, Row, Trouble
 from binwright.service.leases import Leases
@@ -38,8 +39,6 @@ TICK = 0.1
 BEAT = 15.0
 """Seconds of silence in a stream, at most."""
 OPEN = ("queued", "running")
-PAGE, LONGEST = 50, 200
-"""Jobs of a page of the list, and at most."""
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": models.Refusal, "description": "The request ended early."},
     401: {"model": models.Refusal, "description": "The service wants a token, and this is none."},
@@ -59,42 +58,6 @@ UNFIT: dict[int | str, dict[str, Any]] = {
     413: {"model": models.Refusal, "description": "The request is too large."},
     422: {"model": models.Refusal, "description": "The request is not as described."},
 }
-
-LISTING = {
-    "parameters": [
-        {
-            "name": "state",
-            "in": "query",
-            "description": "Of these only: several with commas between them, or repeated.",
-            "schema": {"type": "string"},
-            "example": "queued,running",
-        },
-        {
-            "name": "limit",
-            "in": "query",
-            "schema": {"type": "integer", "minimum": 1, "maximum": LONGEST, "default": PAGE},
-        },
-        {
-            "name": "before",
-            "in": "query",
-            "description": "`next` of the page before.",
-            "schema": {"type": "string"},
-        },
-    ]
-}
-
-
-def body_of(model: type[models.Problem], limits: Limits, *options: str) -> dict[str, Any]:
-    """How a body is described: the text of a specification with options in the query, or JSON."""
-    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
-    if "time" in options:
-        schema["properties"]["time"] |= {"maximum": limits.time, "default": min(models.TIME, limits.time)}
-    content = {
-        "text/plain": {"schema": {"type": "string"}, "example": models.EXAMPLE["text"]},
-        "application/json": {"schema": schema, "example": models.EXAMPLE},
-    }
-    query = [{"name": name, "in": "query", "schema": schema["properties"][name]} for name in options]
-    return {"requestBody": {"content": content, "required": True}, "parameters": query}
 
 
 def application(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from binwright.service import models, pool
 from binwright.service.bodies import Bodies
@@ -23,6 +25,51 @@ WAIT = 10.0
 TOLD = ("spare", "memory", "balls", "dims", "lease")
 """Limits that hold for whoever does a job."""
 OnDisk = Callable[..., Awaitable[Any]]
+
+
+def _answer(result: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what is no result; one stays as it is."""
+    models.Result.model_validate(result)
+    json.dumps(result, allow_nan=False)
+    return result
+
+
+Lease = Annotated[str, Field(pattern="^[A-Za-z0-9_-]{16,64}$")]
+"""A name that a worker makes up for each job that it asks for."""
+Worker = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Take(BaseModel):
+    """What a worker on another machine asks for a job with."""
+
+    lease: Lease
+    worker: Worker
+    version: str = Field(max_length=100)
+
+
+class Beat(BaseModel):
+    """A sign that a worker goes on."""
+
+    worker: Worker
+    memory: int = Field(ge=0, le=2**60)
+    progress: models.Progress | None = None
+
+
+class End(BaseModel):
+    """What a worker says last of a job; `queued` gives it back."""
+
+    state: Literal["done", "refused", "failed", "queued"]
+    result: Annotated[dict[str, Any], AfterValidator(_answer)] | None = None
+    error: models.Mistake | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> End:
+        """Refuse an end without what it should have."""
+        if (self.result is not None) != (self.state == "done") or (
+            (self.error is not None) != (self.state in ("refused", "failed"))
+        ):
+            raise ValueError("a job that is done has a result, one that is refused or failed an error")
+        return self
 
 
 class Seen(NamedTuple):
@@ -68,7 +115,7 @@ class Leases:
 
     async def take(self, request: Request) -> Response:
         """Give a worker the job whose turn it is, or nothing after a while."""
-        asked = await self._bodies.read(request, models.Take, lambda asked: asked)
+        asked = await self._bodies.read(request, Take, lambda asked: asked)
         if isinstance(asked, Response):
             return asked
         ours = version("binwright")
@@ -93,7 +140,7 @@ class Leases:
 
     async def beat(self, request: Request, lease: str) -> Response:
         """Hear that a worker goes on, and how far it is; tell it whether it is to end."""
-        asked = await self._bodies.read(request, models.Beat, lambda asked: asked)
+        asked = await self._bodies.read(request, Beat, lambda asked: asked)
         if isinstance(asked, Response):
             return asked
         held = self._held.get(lease)
@@ -108,7 +155,7 @@ class Leases:
 
     async def end(self, request: Request, lease: str) -> Response:
         """Take what a worker says last of its job; it may say so again when it did not hear our answer."""
-        asked = await self._bodies.read(request, models.End, models.End.model_dump)
+        asked = await self._bodies.read(request, End, End.model_dump)
         if isinstance(asked, Response):
             return asked
         held = self._held.get(lease)

@@ -17,7 +17,6 @@ from pydantic import (
     StrictFloat,
     StrictInt,
     WithJsonSchema,
-    model_validator,
 )
 
 from binwright.service.limits import PRIORITIES
@@ -279,13 +278,6 @@ class Result(BaseModel):
     resources: list[Family] | None = Field(description="Null if there are very many dimensions.")
 
 
-def _answer(result: dict[str, Any]) -> dict[str, Any]:
-    """Refuse what is no result; one stays as it is."""
-    Result.model_validate(result)
-    json.dumps(result, allow_nan=False)
-    return result
-
-
 class Progress(BaseModel):
     """The best so far."""
 
@@ -337,44 +329,6 @@ class Jobs(BaseModel):
 
     jobs: list[Listed]
     next: str | None = Field(description="`before` of the next page; null if this is the last one.")
-
-
-Lease = Annotated[str, Field(pattern="^[A-Za-z0-9_-]{16,64}$")]
-"""A name that a worker makes up for each job that it asks for."""
-Worker = Annotated[str, Field(min_length=1, max_length=200)]
-
-
-class Take(BaseModel):
-    """What a worker on another machine asks for a job with."""
-
-    lease: Lease
-    worker: Worker
-    version: str = Field(max_length=100)
-
-
-class Beat(BaseModel):
-    """A sign that a worker goes on."""
-
-    worker: Worker
-    memory: int = Field(ge=0, le=2**60)
-    progress: Progress | None = None
-
-
-class End(BaseModel):
-    """What a worker says last of a job; `queued` gives it back."""
-
-    state: Literal["done", "refused", "failed", "queued"]
-    result: Annotated[dict[str, Any], AfterValidator(_answer)] | None = None
-    error: Mistake | None = None
-
-    @model_validator(mode="after")
-    def _whole(self) -> End:
-        """Refuse an end without what it should have."""
-        if (self.result is not None) != (self.state == "done") or (
-            (self.error is not None) != (self.state in ("refused", "failed"))
-        ):
-            raise ValueError("a job that is done has a result, one that is refused or failed an error")
-        return self
 
 
 class Health(BaseModel):
