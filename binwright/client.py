@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 import time as clock
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
 
 from simcore.errors import UserError
@@ -37,6 +37,14 @@ class Mistaken(UserError):
         self.column: int | None = error["column"]
 
 
+class Refused(UserError):
+    """The service does not do what it is asked; `status` is its HTTP status."""
+
+    def __init__(self, message: str, url: str, remedy: str, status: int) -> None:
+        super().__init__(message, key="server", value=url, remedy=remedy)
+        self.status = status
+
+
 class Client:
     """Asks one service; jobs and results are what its OpenAPI document describes, as dictionaries."""
 
@@ -52,23 +60,33 @@ class Client:
 
     def check(self, text: str, *, tables: Mapping[str, Any] | None = None, **more: Any) -> Json:
         """Ask what the compiler knows of a specification; `Mistaken` if it does not compile."""
-        said = self._ask("POST", "/v1/check", _body(text, tables, more))
+        said = self.ask("POST", "/v1/check", **_body(text, tables, more))
         if said["errors"]:
             raise Mistaken(said["errors"][0])
         properties: Json = said["properties"]
         return properties
 
     def submit(self, text: str, *, tables: Mapping[str, Any] | None = None, **options: Any) -> Json:
-        """Hand in a job; options are `params`, `search`, `device`, `seed`, `time` and `attempts`."""
-        return self._ask("POST", "/v1/problems", _body(text, tables, options))
+        """Hand in a job; options are those of `POST /v1/problems`: `params`, `time`, `seed`, `now`, `priority`, ..."""
+        return self.ask("POST", "/v1/problems", **_body(text, tables, options))
+
+    def jobs(self, *states: str) -> Iterator[Json]:
+        """List your jobs in these states, or all of them, newest first; results are not among what each has."""
+        query = {"state": ",".join(states)} if states else {}
+        while True:
+            said = self.ask("GET", f"/v1/jobs?{urlencode(query)}")
+            yield from said["jobs"]
+            if said["next"] is None:
+                return
+            query["before"] = said["next"]
 
     def look(self, name: str) -> Json:
         """Look at the job with this id."""
-        return self._ask("GET", f"/v1/problems/{quote(name, safe='')}")
+        return self.ask("GET", f"/v1/problems/{quote(name, safe='')}")
 
     def cancel(self, name: str) -> Json:
         """End a job; soon it is cancelled, with the best so far as its result if there is one."""
-        return self._ask("DELETE", f"/v1/problems/{quote(name, safe='')}")
+        return self.ask("DELETE", f"/v1/problems/{quote(name, safe='')}")
 
     def wait(self, name: str, progress: Callable[[Json], None] | None = None) -> Json:
         """Wait until a job is over, and return it; `progress` is called with the best so far."""
@@ -103,8 +121,12 @@ class Client:
         error = job["error"] or {"message": "was cancelled", "remedy": ""}
         raise UserError(f"the job failed: {error['message']}", remedy=error["remedy"])
 
-    def _ask(self, method: str, path: str, body: bytes | None = None) -> Json:
-        """Ask until there is an answer. All that we ask may be asked twice: the service knows its submissions."""
+    def ask(self, method: str, path: str, **given: Any) -> Json:
+        """Send a request with what is given as JSON until there is an answer.
+
+        All that we ask may be asked twice: the service knows its submissions.
+        """
+        body = json.dumps(given).encode() if given else None
         end, pause = clock.monotonic() + self._patience, 0.1
         while True:
             request = Request(self._url + path, body, method=method)
@@ -130,19 +152,19 @@ class Client:
             clock.sleep(pause)
             pause = min(2.0, 2 * pause)
 
-    def _refused(self, error: HTTPError) -> UserError:
+    def _refused(self, error: HTTPError) -> Refused:
         try:
             said = json.load(error)["error"]
             message, remedy = str(said["message"]), str(said["remedy"])
         except (ValueError, KeyError, TypeError):
             message, remedy = f"answered {error.code}", "Is this the address of binwright serve?"
-        return UserError(message, key="server", value=self._url, remedy=remedy)
+        return Refused(message, self._url, remedy, error.code)
 
 
-def _body(text: str, tables: Mapping[str, Any] | None, options: Mapping[str, Any]) -> bytes:
-    """JSON; numpy arrays become lists."""
+def _body(text: str, tables: Mapping[str, Any] | None, options: Mapping[str, Any]) -> Json:
+    """Put a problem together; numpy arrays become lists."""
     given = {name: _lists(table) for name, table in (tables or {}).items()}
-    return json.dumps({"text": text, "tables": given, **options}).encode()
+    return {"text": text, "tables": given, **{name: _lists(value) for name, value in options.items()}}
 
 
 def _lists(table: Any) -> Any:

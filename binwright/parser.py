@@ -170,6 +170,7 @@ def _solve(commands: Commands) -> None:
     _change(solve)
     solve.add_argument("--server", metavar="URL", help="let this service solve it (binwright serve)")
     solve.add_argument("--token-file", metavar="F", help="the service's token")
+    solve.add_argument("--priority", type=int, metavar="N", help="of the job at the service: the highest is first")
     shapes = solve.add_mutually_exclusive_group()
     shapes.add_argument("--json", action="store_true", help="print the answer, or the list, as JSON")
     shapes.add_argument("--csv", action="store_true", help="print the answer as CSV: ball, bin")
@@ -196,6 +197,30 @@ def _explain(commands: Commands) -> None:
     )
     _change(explain)
     explain.add_argument("--json", action="store_true", help="print all of it as JSON")
+
+
+def _service(command: argparse.ArgumentParser) -> None:
+    """Which service is asked."""
+    command.add_argument("--server", required=True, metavar="URL", help="the service (binwright serve)")
+    command.add_argument("--token-file", metavar="F", help="the service's token")
+
+
+def _work(commands: Commands) -> None:
+    work = commands.add_parser("work", help="do jobs of a service that runs on another machine")
+    work.set_defaults(answer="serving.work")
+    _service(work)
+    work.add_argument("--workers", type=int, metavar="N", help="jobs at a time (default: one per CPU)")
+
+
+def _jobs(commands: Commands) -> None:
+    jobs = commands.add_parser("jobs", help="list your jobs at a service, show the answer of one, or cancel it")
+    jobs.set_defaults(answer="queueing.jobs")
+    jobs.add_argument("job", nargs="?", metavar="JOB", help="a job's id: show what became of it")
+    _service(jobs)
+    jobs.add_argument("--state", dest="states", metavar="S", help="only queued, running, done, ...: with commas")
+    jobs.add_argument("--last", type=int, default=20, metavar="N", help="so many, newest first (default: 20)")
+    jobs.add_argument("--cancel", action="store_true", help="cancel JOB; the best so far becomes its answer")
+    jobs.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _serve(commands: Commands) -> None:
@@ -310,6 +335,8 @@ COMMANDS = (
     _solve,
     _explain,
     _serve,
+    _work,
+    _jobs,
     _pack,
     _validate,
     _schema,

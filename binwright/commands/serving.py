@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from agents.solver.language.errors import At, SpecError
-from agents.solver.specification.load import examples, words
+from agents.solver.specification.load import examples
 from binwright.client import Client, Mistaken
 from binwright.commands.console import out
-from binwright.commands.given import change
+from binwright.commands.given import drain, places_of
 from simcore.errors import UserError, suggest
 
 
@@ -29,18 +29,37 @@ def serve(asked: Namespace) -> int:
     return 0
 
 
+def work(asked: Namespace) -> int:
+    """`binwright work`."""
+    from binwright.service.crew import work
+
+    def say(what: str) -> None:
+        out.print(what, highlight=False, markup=False, soft_wrap=True)
+
+    if asked.token_file is None:
+        remedy = "Give one that has worker behind it in the service's own token file."
+        raise UserError("workers need a token", key="--token-file", remedy=remedy)
+    work(asked.server, token_in(Path(asked.token_file)), asked.workers, say)
+    return 0
+
+
+def client_of(asked: Namespace) -> Client:
+    """Return a client of the service that a command names."""
+    return Client(asked.server, None if asked.token_file is None else token_in(Path(asked.token_file)))
+
+
 class There:
     """Solves by a service; files that the specification names are read here."""
 
     def __init__(self, asked: Namespace, params: dict[str, str]) -> None:
         self._asked = asked
-        text = _text(asked.file)
-        more, tables = words(*change(asked))
-        text = f"{text}\n{more}" if more else text
-        self._text = text
-        tables = _tables(asked.file, text) | tables
-        self._how = {"tables": tables, "params": {k: _number(k, v) for k, v in params.items()}}
-        self._client = Client(asked.server, None if asked.token_file is None else _token(Path(asked.token_file)))
+        self._text = _text(asked.file)
+        tables = _tables(asked.file, self._text)
+        self._how: dict[str, Any] = {"tables": tables, "params": {k: _number(k, v) for k, v in params.items()}}
+        self._how |= {} if asked.now is None else {"now": places_of(Path(asked.now))}
+        self._how |= {} if asked.moves is None else {"moves": asked.moves}
+        self._how |= {} if asked.drain is None else {"drain": drain(asked)}
+        self._client = client_of(asked)
 
     def properties(self) -> dict[str, Any]:
         """Return what the compiler knows."""
@@ -49,6 +68,7 @@ class There:
     def answer(self, seconds: float, tell: Callable[[dict[str, Any]], None] | None) -> dict[str, Any]:
         """Return the answer, with what it uses of every resource."""
         how = {"search": self._asked.search, "device": self._asked.device, "seed": self._asked.seed, "time": seconds}
+        how |= {} if self._asked.priority is None else {"priority": self._asked.priority}
         return self._located(self._client.solve, progress=tell, **how)
 
     def _located(self, ask: Callable[..., dict[str, Any]], **more: Any) -> dict[str, Any]:
@@ -77,7 +97,8 @@ def _read(file: Path) -> str:
         raise UserError(f"cannot be read: {error}", file=file, remedy="Give a text file in UTF-8.") from None
 
 
-def _token(file: Path) -> str:
+def token_in(file: Path) -> str:
+    """Read a token: the first word of a file."""
     tokens = _read(file).split()
     if not tokens:
         raise UserError("has no token", file=file, remedy="Write the service's token into it.")
@@ -93,10 +114,14 @@ def _tables(source: str, text: str) -> dict[str, Any]:
     from agents.solver.specification.spec import Spec
 
     spec = Spec(text, file=Path(source))
-    found = {}
+    found: dict[str, Any] = {}
     for node in spec.tree.declarations:
         if isinstance(node, TableFrom):
             table = spec.given.table_from(node)
+            if node.names is not None:
+                names = [*spec.given.names[node.names], None]  # -1 is an empty cell
+                found[node.name] = [names[number] for number in table.values.tolist()]
+                continue
             values = table.values if table.whole else table.values / MICRO
             rows = range(table.sizes[0])
             ragged = table.starts is not None

@@ -4,6 +4,7 @@
 const Answer = (() => {
   const MOST_BARS = 1500;
   const MOST_ROWS = 500;
+  const MOST_MOVES = 50;
   const count = (number) => number.toLocaleString("en");
   const amount = (number) => number.toLocaleString("en", { maximumSignificantDigits: 6 });
   const percent = (share) => (share === Infinity ? "over" : `${(100 * share).toFixed(0)}\u00a0%`);
@@ -29,8 +30,11 @@ const Answer = (() => {
     return runs.map(([low, high]) => (low === high ? `${low}` : `${low}-${high}`)).join(", ");
   }
 
+  // Balls by name, or as ranges of numbers.
+  const listed = (balls, names) => (names ? balls.map((ball) => names[ball]).join(", ") : ranges(balls));
+
   // What each bin has of a resource, the fullest of its dimensions; of a resource that bins do not have, each dimension.
-  function bars(family) {
+  function bars(family, names) {
     const inner = family.by_bin ? family.sizes.slice(1) : [];
     const each = inner.reduce((product, size) => product * size, 1);
     const index = (number, sizes) => {
@@ -47,13 +51,14 @@ const Answer = (() => {
       const place = index(fullest, family.sizes);
       const name = place.length ? `${family.name}[${place.join(", ")}]` : family.name;
       const [used, capacity] = [family.used[fullest], family.capacity[fullest]];
-      found.push({ label: family.by_bin || place.length === 1 ? `${place[0]}` : "", share: share(used, capacity), says: `${name}: ${amount(used)} of ${amount(capacity)}` });
+      const bin = family.by_bin && names ? ` (${names[place[0]]})` : "";
+      found.push({ label: family.by_bin || place.length === 1 ? `${place[0]}` : "", share: share(used, capacity), says: `${name}${bin}: ${amount(used)} of ${amount(capacity)}` });
     }
     return { found, peak: each > 1 };
   }
 
-  function picture(family) {
-    const { found, peak } = bars(family);
+  function picture(family, names) {
+    const { found, peak } = bars(family, names);
     const shown = found.slice(0, MOST_BARS);
     const shares = found.map((bar) => bar.share);
     const finite = shares.filter(Number.isFinite);
@@ -95,19 +100,33 @@ const Answer = (() => {
     heads.push(make("th", "balls", { scope: "col", class: "text" }));
     const rows = inside.slice(0, MOST_ROWS).map((balls, bin) => {
       const used = simple.map((family) => make("td", `${amount(family.used[bin])} of ${amount(family.capacity[bin])}`));
-      return make("tr", [make("th", `${bin}`, { scope: "row" }), make("td", count(balls.length)), ...used, make("td", ranges(balls), { class: "text" })]);
+      const name = result.bin_names?.[bin] ?? `${bin}`;
+      return make("tr", [make("th", name, { scope: "row" }), make("td", count(balls.length)), ...used, make("td", listed(balls, result.ball_names), { class: "text" })]);
     });
     const shown = result.bins > MOST_ROWS ? `The first ${count(MOST_ROWS)} of ${count(result.bins)} bins; the JSON has all.` : "What is in which bin";
     const whole = make("table", [make("caption", shown), make("thead", make("tr", heads)), make("tbody", rows)]);
     const parts = [make("div", whole, { class: "scroll", tabindex: "0", role: "region", "aria-label": "Bins and their balls" })];
-    if (left.length) parts.unshift(make("p", `Not placed: ${ranges(left)}`, { class: "wrong" }));
+    if (left.length) parts.unshift(make("p", `Not placed: ${listed(left, result.ball_names)}`, { class: "wrong" }));
     return parts;
   }
 
+  // Goals, moves and notes, in words.
+  function said({ goals, moves, notes, ball_names, bin_names }) {
+    const ball = (number) => ball_names?.[number] ?? `${number}`;
+    const bin = (number) => (number === null ? "nowhere" : bin_names?.[number] ?? `${number}`);
+    const lines = goals.map(({ aim, text, value, bound, gap }) => `${aim.toLowerCase()} ${text}: ${amount(value)} (${gap ? `bound ${amount(bound)}` : "no allocation is better"})`);
+    if (moves) {
+      const each = moves.slice(0, MOST_MOVES).map((move) => `${ball(move.ball)} from ${bin(move.from)} to ${bin(move.to)}`);
+      const more = moves.length > MOST_MOVES ? `, and ${count(moves.length - MOST_MOVES)} more` : "";
+      lines.push(`Moves: ${each.length ? each.join(", ") : "none"}${more}`);
+    }
+    return [...lines, ...notes].map((line) => make("p", line));
+  }
+
   function show(result) {
-    const pictures = (result.resources ?? []).map(picture);
+    const pictures = (result.resources ?? []).map((family) => picture(family, result.bin_names));
     if (!result.resources) pictures.push(make("p", "There are too many dimensions to draw.", { class: "soft" }));
-    return [...pictures, make("h3", "Bins"), ...table(result)];
+    return [...said(result), ...pictures, make("h3", "Bins"), ...table(result)];
   }
 
   return { show, make, count };

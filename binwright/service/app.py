@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
@@ -17,27 +18,26 @@ from typing import Any, TypeVar
 
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
-from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json
 from starlette.routing import Match
 
 from agents.solver import examples
 from agents.solver.backends.devices import Device
 from binwright.service import models, pool
-from binwright.service.gate import Gate, Pace, refusal, too_many
+from binwright.service.bodies import Bodies
+from binwright.service.described import LISTING, LONGEST, PAGE, body_of
+from binwright.service.gate import Gate, Pace, Right, Tokens, refusal, too_many
 from binwright.service.jobs import Full, Jobs, Row, Trouble
+from binwright.service.leases import Leases
 from binwright.service.limits import Limits
 from binwright.service.offered import CPU, named
+from binwright.service.watch import Watch
 from simcore.errors import UserError
 
 T = TypeVar("T")
-M = TypeVar("M", bound=BaseModel)
 TICK = 0.1
 """Seconds between two looks at a job that is streamed."""
 BEAT = 15.0
 """Seconds of silence in a stream, at most."""
-LARGE = 2**15
-"""Bytes of a body that is read beside all else: to have a thread do it takes longer than reading a small one."""
 OPEN = ("queued", "running")
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": models.Refusal, "description": "The request ended early."},
@@ -60,24 +60,11 @@ UNFIT: dict[int | str, dict[str, Any]] = {
 }
 
 
-def body_of(model: type[models.Problem], limits: Limits, *options: str) -> dict[str, Any]:
-    """How a body is described: the text of a specification with options in the query, or JSON."""
-    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
-    if "time" in options:
-        schema["properties"]["time"] |= {"maximum": limits.time, "default": min(models.TIME, limits.time)}
-    content = {
-        "text/plain": {"schema": {"type": "string"}, "example": models.EXAMPLE["text"]},
-        "application/json": {"schema": schema, "example": models.EXAMPLE},
-    }
-    query = [{"name": name, "in": "query", "schema": schema["properties"][name]} for name in options]
-    return {"requestBody": {"content": content, "required": True}, "parameters": query}
-
-
 def application(
     folder: Path,
     limits: Limits,
     workers: int,
-    tokens: frozenset[bytes],
+    tokens: Tokens,
     hosts: frozenset[str],
     devices: Sequence[Device] = (),
 ) -> Gate:
@@ -101,6 +88,8 @@ def application(
         "/v1/problems", status_code=202, responses=done | {202: job} | UNFIT, openapi_extra=submit,
         response_model=None,
     )(service.submit)  # fmt: skip
+    listed: dict[int | str, dict[str, Any]] = {200: {"model": models.Jobs}}
+    app.get("/v1/jobs", responses=listed | UNFIT, openapi_extra=LISTING, response_model=None)(service.jobs)
     app.get("/v1/problems/{name}", responses=done | UNKNOWN, response_model=None)(service.look)
     app.delete("/v1/problems/{name}", responses=done | UNKNOWN, response_model=None)(service.cancel)
     stream: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {}}}}
@@ -113,13 +102,26 @@ def application(
         service.check
     )
     ill: dict[int | str, dict[str, Any]] = {200: {"model": models.Health}, 503: {"model": models.Health}}
-    app.get("/v1/health", responses=ill, response_model=None)(service.health)
+    app.get("/v1/health", responses=ill, response_model=None)(service.watch.health)
+    for path, watch in (
+        ("/livez", service.watch.live),
+        ("/readyz", service.watch.ready),
+        ("/metrics", service.watch.metrics),
+    ):
+        app.get(path, include_in_schema=False)(watch)
+    for path, work in (
+        ("/v1/work", service.leases.take),
+        ("/v1/work/{lease}/beat", service.leases.beat),
+        ("/v1/work/{lease}/end", service.leases.end),
+    ):
+        app.post(path, include_in_schema=False)(work)
     app.get("/v1/devices", response_model=None, responses={200: {"model": list[models.Device]}})(service.devices)
     app.get("/v1/examples", response_model=None, responses={200: {"model": dict[str, str]}})(service.examples)
     for path, file, kind in (
         ("/", "page.html", "text/html"),
         ("/page.css", "page.css", "text/css"),
         ("/page.js", "page.js", "text/javascript"),
+        ("/jobs.js", "jobs.js", "text/javascript"),
         ("/answer.js", "answer.js", "text/javascript"),
     ):
         text = files("binwright.service").joinpath(file).read_text(encoding="utf-8")
@@ -129,7 +131,9 @@ def application(
     app.add_exception_handler(404, _refused)
     app.add_exception_handler(405, _refused)
     app.add_exception_handler(Exception, _broken)
-    return Gate(app, limits, tokens, hosts)
+    gate = Gate(app, limits, tokens, hosts)
+    service.watch.answered = gate.answered
+    return gate
 
 
 async def _file(text: str, kind: str) -> Response:
@@ -163,6 +167,12 @@ class Service:
         self._jobs = Jobs(folder, limits)
         self._submissions = Pace(limits.submissions, limits.burst)
         self._checking = self._streams = 0
+        self._refused = Counter[str]()
+        """Submissions that were refused, by reason."""
+        self._bodies = Bodies()
+        self._pool = pool.Pool(self._jobs, limits, workers, devices)
+        self.leases = Leases(self._jobs, limits, self._pool, self._bodies, self._on_disk)
+        self.watch = Watch(self._jobs, self._pool, self.leases, self._refused, self._on_disk)
 
     @asynccontextmanager
     async def life(self, app: FastAPI) -> AsyncIterator[None]:
@@ -170,10 +180,10 @@ class Service:
         pool.prepare()
         checkers = max(1, min(4, self._workers))
         self._disk = ThreadPoolExecutor(1, "disk")
-        self._reader = ThreadPoolExecutor(1, "read")
         self._threads = ThreadPoolExecutor(checkers, "check")
         self._checkers = pool.Checkers(self._limits, checkers)
-        self._pool = pool.Pool(self._jobs, self._limits, self._workers, self._devices)
+        self._pool.start()
+        await self._on_disk(self.leases.begin)
         mending = asyncio.create_task(self._mend())
         try:
             yield
@@ -182,7 +192,7 @@ class Service:
             await asyncio.to_thread(self._pool.stop)
             self._threads.shutdown(cancel_futures=True)
             self._checkers.stop()
-            self._reader.shutdown(cancel_futures=True)
+            self._bodies.stop()
             self._disk.shutdown()
             self._jobs.close()
 
@@ -195,22 +205,33 @@ class Service:
         202: accepted; it is on disk, and gets done even if the service stops meanwhile. 200: this is what you
         submitted before, with its answer if there is one.
         """
-        asked = await self._read(request, models.Submission, self._limited)
+        asked = await self._bodies.read(request, models.Submission, partial(self._limited, request.state.right))
         if isinstance(asked, Response):
+            self._refused["malformed"] += 1
             return asked
         if seconds := self._submissions.wait(request.state.client):
+            self._refused["pace"] += 1
             return too_many("too many submissions", seconds)
         try:
             row, new = await self._on_disk(self._jobs.add, request.state.owner, *asked)
         except Full:
+            self._refused["queue"] += 1
             return too_many("the queue is full", 10)
+        except Trouble:
+            self._refused["disk"] += 1
+            raise
         if new:
             self._pool.wake()
+            self.leases.wake()
         where = {"location": f"/v1/problems/{row.id}"}
-        return JSONResponse(self._job(row), 202 if new else 200, where)
+        return JSONResponse(await self._job(row), 202 if new else 200, where)
 
-    def _limited(self, asked: models.Submission) -> tuple[str, str] | Response:
-        """Return a submission's key and text, within the time and the devices that there are."""
+    def _limited(self, right: Right, asked: models.Submission) -> tuple[str, str, str, int, bool] | Response:
+        """Return what `Jobs.add` wants to know of a submission, within what there is of time, priority and devices."""
+        most = self._limits.priority if right.priority is None else right.priority
+        priority = min(0, most) if asked.priority is None else asked.priority
+        if priority > most:
+            return refusal(422, f"priority is at most {most} here", "Ask for less, or who runs the service for more.")
         if "time" not in asked.model_fields_set:
             asked.time = min(asked.time, self._limits.time)
         if asked.time > self._limits.time:
@@ -219,18 +240,37 @@ class Service:
             asked.device = named(asked.device, self._devices)
         except UserError as error:
             return refusal(422, error.problem, error.remedy)
-        return asked.key, asked.canonical
+        return asked.key, asked.canonical, asked.title, priority, asked.device != CPU
+
+    async def jobs(self, request: Request) -> Response:
+        """List your jobs, newest first: of the states that you name, or all; in pages."""
+        asked = request.query_params
+        states = [part for one in asked.getlist("state") for part in one.split(",")]
+        if wrong := [one for one in states if one not in models.STATES]:
+            return refusal(422, f"{wrong[0][:100]!r} is no state", f"States are {', '.join(models.STATES)}.")
+        limit = asked.get("limit", str(PAGE))
+        if not (limit.isascii() and limit.isdecimal() and 1 <= int(limit[:9]) <= LONGEST):
+            return refusal(422, "limit is not a number of jobs", f"Ask for 1 to {LONGEST}.")
+        most, before = int(limit), asked.get("before")
+        rows = await self._on_disk(self._jobs.listed, request.state.owner, states or models.STATES, before, most + 1)
+        places = await self._places(rows)
+        more = rows[most - 1].id if len(rows) > most else None
+        return JSONResponse({"jobs": [_listed(row, places) for row in rows[:most]], "next": more})
+
+    async def _places(self, rows: Iterable[Row]) -> dict[str, int]:
+        """Give the places in the queue, if a job waits."""
+        return await self._on_disk(self._jobs.places) if any(row.state == "queued" for row in rows) else {}
 
     async def look(self, request: Request, name: str) -> Response:
         """Look at a job: its state, its progress, its result."""
-        return JSONResponse(self._job(await self._find(request, name)))
+        return JSONResponse(await self._job(await self._find(request, name)))
 
     async def cancel(self, request: Request, name: str) -> Response:
         """Cancel a job; a finished one stays as it is."""
         row = await self._find(request, name)
         if row.state in OPEN and not await self._on_disk(self._jobs.cancel_queued, row.id):
             self._pool.cancelled.add(row.id)
-        return JSONResponse(self._job(await self._find(request, name)))
+        return JSONResponse(await self._job(await self._find(request, name)))
 
     async def events(self, request: Request, name: str) -> Response:
         """Follow a job: server-sent events `job`, each with the job as JSON; the stream ends with the job."""
@@ -242,9 +282,11 @@ class Service:
             self._streams += 1
             try:
                 told, silent = None, 0.0
+                job: dict[str, Any] | None = None
                 found: Row | None = row
                 while found is not None:
-                    job = self._job(found)
+                    with suppress(Trouble):  # it is as it was
+                        job = await self._job(found)
                     if job != told:
                         told, silent = job, 0.0
                         yield f"event: job\ndata: {json.dumps(job)}\n\n"
@@ -264,7 +306,7 @@ class Service:
 
     async def check(self, request: Request) -> Response:
         """Compile a specification: its errors, or what is known of it."""
-        asked = await self._read(request, models.Problem, attrgetter("canonical"))
+        asked = await self._bodies.read(request, models.Problem, attrgetter("canonical"))
         if isinstance(asked, Response):
             return asked
         if self._checking >= self._limits.checks:
@@ -278,25 +320,15 @@ class Service:
         errors = [said["error"]] if "error" in said else []
         return JSONResponse({"ok": not errors, "errors": errors, "properties": said.get("properties")})
 
-    async def health(self) -> Response:
-        """Say whether new jobs are accepted, and how many wait and run."""
-        alive = self._pool.alive()
-        try:
-            counts: dict[str, int | None] = {**await self._on_disk(self._jobs.counts)}
-        except Trouble:
-            counts = {"queued": None, "running": None}
-        trouble = self._jobs.trouble
-        accepting = not trouble and alive == self._workers
-        said = {"accepting": accepting, "error": trouble or None, "workers": alive, **counts}
-        return JSONResponse(said, 200 if accepting else 503)
-
     async def _mend(self) -> None:
-        """Look for room on the disk while there is none."""
+        """Look for room on the disk while there is none, and for machines that are silent."""
         while True:
             await asyncio.sleep(pool.AGAIN)
-            if self._jobs.trouble:
-                with suppress(Trouble):
+            with suppress(Trouble):
+                if self._jobs.trouble:
                     await self._on_disk(self._jobs.try_again)
+                if await self._on_disk(self.leases.lapse):
+                    self.leases.wake()
 
     async def devices(self) -> list[dict[str, str]]:
         """Return what a submission may ask for."""
@@ -307,78 +339,31 @@ class Service:
         """Return the shipped specifications: name and text."""
         return examples()
 
-    async def _read(self, request: Request, model: type[M], take: Callable[[M], T | Response]) -> T | Response:
-        """Read a request's body as the model wants it; gives what is taken from that.
-
-        Large ones are read one at a time, beside the event loop: threads that read at once make each other, and
-        whoever waits for the loop, wait for seconds, and hold many times their bytes.
-        """
-        body = await request.body()
-        if not body:
-            return refusal(422, "the request is empty", "Send a specification.")
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json":
-            if request.query_params:
-                return refusal(422, "options stand in the JSON", "Leave them out of the address.")
-            if len(body) < LARGE:
-                return _parsed(model, body, take)
-            return await asyncio.get_running_loop().run_in_executor(self._reader, _parsed, model, body, take)
-        try:
-            return _checked(model, {"text": body.decode(), **_query(request)}, take)
-        except UnicodeDecodeError:
-            return refusal(422, "the text is not UTF-8", "Send the specification in UTF-8.")
-
     async def _find(self, request: Request, name: str) -> Row:
         row = await self._on_disk(self._jobs.get, request.state.owner, name)
         if row is None:
             raise HTTPException(404, "no such job")
         return row
 
-    def _job(self, row: Row) -> dict[str, Any]:
-        return {
-            "id": row.id,
-            "state": row.state,
-            "submitted": _moment(row.submitted),
-            "started": _moment(row.started),
-            "finished": _moment(row.finished),
-            "progress": self._pool.progress.get(row.id),
-            "result": row.result and json.loads(row.result),
-            "error": row.error and json.loads(row.error),
-        }
+    async def _job(self, row: Row) -> dict[str, Any]:
+        job = _listed(row, await self._places([row]))
+        del job["status"]
+        return job | {"progress": self._pool.progress.get(row.id), "result": row.result and json.loads(row.result)}
 
 
-def _parsed(model: type[M], body: bytes, take: Callable[[M], T | Response]) -> T | Response:
-    try:
-        return _checked(model, from_json(body), take)
-    except ValueError as error:
-        return refusal(422, f"this is not JSON that can be read: {error}", "See /v1/openapi.json.")
-
-
-def _checked(model: type[M], given: Any, take: Callable[[M], T | Response]) -> T | Response:
-    """Check what was given, few names first, since pydantic lists every mistake there is; gives what is taken."""
-    if not isinstance(given, dict):
-        return refusal(422, "the JSON is not an object", "See /v1/openapi.json.")
-    if any(len(one) > models.NAMES for one in (given, *given.values()) if isinstance(one, dict)):
-        return refusal(422, f"there are more than {models.NAMES:,} names", "Put numbers into rows of a table.")
-    try:
-        return take(model.model_validate(given))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = ".".join(str(part)[:100] for part in first["loc"])
-        return refusal(422, f"{where}: {first['msg']}" if where else first["msg"], "See /v1/openapi.json.")
-
-
-def _query(request: Request) -> dict[str, Any]:
-    """Options of a text: numbers stay numbers."""
-
-    def number(text: str) -> int | float | str:
-        for kind in (int, float):
-            try:
-                return kind(text)
-            except ValueError:
-                continue
-        return text
-
-    return {name: number(text) for name, text in request.query_params.items() if name != "text"}
+def _listed(row: Row, places: dict[str, int]) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "state": row.state,
+        "priority": row.priority,
+        "place": places.get(row.id),
+        "title": row.title,
+        "submitted": _moment(row.submitted),
+        "started": _moment(row.started),
+        "finished": _moment(row.finished),
+        "status": row.status,
+        "error": row.error and json.loads(row.error),
+    }
 
 
 def _moment(seconds: float | None) -> str | None:

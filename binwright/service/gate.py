@@ -7,16 +7,16 @@ import base64
 import hmac
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from hashlib import sha256
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple, get_args
 from urllib.parse import urlsplit
 
 from starlette.responses import JSONResponse, Response
 
-from binwright.service.limits import Limits
+from binwright.service.limits import PRIORITIES, Limits
 from binwright.service.protocol import address
 from simcore.errors import UserError
 
@@ -53,16 +53,52 @@ def too_many(message: str, seconds: float) -> Response:
     return refusal(429, message, f"Try again in {after} s.", {"retry-after": str(after)})
 
 
-def read_tokens(file: str | Path) -> frozenset[bytes]:
-    """Read the digests of a file's tokens, one in a line."""
+Kind = Literal["client", "worker", "metrics"]
+PROBES = ("/livez", "/readyz")
+"""Paths that anybody may ask for."""
+
+
+class Right(NamedTuple):
+    """What a token is for."""
+
+    kind: Kind = "client"
+    priority: int | None = None
+    """The highest that its submissions may ask for; None for what the limit `priority` says."""
+
+
+Tokens = Mapping[bytes, Right]
+"""By digest."""
+
+
+def read_tokens(file: str | Path) -> dict[bytes, Right]:
+    """Read a file's tokens, one in a line; `worker`, `metrics` or `priority=NUMBER` behind it say what it is for."""
     try:
-        tokens = Path(file).read_text(encoding="utf-8").split()
+        lines = Path(file).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot be read: {error}", file=file, remedy="Give a file with a token per line.") from None
-    if not tokens or min(map(len, tokens)) < SHORTEST:
+    rows = [(number, words) for number, line in enumerate(lines, 1) if (words := line.split())]
+    if not rows or min(len(words[0]) for _, words in rows) < SHORTEST:
         remedy = f"Make one of {SHORTEST} letters or more: openssl rand -hex 32."
         raise UserError("has no token, or one that is too short", file=file, remedy=remedy)
-    return frozenset(_digest(token) for token in tokens)
+    tokens = {_digest(token): _right(words, file, number) for number, (token, *words) in rows}
+    if all(right.kind != "client" for right in tokens.values()):
+        raise UserError("has no token of a client", file=file, remedy="Add one, with nothing behind it.")
+    return tokens
+
+
+def _right(words: list[str], file: str | Path, line: int) -> Right:
+    """Read what stands behind a token; the token itself is not told again."""
+    right = Right()
+    for word in words:
+        name, equals, value = word.partition("=")
+        if word in get_args(Kind):
+            right = right._replace(kind=word)  # type: ignore[arg-type]  # it is one
+        elif name == "priority" and equals and value.lstrip("-").isdecimal() and abs(int(value)) <= PRIORITIES:
+            right = right._replace(priority=int(value))
+        else:
+            remedy = f"Behind a token stands worker, metrics, or priority=N from -{PRIORITIES} to {PRIORITIES}."
+            raise UserError("is not what a token can be for", file=file, line=line, value=word, remedy=remedy)
+    return right
 
 
 def _digest(token: str) -> bytes:
@@ -96,15 +132,20 @@ class Pace:
 
 
 class Gate:
-    """ASGI: refuses, or passes on with the whole body read and `client` (who) and `owner` (whose jobs) in the state."""
+    """ASGI: refuses, or passes on with the whole body read.
 
-    def __init__(self, app: Any, limits: Limits, tokens: frozenset[bytes], hosts: frozenset[str]) -> None:
+    The state has `client` (who), `owner` (whose jobs) and `right` (what the token is for).
+    """
+
+    def __init__(self, app: Any, limits: Limits, tokens: Tokens, hosts: frozenset[str]) -> None:
         self._app = app
         self._limits = limits
         self._tokens = tokens
         self._hosts = hosts
         self._pace = Pace(limits.requests, 2 * limits.requests)
         self._held = 0
+        self.answered = Counter[int]()
+        """Answers, by status."""
         self._doubts = Pace(limits.doubts, max(1, 10 * limits.doubts))
         self._waiting = Counter[str]()
         """Requests whose token is not looked at yet, by address."""
@@ -118,15 +159,18 @@ class Gate:
 
         async def sealed(message: Message) -> None:
             if message["type"] == "http.response.start":
+                self.answered[message["status"]] += 1
                 message["headers"] += [(name.encode(), value.encode()) for name, value in HEADERS.items()]
             await send(message)
 
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         scope.setdefault("state", {})
-        refused = await self._stranger(scope, headers) if self._tokens else None
-        refused = refused or self._refused(scope, headers)
+        open_ = scope["path"] in PROBES
+        refused = await self._stranger(scope, headers) if self._tokens and not open_ else None
+        refused = refused or self._refused(scope, headers, open_)
         if refused is None and scope["method"] == "POST":
-            body = await self._body(receive, headers)
+            working = scope["state"]["right"].kind == "worker"
+            body = await self._body(receive, headers, self._limits.answer if working else self._limits.body)
             if isinstance(body, bytes):
                 receive = _again(body, receive)
             else:
@@ -158,7 +202,7 @@ class Gate:
             if len(self._known) >= CLIENTS:
                 del self._known[next(iter(self._known))]
             self._known[where, digest] = None
-        scope["state"]["owner"] = digest.hex()
+        scope["state"] |= {"owner": digest.hex(), "right": self._tokens[digest]}
         return None
 
     async def _doubted(self, where: str) -> float:
@@ -176,10 +220,10 @@ class Gate:
             if not self._waiting[where]:
                 del self._waiting[where]
 
-    def _refused(self, scope: Message, headers: dict[str, str]) -> Response | None:
+    def _refused(self, scope: Message, headers: dict[str, str], open_: bool) -> Response | None:
         """Find the reason not to look at the request any further."""
         host = headers.get("host", "")
-        if self._hosts and _name(host) not in self._hosts:  # a name that somebody else points to this machine
+        if self._hosts and not open_ and _name(host) not in self._hosts:  # a name that others point to this machine
             return refusal(HTTPStatus.MISDIRECTED_REQUEST, "not the name of this service")
         if headers.get("origin", f"//{host}").partition("//")[2] != host:
             return refusal(403, "another site's page may not ask")
@@ -187,16 +231,20 @@ class Gate:
         scope["state"]["client"] = owner or (scope.get("client") or ("",))[0]
         if seconds := self._pace.wait(scope["state"]["client"]):
             return too_many("too many requests", seconds)
+        right, wanted = scope["state"].setdefault("right", Right()), _kind(scope["path"])
+        if self._tokens and not open_ and right.kind != wanted:
+            return refusal(403, f"this token is for {right.kind}", f"Ask with one that is for {wanted}.")
+        if not self._tokens and wanted == "worker":
+            return refusal(403, "workers need a token", "Serve with --token-file, and worker behind a token in it.")
         return None
 
-    async def _body(self, receive: Receive, headers: dict[str, str]) -> bytes | Response:
+    async def _body(self, receive: Receive, headers: dict[str, str], most: int) -> bytes | Response:
         """All of it, in time and within bounds."""
-        most = self._limits.body
         large = refusal(413, "the request is too large", f"There can be {most:,} bytes.")
         length = headers.get("content-length", "0")
         if length.isascii() and length.isdigit() and int(length[:20]) > most:
             return large
-        if self._held > BODIES * most:
+        if self._held > BODIES * self._limits.body:
             return too_many("too many requests at once", 1)
         body = bytearray()
         try:
@@ -218,6 +266,13 @@ class Gate:
             return refusal(503, "the service stops", "Try again.", {"connection": "close", "retry-after": "1"})
         finally:
             self._held -= len(body)
+
+
+def _kind(path: str) -> Kind:
+    """Say whose path it is."""
+    if path == "/metrics":
+        return "metrics"
+    return "worker" if path == "/v1/work" or path.startswith("/v1/work/") else "client"
 
 
 def _again(body: bytes, receive: Receive) -> Receive:

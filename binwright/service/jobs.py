@@ -6,41 +6,27 @@ import fcntl
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
 from binwright.service.limits import Limits
+from binwright.service.metrics import Histogram
+from binwright.service.tables import FORM, SCHEMA
+from binwright.service.turns import Waiting, in_turn
 from simcore.errors import UserError
 
 TRIES = 3
 """A job that was running whenever the server died so often is not run again."""
 PROBE = 2**20
 """Bytes for which there is to be room before there are new jobs again."""
-SCHEMA = """
-create table if not exists jobs (
-    number integer primary key,
-    id text not null unique,
-    owner text not null,
-    key text not null,
-    state text not null,
-    tries integer not null default 0,
-    submitted real not null,
-    started real,
-    finished real,
-    request text not null,
-    result text,
-    error text,
-    size integer not null
-);
-create table if not exists room (bytes blob);
-create index if not exists jobs_key on jobs (owner, key);
-create index if not exists jobs_state on jobs (state, number);
-"""
 LOST = '{"message": "the server stopped every time it ran", "remedy": "", "line": null, "column": null}'
-COLUMNS = "number, id, state, submitted, started, finished, request, result, error"
+SILENT = '{"message": "every machine that had it fell silent", "remedy": "", "line": null, "column": null}'
+BRIEF = "number, id, owner, state, priority, here, submitted, started, finished, title, status, error"
+COLUMNS = f"{BRIEF}, request, result"
 
 
 class Row(NamedTuple):
@@ -48,13 +34,24 @@ class Row(NamedTuple):
 
     number: int
     id: str
+    owner: str
     state: str
+    priority: int
+    here: bool
+    """It may run on this machine only."""
     submitted: float
     started: float | None
     finished: float | None
-    request: str
-    result: str | None
+    title: str
+    status: str | None
+    """Of the result."""
     error: str | None
+    request: str = ""
+    result: str | None = None
+
+
+class Foreign(Exception):
+    """The tables have another form than ours."""
 
 
 class Full(Exception):
@@ -73,7 +70,15 @@ class Jobs:
         self._lock = Lock()
         self._given = set[str]()
         """Queued jobs that a thread has, by id."""
+        self._order: list[str] | None = None
+        """The ids of the jobs that wait, in turn; None when it may have changed."""
+        self._last = dict[str, float]()
+        """When each owner had a turn."""
         self._stored = self.unfinished = 0
+        self.over = Counter[str]()
+        """Jobs that ended since the server started, by state."""
+        self.waiting, self.running = Histogram(), Histogram()
+        """Seconds that jobs waited before they began, and ran until they were over."""
         self.trouble = ""
         """Why the disk took no change the last time; empty when it did."""
         file = folder / "jobs.sqlite"
@@ -92,6 +97,9 @@ class Jobs:
         except BlockingIOError:
             remedy = "Stop it, or give another folder: --data FOLDER."
             raise UserError("another server uses this folder", file=folder, remedy=remedy) from None
+        except Foreign:
+            remedy = "Serve it with the version that wrote it, or give another folder: --data FOLDER."
+            raise UserError("is of another version of Binwright", file=file, remedy=remedy) from None
         except (OSError, sqlite3.OperationalError, Trouble) as error:
             remedy = "Give a folder that can be written: --data FOLDER."
             raise UserError(f"cannot keep jobs here: {error}", file=folder, remedy=remedy) from None
@@ -106,15 +114,22 @@ class Jobs:
         (found,) = self._base.execute("pragma quick_check(1)").fetchone()
         if found != "ok":
             raise sqlite3.DatabaseError(" ".join(found.split()))
+        (form,) = self._base.execute("pragma user_version").fetchone()
+        (tables,) = self._base.execute("select count(*) from sqlite_master").fetchone()
+        if tables and form != FORM:
+            raise Foreign
         self._base.executescript(SCHEMA)
         with self._writing() as base:
+            here = "where state = 'running' and lease is null"
             base.execute(
-                "update jobs set state = 'failed', finished = ?, error = ? where state = 'running' and tries >= ?",
+                f"update jobs set state = 'failed', finished = ?, error = ? {here} and tries >= ?",
                 (time.time(), LOST, TRIES),
             )
-            base.execute("update jobs set state = 'queued', started = null where state = 'running'")
+            base.execute(f"update jobs set state = 'queued', started = null {here}")
         (self._stored,) = self._base.execute("select coalesce(sum(size), 0) from jobs").fetchone()
-        (self.unfinished,) = self._base.execute("select count(*) from jobs where state = 'queued'").fetchone()
+        (self.unfinished,) = self._base.execute("select count(*) from jobs where finished is null").fetchone()
+        found = "select owner, max(started) from jobs where started is not null group by owner"
+        self._last.update(self._base.execute(found).fetchall())
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -130,6 +145,7 @@ class Jobs:
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction, all or nothing; on disk when it ends."""
         with self._reading() as base:
+            self._order = None
             before = self._stored, self.unfinished, base.total_changes
             try:
                 base.execute("begin immediate")
@@ -148,32 +164,37 @@ class Jobs:
             with self._writing() as base:
                 base.execute(change)
 
-    def add(self, owner: str, key: str, request: str) -> tuple[Row, bool]:
+    def add(
+        self, owner: str, key: str, request: str, title: str = "", priority: int = 0, here: bool = False
+    ) -> tuple[Row, bool]:
         """Add a job, or find the owner's earlier one with the same key; returns whether it is new, too.
 
-        One that failed or was cancelled is not an answer.
+        One that failed or was cancelled is not an answer. One that waits gets the priority. One for `here` is not given
+        to other machines.
         """
         with self._writing() as base:
-            earlier = base.execute(
-                f"select {COLUMNS} from jobs where owner = ? and key = ? and state not in ('failed', 'cancelled')",
-                (owner, key),
-            ).fetchone()
+            found = "from jobs where owner = ? and key = ? and state not in ('failed', 'cancelled')"
+            earlier = base.execute(f"select {COLUMNS} {found}", (owner, key)).fetchone()
             if earlier:
-                return Row(*earlier), False
+                row = Row(*earlier)
+                if row.state == "queued" and row.priority != priority:
+                    base.execute("update jobs set priority = ? where id = ?", (priority, row.id))
+                    row = row._replace(priority=priority)
+                return row, False
             if self.trouble:
                 raise Trouble(self.trouble)
             if self.unfinished >= self._limits.queue or not self._room(base, len(request)):
                 raise Full
-            name = secrets.token_urlsafe(18)
+            name = secrets.token_hex(18)  # no "-" in front, which commands take for an option
             base.execute(
-                "insert into jobs (id, owner, key, state, submitted, request, size) "
-                "values (?, ?, ?, 'queued', ?, ?, ?)",
-                (name, owner, key, time.time(), request, len(request)),
+                "insert into jobs (id, owner, key, state, priority, here, submitted, title, request, size) "
+                "values (?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?)",
+                (name, owner, key, priority, here, time.time(), title, request, len(request)),
             )
-            row = base.execute(f"select {COLUMNS} from jobs where id = ?", (name,)).fetchone()
+            row = Row(*base.execute(f"select {COLUMNS} from jobs where id = ?", (name,)).fetchone())
             self.unfinished += 1
             self._stored += len(request)
-            return Row(*row), True
+            return row, True
 
     def _room(self, base: sqlite3.Connection, size: int) -> bool:
         """Remove the oldest finished jobs until there is room."""
@@ -194,46 +215,149 @@ class Jobs:
             row = found.fetchone()
         return Row(*row) if row else None
 
+    def listed(self, owner: str, states: Sequence[str], before: str | None, most: int) -> list[Row]:
+        """List this owner's jobs in these states, newest first, without requests and results.
+
+        It begins after the job with the id `before`.
+        """
+        marks = ", ".join("?" * len(states))
+        older = "and number < (select number from jobs where id = ? and owner = ?)" if before else ""
+        last = (before, owner) if before else ()
+        with self._reading() as base:
+            found = base.execute(
+                f"select {BRIEF} from jobs where owner = ? and state in ({marks}) {older} order by number desc limit ?",
+                (owner, *states, *last, most),
+            )
+            return [Row(*row) for row in found]
+
     def counts(self) -> dict[str, int]:
         """Count the jobs that wait, and those that run."""
         with self._reading() as base:
             found = base.execute("select state, count(*) from jobs where state in ('queued', 'running') group by state")
             return {"queued": 0, "running": 0} | dict(found.fetchall())
 
-    def next(self) -> Row | None:
-        """Give the first job that is queued, and given to nobody else until `leave`."""
+    def places(self) -> dict[str, int]:
+        """Give each job that waits its place in the queue, from 1, by id."""
         with self._reading() as base:
-            found = base.execute(
-                f"select {COLUMNS} from jobs where state = 'queued' order by number limit ?", (len(self._given) + 1,)
-            )
-            rows = [row for row in map(Row._make, found) if row.id not in self._given]
-            self._given.update(row.id for row in rows[:1])
-        return rows[0] if rows else None
+            return {name: place for place, name in enumerate(self._in_turn(base), start=1)}
+
+    def stored(self) -> int:
+        """Give the bytes of problems and answers that are kept."""
+        return self._stored
+
+    def _in_turn(self, base: sqlite3.Connection) -> list[str]:
+        """Order the jobs that wait and that no thread has; those that one has count as running."""
+        if self._order is None:
+            found = "select owner, count(*) from jobs where state = 'running' group by owner"
+            busy = Counter(dict(base.execute(found)))
+            queued = []
+            found = "select id, owner, priority from jobs where state = 'queued' order by priority desc, number"
+            for one in map(Waiting._make, base.execute(found)):
+                if one.id in self._given:
+                    busy[one.owner] += 1
+                else:
+                    queued.append(one)
+            self._order = in_turn(queued, busy, self._last)
+        return self._order
+
+    def _first(self, base: sqlite3.Connection, elsewhere: bool = False) -> Row | None:
+        order = self._in_turn(base)
+        if elsewhere:
+            bound = {name for (name,) in base.execute("select id from jobs where state = 'queued' and here")}
+            order = [name for name in order if name not in bound]
+        if not order:
+            return None
+        return Row(*base.execute(f"select {COLUMNS} from jobs where id = ?", order[:1]).fetchone())
+
+    def next(self) -> Row | None:
+        """Give the job whose turn it is; it is given to nobody else until `leave`."""
+        with self._reading() as base:
+            row = self._first(base)
+            if row is not None:
+                self._given.add(row.id)
+                self._order = None
+        return row
 
     def leave(self, name: str) -> None:
         """Take back what `next` gave: if it is still queued, it may be given again."""
         with self._lock:
             self._given.discard(name)
+            self._order = None
 
     def begin(self, name: str) -> bool:
         """Make a queued job one that runs; is it one? From now on a crash counts as a try."""
         with self._writing() as base:
-            done = base.execute(
-                "update jobs set state = 'running', tries = tries + 1, started = ? where id = ? and state = 'queued'",
-                (time.time(), name),
-            )
-        return done.rowcount > 0
+            row = self._begun(base, name, None)
+        return self._takes_turn(row)
 
-    def finish(self, name: str, state: str, result: str | None = None, error: str | None = None) -> None:
-        """Note that a job is over."""
-        more = len(result or "") + len(error or "")
+    def _begun(self, base: sqlite3.Connection, name: str, lease: str | None) -> Row | None:
+        found = base.execute(
+            "update jobs set state = 'running', tries = tries + 1, started = ?, lease = ? "
+            f"where id = ? and state = 'queued' returning {COLUMNS}",
+            (time.time(), lease, name),
+        ).fetchone()
+        return Row(*found) if found else None
+
+    def _takes_turn(self, row: Row | None) -> bool:
+        if row is None or row.started is None:
+            return False
+        self._last[row.owner] = row.started
+        self.waiting.observe(row.started - row.submitted)
+        return True
+
+    def take(self, lease: str) -> Row | None:
+        """Make the job whose turn it is one that runs elsewhere; who asks again by the same lease gets the same job."""
         with self._writing() as base:
-            base.execute(
-                "update jobs set state = ?, finished = ?, result = ?, error = ?, size = size + ? where id = ?",
-                (state, time.time(), result, error, more, name),
-            )
-            self.unfinished -= 1
-            self._stored += more
+            found = f"select {COLUMNS} from jobs where lease = ? and state = 'running'"
+            earlier = base.execute(found, (lease,)).fetchone()
+            if earlier:
+                return Row(*earlier)
+            row = self._first(base, elsewhere=True)
+            if row is not None:
+                row = self._begun(base, row.id, lease)
+        self._takes_turn(row)
+        return row
+
+    def leased(self) -> dict[str, str]:
+        """Give the jobs that run elsewhere: leases, and the ids of their jobs."""
+        with self._reading() as base:
+            return dict(base.execute("select lease, id from jobs where state = 'running' and lease is not null"))
+
+    def ended(self, lease: str) -> bool:
+        """Tell whether a job is over, and was when it had this lease."""
+        with self._reading() as base:
+            found = base.execute("select 1 from jobs where lease = ? and finished is not null", (lease,))
+            return found.fetchone() is not None
+
+    def finish(
+        self,
+        name: str,
+        state: str,
+        result: str | None = None,
+        error: str | None = None,
+        *,
+        status: str | None = None,
+        lease: str | None = None,
+    ) -> bool:
+        """Note that a job is over; returns whether it ran until now, by this lease or, without one, here."""
+        more, now = len(result or "") + len(error or ""), time.time()
+        with self._writing() as base:
+            done = base.execute(
+                "update jobs set state = ?, finished = ?, result = ?, error = ?, status = ?, size = size + ? "
+                "where id = ? and lease is ? and finished is null returning started",
+                (state, now, result, error, status, more, name, lease),
+            ).fetchall()
+            if done:
+                self.unfinished -= 1
+                self._stored += more
+        if done:
+            self._ends(state, now, done[0][0])
+        return bool(done)
+
+    def _ends(self, state: str, now: float, started: float | None) -> None:
+        self.over[state] += 1
+        if started is not None:
+            self.running.observe(now - started)
 
     def cancel_queued(self, name: str) -> bool:
         """Cancel a job if it waits; returns whether it did."""
@@ -243,9 +367,33 @@ class Jobs:
                 (time.time(), name),
             )
             self.unfinished -= done.rowcount
+        self.over["cancelled"] += done.rowcount
         return done.rowcount > 0
 
-    def put_back(self, name: str) -> None:
-        """Let a job wait for the next server, since this one stops; this try does not count."""
+    def put_back(self, name: str, lease: str | None = None) -> bool:
+        """Let a job wait again, since who has it stops; this try does not count. Returns whether it ran there."""
         with self._writing() as base:
-            base.execute("update jobs set state = 'queued', tries = tries - 1, started = null where id = ?", (name,))
+            done = base.execute(
+                "update jobs set state = 'queued', tries = tries - 1, started = null, lease = null "
+                "where id = ? and lease is ? and state = 'running'",
+                (name, lease),
+            )
+        return done.rowcount > 0
+
+    def lapse(self, lease: str) -> None:
+        """Let a job wait again whose machine is silent; one that was tried too often has failed."""
+        now, more = time.time(), len(SILENT)
+        with self._writing() as base:
+            failed = base.execute(
+                "update jobs set state = 'failed', finished = ?, error = ?, size = size + ? "
+                "where lease = ? and state = 'running' and tries >= ? returning started",
+                (now, SILENT, more, lease, TRIES),
+            ).fetchall()
+            base.execute(
+                "update jobs set state = 'queued', started = null, lease = null where lease = ? and state = 'running'",
+                (lease,),
+            )
+            self.unfinished -= len(failed)
+            self._stored += more * len(failed)
+        for (started,) in failed:
+            self._ends("failed", now, started)

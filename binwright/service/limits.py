@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from math import inf
+from math import inf, nan
 from typing import Any
 
 from simcore.errors import UserError, suggest
+
+PRIORITIES = 100
+"""Priorities go from minus this to this."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,12 @@ class Limits:
     """Wrong tokens per second and address that are looked at, and ten times as many at once."""
     streams: int = 100
     """Open streams of progress."""
+    priority: int = 0
+    """The highest priority that a submission may ask for, where its token says nothing else."""
+    lease: float = 15.0
+    """Seconds after which a job is taken from a machine that is silent."""
+    answer: int = 64 * 2**20
+    """Bytes of an answer that a worker on another machine sends."""
     store: int = 2 * 2**30
     """Bytes of problems and answers that are kept; the oldest answers go first."""
 
@@ -65,7 +74,11 @@ def changed(changes: Iterable[str]) -> Limits:
         try:
             values[name] = type(known[name])(float(text))
         except (ValueError, OverflowError):
-            values[name] = 0
-        if not 0 < values[name] < inf:
-            raise UserError("is not a number above zero", key=f"--limit {change}", remedy=f"Write {name}=NUMBER.")
+            values[name] = nan
+        if name == "priority":
+            right, which = abs(values[name]) <= PRIORITIES, f"from -{PRIORITIES} to {PRIORITIES}"
+        else:
+            right, which = 0 < values[name] < inf, "above zero"
+        if not right:
+            raise UserError(f"is not a number {which}", key=f"--limit {change}", remedy=f"Write {name}=NUMBER.")
     return Limits(**values)

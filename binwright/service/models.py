@@ -7,15 +7,27 @@ import json
 import sys
 from functools import cached_property
 from importlib.metadata import version
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictFloat, StrictInt
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictFloat,
+    StrictInt,
+    WithJsonSchema,
+)
+
+from binwright.service.limits import PRIORITIES
 
 TIME = 10.0
 """Seconds of a search that says nothing else."""
 LARGEST = sys.float_info.max
 NAMES = 1000
 """Tables of a problem, and parameters, and so mistakes in one request: each would be told, and takes a kilobyte."""
+MOST = 2**31
+"""Numbers of bins are below it."""
 DEEPEST = 8
 """Indices of a table."""
 EXAMPLE: dict[str, Any] = {
@@ -25,6 +37,9 @@ EXAMPLE: dict[str, Any] = {
     "time": 2,
 }
 State = Literal["queued", "running", "done", "refused", "failed", "cancelled"]
+STATES: tuple[State, ...] = get_args(State)
+TITLE = 60
+"""Letters of a job's title."""
 
 
 def _number(value: int | float) -> int | float:
@@ -32,6 +47,13 @@ def _number(value: int | float) -> int | float:
     if not -LARGEST <= value <= LARGEST:
         raise ValueError("is too large a number, or none")
     return value
+
+
+def _entries(entries: list[Any]) -> list[Any]:
+    """Numbers in rows, or a column of names."""
+    if entries and all(entry is None or isinstance(entry, str) for entry in entries):
+        return entries
+    return _numbers(entries)
 
 
 def _numbers(entries: list[Any], depth: int = 1) -> list[Any]:
@@ -42,18 +64,59 @@ def _numbers(entries: list[Any], depth: int = 1) -> list[Any]:
                 raise ValueError(f"has rows nested deeper than {DEEPEST}")
             _numbers(entry, depth + 1)
         elif type(entry) not in (int, float):
-            raise ValueError("has entries that are not numbers")
+            raise ValueError("has entries that are neither all numbers nor all names")
         else:
             _number(entry)
     return entries
+
+
+def _places(now: Any) -> Any:
+    """Bins in a list, or by ball; checked as a whole, since there may be many."""
+    if now is None:
+        return None
+    if not isinstance(now, list | dict):
+        raise ValueError("is neither a list of bins nor an object from balls to bins")
+    for place in now.values() if isinstance(now, dict) else now:
+        if not (place is None or isinstance(place, str) or (type(place) is int and -1 <= place < MOST)):
+            raise ValueError("has bins that are neither numbers nor names")
+    return now
+
+
+def _bins(drain: list[Any]) -> list[Any]:
+    """Bins by number, by name, or as a range."""
+    if len(drain) > NAMES:
+        raise ValueError(f"has more than {NAMES:,} entries; there are ranges, like 3-7")
+    for place in drain:
+        if not (isinstance(place, str) or (type(place) is int and 0 <= place < MOST)):
+            raise ValueError("has bins that are neither numbers nor names")
+    return drain
 
 
 Name = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_]*$", max_length=100)]
 Number = Annotated[StrictInt | StrictFloat, AfterValidator(_number)]
 Rows = Annotated[
     list[Any],
-    AfterValidator(_numbers),
-    Field(json_schema_extra={"items": {"anyOf": [{"type": "number"}, {"type": "array"}]}}),
+    AfterValidator(_entries),
+    Field(json_schema_extra={"items": {"anyOf": [{"type": kind} for kind in ("number", "array", "string", "null")]}}),
+]
+BIN = {"anyOf": [{"type": "integer", "minimum": -1}, {"type": "string"}, {"type": "null"}]}
+Places = Annotated[
+    Any,
+    AfterValidator(_places),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "array", "items": BIN},
+                {"type": "object", "additionalProperties": BIN},
+                {"type": "null"},
+            ]
+        }
+    ),
+]
+Drain = Annotated[
+    list[Any],
+    AfterValidator(_bins),
+    WithJsonSchema({"type": "array", "items": {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]}}),
 ]
 NO_OTHERS: dict[str, Any] = {"additionalProperties": False}
 
@@ -65,14 +128,26 @@ class Problem(BaseModel):
 
     text: str = Field(description="The specification. `TABLE ... FROM` is refused: the service reads no files.")
     tables: dict[Name, Rows] = Field(
-        default={}, description="Numbers in rows; the innermost may differ in length.", json_schema_extra=NO_OTHERS
+        default={},
+        description="Numbers in rows, of which the innermost may differ in length; or, for `TABLE ... FROM ... AS`, a "
+        "column of names, null for an empty cell.",
+        json_schema_extra=NO_OTHERS,
     )
     params: dict[Name, Number] = Field(default={}, description="Values of PARAMs.", json_schema_extra=NO_OTHERS)
+    now: Places = Field(
+        default=None,
+        description="Where the balls are: the bin of each, by number or name, null for none; or an object from balls, "
+        "by name where they have names and else by number, to bins.",
+    )
+    moves: int | None = Field(
+        default=None, ge=0, lt=MOST, strict=True, description="So many balls may leave where they are, at most."
+    )
+    drain: Drain = Field(default=[], description="Bins that are to be empty: numbers, names, or ranges like `5-7`.")
 
     @cached_property
     def canonical(self) -> str:
         """The same for the same request, however it was written."""
-        return json.dumps(dict(self), sort_keys=True, separators=(",", ":"))
+        return _canonical(self)
 
 
 class Submission(Problem):
@@ -85,11 +160,35 @@ class Submission(Problem):
     seed: int = Field(default=0, ge=0, lt=2**63, strict=True, description="Of the random orders.")
     time: float = Field(default=TIME, gt=0, le=86_400, allow_inf_nan=False, description="The search's seconds.")
     attempts: int | None = Field(default=None, ge=1, le=10**12, description="The search ends after so many, too.")
+    priority: int | None = Field(
+        default=None,
+        ge=-PRIORITIES,
+        le=PRIORITIES,
+        strict=True,
+        description="The highest is first in the queue; by default 0, or less if the service allows less.",
+    )
+
+    @cached_property
+    def canonical(self) -> str:
+        """The same for the same job, however urgent it is."""
+        return _canonical(self, "priority")
+
+    @property
+    def title(self) -> str:
+        """The first line of the text, which may be a comment."""
+        first = next((line for line in self.text.splitlines() if line.strip("# \t")), "")
+        words = " ".join(first.strip("# \t").split())
+        return words if len(words) <= TITLE else f"{words[: TITLE - 1].rstrip()}…"
 
     @cached_property
     def key(self) -> str:
         """Names the submission by content, and by the version of the solver."""
         return hashlib.sha256(f"{version('binwright')} {self.canonical}".encode()).hexdigest()
+
+
+def _canonical(asked: BaseModel, *less: str) -> str:
+    fields = {name: getattr(asked, name) for name in type(asked).model_fields if name not in less}
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
 
 class Mistake(BaseModel):
@@ -199,6 +298,9 @@ class Job(BaseModel):
 
     id: str
     state: State
+    priority: int
+    place: int | None = Field(description="In the queue, from 1; null for a job that does not wait.")
+    title: str = Field(description="The first line of the specification.")
     submitted: str
     started: str | None
     finished: str | None
@@ -207,12 +309,35 @@ class Job(BaseModel):
     error: Mistake | None
 
 
+class Listed(BaseModel):
+    """A job in the list."""
+
+    id: str
+    state: State
+    priority: int
+    place: int | None
+    title: str
+    submitted: str
+    started: str | None
+    finished: str | None
+    status: str | None = Field(description="Of the result, if there is one.")
+    error: Mistake | None
+
+
+class Jobs(BaseModel):
+    """A page of the list, newest first."""
+
+    jobs: list[Listed]
+    next: str | None = Field(description="`before` of the next page; null if this is the last one.")
+
+
 class Health(BaseModel):
     """How the service is."""
 
     accepting: bool = Field(description="It takes new jobs. If not, those it took are kept, and done when it can.")
     error: str | None = Field(description="What the disk has against it.")
-    workers: int = Field(description="Jobs that can run at a time.")
+    workers: int = Field(description="Jobs that can run at a time on the service's machine.")
+    elsewhere: int = Field(description="Jobs that can run at a time on other machines.")
     queued: int | None = Field(description="Jobs that wait; null if the disk does not even say that.")
     running: int | None
 

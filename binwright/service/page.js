@@ -103,6 +103,7 @@ async function run() {
   at("answer").replaceChildren();
   at("progress").hidden = at("download").hidden = true;
   const asked = { text: text.value, time: at("time").valueAsNumber || 10, seed: at("seed").valueAsNumber || 0 };
+  if (at("priority").value) asked.priority = at("priority").valueAsNumber;
   try {
     show(await ask("POST", "/v1/problems", asked));
   } catch (error) {
@@ -142,7 +143,7 @@ function say(what, kind = "") {
 }
 
 const STATES = {
-  queued: () => ["Waiting for its turn.", ""],
+  queued: ({ place }) => [place ? `Waiting for its turn: number ${count(place)} in the queue.` : "Waiting for its turn.", ""],
   running: (now) => [now.progress ? "Searching." : "Compiling.", ""],
   done: ({ result }) => [outcome(result), ["optimal", "solved"].includes(result.status) ? "best" : "wrong"],
   cancelled: ({ result }) => [result ? `Cancelled. The best until then: ${outcome(result)}` : "Cancelled.", ""],
@@ -156,7 +157,9 @@ function outcome({ status, placed, balls, bins, used, searched, bound, impossibl
 }
 
 function show(now) {
+  const news = job?.id !== now.id || job.state !== now.state;
   job = now;
+  if (news) Jobs.changed();
   const open = OPEN.includes(now.state);
   at("run").disabled = open;
   if (!open || state.textContent !== "Cancelling.") {

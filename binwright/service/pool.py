@@ -11,8 +11,10 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from multiprocessing import forkserver
 from multiprocessing.connection import wait
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Any, Literal, TypeVar
@@ -20,7 +22,6 @@ from typing import Any, Literal, TypeVar
 from agents.solver.backends.devices import Device
 from binwright.service.jobs import Jobs, Row, Trouble
 from binwright.service.limits import Limits
-from binwright.service.offered import CPU
 
 LOOK = 0.05
 """Seconds between two looks at whether a job is to be cancelled."""
@@ -100,6 +101,44 @@ class Worker:
             return "takes more CPU time than a job may have"
         return "the worker process died"
 
+    def solve(
+        self,
+        request: str,
+        seconds: float,
+        tell: Callable[[dict[str, Any]], None],
+        cancelled: Callable[[], bool],
+        stopping: Event,
+    ) -> dict[str, Any] | None:
+        """Have a job done, and watch; returns what the worker says last, or None if all is stopping.
+
+        `tell` is called with the best so far.
+        """
+        try:
+            self.ask("solve", request)
+            end, interrupted = time.monotonic() + seconds, False
+            while not stopping.is_set():
+                said = self.hear(LOOK)
+                if said is not None and "progress" not in said:
+                    return said
+                if said is not None:
+                    tell(said["progress"])
+                if not interrupted and cancelled():
+                    self.interrupt()
+                    interrupted, end = True, min(end, time.monotonic() + GRACE)
+                if time.monotonic() > end:
+                    return failed("takes longer than a job may take", "Make the problem smaller, or the time shorter.")
+        except Died as died:
+            return failed(str(died), "Make the problem smaller.")
+        return None
+
+    def memory(self) -> int:
+        """Give the bytes that it has, with its share of what processes have together; 0 if it is no more."""
+        try:
+            lines = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+        except (OSError, ValueError):  # it was ended meanwhile
+            return 0
+        return next((1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
+
     def interrupt(self) -> None:
         """Interrupt the worker, as Ctrl-C does."""
         if self._process.is_alive() and self._process.pid:
@@ -127,7 +166,13 @@ class Pool:
         """Of running jobs, by id."""
         self.cancelled: set[str] = set()
         """Running jobs that are to end, by id."""
+        self.workers: dict[str, Worker] = {}
+        """The processes of running jobs, by id."""
+        self.size = workers
         self._threads = [Thread(target=self._run, args=(core,), daemon=True) for core in range(workers)]
+
+    def start(self) -> None:
+        """Begin to take jobs."""
         for thread in self._threads:
             thread.start()
 
@@ -159,8 +204,8 @@ class Pool:
             except Exception:  # costs this job, not the thread
                 with suppress(OSError):  # the log may be on a full disk, too
                     traceback.print_exc()
-                said = _mistake("the service failed", "This is our mistake; the server's log has the details.")
-                self._insist(self._jobs.finish, row.id, "failed", None, json.dumps(said))
+                said = failed("the service failed", "This is our mistake; the server's log has the details.")
+                self._insist(partial(self._jobs.finish, row.id, **ending(said, False)))
             self._jobs.leave(row.id)
 
     def _insist(self, do: Callable[..., T], *arguments: Any) -> T | None:
@@ -174,50 +219,42 @@ class Pool:
 
     def _do(self, row: Row, core: int) -> None:
         """One job, whatever happens to its process; it runs from when that has begun."""
-        asked = json.loads(row.request)
-        seconds = asked["time"] + self._limits.spare
+        seconds = seconds_of(row.request, self._limits)
         try:
-            worker = Worker(self._limits, seconds, core, self._devices if asked.get("device", CPU) != CPU else ())
+            worker = Worker(self._limits, seconds, core, self._devices if row.here else ())
         except (OSError, EOFError):  # the machine has no process for us now
             self._stopping.wait(AGAIN)
             return
-        said: dict[str, Any] | None = None
         try:
             if not self._insist(self._jobs.begin, row.id):  # cancelled meanwhile, or the server stops
                 return
-            worker.ask("solve", row.request)
-            said = self._watch(row.id, worker, time.monotonic() + seconds)
-        except Died as died:
-            said = {"state": "failed", "error": _mistake(str(died), "Make the problem smaller.")}
+            self.workers[row.id] = worker
+            tell = partial(self.progress.__setitem__, row.id)
+            said = worker.solve(row.request, seconds, tell, lambda: row.id in self.cancelled, self._stopping)
         finally:
+            self.workers.pop(row.id, None)
             worker.end()
             self.progress.pop(row.id, None)
-        cancelled = row.id in self.cancelled
         if said is None:
             self._insist(self._jobs.put_back, row.id)
-        elif cancelled or "result" in said:
-            result = json.dumps(said["result"]) if "result" in said else None
-            self._insist(self._jobs.finish, row.id, "cancelled" if cancelled else "done", result)
         else:
-            self._insist(self._jobs.finish, row.id, said["state"], None, json.dumps(said["error"]))
+            self._insist(partial(self._jobs.finish, row.id, **ending(said, row.id in self.cancelled)))
         self.cancelled.discard(row.id)
 
-    def _watch(self, name: str, worker: Worker, end: float) -> dict[str, Any] | None:
-        """Watch a worker until it says its last; returns that, or None if the server stops."""
-        interrupted = False
-        while not self._stopping.is_set():
-            said = worker.hear(LOOK)
-            if said is not None and "progress" not in said:
-                return said
-            if said is not None:
-                self.progress[name] = said["progress"]
-            if name in self.cancelled and not interrupted:
-                worker.interrupt()
-                interrupted, end = True, min(end, time.monotonic() + GRACE)
-            if time.monotonic() > end:
-                problem = "takes longer than a job may take"
-                return {"state": "failed", "error": _mistake(problem, "Make the problem smaller, or the time shorter.")}
-        return None
+
+def seconds_of(request: str, limits: Limits) -> float:
+    """Give the seconds, of clock and of CPU, that a job may take."""
+    seconds: float = json.loads(request)["time"]
+    return seconds + limits.spare
+
+
+def ending(said: dict[str, Any], cancelled: bool) -> dict[str, Any]:
+    """Give what `Jobs.finish` is to note, from what a worker said last."""
+    if not cancelled and "result" not in said:
+        return {"state": said["state"], "error": json.dumps(said["error"])}
+    result = said.get("result")
+    found = {"result": json.dumps(result), "status": result["status"]} if result else {}
+    return {"state": "cancelled" if cancelled else "done", **found}
 
 
 class Checkers:
@@ -263,6 +300,11 @@ class Checkers:
             while True:
                 if kept := self._idle.get_nowait():
                     kept[0].end()
+
+
+def failed(problem: str, remedy: str) -> dict[str, Any]:
+    """Say in a worker's place that its job failed."""
+    return {"state": "failed", "error": _mistake(problem, remedy)}
 
 
 def _mistake(problem: str, remedy: str) -> dict[str, Any]:

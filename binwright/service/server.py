@@ -46,7 +46,7 @@ def serve(
             raise
         remedy = "Install it: pip install 'binwright[serve,solver]'."
         raise UserError(f"the service needs {error.name}", remedy=remedy) from None
-    tokens = read_tokens(token_file) if token_file is not None else frozenset[bytes]()
+    tokens = {} if token_file is None else read_tokens(token_file)
     local = _loopback(host)
     if not local and not tokens:
         remedy = "Give --token-file FILE, with a token per line."
@@ -54,9 +54,13 @@ def serve(
     if not isinstance(limits, Limits):
         limits = changed(limits)
     workers = usable_cpus() if workers is None else workers
-    if workers < 1:
-        raise UserError("must be 1 or more", key="--workers", value=workers, remedy="Give how many jobs run at a time.")
+    if workers < (0 if any(right.kind == "worker" for right in tokens.values()) else 1):
+        remedy = "Give how many jobs run at a time: 0 only where a token is for workers on other machines."
+        raise UserError("is too few", key="--workers", value=workers, remedy=remedy)
     devices = offered(device)
+    if devices and not workers:
+        remedy = "Let jobs run here, too: --workers N."
+        raise UserError("other machines do not use this one's devices", key="--device", value=device, remedy=remedy)
     try:
         if not 0 <= port < 2**16:  # the socket module would leave a socket open
             raise OSError("ports go from 0 to 65535")

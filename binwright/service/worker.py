@@ -22,6 +22,7 @@ from agents.solver.model.program import MICRO
 from agents.solver.model.verify import utilisation
 from agents.solver.solving.answer import Answer, Progress
 from agents.solver.solving.solve import solve
+from binwright.placed import bins, placed
 from binwright.service.limits import Limits
 from binwright.solved import as_json, properties
 from simcore.errors import UserError
@@ -91,7 +92,7 @@ def _answered(pipe: Connection, do: str, asked: Mapping[str, Any], limits: Limit
             _send(pipe, progress=told | {"checked": now.checked, "seconds": round(now.seconds, 3)})
 
         options = ("search", "device", "seed", "time", "attempts")
-        how = {name: asked[name] for name in options if name in asked}  # a job may be from before there were devices
+        how = {name: asked[name] for name in options}
         return {"result": _as_json(solve(compiled, progress=tell, **how))}
     except SpecError as error:
         at = {} if error.at is None else {"line": error.at.line, "column": error.at.column}
@@ -110,7 +111,17 @@ def _answered(pipe: Connection, do: str, asked: Mapping[str, Any], limits: Limit
 
 
 def _compile(asked: Mapping[str, Any], limits: Limits) -> Problem:
-    compiled = problem(asked["text"], tables=asked["tables"], params=asked["params"])
+    def where(ball_names: Sequence[str], bin_names: Sequence[str]) -> list[int]:
+        try:
+            return bins(asked["now"], ball_names, bin_names)
+        except (ValueError, TypeError) as error:
+            remedy = "Give the bin of every ball, or an object from balls to bins."
+            raise UserError(f"now does not say where balls are: {error}", remedy=remedy) from None
+
+    def make(now: Sequence[int] | None) -> Problem:
+        return problem(asked["text"], tables=asked["tables"], params=asked["params"], now=now)
+
+    compiled = placed(make, None if asked["now"] is None else where, asked["moves"], asked["drain"])
     for what, count, most in (
         ("balls", compiled.balls, limits.balls),
         ("bins", compiled.bins, limits.balls),

@@ -192,6 +192,8 @@ PLACEHOLDERS = {
 """What stands in for words of a command that nobody types."""
 ONLY_PARSED = {
     "serve": "it goes on until it is stopped; tests/binwright/service starts it",
+    "jobs": "it needs a service; tests/binwright/service/test_work.py runs it",
+    "work": "it goes on until it is stopped; tests/binwright/service/test_work.py starts it",
     "pack": "searches for seconds; tests/binwright/test_cli.py runs it",
     "explain": "wants an answer; tests/agents/solver/solving/test_explain.py gives it one",
     "reproduce": "takes minutes; tests/binwright/test_reproduce.py runs the smallest",

@@ -73,14 +73,16 @@ class Still:
                 jobs.finish(row.id, "done", "{}")
                 jobs.leave(row.id)
 
-        return SimpleNamespace(wake=wake, stop=lambda: None, alive=lambda: workers, progress={}, cancelled=set())
+        nothing = SimpleNamespace(wake=wake, start=lambda: None, stop=lambda: None, alive=lambda: workers, size=workers)
+        nothing.progress, nothing.workers, nothing.cancelled = {}, {}, set()
+        return nothing
 
 
 @cache
 def service(folder: Path) -> tuple[asyncio.AbstractEventLoop, Gate]:
     """Start a service in a folder, once."""
     loop = asyncio.new_event_loop()
-    gate = application(folder, LIMITS, 1, frozenset(), frozenset({"localhost"}))
+    gate = application(folder, LIMITS, 1, {}, frozenset({"localhost"}))
     heard: asyncio.Queue[Any] = asyncio.Queue()
     said: asyncio.Queue[Any] = asyncio.Queue()
 

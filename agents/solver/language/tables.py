@@ -5,7 +5,7 @@ Tables hold numbers in rows, which may be of unequal length.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
@@ -141,6 +141,20 @@ def from_array(name: str, data: Any, at: At | None) -> Table:
     return Table(name, whole, tuple(map(int, sizes)), values, starts)
 
 
+def are_names(data: Any) -> bool:
+    """Tell whether data from outside is a column of names: texts, and None for empty cells."""
+    if isinstance(data, np.ndarray):
+        return data.ndim == 1 and data.dtype.kind in "UO" and are_names(data.tolist())
+    cells = data if isinstance(data, list | tuple) else ()
+    return len(cells) > 0 and all(cell is None or isinstance(cell, str) for cell in cells)
+
+
+def from_names(name: str, cells: Iterable[str | None], names: dict[str, int]) -> Table:
+    """Make a table of a column of names: their numbers in `names`, -1 for None; new ones get the next numbers there."""
+    numbers = [-1 if cell is None else names.setdefault(cell, len(names)) for cell in cells]
+    return Table(name, True, (len(numbers),), np.array(numbers, np.int64))
+
+
 def from_file(
     name: str,
     file: str,
@@ -183,9 +197,7 @@ def from_file(
     if names is not None:
         if frame.width != 1:
             raise SpecError(f"{name} has {frame.width} columns of names", 'Choose one: COLUMN "name".', at)
-        cells = frame.to_series().cast(pl.String).to_list()
-        numbers = [-1 if cell is None else names.setdefault(cell, len(names)) for cell in cells]
-        return Table(name, True, (len(numbers),), np.array(numbers, np.int64))
+        return from_names(name, frame.to_series().cast(pl.String).to_list(), names)
     if frame.width == 1 and isinstance(frame.dtypes[0], pl.String | pl.List):
         return _rows(name, frame.to_series(), file, at)
     for column, kind in zip(frame.columns, frame.dtypes, strict=True):

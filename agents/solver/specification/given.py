@@ -15,7 +15,7 @@ from agents.solver.language import syntax as s
 from agents.solver.language.constants import INT, Interpreter, Value, micro
 from agents.solver.language.errors import At, SpecError
 from agents.solver.language.named import Named
-from agents.solver.language.tables import ENTRY_LIMIT, LARGEST, Table, from_file, from_rows
+from agents.solver.language.tables import ENTRY_LIMIT, LARGEST, Table, from_file, from_names, from_rows
 from agents.solver.model.program import MICRO
 
 COUNT_LIMIT = 1_000_000
@@ -34,6 +34,8 @@ class Given:
     params: dict[str, Value]
     tables: dict[str, Table]
     """Those that take the place of TABLEs of the same name."""
+    cells: dict[str, list[str | None]] = field(default_factory=dict)
+    """Columns of names that take the place of what TABLEs of the same name read AS names."""
     made: dict[str, Table] = field(default_factory=dict)
     """The tables whose entries do not depend on BINS."""
     made_sets: dict[At, list[tuple[list[int], int]]] = field(default_factory=dict)
@@ -55,11 +57,14 @@ class Given:
         return any(isinstance(node, s.Text) for node in s.walk(self.tree))
 
     def table_from(self, node: s.TableFrom) -> Table:
-        """Read a table from its file, once."""
+        """Read a table from its file, or from names that take its place, once."""
         if node.name not in self._read:
             folder = None if self.file is None else self.file.parent
             names = None if node.names is None else self.names.setdefault(node.names, {})
-            self._read[node.name] = from_file(node.name, node.file, node.columns, folder, node.at, names)
+            if names is not None and node.name in self.cells:
+                self._read[node.name] = from_names(node.name, self.cells[node.name], names)
+            else:
+                self._read[node.name] = from_file(node.name, node.file, node.columns, folder, node.at, names)
         return self._read[node.name]
 
 

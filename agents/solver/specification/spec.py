@@ -15,7 +15,7 @@ from agents.solver.language.columns import Columns
 from agents.solver.language.constants import INT, QUANTITY, Value
 from agents.solver.language.errors import At, SpecError
 from agents.solver.language.parse import number, parse
-from agents.solver.language.tables import from_array
+from agents.solver.language.tables import are_names, from_array
 from agents.solver.language.whole import Whole
 from agents.solver.model.problem import Fault, Problem
 from agents.solver.specification.at_fault import at_fault
@@ -49,8 +49,13 @@ class Spec:
         self.tree = _latest(self._located(lambda: parse(text)), ends)
         self._ends = ends
         values = {name: _param(name, value) for name, value in (params or {}).items()}
-        arrays = {name: self._located(partial(from_array, name, data, None)) for name, data in (tables or {}).items()}
-        self.given = Given(self.tree, text, file, values, arrays)
+        cells = {name: list(data) for name, data in (tables or {}).items() if are_names(data)}
+        arrays = {
+            name: self._located(partial(from_array, name, data, None))
+            for name, data in (tables or {}).items()
+            if name not in cells
+        }
+        self.given = Given(self.tree, text, file, values, arrays, cells)
         self._located(self._check_declarations)
         self._problems: dict[int | None, Problem] = {}
 
@@ -139,6 +144,11 @@ class Spec:
                 raise SpecError(f"there is no {what}", remedy, At(1, 1))
             if kind is not s.Resource and len(found) > 1:
                 raise SpecError(f"{what} is there twice", "Keep one of them.", found[1].at)
+        named = {one.name for one in declared if isinstance(one, s.TableFrom) and one.names is not None}
+        for name in self.given.cells:
+            if name not in named:
+                remedy = f'Write TABLE {name} FROM "{name.lower()}.csv" COLUMN "name" AS a_word, or give numbers.'
+                raise SpecError(f"{name} has names, and no TABLE {name} reads them AS anything", remedy)
         for name in self.given.params:
             if name not in self.declared:
                 raise SpecError(f"there is no parameter {name}", suggest(name, self.declared))

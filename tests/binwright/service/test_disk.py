@@ -88,7 +88,7 @@ def test_threads_wait_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             self.asked = request
 
         def hear(self, seconds: float) -> dict[str, Any]:
-            return {"result": {"asked": json.loads(self.asked)["time"]}}
+            return {"result": {"status": "solved", "asked": json.loads(self.asked)["time"]}}
 
         def end(self) -> None:
             pass
@@ -99,6 +99,7 @@ def test_threads_wait_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     damaged, row = (jobs.add("me", key, text)[0] for key, text in (("a", "no JSON"), ("b", '{"time": 1}')))
     with failing_sqlite(0, count=30):
         pool = Pool(jobs, Limits(), 2)
+        pool.start()
         until = monotonic() + 20
         while {found.state for one in (damaged, row) if (found := jobs.get("me", one.id))} != {"failed", "done"}:
             assert monotonic() < until
@@ -121,6 +122,7 @@ def test_threads_live_on_where_the_log_has_no_room(tmp_path: Path, monkeypatch: 
     row, _ = jobs.add("me", "a", "no JSON")
     monkeypatch.setattr("sys.stderr", NoRoom())
     pool = Pool(jobs, Limits(), 1)
+    pool.start()
     try:
         until = monotonic() + 20
         while (found := jobs.get("me", row.id)) and found.state != "failed":
@@ -166,7 +168,7 @@ def room(server: Server, size: int) -> None:
 def test_a_full_disk_is_507_until_there_is_room(tmp_path: Path) -> None:
     with serving(tmp_path / "data", "--workers", "2") as server:
         server.warm()
-        well = {"accepting": True, "error": None, "workers": 2, "queued": 0, "running": 0}
+        well = {"accepting": True, "error": None, "workers": 2, "elsewhere": 0, "queued": 0, "running": 0}
         assert (server.ask("GET", "/v1/health").status, server.ask("GET", "/v1/health").json) == (200, well)
         accepted = [server.submit(SMALL, seed=seed) for seed in range(20)]
         room(server, 1)
@@ -225,7 +227,7 @@ def test_jobs_of_another_kind_are_one_message(tmp_path: Path, capsys: pytest.Cap
     base.execute("create table jobs (id integer)")
     base.close()
     assert main(["serve", "--port", "0", "--data", str(tmp_path)]) == MISTAKE
-    assert "cannot keep jobs here: no such column" in capsys.readouterr().err
+    assert "is of another version of Binwright" in capsys.readouterr().err
 
 
 def test_nobody_else_reads_the_jobs(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def wait_for(window: Browser, name: str, text: str) -> str:
 def test_run_the_first_example_with_the_keyboard(opened: Browser, server: Server) -> None:
     assert opened.run("return document.getElementById('text').value") == SMALL
     opened.run("document.getElementById('example').focus()")
-    opened.press("Tab", "Tab", "Tab")
+    opened.press("Tab", "Tab", "Tab", "Tab")
     assert opened.run("return document.activeElement.id") == "text"
     opened.press("Tab")  # is not a trap
     assert opened.run("return document.activeElement.id") == "run"
@@ -79,7 +79,9 @@ def test_run_the_first_example_with_the_keyboard(opened: Browser, server: Server
     assert [text.partition(":")[0] for text in figures] == ["CPU", "MEMORY"]
     assert "80 % to 100 % used, mean 90 %" in figures[0].replace("\u00a0", " ")
     assert opened.run("return document.querySelectorAll('figure .used').length") == 4
-    rows = opened.run("return [...document.querySelectorAll('tbody tr')].map((each) => each.innerText.split('\\t'))")
+    rows = opened.run(
+        "return [...document.querySelectorAll('#answer tbody tr')].map((each) => each.innerText.split('\\t'))"
+    )
     assert [row[0] for row in rows] == ["0", "1"]
     assert sorted(row[-1] for row in rows) == ["0-2", "3"]
     link = opened.run("return document.getElementById('json').getAttribute('href')")
@@ -138,6 +140,31 @@ def test_a_refused_job_shows_its_mistake(opened: Browser) -> None:
     wait_for(opened, "state", "there is no")
     assert not opened.run("return document.getElementById('run').disabled")
     opened.errors()
+
+
+@pytest.mark.long
+def test_the_list_shows_jobs_in_turn_and_cancels_them(opened: Browser, server: Server) -> None:
+    first = server.submit(f"# The first\n{ENDLESS}", time=20)
+    server.wait(first, "running")
+    opened.run(TYPED, f"# The second\n{SMALL}")
+    wait_for(opened, "verdict", "Compiles")
+    opened.run("document.getElementById('priority').value = -7")
+    opened.chord("Control", "Enter")
+    wait_for(opened, "state", "Waiting for its turn: number 1 in the queue.")
+    wait_for(opened, "jobs", "The second")
+    rows = opened.run("return [...document.querySelectorAll('#jobs tr')].map((each) => each.innerText.split('\\t'))")
+    assert [(row[0].strip(), row[1], row[2], row[3]) for row in rows[:2]] == [
+        ("The second", "queued", "-7", "1"),
+        ("The first", "running", "0", ""),
+    ]
+    opened.click("#jobs tr:nth-child(2) button[aria-label='Cancel The first']")
+    wait_for(opened, "state", "Optimal")
+    assert server.wait(first)["state"] == "cancelled"
+    wait_for(opened, "jobs", "done: optimal")
+    opened.click("#jobs tr:nth-child(2) button")
+    wait_for(opened, "state", "Cancelled.")
+    assert opened.run("return document.activeElement.id") == "answer-heading"
+    assert not opened.errors()
 
 
 @pytest.mark.long

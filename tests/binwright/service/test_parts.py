@@ -286,7 +286,7 @@ def gated(**limits: Any) -> Callable[..., Awaitable[int]]:
     async def app(scope: gate.Message, receive: gate.Receive, send: gate.Send) -> None:
         await Response()(scope, receive, send)
 
-    known = frozenset(map(gate._digest, ("right", "other")))
+    known = {gate._digest(token): gate.Right() for token in ("right", "other")}
     whole = gate.Gate(app, Limits(**limits), known, frozenset())
 
     async def ask(token: str = "", address: str = "192.0.2.1") -> int:

@@ -26,4 +26,4 @@ def test_the_service_is_as_it_is_described(tmp_path: Path) -> None:
         ]  # fmt: skip
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
-        assert "Tested: 7" in done.stdout
+        assert "Tested: 9" in done.stdout

@@ -85,7 +85,7 @@ def test_names_of_other_letters_and_comments() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (np.array(["a"]), "is not numeric"),
+        (np.array(["a"]), "D has names, and no TABLE D reads them AS anything"),
         ([Decimal(1)], "is not numeric"),
         (np.array([np.nan]), "out of range"),
         (np.array([2e9]), "out of range"),

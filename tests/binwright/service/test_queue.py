@@ -1,0 +1,223 @@
+"""Whose turn it is, the list of jobs, and the metrics: the parts on their own, and once through a real service."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from binwright.client import Client
+from binwright.service.gate import Right, _digest, read_tokens
+from binwright.service.jobs import Jobs
+from binwright.service.limits import Limits, changed
+from binwright.service.metrics import BOUNDS, Histogram, Metric, page
+from binwright.service.models import Submission
+from binwright.service.turns import Waiting, in_turn
+from simcore.errors import UserError
+from tests.support.service import ENDLESS, SMALL, serving
+
+
+def taken(queued: list[Waiting], busy: dict[str, int], last: dict[str, float]) -> list[str]:
+    """Take one job after another, by the rule as it is written, while none ends."""
+    busy, last, names = dict(busy), dict(last), []
+    waiting = list(enumerate(queued))
+    while waiting:
+        urgent = max(one.priority for _, one in waiting)
+        among = [(age, one) for age, one in waiting if one.priority == urgent]
+        fewest = min(busy.get(one.owner, 0) for _, one in among)
+        among = [(age, one) for age, one in among if busy.get(one.owner, 0) == fewest]
+        longest = min(last.get(one.owner, 0.0) for _, one in among)
+        age, turn = next((age, one) for age, one in among if last.get(one.owner, 0.0) == longest)
+        waiting.remove((age, turn))
+        busy[turn.owner] = busy.get(turn.owner, 0) + 1
+        names.append(turn.id)
+    return names
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.integers(-1, 1)), max_size=12),
+    st.dictionaries(st.sampled_from("abc"), st.integers(0, 3)),
+    st.dictionaries(st.sampled_from("abc"), st.integers(0, 2).map(float)),
+)
+def test_turns_are_as_the_rule_says(jobs: list[tuple[str, int]], busy: dict[str, int], last: dict[str, float]) -> None:
+    """Only ties within an owner's turn differ: the rule gives a turn, and `last` stays as it is meanwhile."""
+    queued = [Waiting(str(age), owner, priority) for age, (owner, priority) in enumerate(jobs)]
+    queued.sort(key=lambda one: -one.priority)
+    assert in_turn(queued, busy, last) == taken(queued, busy, last)
+
+
+def started(jobs: Jobs) -> str:
+    """Begin the job whose turn it is; gives its owner."""
+    row = jobs.next()
+    assert row
+    assert jobs.begin(row.id)
+    jobs.leave(row.id)
+    jobs.finish(row.id, "done", "{}", status="solved")
+    return row.owner
+
+
+def test_who_submits_much_delays_nobody_else(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path, Limits())
+    for number in range(6):
+        jobs.add("busy", str(number), "{}")
+    name = jobs.add("other", "a", "{}")[0].id
+    jobs.add("other", "b", "{}")
+    assert [started(jobs) for _ in range(5)] == ["busy", "other", "busy", "other", "busy"]
+    jobs.add("other", "low", "{}", priority=-1)
+    jobs.add("busy", "high", "{}", priority=1)
+    assert [started(jobs) for _ in range(5)] == ["busy", "busy", "busy", "busy", "other"]
+    found = jobs.get("other", name)
+    assert found
+    assert found.status == "solved"
+    jobs.close()
+
+
+def test_to_submit_again_changes_the_priority(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path, Limits())
+    names = [jobs.add("", key, "{}")[0].id for key in "abc"]
+    assert all(name.isalnum() for name in names)  # none looks like an option of a command
+    assert jobs.add("", "c", "{}", priority=3)[1] is False
+    assert jobs.places() == {names[2]: 1, names[0]: 2, names[1]: 3}
+    row = jobs.next()
+    assert row
+    assert (row.id, row.priority) == (names[2], 3)
+    assert jobs.places() == {names[0]: 1, names[1]: 2}  # it is about to begin
+    jobs.close()
+
+
+def test_jobs_for_this_machine_only_are_not_taken_elsewhere(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path, Limits())
+    here = jobs.add("", "a", "{}", here=True)[0].id
+    other = jobs.add("", "b", "{}")[0].id
+    taken = jobs.take("a lease")
+    assert taken
+    assert taken.id == other
+    assert jobs.take("another lease") is None
+    row = jobs.next()
+    assert row
+    assert (row.id, row.here) == (here, True)
+    assert not jobs.put_back(other, "another lease")
+    assert not jobs.finish(other, "done", "{}", lease="another lease")
+    assert not jobs.finish(other, "done", "{}")
+    assert jobs.finish(other, "done", "{}", status="solved", lease="a lease")
+    assert not jobs.finish(other, "done", "{}", status="solved", lease="a lease")
+    assert jobs.ended("a lease")
+    jobs.close()
+
+
+def test_the_list_has_pages(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path, Limits())
+    names = [jobs.add("me", str(number), "{}", title=f"job {number}")[0].id for number in range(5)]
+    theirs = jobs.add("other", "0", "{}")[0].id
+    jobs.cancel_queued(names[1])
+    both = ("queued", "cancelled")
+    assert [row.id for row in jobs.listed("me", both, None, 9)] == names[::-1]
+    assert [row.id for row in jobs.listed("me", ("queued",), names[3], 2)] == [names[2], names[0]]
+    assert [row.title for row in jobs.listed("me", ("cancelled",), None, 9)] == ["job 1"]
+    assert not jobs.listed("me", both, theirs, 9)
+    assert not jobs.listed("me", both, names[0], 9)
+    jobs.close()
+
+
+def test_what_tokens_are_for(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    one, two, three, four = (f"token-{number}-0123456789" for number in range(4))
+    file.write_text(f"{one}\n\n{two} priority=-3\n  {three} worker\n{four}\tmetrics\n")
+    assert read_tokens(file) == {
+        _digest(one): Right(),
+        _digest(two): Right("client", -3),
+        _digest(three): Right("worker"),
+        _digest(four): Right("metrics"),
+    }
+    for wrong in ("worker=1", "priority=1.5", "priority=101", "priority=", two):
+        file.write_text(f"{one}\n{three} {wrong}")
+        with pytest.raises(UserError, match="is not what a token can be for") as found:
+            read_tokens(file)
+        assert three not in str(found.value)
+        assert found.value.line == 2
+    file.write_text(f"{three} worker")
+    with pytest.raises(UserError, match="has no token of a client"):
+        read_tokens(file)
+    assert changed(["priority=-5"]).priority == -5
+    for limit in ("priority=101", "priority=high", "priority=nan"):
+        with pytest.raises(UserError, match="is not a number from -100 to 100"):
+            changed([limit])
+
+
+def test_the_title_is_the_first_line() -> None:
+    assert Submission(text="\n#\n  # Pods \t by name. \nBALLS 1").title == "Pods by name."
+    assert Submission(text="x" * 200).title == "x" * 59 + "…"
+    assert Submission(text=" ").title == ""
+    one, two = Submission(text="x", priority=3), Submission(text="x")
+    assert one.title == "x"
+    assert one.key == two.key
+
+
+@given(st.lists(st.floats(0, 1e4) | st.sampled_from(BOUNDS), max_size=20))
+def test_a_histogram_counts_what_is_at_most_each_bound(values: list[float]) -> None:
+    histogram = Histogram()
+    for value in values:
+        histogram.observe(value)
+    found = {(name, labels.get("le")): value for name, labels, value in histogram.samples()}
+    for bound in BOUNDS:
+        assert found["_bucket", f"{bound:g}"] == sum(value <= bound for value in values)
+    assert found["_bucket", "+Inf"] == found["_count", None] == len(values)
+    assert found["_sum", None] == pytest.approx(sum(values))
+
+
+def test_metrics_are_written_as_prometheus_reads_them() -> None:
+    said = page([Metric("jobs", "gauge", "Jobs.", [({"state": 'a"\\\n'}, 2.0), ({}, 0.5)])])
+    expected = [
+        "# HELP binwright_jobs Jobs.",
+        "# TYPE binwright_jobs gauge",
+        r'binwright_jobs{state="a\"\\\n"} 2',
+        "binwright_jobs 0.5",
+        "",
+    ]
+    assert said == "\n".join(expected)
+
+
+def test_a_real_service_lists_orders_and_counts(tmp_path: Path) -> None:
+    limits = ("--limit", "priority=2", "--limit", "queue=5")
+    with serving(tmp_path / "data", "--workers", "1", *limits) as server:
+        client = Client(server.url)
+        first = client.submit(ENDLESS, time=20)["id"]
+        server.wait(first, "running")
+        waiting = [client.submit(SMALL, seed=seed, priority=priority) for seed, priority in ((1, 0), (2, -4), (3, 2))]
+        assert [client.look(job["id"])["place"] for job in waiting] == [2, 3, 1]
+        wrong: list[tuple[str, dict[str, Any] | None, str]] = [
+            ("/v1/problems", {"text": SMALL, "priority": 3}, "priority is at most 2 here"),
+            ("/v1/problems", {"text": SMALL, "priority": 1.5}, "priority"),
+            ("/v1/jobs?state=going", None, "'going' is no state"),
+            ("/v1/jobs?limit=0", None, "limit is not a number of jobs"),
+        ]
+        for path, body, says in wrong:
+            got = server.ask("POST" if body else "GET", path, body)
+            assert got.status == 422
+            assert says in got.json["error"]["message"]
+        server.ask("DELETE", f"/v1/problems/{first}")
+        for job in waiting:
+            server.wait(job["id"])
+        begun = sorted((client.look(job["id"])["started"], number) for number, job in enumerate(waiting))
+        assert [number for _, number in begun] == [2, 0, 1]
+        listed = list(client.jobs())
+        assert [job["id"] for job in listed] == [job["id"] for job in waiting[::-1]] + [first]
+        assert {job["status"] for job in client.jobs("done")} == {"optimal"}
+        assert listed[0]["title"].startswith("Virtual machines")
+        newest = server.ask("GET", "/v1/jobs?limit=3&state=done,cancelled").json
+        rest = server.ask("GET", f"/v1/jobs?before={newest['next']}").json
+        assert newest["jobs"] + rest["jobs"] == listed
+        assert rest["next"] is None
+        assert server.ask("GET", "/livez").status == server.ask("GET", "/readyz").status == 200
+        got = server.ask("GET", "/metrics")
+        assert got.headers["content-type"].startswith("text/plain; version=0.0.4")
+        lines = dict(line.rsplit(" ", 1) for line in got.body.decode().splitlines() if not line.startswith("#"))
+        assert lines['binwright_jobs_finished_total{state="done"}'] == "3"
+        assert lines["binwright_job_waiting_seconds_count"] == lines["binwright_job_running_seconds_count"] == "4"
+        assert lines['binwright_submissions_refused_total{reason="malformed"}'] == "2"
+        assert lines['binwright_http_answers_total{status="422"}'] == "4"
+        assert Counter(name.partition("{")[0] for name in lines)["binwright_jobs"] == 2
