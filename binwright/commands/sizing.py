@@ -30,11 +30,12 @@ def size(asked: Namespace) -> int:
     folder = folder_for(scenario, asked.out, "size")
     metrics = {metric.name: metric for metric in metrics_of(scenario)}
     columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("runs", total=None)
 
         def watch(row: dict[str, Any]) -> None:
-            progress.console.print(_said(row, metrics), highlight=False, markup=False, soft_wrap=True)
+            console.print(_said(row, metrics), highlight=False, markup=False, soft_wrap=True)
 
         found = search(
             scenario,

@@ -244,6 +244,7 @@ def _frame(question: Question, answers: Mapping[str, Row], runs: _Runs, results:
                 "mean_high": None if at is None or half is None else at.mean + half,
                 "more": None if found is None else found - best,
                 "verdict": FAILED if agent in runs.failed else BEST if found == best else told.get(agent),
+                "until": question.until,
                 "key": question.key,
                 "metric": question.target.metric.name,
                 "relation": question.target.relation,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SIZES = "sizes.csv"
-COLUMNS = ("agent", "size", "low", "high", "key", "metric", "target", "most")
+COLUMNS = ("agent", "size", "low", "high", "until", "key", "metric", "target", "most")
 ROOM = 0.3
 """So much of the smallest and of the largest answer is shown beyond them."""
 
@@ -29,7 +29,7 @@ ROOM = 0.3
 def draw(chosen: Chosen, options: Options) -> Figure:
     """Draw the metric over the sizes with the target, and below it each agent's answer with its interval."""
     sizes = _sizes(chosen)
-    key, target, most = sizes.select("key", "target", "most").row(0)
+    until, key, target, most = sizes.select("until", "key", "target", "most").row(0)
     metric = chosen.metric(sizes["metric"][0])
     found = {row["agent"]: row for row in sizes.iter_rows(named=True)}
     agents = [agent for agent in chosen.agents if agent in found]
@@ -50,7 +50,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     below.set_xlim(*shown)
     below.xaxis.set_major_locator(MaxNLocator(integer=True))
     below.set_xlabel(key)
-    heading(figure, chosen.title, f"{chosen.caption}; dashes: the target; below: servers needed")
+    heading(figure, chosen.title, f"{chosen.caption}; below: how many it takes until {until}")
     return figure
 
 
@@ -75,8 +75,6 @@ def _shown(sizes: pl.DataFrame, looked: Sequence[int]) -> tuple[float, float]:
     """Choose the sizes to show: the answers with their intervals, and room beside them."""
     ends = [value for name in ("size", "low", "high") for value in sizes[name].drop_nulls()]
     low, high = min(ends), max(ends)
-    if sizes["size"].null_count():
-        high = max(looked)
     room = max(2.0, ROOM * (high - low), ROOM / 2 * low)
     return max(min(looked) - 0.5, low - room), min(max(looked) + 0.5, high + room)
 
@@ -115,4 +113,9 @@ def _answer(ax: Axes, place: int, row: dict[str, int | None], look: tuple[str, s
         ax.annotate(
             str(row["size"]), (float(high or row["size"]), place), (5, 0), textcoords="offset points", va="center",
             fontsize=SMALL, color=colour, annotation_clip=False,
+        )  # fmt: skip
+    else:
+        ax.annotate(
+            f"> {most:,}", (1.0, place), (-2, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
+            ha="right", va="center", fontsize=SMALL, color=colour,
         )  # fmt: skip
