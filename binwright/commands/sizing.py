@@ -28,7 +28,7 @@ def size(asked: Namespace) -> int:
 
     scenario = load_to_run(asked.file, as_overrides(asked.sets, asked.agents, asked.seeds))
     folder = folder_for(scenario, asked.out, "size")
-    metrics = {metric.name: metric for metric in metrics_of(scenario)}
+    metrics = {metric.name: metric for metric in metrics_of(scenario.cluster, scenario.metrics)}
     columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:

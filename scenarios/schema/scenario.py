@@ -278,7 +278,7 @@ class Scenario(Model):
         if self.size:
             try:
                 place_of(self.cluster, self.size.kind)
-                target_of(self.size.until, metrics_of(self))
+                target_of(self.size.until, metrics_of(self.cluster, self.metrics))
             except UserError as error:
                 at = ("size", error.key) if error.key in Size.known() else ("size",)
                 raise wrong(error.problem, error.remedy, at, error.value) from None

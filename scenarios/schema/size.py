@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from math import isfinite
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -17,9 +17,6 @@ from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.fields import Count, Model, Text
 from simcore.errors import UserError, suggest
 from simcore.units import TIME, Measure
-
-if TYPE_CHECKING:
-    from scenarios.schema.scenario import Scenario
 
 _FORM = re.compile(r"\s*([^\s<>=≤≥]+)\s*(>=|<=|≥|≤)\s*(.*?)\s*")
 _WRITE = 'Write a metric, >= or <=, and a number: "acceptance >= 99 %", "wait_p95 <= 10 min".'
@@ -99,10 +96,9 @@ def _value(metric: Metric, text: str, until: str) -> float:
     raise UserError(f"{text or 'nothing'}, behind {metric.name}, {problem}", key="until", value=until, remedy=remedy)
 
 
-def metrics_of(scenario: Scenario) -> list[Metric]:
-    """Describe the metrics that the runs of a scenario may have."""
-    network = scenario.cluster.network
-    return describe(scenario.resources, network.topology.built.tiers if network else (), scenario.metrics)
+def metrics_of(cluster: ClusterSpec, added: Sequence[str]) -> list[Metric]:
+    """Describe the metrics that runs on a cluster may have, with those that a scenario has `added`."""
+    return describe(cluster.resources, cluster.network.topology.built.tiers if cluster.network else (), added)
 
 
 def place_of(cluster: ClusterSpec, kind: str | None) -> tuple[str, int]:

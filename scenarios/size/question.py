@@ -38,7 +38,7 @@ class Question:
         until, kind = own.until if until is None else until, own.kind if kind is None else kind
         most = own.most if most is None else most
         key, there = place_of(scenario.cluster, kind)
-        target = target_of(until, metrics_of(scenario))
+        target = target_of(until, metrics_of(scenario.cluster, scenario.metrics))
         if expand_of(scenario.overflow):
             problem = "servers are added while runs go on, which leaves nothing to size"
             raise UserError(problem, key="overflow", remedy="Write drop, wait or stop: --set overflow=drop.")
