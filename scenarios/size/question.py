@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Self
 
-from scenarios.build.world import build_agent
 from scenarios.schema.overflow import expand_of
 from scenarios.schema.scenario import Scenario, Sweep
 from scenarios.schema.size import Size, Target, metrics_of, place_of, target_of
@@ -45,11 +44,6 @@ class Question:
         if scenario.sweep.product or scenario.sweep.zip:
             remedy = "Take the sweep out with --set sweep=null, and size its points one by one, with --set and --out."
             raise UserError("the scenario has a sweep, and sizes are swept here", key="sweep", remedy=remedy)
-        for agent in scenario.agents:
-            if not build_agent(agent).any_size:
-                remedy = "Leave it out: name the others with --agents."
-                problem = "is for one number of servers, which its weights were trained for"
-                raise UserError(problem, key=f"agents ({agent.label})", remedy=remedy)
         least = _least(scenario, there)
         most = min(LARGEST, max(TIMES * there, least)) if most is None else most
         if not least <= most <= LARGEST:
@@ -59,6 +53,12 @@ class Question:
         asked = Size(until=until, kind=kind, most=most)
         changed = scenario.model_copy(update={"record": (), "train": None, "size": asked})
         return cls(changed, until, target, key, least, min(there, most), most)
+
+    @property
+    def several(self) -> tuple[int, ...]:
+        """Two sizes to check before anything runs, where there are two: an agent may be for the first one only."""
+        near = (self.begin, self.begin + 1, self.begin - 1)
+        return tuple(size for size in near if self.least <= size <= self.most)[:2]
 
     def at(self, sizes: tuple[int, ...]) -> Scenario:
         """Return the scenario as a sweep over these sizes."""

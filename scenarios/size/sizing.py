@@ -22,6 +22,7 @@ from analysis.compare.statistics import mean_interval
 from analysis.front import Results
 from scenarios.batch.batch import Batch
 from scenarios.build.plan import plan
+from scenarios.run.check import check_scenario
 from scenarios.schema.load import folder_for, load_to_run, loaded
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.size import Target
@@ -85,7 +86,9 @@ def size(
     at a size, `finished` with the row of every run.
     """
     question = Question.of(loaded(scenario, overrides, load_to_run), until, kind, most)
-    runs = _Runs(question, folder_for(question.scenario, out, "size"), jobs, finished)
+    folder = folder_for(question.scenario, out, "size")
+    check_scenario(question.at(question.several), folder)
+    runs = _Runs(question, folder, jobs, finished)
     while True:
         steps = {agent: _steps(question, looked) for agent, looked in runs.looked.items() if agent not in runs.failed}
         wanted = _wanted(steps) or _beside(question, steps, runs.looked)

@@ -122,8 +122,8 @@ CASES: dict[str, tuple[Any, list[str], dict[str, Any]]] = {
     "gymnasium": (EXAMPLES / "gymnasium/scenario.yaml", ["workload.requests=300"], {"until": "acceptance >= 95 %"}),
     "stop": (
         EXAMPLES / "numa/scenario.yaml",
-        ["workload.requests=600", "warm_start=null"],
-        {"until": "scheduled >= 550", "most": 40},
+        ["workload.requests=600", "warm_start=null", "cluster.node.cpu=20"],
+        {"until": "scheduled >= 550"},
     ),
     "exact": (EXAMPLES / "own-trace/scenario.yaml", [], {"until": "wait_mean <= 1 min"}),
     "own agent": (EXAMPLES / "own-agent/scenario.yaml", ["workload.requests=300"], {"most": 40}),
@@ -419,13 +419,17 @@ def test_mistakes(more: list[str], message: str, tiny: Path, capsys: pytest.Capt
     [
         ("nara/table1", "cluster.network: the topology fixes how many servers there are"),
         ("fgd/default", "cluster.trace: the trace fixes how many servers there are"),
-        ("cvd/table-2", "agents (sched-rl): is for one number of servers"),
+        ("cvd/table-2", "sched-rl sees the whole cluster: these weights are for 10 servers, and there are 11"),
     ],
 )
 def test_clusters_and_agents_of_one_size_are_refused(
     scenario: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    more = ["--set", "sweep=null", "--agents", "sched-rl"] if scenario.startswith("cvd") else []
+    more = (
+        ["--set", "sweep=null", "--set", "cluster.servers=10", "--agents", "sched-rl"]
+        if scenario.startswith("cvd")
+        else []
+    )
     assert main(["size", scenario, *more, "--out", str(tmp_path / "out")]) == MISTAKE
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
