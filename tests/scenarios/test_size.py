@@ -129,7 +129,11 @@ CASES: dict[str, tuple[Any, list[str], dict[str, Any]]] = {
     "own agent": (EXAMPLES / "own-agent/scenario.yaml", ["workload.requests=300"], {"most": 40}),
     "groups": ("regimes/mixed", ["workload.requests=400", "agents=[first-fit, best-fit]"], {"kind": "1"}),
     "jobs": ("wrasse/jobs", ["agents=[first-fit, best-fit]"], {"until": "wait_mean <= 20 s"}),
-    "load": ("regimes/few", ["workload.requests=400"], {"until": "allocation_cpu <= 20 %", "most": 40}),
+    "load": (
+        "regimes/few",
+        ["workload.requests=400", "agents=[first-fit, best-fit]"],
+        {"until": "allocation_cpu <= 20 %", "most": 40},
+    ),
 }
 
 
