@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from binwright.reproduction.reproduce import reproduce
     from fabric.devices import DeviceView
     from scenarios.learn.tune import tune
+    from scenarios.size.sizing import size
     from simcore.engine import Simulation, play
     from simcore.errors import BinwrightError, UserError
     from simcore.vocabulary import Agent, OnDevices, Placement, Refusal, Request, View, Workload
@@ -56,6 +57,7 @@ _HOME = {
     "reproduce": "binwright.reproduction.reproduce",
     "run": "binwright.api",
     "scenario": "binwright.api",
+    "size": "scenarios.size.sizing",
     "solve": "binwright.api",
     "train": "binwright.api",
     "tune": "scenarios.learn.tune",
@@ -86,6 +88,7 @@ __all__ = [  # found on first use, so that importing binwright costs nothing
     "reproduce",
     "run",
     "scenario",
+    "size",
     "solve",
     "train",
     "tune",

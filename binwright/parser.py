@@ -127,6 +127,31 @@ def _tune(commands: Commands) -> None:
     tune.add_argument("--out", help="folder of the answer, the log and the runs (default: results/NAME/tuning)")
 
 
+def _size(commands: Commands) -> None:
+    size = commands.add_parser(
+        "size",
+        help="how many servers each agent needs until a metric meets a target",
+        description="Find for every agent the smallest number of servers with which the mean of a metric over the "
+        "seeds meets a target. The same command goes on from its folder after an interruption.",
+    )
+    size.set_defaults(answer="sizing.size")
+    size.add_argument("file", metavar="FILE", help="a scenario file, or the name of a shipped one (quickstart)")
+    size.add_argument(
+        "--until",
+        metavar="TARGET",
+        help='as in "wait_p95 <= 10 min" (default: what `size` in the scenario says, or "acceptance >= 99 %%")',
+    )
+    size.add_argument("--agents", help="these agents instead of the scenario's, with commas between")
+    size.add_argument("--seeds", type=int, help="how many seeds, instead of the scenario's replications")
+    size.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value")
+    size.add_argument("--kind", metavar="GROUP", help="the group whose servers are counted, where there are several")
+    size.add_argument(
+        "--most", type=int, metavar="N", help="servers that it may come to (default: a hundred times those there are)"
+    )
+    size.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: one per CPU)")
+    size.add_argument("--out", metavar="DIR", help="folder of the answer and the runs (default: results/NAME/size)")
+
+
 def _figures(commands: Commands) -> None:
     figures = commands.add_parser("figures", help="draw results: bars, timelines, sweeps, spread, ranks and more")
     figures.set_defaults(answer="drawing.figures")
@@ -331,6 +356,7 @@ COMMANDS = (
     _reproduce,
     _train,
     _tune,
+    _size,
     _figures,
     _solve,
     _explain,

@@ -22,6 +22,7 @@ FIGURES = Registry(
         "distances": "analysis.figures.kinds.distances:draw",
         "topology": "analysis.figures.kinds.topology:draw",
         "critical-difference": "analysis.figures.kinds.critical_difference:draw",
+        "size": "analysis.figures.kinds.size:draw",
         "learning": "analysis.figures.kinds.learning:draw",
     },
 )

@@ -52,7 +52,7 @@ def run(asked: Namespace) -> int:
         _say_outdated(batch)
         _say_printed(batch)
         _warn(results)
-        _list_failed(results)
+        list_failed(results)
         _say_where(results)
     return FAILED if any(len(results.failed) for results in found) else 0
 
@@ -174,7 +174,7 @@ def _warn(results: Results) -> None:
         _warn_of(f"{share:.2%} of the requests {why}: no agent was asked (metric `impossible`).")
 
 
-def _list_failed(results: Results) -> None:
+def list_failed(results: Results) -> None:
     """Every failed run, up to SHOWN of them: each agent's first one with all that is known, others with a line."""
     failed = results.failed
     if not len(failed):

@@ -15,6 +15,7 @@ from scenarios.schema.cluster import ClusterSpec, known_resources
 from scenarios.schema.fields import Count, Index, Model, Number, PositiveTime, ShareFromZero, Text, together, wrong
 from scenarios.schema.overflow import Overflow, expand_of, wait_of
 from scenarios.schema.placement import PlacementRule, Values, check_role, check_rule
+from scenarios.schema.size import Size, metrics_of, place_of, target_of
 from scenarios.schema.source import Keys, Source
 from scenarios.schema.train import Train
 from scenarios.schema.workload import Workload
@@ -23,7 +24,7 @@ from simcore.units import DATA, measure_of
 
 FIXED = (
     *("name", "description", "extends", "agents", "replications", "seed", "record", "metrics"),
-    *("decision_limit", "sweep", "train"),
+    *("decision_limit", "sweep", "train", "size"),
 )
 """Top-level keys that are the same for all points of a sweep, and do not change what a run gives."""
 
@@ -162,6 +163,11 @@ class Scenario(Model):
         description="What `binwright train` teaches an agent here; `binwright run` does not look at it.",
         examples=["{agent: nara, iterations: 150, episodes: {workload.requests: 32}}"],
     )
+    size: Size | None = Field(
+        default=None,
+        description="What `binwright size` looks for; `binwright run` does not look at it.",
+        examples=["{until: acceptance >= 99 %, most: 500}"],
+    )
     _source: Source | None = PrivateAttr(None)
 
     @model_validator(mode="after")
@@ -176,6 +182,7 @@ class Scenario(Model):
             self._check_workload,
             self._check_labels,
             self._check_metrics,
+            self._check_size,
         )
         return self
 
@@ -275,6 +282,15 @@ class Scenario(Model):
         except UserError as error:
             at = ("metrics", self.metrics.index(str(error.value)))
             raise wrong(error.problem, error.remedy, at, error.value) from None
+
+    def _check_size(self) -> None:
+        if self.size:
+            try:
+                place_of(self.cluster, self.size.kind)
+                target_of(self.size.until, metrics_of(self.cluster, self.metrics))
+            except UserError as error:
+                at = ("size", error.key) if error.key in Size.known() else ("size",)
+                raise wrong(error.problem, error.remedy, at, error.value) from None
 
     def _check_network(self) -> None:
         network, failures = self.cluster.network, self.cluster.failures

@@ -38,6 +38,7 @@ EXPORTED = [
     "reproduce",
     "run",
     "scenario",
+    "size",
     "solve",
     "train",
     "tune",

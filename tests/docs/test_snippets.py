@@ -26,6 +26,7 @@ from binwright import cli
 from binwright.api import as_overrides
 from binwright.parser import parser
 from scenarios.schema.load import load_scenario, scenario_from
+from scenarios.size.question import Question
 from tests.support import ROOT
 from tests.support.documentation import Block, blocks, commands, name_of, pages
 
@@ -56,6 +57,7 @@ SHORTER = {
     '"cluster.servers=20", out': '"cluster.servers=20", "workload.requests=1000", "replications=2", out',
     '"replications=3", out': '"workload.requests=200", "replications=2", out',
     "time=10": "time=2",
+    'until="acceptance >= 95 %", most': '"workload.requests=200", "replications=2", until="acceptance >= 95 %", most',
     "train.iterations=20": 'train.iterations=1", "train.seeds=1", "train.validation.episodes=2',
     "make_vec(name, 64": "make_vec(name, 2",
     'binwright/Numa-v0", 64': 'binwright/Numa-v0", 2',
@@ -72,7 +74,7 @@ NOT_RUN = {
 """Pages whose Python is compiled, and whose calls are bound to their signatures, only."""
 LONG = {
     f"docs/guides/{name}.md"
-    for name in ("figures", "learned", "numa-learning", "packing", "report", "solver", "tuning")
+    for name in ("figures", "learned", "numa-learning", "packing", "report", "size", "solver", "tuning")
 }
 """Pages whose Python is run in `make test-all` only."""
 BEFORE = {
@@ -204,6 +206,7 @@ CHECKED = {
     "validate": "the scenario is loaded",
     "train": "the scenario is loaded, and has something to train",
     "tune": "the scenario is loaded with the agent",
+    "size": "the scenario is loaded, and its question read",
     "figures": "kinds are looked up, and drawn only of results that are there",
     "solve": "the specification is compiled, and solved in make test-all only",
     "workloads": "demands are parsed with the scenario, and drawn in make test-all only",
@@ -258,6 +261,9 @@ def check_command(arguments: list[str]) -> None:
         assert load_scenario(asked.file, asked.sets).train
     elif command == "tune":
         load_scenario(asked.file, [*asked.sets, f"agents=[{asked.agent}]"])
+    elif command == "size":
+        scenario = load_scenario(asked.file, as_overrides(asked.sets, asked.agents, asked.seeds))
+        assert Question.of(scenario, asked.until, asked.kind, asked.most)
     elif command == "compare":
         check_metrics(asked.metrics)
         assert (asked.baseline or "first-fit").rpartition("/")[2] in AGENTS

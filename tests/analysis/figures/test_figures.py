@@ -104,7 +104,7 @@ def curves(figure: Figure) -> Iterator[tuple[str, np.ndarray[Any, Any], np.ndarr
 
 
 def test_every_kind_is_drawn_here() -> None:
-    assert {*DRAWN_FROM, "learning"} == set(FIGURES)
+    assert {*DRAWN_FROM, "learning", "size"} == set(FIGURES)  # tests/scenarios/test_size.py draws the last
 
 
 AVERAGES = {"bars", "summary", "timeline", "sweep", "load", "spread", "bubbles", "distances", "warm-start"}

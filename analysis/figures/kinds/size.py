@@ -1,0 +1,121 @@
+"""How many servers every agent needs until a metric meets a target, as `binwright size` found it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from analysis.compare.statistics import mean_interval
+from analysis.figures.chosen import Chosen, Options
+from analysis.figures.kind import figure
+from analysis.figures.style import GREY, SMALL, heading, new, tidy
+from analysis.measure.metric import Metric
+from simcore.errors import ResultsError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SIZES = "sizes.csv"
+COLUMNS = ("agent", "size", "low", "high", "until", "key", "metric", "target", "most")
+ROOM = 0.3
+"""So much of the smallest and of the largest answer is shown beyond them."""
+
+
+@figure(meaning="how many servers each agent needs for a target, and where it is met", needs="binwright size")
+def draw(chosen: Chosen, options: Options) -> Figure:
+    """Draw the metric over the sizes with the target, and below it each agent's answer with its interval."""
+    sizes = _sizes(chosen)
+    until, key, target, most = sizes.select("until", "key", "target", "most").row(0)
+    metric = chosen.metric(sizes["metric"][0])
+    found = {row["agent"]: row for row in sizes.iter_rows(named=True)}
+    agents = [agent for agent in chosen.agents if agent in found]
+    figure = new(options.width or "column", 2.4 + 0.17 * len(agents))
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1.9, 0.1 + 0.17 * len(agents)))
+    shown = _shown(sizes, chosen.runs[key].to_list())
+    scale, unit = metric.scale(target)
+    for agent in agents:
+        _curve(above, chosen, agent, key, metric, shown, scale)
+    above.axhline(scale * target, color=GREY, linewidth=0.8, linestyle="--")
+    tidy(above)
+    above.set_ylabel(metric.heading + (unit and f",{unit}"))
+    for place, agent in enumerate(agents):
+        _answer(below, place, found[agent], chosen.look[agent], most)
+    tidy(below, grid="x")
+    below.set_yticks(range(len(agents)), agents, fontsize=SMALL)
+    below.set_ylim(len(agents) - 0.4, -0.6)
+    below.set_xlim(*shown)
+    below.xaxis.set_major_locator(MaxNLocator(integer=True))
+    below.set_xlabel(key)
+    heading(figure, chosen.title, f"{chosen.caption}; below: how many it takes until {until}")
+    return figure
+
+
+def _sizes(chosen: Chosen) -> pl.DataFrame:
+    """Read the answer beside the runs."""
+    file = chosen.results.folder / SIZES
+    remedy = "Run `binwright size`, and name the folder that it writes, alone."
+    if not file.is_file():
+        raise ResultsError("there is no answer of binwright size here", file=file, remedy=remedy)
+    try:
+        sizes = pl.read_csv(file)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise ResultsError(f"cannot be read: {error}", file=file, remedy=remedy) from None
+    if missing := [name for name in COLUMNS if name not in sizes.columns]:
+        raise ResultsError(f"has no column {', '.join(missing)}", file=file, remedy=remedy)
+    if not len(sizes) or sizes["key"][0] not in chosen.runs.columns:
+        raise ResultsError("is of other runs than those beside it", file=file, remedy=remedy)
+    return sizes
+
+
+def _shown(sizes: pl.DataFrame, looked: Sequence[int]) -> tuple[float, float]:
+    """Choose the sizes to show: the answers with their intervals, and room beside them."""
+    ends = [value for name in ("size", "low", "high") for value in sizes[name].drop_nulls()]
+    low, high = min(ends), max(ends)
+    room = max(2.0, ROOM * (high - low), ROOM / 2 * low)
+    return max(min(looked) - 0.5, low - room), min(max(looked) + 0.5, high + room)
+
+
+def _curve(
+    ax: Axes, chosen: Chosen, agent: str, key: str, metric: Metric, shown: tuple[float, float], scale: float
+) -> None:
+    """Draw an agent's means with their 95 % intervals, at the sizes that it was looked at."""
+    rows = chosen.runs.filter((pl.col("agent") == agent) & pl.col(key).is_between(*shown)).sort(key)
+    points = [
+        (size[0], *mean_interval(group[metric.name].cast(float).to_numpy()))
+        for size, group in rows.group_by(key, maintain_order=True)
+    ]
+    colour, marker = chosen.look[agent]
+    ax.errorbar(
+        [size for size, _, _ in points],
+        [scale * mean for _, mean, _ in points],
+        yerr=[scale * half if half < float("inf") else 0.0 for _, _, half in points],
+        color=colour,
+        marker=marker,
+        markersize=3.5,
+        linewidth=1.0,
+        elinewidth=0.8,
+        capsize=1.5,
+    )
+
+
+def _answer(ax: Axes, place: int, row: dict[str, int | None], look: tuple[str, str], most: int) -> None:
+    """Draw the number of servers that an agent needs, with its interval."""
+    colour, marker = look
+    low, high = row["low"], row["high"]
+    if low is not None:
+        ax.plot([low, high or most], [place, place], color=colour, linewidth=1.2, solid_capstyle="butt")
+    if row["size"] is not None:
+        ax.plot([row["size"]], [place], color=colour, marker=marker, markersize=4.5)
+        ax.annotate(
+            str(row["size"]), (float(high or row["size"]), place), (5, 0), textcoords="offset points", va="center",
+            fontsize=SMALL, color=colour, annotation_clip=False,
+        )  # fmt: skip
+    else:
+        ax.annotate(
+            f"> {most:,}", (1.0, place), (-2, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
+            ha="right", va="center", fontsize=SMALL, color=colour,
+        )  # fmt: skip

@@ -1,0 +1,128 @@
+"""`size`: finds for every agent the smallest cluster with which a metric meets a target."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from binwright.cli import FAILED
+from binwright.commands.console import many_of, out
+
+if TYPE_CHECKING:
+    import rich.table
+
+    from analysis.measure.metric import Metric
+    from scenarios.size.sizing import Sized
+
+
+def size(asked: Namespace) -> int:
+    """`binwright size FILE --until "acceptance >= 99 %"`."""
+    from binwright.api import as_overrides
+    from binwright.commands.running import list_failed
+    from scenarios.schema.load import folder_for, load_to_run
+    from scenarios.schema.size import metrics_of
+    from scenarios.size.sizing import size as search
+
+    scenario = load_to_run(asked.file, as_overrides(asked.sets, asked.agents, asked.seeds))
+    folder = folder_for(scenario, asked.out, "size")
+    metrics = {metric.name: metric for metric in metrics_of(scenario.cluster, scenario.metrics)}
+    columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("runs", total=None)
+
+        def watch(row: dict[str, Any]) -> None:
+            console.print(_said(row, metrics), highlight=False, markup=False, soft_wrap=True)
+
+        found = search(
+            scenario,
+            until=asked.until,
+            kind=asked.kind,
+            most=asked.most,
+            jobs=asked.jobs,
+            out=folder,
+            watch=watch,
+            finished=lambda row: progress.advance(task),
+        )
+    out.print(_table(found))
+    list_failed(found.results)
+    out.print(f"Answer:  {folder}/sizes.csv", markup=False, highlight=False, soft_wrap=True)
+    out.print(f"Results: {folder}/runs.parquet", markup=False, highlight=False, soft_wrap=True)
+    out.print(f"Figure:  {_drawn(found)}", markup=False, highlight=False, soft_wrap=True)
+    return FAILED if len(found.results.failed) else 0
+
+
+def _said(row: dict[str, Any], metrics: dict[str, Metric]) -> str:
+    """Say what an agent came to at a size."""
+    said = f"{row['agent']}, {many_of(row['size'], 'server')}: "
+    if "failed" in row:
+        return f"{said}failed"
+    metric = metrics[row["metric"]]
+    return f"{said}{metric.heading} {metric.write(row['mean'], row['half'])}{'' if row['enough'] else ', not enough'}"
+
+
+def _table(found: Sized) -> rich.table.Table:
+    """Lay the answer out: how many servers each agent needs, between which, and how many more than the best."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    from scenarios.size.sizing import NOT_TOLD
+
+    question, metric = found.question, found.question.target.metric
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        title=escape(f"{question.key} until {question.until}"),
+        title_justify="left",
+        caption=_legend(found),
+        caption_justify="left",
+    )
+    for heading in ("agent", "servers", "95 % interval", "more", f"{metric.heading} there"):
+        table.add_column(heading, justify="left" if heading == "agent" else "right", no_wrap=heading != "agent")
+    for row in found.frame.iter_rows(named=True):
+        there = "-" if row["mean"] is None else metric.between(row["mean"], row["mean_low"], row["mean_high"])
+        mark = {"best": " *", NOT_TOLD: " ="}.get(row["verdict"], "")
+        table.add_row(
+            escape(row["agent"]),
+            "failed" if row["verdict"] == "failed" else f"{_number(row['size'], question.most)}{mark}",
+            _interval(row, question.most),
+            "-" if row["more"] is None else f"+{row['more']}" if row["more"] else "0",
+            there,
+        )
+    return table
+
+
+def _number(size: int | None, most: int) -> str:
+    return f"> {most:,}" if size is None else f"{size:,}"
+
+
+def _interval(row: dict[str, Any], most: int) -> str:
+    """Write the ends of the interval; of one seed there is none."""
+    if row["mean_low"] is None:
+        return "-"
+    return f"[{_number(row['low'], most)}, {_number(row['high'], most)}]"
+
+
+def _legend(found: Sized) -> str:
+    """Say what the columns are, and what the marks in them."""
+    from scenarios.size.sizing import NOT_TOLD
+
+    question, verdicts = found.question, set(found.frame["verdict"])
+    seeds = many_of(question.scenario.replications, "seed")
+    parts = [f"servers: with so many and more the mean over {seeds} meets it; * the fewest."]
+    if NOT_TOLD in verdicts:
+        parts.append("= with as many servers as the best one needs, these seeds do not tell it from the best.")
+    if None in set(found.frame["size"]):
+        parts.append(f"> {question.most:,}: not with that many either; what there is then is said.")
+    return " ".join(parts)
+
+
+def _drawn(found: Sized) -> str:
+    """Draw the figure, and say where it is."""
+    from analysis.figures.style import save
+
+    return str(save(found.results.figure("size"), found.results.folder / "figures" / "size.png"))

@@ -1,0 +1,1 @@
+"""How many servers each agent needs until a metric meets a target."""

@@ -1,0 +1,474 @@
+"""`binwright size`: equal to the exhaustive sweep, right where the answer is known, and what can go wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+import binwright as bw
+from analysis.compare.statistics import mean_interval
+from analysis.figures.draw import draw, svg
+from binwright.cli import FAILED, INTERRUPTED, MISTAKE, main
+from binwright.parser import parser
+from scenarios.size.search import AHEAD, Found, ahead, exhaustive, next_size
+from scenarios.size.sizing import ENDS
+from simcore.errors import UserError
+from tests.support import ROOT
+from tests.support.batches import agent as written_agent
+from tests.support.properties import first
+
+TINY: dict[str, Any] = {
+    "name": "tiny",
+    "cluster": {"servers": 3, "node": {"cpu": 8}},
+    "workload": {
+        "requests": 60,
+        "arrivals": {"poisson": {"every": 10}},
+        "flavours": [{"cpu": 1}, {"cpu": 3}, {"cpu": 5}],
+        "lifetimes": {"exponential": {"mean": 80}},
+    },
+    "agents": ["first-fit", "worst-fit"],
+    "replications": 5,
+}
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    """A scenario of which some servers are enough."""
+    file = tmp_path / "tiny.yaml"
+    file.write_text(yaml.safe_dump(TINY))
+    return file
+
+
+@pytest.fixture(scope="module")
+def sized(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The answer for it, in a folder that tests only read."""
+    folder = tmp_path_factory.mktemp("sized")
+    (folder / "tiny.yaml").write_text(yaml.safe_dump(TINY))
+    return quick(folder / "tiny.yaml")
+
+
+def quick(file: Path, *overrides: str, **more: Any) -> Any:
+    """Size it in a second."""
+    asked: dict[str, Any] = {"jobs": 1, "out": file.parent / "size", "most": 30}
+    return bw.size(file, *overrides, **asked | more)
+
+
+# -- the search ----------------------------------------------------------------------------------------------------
+
+
+def searched(enough: Sequence[bool], least: int, begin: int) -> tuple[int | None, int]:
+    """Search where size `least + n` is enough if `enough[n]`; returns the answer, and how many sizes it took."""
+    known: dict[int, bool] = {}
+    most = least + len(enough) - 1
+    while True:
+        step = next_size(known, least, most, begin)
+        if isinstance(step, Found):
+            return step.size, len(known)
+        assert least <= step <= most
+        assert step not in known
+        known[step] = enough[step - least]
+
+
+@given(st.integers(0, 300), st.integers(1, 300), st.integers(1, 9), st.integers(1, 400))
+def test_of_a_monotone_metric_it_is_the_exhaustive_answer_in_few_steps(
+    failing: int, enough: int, least: int, begin: int
+) -> None:
+    curve = [False] * failing + [True] * enough
+    answer, steps = searched(curve, least, begin)
+    assert answer == exhaustive(curve, least) == least + failing
+    assert steps <= 2 * len(curve).bit_length() + 1 + ahead(least + failing)
+    assert searched([False] * (failing + 1), least, begin)[0] is None
+
+
+@given(st.lists(st.tuples(st.integers(1, AHEAD), st.integers(1, 3)), max_size=6), st.data())
+def test_of_a_ragged_metric_too_where_gaps_are_short(gaps: list[tuple[int, int]], data: st.DataObject) -> None:
+    """Around the crossing, up to AHEAD sizes in a row are enough between those that are not."""
+    curve = [False] * data.draw(st.integers(0, 40))
+    for enough, not_enough in gaps:
+        curve += [True] * enough + [False] * not_enough
+    curve += [True] * data.draw(st.integers(1, 40))
+    assert searched(curve, 1, data.draw(st.integers(1, 60)))[0] == exhaustive(curve, 1)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=60), st.integers(1, 80))
+def test_of_any_metric_what_was_not_looked_at_is_all_that_may_speak_against_it(curve: list[bool], begin: int) -> None:
+    """The answer is enough, one less is not, and neither is none of the next ones above it."""
+    answer, _ = searched(curve, 1, begin)
+    if answer is None:
+        assert not curve[-1]
+    else:
+        assert all(curve[answer - 1 : answer + ahead(answer)])
+        assert answer == 1 or not curve[answer - 2]
+
+
+# -- against the exhaustive sweep ----------------------------------------------------------------------------------
+
+EXAMPLES = ROOT / "examples"
+CASES: dict[str, tuple[Any, list[str], dict[str, Any]]] = {
+    "tiny": (TINY, [], {"most": 12}),
+    "waiting": (EXAMPLES / "failures/scenario.yaml", ["workload.requests=200"], {"until": "wait_p95 <= 2 min"}),
+    "quickstart": ("quickstart", ["workload.requests=400", "agents=[random, best-fit]"], {}),
+    "expansion": (EXAMPLES / "expansion/scenario.yaml", ["overflow=drop", "workload.requests=200"], {"most": 30}),
+    "gymnasium": (EXAMPLES / "gymnasium/scenario.yaml", ["workload.requests=300"], {"until": "acceptance >= 95 %"}),
+    "stop": (
+        EXAMPLES / "numa/scenario.yaml",
+        ["workload.requests=600", "warm_start=null", "cluster.node.cpu=20"],
+        {"until": "scheduled >= 550"},
+    ),
+    "exact": (EXAMPLES / "own-trace/scenario.yaml", [], {"until": "wait_mean <= 1 min"}),
+    "own agent": (EXAMPLES / "own-agent/scenario.yaml", ["workload.requests=300"], {"most": 40}),
+    "groups": ("regimes/mixed", ["workload.requests=400", "agents=[first-fit, best-fit]"], {"kind": "1"}),
+    "jobs": ("wrasse/jobs", ["agents=[first-fit, best-fit]"], {"until": "wait_mean <= 20 s"}),
+    "load": (
+        "regimes/few",
+        ["workload.requests=400", "agents=[first-fit, best-fit]"],
+        {"until": "allocation_cpu <= 20 %", "most": 40},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", first(1, CASES))
+def test_it_equals_the_exhaustive_sweep(name: str, tmp_path: Path) -> None:
+    source, overrides, asked = CASES[name]
+    asked = {"until": "acceptance >= 99 %", "most": 25, **asked}
+    scenario = bw.scenario(
+        {**source, "name": name} if isinstance(source, dict) else source,
+        *([] if isinstance(source, dict) else [*overrides, "replications=6", "record=null"]),
+    )
+    found = bw.size(scenario, **asked, jobs=1, out=tmp_path / "size")
+    question, target = found.question, found.question.target
+    sizes = tuple(range(question.least, question.most + 1))
+    runs = bw.run(question.at(sizes), jobs=1, out=tmp_path / "all").done
+    for row in found.frame.iter_rows(named=True):
+        curves: dict[str, list[bool]] = {end: [] for end in ENDS}
+        for size in sizes:
+            at = runs.filter((pl.col("agent") == row["agent"]) & (pl.col(question.key) == size))
+            mean, half = mean_interval(at[target.metric.name].to_numpy())
+            half = half if at["random"].any() else 0.0
+            for end, halves in ENDS.items():
+                curves[end].append(bool(target.sign * (mean + target.sign * halves * half - target.value) >= -1e-12))
+        expected = {end: exhaustive(curve, question.least) for end, curve in curves.items()}
+        assert {end: row[end] for end in ENDS} == expected, row["agent"]
+
+
+# -- where the answer is known -------------------------------------------------------------------------------------
+
+
+def blocked(offered: float, servers: int) -> float:
+    """Erlang's B: the share that is lost of requests that each take one of these servers, at this offered load."""
+    lost = 1.0
+    for count in range(1, servers + 1):
+        lost = offered * lost / (count + offered * lost)
+    return lost
+
+
+def answered(values: Callable[[int], Any], target: float, most: int) -> dict[str, int | None]:
+    """Search all three ends where `values(size)` are those of the seeds, and more is better."""
+    found: dict[str, int | None] = {}
+    for end, halves in ENDS.items():
+        known: dict[int, bool] = {}
+        while isinstance(step := next_size(known, 1, most, 10), int):
+            mean, half = mean_interval(values(step))
+            known[step] = bool(mean + halves * half >= target)
+        found[end] = step.size
+    return found
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("skewed", [False, True])
+def test_the_interval_covers_the_size_of_a_known_curve(skewed: bool) -> None:
+    """Each seed has a curve of its own; the mean over all seeds crosses the target at a known size."""
+    draw_of, right, runs, most = np.random.default_rng(1), 0, 1000, 600
+    sizes = np.arange(1, most + 1)
+    true = 1 - np.exp(-sizes / 60)
+    target = float(true[199]) - 1e-9  # 200 servers are enough, and 199 are not
+    for _ in range(runs):
+        shift = draw_of.exponential(1.0, 10) - 1 if skewed else draw_of.standard_normal(10)
+        curves = true[:, None] + 0.004 * shift
+        found = answered(lambda size, curves=curves: curves[size - 1], target, most)  # type: ignore[misc]
+        right += (found["low"] or most + 1) <= 200 <= (found["high"] or most + 1)
+    assert right / runs >= (0.87 if skewed else 0.935)  # of 95 %; t intervals of ten skewed values cover less
+
+
+@pytest.mark.long
+def test_it_finds_the_servers_of_erlangs_formula(tmp_path: Path) -> None:
+    """Servers that take one request each, and a target between what two sizes come to when all has settled."""
+    offered, enough = 8.0, 14
+    target = 1 - (blocked(offered, enough) * blocked(offered, enough - 1)) ** 0.5
+    data = {
+        "name": "erlang",
+        "cluster": {"servers": 10, "node": {"cpu": 1}},
+        "workload": {
+            "requests": 6_000,
+            "arrivals": {"poisson": {"every": 1}},
+            "flavours": [{"cpu": 1}],
+            "lifetimes": {"exponential": {"mean": offered}},
+        },
+        "agents": ["first-fit"],
+        "replications": 120,
+        "sweep": {"product": {"cluster.servers": list(range(11, 19))}},
+    }
+    runs = bw.run(bw.scenario(data), out=tmp_path / "all", jobs=1).done
+    by = {
+        size: runs.filter(pl.col("cluster.servers") == size).sort("seed")["acceptance"].to_numpy()
+        for size in range(11, 19)
+    }
+    for size, values in by.items():
+        assert values.mean() == pytest.approx(1 - blocked(offered, size), abs=1.5e-3)
+    right = exact = 0
+    for group in range(24):  # five seeds each
+        seeds = slice(5 * group, 5 * group + 5)
+        found = answered(lambda size, seeds=seeds: by[min(18, max(11, size))][seeds], target, 18)  # type: ignore[misc]
+        right += (found["low"] or 99) <= enough <= (found["high"] or 99)
+        exact += found["size"] == enough
+    assert right >= 22
+    assert exact >= 20
+    asked = bw.scenario({**data, "sweep": {}, "replications": 20})
+    sized = bw.size(asked, until=f"acceptance >= {100 * target} %", out=tmp_path / "size", jobs=1)
+    assert sized.frame["size"].to_list() == [enough]
+
+
+# -- the command, and what it leaves -------------------------------------------------------------------------------
+
+
+def test_the_answer_is_in_the_folder_and_the_same_again_runs_nothing(
+    sized: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = sized.results.folder
+    journal = (folder / "journal.jsonl").read_text()
+    asked = ["size", str(folder.parent / "tiny.yaml"), "--most", "30", "--jobs", "1", "--out", str(folder)]
+    assert main(asked) == 0
+    said = capsys.readouterr()
+    assert "cluster.servers until acceptance >= 99 %" in said.out
+    assert "worst-fit, 3 servers: accepted % " in said.err
+    assert "not enough" in said.err
+    assert (folder / "journal.jsonl").read_text() == journal
+    sizes = pl.read_csv(folder / "sizes.csv")
+    assert sizes["agent"].to_list() == ["first-fit", "worst-fit"]
+    assert sizes["more"].min() == 0
+    assert (sizes["low"] <= sizes["size"]).all()
+    assert (sizes["size"] <= sizes["high"]).all()
+    assert (folder / "figures" / "size.png").stat().st_size > 5000
+    assert sized.frame.write_csv() == (folder / "sizes.csv").read_text()
+    assert sized.results.swept == ["cluster.servers"]
+    # The folder's own scenario is the sweep that was run, of which the question is a part.
+    written = bw.scenario(folder / "scenario.yaml")
+    assert written.size is not None
+    assert (written.size.until, written.size.most) == ("acceptance >= 99 %", 30)
+    looked = sized.results.runs["cluster.servers"].unique().sort().to_list()
+    assert list(written.sweep.product["cluster.servers"]) == looked
+    assert not [path for path in folder.rglob(".*") if path.suffix[1:].isdecimal()]
+
+
+def test_interrupted_it_keeps_what_is_known_and_goes_on(
+    tiny: Path, sized: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ["size", str(tiny), "--most", "30", "--jobs", "1", "--out", str(tiny.parent / "cut")]
+    from scenarios.size.sizing import _Runs
+
+    real, looks = _Runs.look, list[Any]()
+
+    def look(self: _Runs, pairs: Any) -> Any:
+        looks.append(pairs)
+        if len(looks) == 3:
+            raise KeyboardInterrupt
+        return real(self, pairs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_Runs, "look", look)
+        assert main(asked) == INTERRUPTED
+    assert "Run the same command to resume" in capsys.readouterr().err
+    rows = (tiny.parent / "cut" / "journal.jsonl").read_text().splitlines()
+    assert len(rows) == 20  # two sizes, two agents, five seeds
+    assert main(asked) == 0
+    assert (tiny.parent / "cut" / "journal.jsonl").read_text().splitlines()[:20] == rows
+    assert (tiny.parent / "cut" / "sizes.csv").read_text() == sized.frame.write_csv()
+    assert len(sized.results.runs) == len(bw.load(tiny.parent / "cut").runs)
+
+
+def test_what_the_scenario_asks_is_taken_and_the_command_line_comes_first(tiny: Path) -> None:
+    few = {**TINY, "agents": ["first-fit"], "replications": 2}
+    tiny.write_text(yaml.safe_dump({**few, "size": {"until": "acceptance >= 90 %", "most": 25}}))
+    found = bw.size(tiny, jobs=1, out=tiny.parent / "size")
+    assert (found.question.until, found.question.most) == ("acceptance >= 90 %", 25)
+    other = bw.size(tiny, until="rejected <= 3", most=20, jobs=1, out=tiny.parent / "size")
+    assert (other.question.target.metric.name, other.question.target.value, other.question.most) == (
+        "rejected",
+        3.0,
+        20,
+    )
+    assert other.frame["size"].min() > found.frame["size"].min()  # type: ignore[operator]
+
+
+def test_groups_are_named_and_the_others_stay(tiny: Path) -> None:
+    groups = [{"name": "large", "count": 1, "node": {"cpu": 8}}, {"count": 2, "node": {"cpu": 6}}]
+    tiny.write_text(yaml.safe_dump({**TINY, "cluster": {"groups": groups}, "agents": ["first-fit"], "replications": 2}))
+    large, second = quick(tiny, kind="large"), quick(tiny, kind="1", out=tiny.parent / "second")
+    assert large.question.key == "cluster.groups.0.count"
+    assert second.question.key == "cluster.groups.1.count"
+    assert large.frame["size"][0] <= second.frame["size"][0]
+    assert large.question.at((5,)).cluster.groups[1].count == 2
+    with pytest.raises(
+        UserError, match=r"several groups, and one of them can be sized\n  Say which with --kind, .*: large, 1"
+    ):
+        quick(tiny)
+    with pytest.raises(UserError, match=r"there is no such group of servers \(got 'lorge'\)\n  Did you mean 'large'"):
+        quick(tiny, kind="lorge")
+
+
+def test_servers_that_are_to_fail_must_be_there(tiny: Path) -> None:
+    cluster = {
+        **TINY["cluster"],
+        "servers": 6,
+        "failures": {"scheduled": [{"server": 4, "at": 100, "repair_after": 10}]},
+    }
+    tiny.write_text(yaml.safe_dump({**TINY, "cluster": cluster, "agents": ["first-fit"], "replications": 2}))
+    assert quick(tiny, until="acceptance >= 1 %").frame["size"].to_list() == [5]
+    with pytest.raises(
+        UserError, match=r"(?s)most: is no number of servers to look for \(got 4\).*Give 5 to .*; failures"
+    ):
+        quick(tiny, most=4)
+
+
+def test_one_seed_has_no_interval_and_no_chance_an_exact_one(tiny: Path) -> None:
+    row = quick(tiny, "replications=1").frame.row(0, named=True)
+    assert row["size"]
+    assert (row["low"], row["high"], row["mean_low"]) == (None, None, None)
+    fixed = {"arrivals": {"fixed": {"every": 10}}, "flavours": [{"cpu": 3}], "lifetimes": {"fixed": 95}, "requests": 50}
+    tiny.write_text(yaml.safe_dump({**TINY, "workload": fixed, "replications": 1}))
+    found = quick(tiny, until="acceptance >= 100 %").frame.row(0, named=True)
+    assert (found["size"], found["low"], found["high"]) == (5, 5, 5)  # ten at a time, two on each
+
+
+def test_an_agent_that_fails_stops_no_other(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mine = written_agent(tiny.parent, "assert len(view.free) < 5")
+    asked = ["size", str(tiny), "--agents", f"first-fit, '{mine}'", "--seeds", "2", "--most", "30", "--jobs", "1"]
+    assert main([*asked, "--out", str(tiny.parent / "size")]) == FAILED
+    said = capsys.readouterr().out
+    assert "AssertionError" in said
+    rows = pl.read_csv(tiny.parent / "size" / "sizes.csv")
+    assert rows["verdict"].to_list() == ["best", "failed"]
+    assert rows["size"].to_list()[1] is None
+    broken = written_agent(tiny.parent, "raise RuntimeError", "broken")
+    with pytest.raises(UserError, match="no agent's runs finished: "):
+        quick(tiny, f"agents=['{broken}']", "replications=1", out=tiny.parent / "broken")
+
+
+def test_an_agent_that_never_has_enough_is_said_to_need_more(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mine = written_agent(tiny.parent, "if request.demand[0] > 4_000_000: return None")
+    asked = ["size", str(tiny), "--agents", f"first-fit, '{mine}'", "--seeds", "2", "--most", "20", "--jobs", "1"]
+    assert main([*asked, "--out", str(tiny.parent / "size")]) == 0
+    said = capsys.readouterr().out
+    assert "> 20" in said
+    assert ">20:" in said.replace(" ", "")
+    figure = draw(bw.load(tiny.parent / "size"), "size")
+    assert "> 20<" in svg(figure).replace("&gt;", ">")
+
+
+def test_the_same_agent_under_two_labels_is_answered_for_once(tiny: Path) -> None:
+    two = "agents=[first-fit, {name: first-fit, label: again}]"
+    assert quick(tiny, two, "replications=2").frame["agent"].to_list() == ["first-fit"]
+
+
+def test_the_command_has_the_functions_options() -> None:
+    asked = vars(parser().parse_args(["size", "quickstart"]))
+    defaults = {name: parameter.default for name, parameter in signature(bw.size).parameters.items()}
+    shared = {"until", "kind", "most", "jobs", "out"}
+    assert {name: asked[name] for name in shared} == {name: defaults[name] for name in shared}
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--until", "acceptence >= 99 %"], "until: runs of this scenario have no metric acceptence"),
+        (["--until", "acceptance > 99 %"], "until: does not say when a cluster is large enough"),
+        (["--until", "acceptance >= 99"], "is more than 100 % (got 'acceptance >= 99')\n  Did you mean '99 %'?"),
+        (["--until", "wait_p95 <= 3 weeks"], "'weeks' is not a unit of time"),
+        (["--until", "rejected <= few"], "few, behind rejected, is not a number"),
+        (["--until", "rejected <= nan"], "nan, behind rejected, is not finite"),
+        (["--until", "acceptance >="], "nothing, behind acceptance, is not a valid share"),
+        (["--until", "span <= 1"], "runs without span"),
+        (["--most", "2", "--seeds", "2"], "no agent meets this with 2 servers; "),
+        (["--most", "0"], "most: is no number of servers to look for"),
+        (["--until", "allocation_cpu >= 99 %", "--most", "40"], "More servers lead away from it: with 1 it is "),
+        (["--kind", "large"], "kind: the cluster has no groups of servers"),
+        (["--set", "overflow={expand: {by: 1, limit: 9}}"], "overflow: servers are added while runs go on"),
+        (["--set", "sweep.product={workload.requests: [1, 2]}"], "sweep: the scenario has a sweep"),
+        (["--set", "size={until: acceptance => 1}"], "size.until: does not say when a cluster is large enough"),
+        (["--set", "size={kind: large}"], "size.kind: the cluster has no groups of servers"),
+        (["--set", "sweep.product={size.most: [1, 2]}"], "cannot be swept"),
+        (["--jobs", "0"], "jobs: must be 1 or more"),
+        (["--out", ""], "is empty"),
+    ],
+)
+def test_mistakes(more: list[str], message: str, tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = [] if "--out" in more else ["--out", str(tiny.parent / "size")]
+    assert main(["size", str(tiny), "--jobs", "1", "--seeds", "2", *out, *more]) == MISTAKE
+    assert message in capsys.readouterr().err
+    assert not (tiny.parent / "size" / "sizes.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("scenario", "message"),
+    [
+        ("nara/table1", "cluster.network: the topology fixes how many servers there are"),
+        ("fgd/default", "cluster.trace: the trace fixes how many servers there are"),
+        ("cvd/table-2", "sched-rl sees the whole cluster: these weights are for 10 servers, and there are 11"),
+    ],
+)
+def test_clusters_and_agents_of_one_size_are_refused(
+    scenario: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = (
+        ["--set", "sweep=null", "--set", "cluster.servers=10", "--agents", "sched-rl"]
+        if scenario.startswith("cvd")
+        else []
+    )
+    assert main(["size", scenario, *more, "--out", str(tmp_path / "out")]) == MISTAKE
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+# -- the figure ----------------------------------------------------------------------------------------------------
+
+
+def test_the_figure_draws_the_target_and_every_answer(sized: Any) -> None:
+    found = sized
+    figure = found.results.figure("size")
+    above, below = figure.axes
+    assert [line.get_ydata()[0] for line in above.lines if line.get_linestyle() == "--"] == [99.0]
+    marks = [line.get_xdata().tolist() for line in below.lines if line.get_marker() != "None"]
+    assert [mark[0] for mark in marks] == found.frame["size"].to_list()
+    ends = [line.get_xdata().tolist() for line in below.lines if line.get_marker() == "None"]
+    assert ends == [[row["low"], row["high"]] for row in found.frame.iter_rows(named=True)]
+    assert "until acceptance >= 99 %" in figure.get_suptitle().replace("\n", " ")
+
+
+def test_the_figure_says_what_it_lacks(sized: Any, tmp_path: Path) -> None:
+    plain = bw.run(bw.scenario({**TINY, "replications": 1}), out=tmp_path / "plain", jobs=1)
+    with pytest.raises(UserError, match="there is no answer of binwright size here"):
+        plain.figure("size")
+    for text, message in (("agent\nx\n", "has no column size"), ("\x00,", "has no column|cannot be read")):
+        (tmp_path / "plain" / "sizes.csv").write_text(text)
+        with pytest.raises(UserError, match=message):
+            plain.figure("size")
+    (tmp_path / "plain" / "sizes.csv").write_text(sized.frame.write_csv())
+    with pytest.raises(UserError, match="is of other runs"):
+        plain.figure("size")
+
+
+@pytest.mark.long
+def test_a_report_of_it_has_the_figure(tiny: Path) -> None:
+    found = quick(tiny)
+    assert 'alt="size' in found.results.report().read_text()
+    assert json.loads((tiny.parent / "size" / "columns.json").read_text())["swept"] == ["cluster.servers"]
