@@ -310,6 +310,7 @@ def test_what_the_scenario_asks_is_taken_and_the_command_line_comes_first(tiny: 
     assert other.frame["size"].min() > found.frame["size"].min()  # type: ignore[operator]
 
 
+@pytest.mark.long
 def test_groups_are_named_and_the_others_stay(tiny: Path) -> None:
     groups = [{"name": "large", "count": 1, "node": {"cpu": 8}}, {"count": 2, "node": {"cpu": 6}}]
     tiny.write_text(yaml.safe_dump({**TINY, "cluster": {"groups": groups}, "agents": ["first-fit"], "replications": 2}))
@@ -364,6 +365,7 @@ def test_an_agent_that_fails_stops_no_other(tiny: Path, capsys: pytest.CaptureFi
         quick(tiny, f"agents=['{broken}']", "replications=1", out=tiny.parent / "broken")
 
 
+@pytest.mark.long
 def test_an_agent_that_never_has_enough_is_said_to_need_more(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mine = written_agent(tiny.parent, "if request.demand[0] > 4_000_000: return None")
     asked = ["size", str(tiny), "--agents", f"first-fit, '{mine}'", "--seeds", "2", "--most", "20", "--jobs", "1"]

@@ -114,7 +114,8 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
         where = where.astype(np.int64)
         if not Packing.alike(demand, capacity, int(where.max()) + 1).keeps(where):
             raise BinwrightError(f"{method} answered a placement that breaks the rules: a bug, please report it")
-        tell(int(where.max()) + 1)
+        if not course or int(where.max()) + 1 < course[-1][1]:
+            course.append((took, int(where.max()) + 1))
     return Packed(method, where, bound, took, checked, interrupted, tuple(course))
 
 

@@ -161,7 +161,7 @@ def _by_z3(given: Machines, name: str, size: Size) -> Packed | str:
 
 def _milliseconds(packed: Iterable[Packed]) -> Floats:
     """Read after how many milliseconds the answers were there, float64 [answers]."""
-    return array(1000 * (one.seconds if one.found is None else one.found) for one in packed if one.bins is not None)
+    return array(1000 * one.found for one in packed if one.found is not None)
 
 
 # -- speed -------------------------------------------------------------------------------------------------------------

@@ -180,6 +180,7 @@ def children(pid: int) -> list[int]:
     return found + [one for child in found for one in children(child)]
 
 
+@pytest.mark.long
 def test_what_workers_and_others_may_not(tmp_path: Path) -> None:
     with queue(tmp_path, "--limit", "lease=0.5") as server:
         as_worker = {"Authorization": f"Bearer {WORKER}"}

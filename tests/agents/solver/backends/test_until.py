@@ -54,7 +54,7 @@ def test_who_is_not_tried_any_more_takes_no_time(monkeypatch: pytest.MonkeyPatch
     assert len(reads) < 50
 
 
-@pytest.mark.parametrize("name", first(4, NAMED))
+@pytest.mark.parametrize("name", first(3, NAMED))
 @pytest.mark.parametrize("trims", [False, True])
 def test_what_is_cut_short_counts(name: str, trims: bool) -> None:
     """Nothing, if time was over before it began."""
