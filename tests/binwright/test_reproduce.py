@@ -436,6 +436,7 @@ def test_an_experiment_at_its_smallest(tmp_path: Path) -> None:
     assert "quick" in found.text()
 
 
+@pytest.mark.long
 def test_what_is_interrupted_goes_on(tmp_path: Path) -> None:
     seen: list[object] = []
 

@@ -227,6 +227,7 @@ def test_validate_finds_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "zones.yaml:5: placement.0.per: the servers have no such label (got 'rack')" in said
 
 
+@pytest.mark.long
 def test_every_agent_for_servers_keeps_the_rules(tmp_path: Path) -> None:
     """None is asked to know of them: what breaks one would end the run."""
     agents = ["random", "first-fit", "best-fit", "worst-fit", "balance-fit", "dot-product", "internal", "random-top"]

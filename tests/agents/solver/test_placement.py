@@ -155,6 +155,7 @@ def accepted(
     return False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [AtMost, Spread, Apart, Together, Drain])
 @given(labelled(2), st.data())
 @scaled(0.5)

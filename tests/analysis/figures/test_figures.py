@@ -426,6 +426,7 @@ def test_the_summary_of_one_seed_has_differences_without_intervals(found: dict[s
     assert all(isnan(low) and isnan(high) and not filled for _, low, high, filled in marks)
 
 
+@pytest.mark.long
 def test_the_summary_of_what_was_not_drawn_is_exact(tmp_path: Path) -> None:
     (tmp_path / "fixed.csv").write_text("id,arrival,lifetime,cpu\n0,0,90,2\n1,1,90,2\n2,2,90,8\n")
     said: dict[str, Any] = {

@@ -104,6 +104,7 @@ def test_runs_warn_before_and_after(
         assert ("overlap" in capsys.readouterr().out) == warned
 
 
+@pytest.mark.long
 def test_windows_to_the_end_of_the_trace_are_measured_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("t.csv").write_text(TRACE)

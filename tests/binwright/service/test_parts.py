@@ -43,6 +43,7 @@ def token_file(server: Server) -> str:
     return str(server.data.parent / "tokens")
 
 
+@pytest.mark.long
 def test_the_client_solves_and_tells_progress(server: Server) -> None:
     client = Client(server.url, "a-token-of-the-client")
     text = "PARAM m = 1 BALLS len(D) BINS 2 RESOURCES C[b in BINS] => m\n"

@@ -112,6 +112,7 @@ def test_classes_of_the_literature_are_solved(name: str, count: int | None, plai
     assert prover.bound == prover.known == proven
 
 
+@pytest.mark.long
 def test_pack_proves_what_its_searches_do_not_find() -> None:
     given = machines("t60")
     packed = pack(given.demand, given.capacity, "solver", seconds=30)
@@ -139,6 +140,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agents.solver.solving.proofs.SHARE", 1e9)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("at_once")
 def test_solve_proves_and_finds_what_its_search_does_not() -> None:
     given = machines("t60")

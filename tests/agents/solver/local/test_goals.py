@@ -134,6 +134,7 @@ def test_wishes_that_hold_go_on_holding() -> None:
     assert all(not one.broken for one in answer.wishes)
 
 
+@pytest.mark.long
 def test_all_balls_are_placed_although_there_is_no_time_to_compile_for_goals(monkeypatch: pytest.MonkeyPatch) -> None:
     bw.solve("power", attempts=1)  # compiled
     over = Event()

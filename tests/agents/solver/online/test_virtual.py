@@ -283,6 +283,7 @@ def test_more_machines_than_the_problem_has_room_for() -> None:
     assert agent.decide(ledger.view, request(9, cluster(5000, 0.01))) is None
 
 
+@pytest.mark.long
 def test_where_nothing_is_found_the_fallback_is_asked(tmp_path: Path) -> None:
     ledger, asked = ledger_of("tree"), request(0, cluster(3, 0.1))
     (tmp_path / "never.alloc").write_text(OKTOPUS.replace("    let n =", "    REJECT\n    let n ="))
@@ -335,6 +336,7 @@ def test_what_leads_out_is_kept_up_to_date(changes: list[tuple[int, int]]) -> No
         assert out.tolist() == expected.tolist()
 
 
+@pytest.mark.long
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(0, 2**32))
 @scaled(0.3)
 def test_paths_of_a_fabric_need_no_search(planes: int, uplinks: int, seed: int) -> None:
