@@ -41,7 +41,7 @@ def test_thousands_of_balls_do_not_keep_the_clock_waiting(device: str) -> None:
     began = monotonic()
     answer = bw.solve(slow, device=device, search="published", time=1.0)
     assert answer.status == "partial"
-    assert monotonic() - began < 6  # of 1; other work on the machine may take its share
+    assert monotonic() - began < 5.5  # of 1; other work on the machine may take its share
 
 
 def test_who_is_not_tried_any_more_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
