@@ -140,7 +140,7 @@ class ApartRule(Model):
     @property
     def rule(self) -> Rule:
         """The rule as the ledger has it."""
-        return Apart(self.apart, self.per)
+        return Apart(tuple(sorted(self.apart)), self.per)
 
 
 class TogetherRule(Model):
@@ -154,7 +154,7 @@ class TogetherRule(Model):
     @property
     def rule(self) -> Rule:
         """The rule as the ledger has it."""
-        return Together(self.together, self.per)
+        return Together(tuple(sorted(set(self.together))), self.per)
 
 
 class NearRule(Model):
@@ -173,7 +173,7 @@ class NearRule(Model):
     @property
     def rule(self) -> Rule:
         """The rule as the ledger has it."""
-        return Near(self.of, self.near, self.per)
+        return Near(self.of, tuple(sorted(set(self.near))), self.per)
 
 
 def _servers_or_where(value: Any) -> str:

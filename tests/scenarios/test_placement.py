@@ -71,7 +71,7 @@ def test_what_is_written_is_what_the_ledger_keeps() -> None:
     assert ledger.rules == (
         AtMost(2, "web", "zone"),
         Spread("*", "rack", 2),
-        Apart(("web", "db"), "server"),
+        Apart(("db", "web"), "server"),
         Together(("db",), "zone"),
         Near("web", ("db",), "zone"),
         Drain((2, 1), at=30.0),
@@ -143,6 +143,7 @@ def test_a_run_names_the_rules_that_refused(tmp_path: Path) -> None:
         (("cluster", "domains"), {"server": 2}, "is what each server is by itself"),
         (("cluster", "groups", 0, "labels"), {"zone": 1}, "labels.zone: is a wrong value"),
         (("placement", 1), {"at_most": 2, "of": "web", "per": "zone"}, "placement.1: says the same as placement.0"),
+        (("placement", 1), {"apart": ["db", "web"], "per": "server"}, "placement.2: says the same as placement.1"),
         (("cluster",), {"network": {"topology": "alpha"}, "node": {"cpu": 8}}, "does not go with a network"),
     ],
 )
