@@ -24,11 +24,20 @@ class Results(ResultsFolder):
 
         return Table(self)
 
-    def compare(self, baseline: str | None = None, metrics: Sequence[str] | str | None = None) -> Comparison:
-        """Compare every agent with the baseline (default: the first agent), paired by seed."""
+    def compare(
+        self,
+        baseline: str | None = None,
+        metrics: Sequence[str] | str | None = None,
+        since: str | Path | Results | None = None,
+    ) -> Comparison:
+        """Compare every agent with the baseline (default: the first agent), paired by seed.
+
+        With `since`, earlier results, every agent is compared with itself in those.
+        """
         from analysis.compare.comparison import Comparison
 
-        return Comparison(self, baseline, metrics)
+        before = Results(since) if isinstance(since, str | Path) else since
+        return Comparison(self, baseline, metrics, before)
 
     def figure(self, kind: str, **options: Any) -> Figure:
         """Draw a figure of these results: its kind is a name in `analysis.figures.FIGURES`, or `file.py:function`.

@@ -56,6 +56,7 @@ def _compare(commands: Commands) -> None:
     compare.set_defaults(answer="comparing.compare")
     compare.add_argument("results", nargs="+", metavar="RESULTS", help="folders that runs wrote")
     compare.add_argument("--baseline", metavar="AGENT", help="what the others are compared with (default: the first)")
+    compare.add_argument("--since", metavar="RESULTS", help="earlier results: compare each agent with itself in them")
     compare.add_argument(
         "--metric", dest="metrics", action="append", default=[], metavar="NAME", help="only these metrics"
     )
@@ -63,6 +64,14 @@ def _compare(commands: Commands) -> None:
         "--format", choices=("terminal", "markdown", "csv", "latex"), help="default: terminal, or as the file ends"
     )
     compare.add_argument("--out", metavar="FILE", help="the file to write: .md, .csv or .tex")
+    compare.add_argument(
+        "--fail-if",
+        dest="limits",
+        action="append",
+        default=[],
+        metavar="LIMIT",
+        help="exit with 1 if it holds for some agent: 'acceptance < -1 %%' of the baseline, 'wait_p95 > 10 min'",
+    )
 
 
 def _report(commands: Commands) -> None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from analysis.compare.family import Family
 from analysis.compare.statistics import (
+    FEWEST,
     bootstrap,
     by_count,
     differences,
@@ -17,13 +18,14 @@ from analysis.compare.statistics import (
     seeds_needed,
     skewness,
 )
+from analysis.measure.condition import Limit
 from analysis.measure.metric import Metric
 from analysis.measure.outside import outside_of
 from analysis.measure.overlap import overlap_of
 from analysis.results.choice import metric_named, worth_showing
 from analysis.results.folder import ResultsFolder
 from analysis.results.groups import Groups
-from analysis.results.several import pooled
+from analysis.results.several import NOW, pooled, set_beside
 from simcore.errors import ResultsError, UnknownName, suggest
 from simcore.vocabulary import Floats, Ints
 
@@ -42,10 +44,11 @@ class Differences:
     """Sets agents beside a baseline, for every point and metric; `frame` is tidy, a row per (keys..., agent, metric).
 
     `keys` are the swept keys, `scenario` first where there are several; `points` their values; `agents` the labels;
-    `metrics` what is compared; `families` how many comparisons of each are tested; `overlap` that of the seeds' windows
-    of a trace, if it is worth saying; `outside` which weights are used on something else than they were learned on;
-    `versions` those of Binwright that wrote the runs. docs/guides/results.md says what each column is, and how it is
-    computed.
+    `metrics` what is compared; `is_since` whether each agent is beside itself in earlier results: the key `of` is then
+    the agent, and `agent` is `before` or `now`; `families` how many comparisons of each are tested; `overlap` that of
+    the seeds' windows of a trace, if it is worth saying; `outside` which weights are used on something else than they
+    were learned on; `versions` those of Binwright that wrote the runs. docs/guides/results.md says what each column is,
+    and how it is computed.
     """
 
     def __init__(
@@ -53,14 +56,21 @@ class Differences:
         results: ResultsFolder | Sequence[ResultsFolder],
         baseline: str | None = None,
         metrics: Sequence[str] | str | None = None,
+        since: ResultsFolder | None = None,
     ) -> None:
+        """Compare agents with the baseline, or each of them with itself in the earlier results `since`."""
         import polars as pl
 
         if metrics is not None and not metrics:
             raise ResultsError(
                 "no metric is named", key="metrics", remedy="Name one, or leave it out for all worth showing."
             )
-        runs, self.keys, columns = pooled([results] if isinstance(results, ResultsFolder) else results)
+        self.is_since = since is not None
+        several = [results] if isinstance(results, ResultsFolder) else results
+        if since is not None and baseline is not None:
+            remedy = "Leave out one of the two: with earlier results, each agent's baseline is itself."
+            raise ResultsError("does not go with earlier results", key="baseline", value=baseline, remedy=remedy)
+        runs, self.keys, columns = pooled(several) if since is None else set_beside(several, since)
         done = runs.filter(pl.col("status") == "done")
         self.agents: list[str] = runs["agent"].unique(maintain_order=True).to_list()
         self.versions: list[str] = runs["version"].unique().drop_nulls().sort().to_list()
@@ -72,7 +82,8 @@ class Differences:
                 metric_named(name, done, columns.metrics)
                 for name in dict.fromkeys([metrics] if isinstance(metrics, str) else metrics)
             ]
-        self.overlap, self.outside = overlap_of(runs, self.keys), outside_of(runs, self.keys)
+        by_agent = runs.with_columns(pl.col("of").alias("agent")) if self.is_since else runs
+        self.overlap, self.outside = overlap_of(runs, self.keys), outside_of(by_agent, self.keys)
         self._groups = Groups(runs, self.keys)
         named = (runs["agent"] == self.baseline) | (runs["_agent"] == self.baseline)
         self._base = self._bases(runs.filter(named)["agent"].unique().to_list())
@@ -201,6 +212,32 @@ class Differences:
             return np.zeros(len(n), bool), np.full(len(n), np.nan), np.full(len(n), np.nan)
         low, high = by_count(large, bootstrap, 2)
         return n >= ENOUGH, low, high
+
+    def beyond(self, limit: Limit) -> pl.DataFrame:
+        """Return the rows of `frame` that are beyond a limit; a difference counts where the seeds can tell it from 0.
+
+        Refuses a limit that nothing could break: where no row has the metric, or none has enough seeds to be tested.
+        """
+        import polars as pl
+
+        column = {"mean": "mean", "difference": "diff", "relative": "relative"}[limit.of]
+        rows = self.frame.filter(pl.col("metric") == limit.metric.name, pl.col(column).is_not_null())
+        if self.is_since:
+            rows = rows.filter(pl.col("agent") == NOW)
+        if limit.of != "mean":
+            rows = rows.filter(pl.col("pairs") > 0)
+        if rows.is_empty():
+            remedy = "Name results that have it, on the same points and seeds as the baseline's."
+            raise ResultsError("there is nothing to hold against it", key="--fail-if", value=limit.text, remedy=remedy)
+        broken = rows.filter(pl.Series([limit.broken(value) for value in rows[column]], dtype=pl.Boolean))
+        if limit.of == "mean":
+            return broken
+        if (untested := broken.filter(pl.col("verdict") == UNTESTED)).height:
+            first = untested.row(0, named=True)
+            problem = f"{first['pairs']} seeds in common cannot tell whether {first['agent']} is beyond it"
+            remedy = f"Run {FEWEST} seeds or more."
+            raise ResultsError(problem, key="--fail-if", value=limit.text, remedy=remedy)
+        return broken.filter(~pl.col("verdict").is_in([SAME, EQUAL]))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.frame)} rows, baseline {self.baseline!r})"

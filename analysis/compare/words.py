@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from analysis.compare.statistics import FEWEST
 from analysis.compare.table import EXACT
 from analysis.compare.terminal import fitted
+from analysis.measure.condition import Limit
 from analysis.measure.metric import Metric
 
 if TYPE_CHECKING:
@@ -141,9 +142,10 @@ def blocks(comparison: Differences) -> Iterator[tuple[Metric, list[tuple[dict[st
 
 def headings(comparison: Differences) -> Line:
     """Return the headings of the cells in a line of `blocks`."""
+    heads = ["agent" if key == "of" else key for key in comparison.keys] if comparison.is_since else comparison.keys
     return [
-        *comparison.keys,
-        "agent",
+        *heads,
+        "results" if comparison.is_since else "agent",
         "mean",
         "difference",
         "verdict",
@@ -152,6 +154,20 @@ def headings(comparison: Differences) -> Line:
         "runs",
         "seeds for 1 %",
     ]
+
+
+def broken(comparison: Differences, limit: Limit) -> list[str]:
+    """Say which rows are beyond a limit, a line each."""
+    lines = []
+    for row in comparison.beyond(limit).iter_rows(named=True):
+        point = ", ".join(f"{key} {row[key]}" for key in comparison.keys if key != "of")
+        agent = row.get("of", row["agent"])
+        value = _mean(limit.metric, row)
+        if limit.of != "mean":
+            relative = "" if row["relative"] is None else f" ({_relative(row['relative'])} %)"
+            value = f"{_difference(limit.metric, row)}{relative} beside {comparison.baseline}"
+        lines.append(f"{agent}{f' at {point}' if point else ''}: {value}")
+    return lines
 
 
 def title(metric: Metric) -> str:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from analysis.results.folder import ResultsFolder
 
 
+BEFORE, NOW = "before", "now"
+
+
 class Pool(NamedTuple):
     """Holds the runs of several results in one frame, the `keys` that tell their points apart, and what columns are."""
 
@@ -61,6 +64,24 @@ def pooled(several: Sequence[ResultsFolder]) -> Pool:
         )
     keys = ["scenario", *swept] if runs["scenario"].n_unique() > 1 else swept
     return Pool(runs, keys, columns)
+
+
+def set_beside(now: Sequence[ResultsFolder], before: ResultsFolder) -> Pool:
+    """Put runs beside earlier ones, so that each agent is compared with itself.
+
+    The agent's label becomes the key `of`, and `agent` is `before` or `now`, in this order.
+    """
+    import polars as pl
+
+    parts = [pooled([before]), pooled(now)]
+    sides = [
+        part.runs.with_columns(pl.col("agent").alias("of"), pl.lit(side).alias("agent"), pl.lit(side).alias("_agent"))
+        for part, side in zip(parts, (BEFORE, NOW), strict=True)
+    ]
+    columns = merged([parts[1].columns, parts[0].columns])
+    runs = joined([before, *now], sides)
+    scenario = ["scenario"] if runs["scenario"].n_unique() > 1 else []
+    return Pool(runs, [*scenario, *columns.swept, "of"], columns)
 
 
 def joined(several: Sequence[ResultsFolder], parts: Sequence[pl.DataFrame]) -> pl.DataFrame:

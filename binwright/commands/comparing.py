@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from binwright.cli import FAILED
 from binwright.commands.console import out
 from simcore.errors import ResultsError
 from simcore.files import write_text
+
+if TYPE_CHECKING:
+    from analysis.compare.comparison import Comparison
+    from analysis.measure.condition import Limit
 
 
 def compare(asked: Namespace) -> int:
     """`binwright compare RESULTS...`."""
     from analysis.compare.comparison import Comparison
-    from analysis.front import load_many
+    from analysis.front import Results, load_many
+    from analysis.measure.condition import limit_of
+    from analysis.results.columns import merged
     from analysis.results.folder import check_target
 
     form = asked.format or _form(asked.out)
@@ -27,16 +36,31 @@ def compare(asked: Namespace) -> int:
             file=first.folder,
             remedy="Mend what failed, and run the scenario again.",
         )
-    comparison = Comparison(results, asked.baseline, asked.metrics or None)
+    limits = [limit_of(text, merged(one.columns for one in results).metrics) for text in asked.limits]
+    since = Results(asked.since) if asked.since else None
+    comparison = Comparison(results, asked.baseline, asked.metrics or None, since)
     if form == "terminal" and not asked.out:
         out.print(comparison.rich(out.width))
-        return 0
-    text: str = getattr(comparison, "markdown" if form == "terminal" else form)()
-    if asked.out:
-        write_text(asked.out, text)
     else:
-        print(text, end="")
-    return 0
+        text: str = getattr(comparison, "markdown" if form == "terminal" else form)()
+        if asked.out:
+            write_text(asked.out, text)
+        else:
+            print(text, end="")
+    if not limits:
+        return 0
+    looked_at = Comparison(results, asked.baseline, [limit.metric.name for limit in limits], since)
+    found = [_broken(looked_at, limit) for limit in limits]
+    return FAILED if any(found) else 0
+
+
+def _broken(comparison: Comparison, limit: Limit) -> bool:
+    """Say on stderr who is beyond a limit; tells whether somebody is."""
+    from analysis.compare.words import broken
+
+    lines = broken(comparison, limit)
+    print(f"{limit.text}:{'' if lines else ' nowhere'}", *lines, sep="\n  ", file=sys.stderr)
+    return bool(lines)
 
 
 def _form(out: str | None) -> str:

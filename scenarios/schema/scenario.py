@@ -9,13 +9,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
+from analysis.measure.condition import target_of
 from analysis.measure.measuring import check_added
 from scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from scenarios.schema.cluster import ClusterSpec, known_resources
 from scenarios.schema.fields import Count, Index, Model, Number, PositiveTime, ShareFromZero, Text, together, wrong
 from scenarios.schema.overflow import Overflow, expand_of, wait_of
 from scenarios.schema.placement import PlacementRule, Values, check_role, check_rule
-from scenarios.schema.size import Size, metrics_of, place_of, target_of
+from scenarios.schema.size import Size, metrics_of, place_of
 from scenarios.schema.source import Keys, Source
 from scenarios.schema.train import Train
 from scenarios.schema.workload import Workload

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from decimal import Decimal
-from math import isfinite
-from typing import Literal
 
 from pydantic import Field
 
@@ -16,11 +11,6 @@ from analysis.measure.metric import Metric
 from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.fields import Count, Model, Text
 from simcore.errors import UserError, suggest
-from simcore.units import TIME, Measure
-
-_FORM = re.compile(r"\s*([^\s<>=≤≥]+)\s*(>=|<=|≥|≤)\s*(.*?)\s*")
-_WRITE = 'Write a metric, >= or <=, and a number: "acceptance >= 99 %", "wait_p95 <= 10 min".'
-_PERCENT = Measure("share", "", {"%": Decimal("0.01")})
 
 
 class Size(Model):
@@ -42,58 +32,6 @@ class Size(Model):
         description="How many servers it may come to; a hundred times those that there are if it is not given.",
         examples=[500],
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """When a size is enough: `metric` is at least, or at most, `value`, in the unit of runs.parquet."""
-
-    metric: Metric
-    relation: Literal[">=", "<="]
-    value: float
-
-    @property
-    def sign(self) -> int:
-        """1 where more of the metric is nearer to the target, -1 where less is."""
-        return 1 if self.relation == ">=" else -1
-
-    def met(self, mean: float) -> bool:
-        """Whether a mean meets it, but for what floats round."""
-        return self.sign * (mean - self.value) >= -1e-12 * max(1.0, abs(self.value))
-
-
-def target_of(until: str, metrics: Sequence[Metric]) -> Target:
-    """Read `acceptance >= 99 %`, of one of these metrics."""
-    found = _FORM.fullmatch(until)
-    if found is None:
-        raise UserError("does not say when a cluster is large enough", key="until", value=until, remedy=_WRITE)
-    name, sign, text = found.groups()
-    known = {metric.name: metric for metric in metrics}
-    if name not in known:
-        remedy = suggest(name, known)
-        raise UserError(f"runs of this scenario have no metric {name}", key="until", value=until, remedy=remedy)
-    return Target(known[name], ">=" if sign in (">=", "≥") else "<=", _value(known[name], text, until))
-
-
-def _value(metric: Metric, text: str, until: str) -> float:
-    """Read the number behind the sign, in the metric's unit."""
-    try:
-        if metric.unit == "s":
-            return TIME.parse(text)
-        if metric.unit == "%":
-            share = _PERCENT.parse(text)
-            if share > 1 and "%" not in text:
-                raise UserError("is more than 100 %", remedy=f"Did you mean '{text} %'?")
-            return share
-        if isfinite(number := float(text.removesuffix(metric.unit))):
-            return number
-        problem, remedy = "is not finite", "Write a plain number."
-    except UserError as error:
-        problem, remedy = error.problem, error.remedy
-    except ValueError:
-        unit = f", or one with {metric.unit}" if metric.unit else ""
-        problem, remedy = "is not a number", f"Write a plain number{unit}."
-    raise UserError(f"{text or 'nothing'}, behind {metric.name}, {problem}", key="until", value=until, remedy=remedy)
 
 
 def metrics_of(cluster: ClusterSpec, added: Sequence[str]) -> list[Metric]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Self
 
+from analysis.measure.condition import Target, target_of
 from scenarios.schema.overflow import expand_of
 from scenarios.schema.scenario import Scenario, Sweep
-from scenarios.schema.size import Size, Target, metrics_of, place_of, target_of
+from scenarios.schema.size import Size, metrics_of, place_of
 from simcore.errors import UserError
 
 LARGEST = 100_000_000

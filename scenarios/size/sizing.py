@@ -20,12 +20,12 @@ import polars as pl
 from analysis.compare.differences import EQUAL, SAME, UNTESTED, Differences
 from analysis.compare.statistics import mean_interval
 from analysis.front import Results
+from analysis.measure.condition import Target
 from scenarios.batch.batch import Batch
 from scenarios.build.plan import plan
 from scenarios.run.check import check_scenario
 from scenarios.schema.load import folder_for, load_to_run, loaded
 from scenarios.schema.scenario import Scenario
-from scenarios.schema.size import Target
 from scenarios.size.question import Question
 from scenarios.size.search import Found, next_size
 from simcore.errors import UserError

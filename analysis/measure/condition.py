@@ -1,0 +1,119 @@
+"""Conditions on metrics as people write them: `acceptance >= 99 %`, `wait_p95 <= 10 min`, `acceptance < -1 %`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from math import isfinite
+from typing import Literal
+
+from analysis.measure.metric import Metric
+from simcore.errors import UserError, suggest
+from simcore.units import TIME, Measure
+
+_FORM = re.compile(r"\s*([^\s<>=≤≥]+)\s*(>=|<=|≥|≤|<|>)\s*(.*?)\s*")
+_PERCENT = Measure("share", "", {"%": Decimal("0.01")})
+
+
+_SHARE = Metric("difference", "difference", "%")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """When a mean is enough: `metric` is at least, or at most, `value`, in the unit of runs.parquet."""
+
+    metric: Metric
+    relation: Literal[">=", "<="]
+    value: float
+
+    @property
+    def sign(self) -> int:
+        """1 where more of the metric is nearer to the target, -1 where less is."""
+        return 1 if self.relation == ">=" else -1
+
+    def met(self, mean: float) -> bool:
+        """Whether a mean meets it, but for what floats round."""
+        return self.sign * (mean - self.value) >= -1e-12 * max(1.0, abs(self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What must not be: the mean of `metric`, or its difference to a baseline, is below or above `value`.
+
+    `of` says what is compared: the "mean" or the "difference", both in the unit of runs.parquet, or the "relative"
+    difference, in percent of the baseline's mean. `text` is how it was written.
+    """
+
+    metric: Metric
+    relation: Literal["<", ">"]
+    of: Literal["mean", "difference", "relative"]
+    value: float
+    text: str
+
+    def broken(self, value: float) -> bool:
+        """Whether a value is beyond the limit by more than what floats round."""
+        beyond = value - self.value if self.relation == ">" else self.value - value
+        return beyond > 1e-12 * max(1.0, abs(self.value))
+
+
+def target_of(until: str, metrics: Sequence[Metric]) -> Target:
+    """Read `acceptance >= 99 %`, of one of these metrics."""
+    remedy = 'Write a metric, >= or <=, and a number: "acceptance >= 99 %", "wait_p95 <= 10 min".'
+    problem = "does not say when a cluster is large enough"
+    metric, sign, text = _parts(until, "until", metrics, (">=", "≥", "<=", "≤"), problem, remedy)
+    return Target(metric, ">=" if sign in (">=", "≥") else "<=", _value(metric, text, until, "until"))
+
+
+def limit_of(limit: str, metrics: Sequence[Metric]) -> Limit:
+    """Read `acceptance < -1 %` or `wait_p95 > 10 min`: a number with a sign is about the difference to a baseline."""
+    remedy = 'Write a metric, < or >, and a number: "acceptance < -1 %" of the baseline, "wait_p95 > 10 min" by itself.'
+    problem = "does not say what must not be"
+    metric, sign, text = _parts(limit, "--fail-if", metrics, ("<", ">"), problem, remedy)
+    relation: Literal["<", ">"] = "<" if sign == "<" else ">"
+    if text[:1] not in ("+", "-"):
+        return Limit(metric, relation, "mean", _value(metric, text, limit, "--fail-if"), limit)
+    size = text[1:].strip()
+    by = -1.0 if text[0] == "-" else 1.0
+    if "%" in size:
+        share = _value(_SHARE, size, limit, "--fail-if")
+        return Limit(metric, relation, "relative", 100 * by * share, limit)
+    return Limit(metric, relation, "difference", by * _value(metric, size, limit, "--fail-if"), limit)
+
+
+def _parts(
+    said: str, key: str, metrics: Sequence[Metric], signs: Sequence[str], problem: str, remedy: str
+) -> tuple[Metric, str, str]:
+    """Divide what was said into a metric, one of the `signs`, and what is behind it."""
+    found = _FORM.fullmatch(said)
+    if found is None or found[2] not in signs:
+        raise UserError(problem, key=key, value=said, remedy=remedy)
+    name, sign, text = found.groups()
+    known = {metric.name: metric for metric in metrics}
+    if name not in known:
+        raise UserError(
+            f"runs of this scenario have no metric {name}", key=key, value=said, remedy=suggest(name, known)
+        )
+    return known[name], sign, text
+
+
+def _value(metric: Metric, text: str, said: str, key: str) -> float:
+    """Read the number behind the sign, in the metric's unit."""
+    try:
+        if metric.unit == "s":
+            return TIME.parse(text)
+        if metric.unit == "%":
+            share = _PERCENT.parse(text)
+            if share > 1 and "%" not in text:
+                raise UserError("is more than 100 %", remedy=f"Did you mean '{text} %'?")
+            return share
+        if isfinite(number := float(text.removesuffix(metric.unit))):
+            return number
+        problem, remedy = "is not finite", "Write a plain number."
+    except UserError as error:
+        problem, remedy = error.problem, error.remedy
+    except ValueError:
+        unit = f", or one with {metric.unit}" if metric.unit else ""
+        problem, remedy = "is not a number", f"Write a plain number{unit}."
+    raise UserError(f"{text or 'nothing'}, behind {metric.name}, {problem}", key=key, value=said, remedy=remedy)
