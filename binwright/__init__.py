@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from analysis.front import Results
     from analysis.measure.definition import metric
     from analysis.measure.finished import FinishedRun
-    from binwright.api import load, run, scenario, solve, train
+    from binwright.api import load, run, scenario, solve, train, why
     from binwright.checker import check_agent
     from binwright.reproduction.reproduce import reproduce
     from fabric.devices import DeviceView
@@ -61,6 +61,7 @@ _HOME = {
     "solve": "binwright.api",
     "train": "binwright.api",
     "tune": "scenarios.learn.tune",
+    "why": "binwright.api",
 }
 
 __all__ = [  # found on first use, so that importing binwright costs nothing
@@ -92,6 +93,7 @@ __all__ = [  # found on first use, so that importing binwright costs nothing
     "solve",
     "train",
     "tune",
+    "why",
 ]
 
 

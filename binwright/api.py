@@ -10,6 +10,7 @@ from analysis.front import Results
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import folder_for, load_scenario, load_to_run, loaded, scenario_from
 from scenarios.schema.scenario import Scenario
+from simcore.errors import UserError, suggest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from agents.solver.model.problem import Problem
     from agents.solver.solving.answer import Answer
     from scenarios.build.engines import Engine
+    from scenarios.build.plan import Run
+    from scenarios.run.why import Refused, Why
 
 
 def scenario(source: str | Path | Mapping[str, Any], *overrides: str) -> Scenario:
@@ -82,6 +85,60 @@ def solve(
 def load(folder: str | Path) -> Results:
     """Results that an earlier run wrote."""
     return Results(folder)
+
+
+def why(
+    results: str | Path | Results,
+    request: str | int | None = None,
+    *,
+    agent: str | None = None,
+    seed: int | None = None,
+    point: Mapping[str, Any] | None = None,
+) -> Refused | Why:
+    """Play a run of some results again: tell what it refused for which reason, or what one request met.
+
+    The run is that of an agent (default: the first), a seed (the first), and the values `point` of swept keys. A
+    request is named by its id, or as `"row 12"`.
+    """
+    from scenarios.run.execute import cache_of
+    from scenarios.run.why import refused
+    from scenarios.run.why import why as look
+
+    folder = results.folder if isinstance(results, Results) else Path(results)
+    run, _ = run_of(folder, agent, seed, point or {})
+    return refused(run, cache_of(folder)) if request is None else look(run, str(request), cache_of(folder))
+
+
+def run_of(folder: Path, agent: str | None, seed: int | None, point: Mapping[str, Any]) -> tuple[Run, bool]:
+    """Find a run of some results, the first one where something is left open; tells whether it is as it was recorded.
+
+    It is not where the code, or a file, has changed since.
+    """
+    file = folder / "scenario.yaml"
+    if not file.is_file():
+        remedy = "Name a folder that `binwright run` wrote."
+        raise UserError("is no folder of results", file=folder, remedy=remedy)
+    batch = Batch(load_to_run(str(file), []), folder)
+    for option, value, known in (
+        ("agent", agent, [run.agent.label for run in batch.runs]),
+        ("seed", seed, [run.seed for run in batch.runs]),
+    ):
+        if value is not None and value not in known:
+            remedy = suggest(str(value), map(str, known))
+            raise UserError("these results have no such run", key=option, value=value, remedy=remedy)
+    fits = [
+        run
+        for run in batch.runs
+        if agent in (None, run.agent.label)
+        and seed in (None, run.seed)
+        and all(str(run.point.get(key)) == str(value) for key, value in point.items())
+    ]
+    if not fits:
+        swept = sorted({", ".join(f"{key}={value}" for key, value in run.point.items()) for run in batch.runs})
+        remedy = f"Points are: {'; '.join(swept)}." if any(swept) else "Nothing is swept here: leave it out."
+        said = ", ".join(f"{key}={value}" for key, value in point.items())
+        raise UserError("these results have no such point", key="point", value=said, remedy=remedy)
+    return fits[0], fits[0].name in batch.known()
 
 
 def train(

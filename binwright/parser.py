@@ -74,6 +74,24 @@ def _compare(commands: Commands) -> None:
     )
 
 
+def _why(commands: Commands) -> None:
+    why = commands.add_parser(
+        "why",
+        help="what a run refused and why; what every server lacked for one request",
+        description="Play a run of some results again, and tell what it refused for which reason, or what every server "
+        "had when one request came. Nothing has to be recorded for it.",
+    )
+    why.set_defaults(answer="why.why")
+    why.add_argument("results", metavar="RESULTS", help="a folder that runs wrote")
+    why.add_argument("--request", metavar="ID", help="the request to look at, by its id, or as 'row 12'")
+    why.add_argument("--agent", metavar="AGENT", help="whose run (default: the first agent's)")
+    why.add_argument("--seed", type=int, metavar="N", help="of which seed (default: the first)")
+    why.add_argument(
+        "--point", dest="points", action="append", default=[], metavar="KEY=VALUE", help="at which point of a sweep"
+    )
+    why.add_argument("--out", metavar="FILE", help="a CSV file with all rows of the last table")
+
+
 def _report(commands: Commands) -> None:
     report = commands.add_parser("report", help="one HTML file: answer, tables, figures, failures and a replay")
     report.set_defaults(answer="reporting.report")
@@ -361,6 +379,7 @@ def _traces(commands: Commands) -> None:
 COMMANDS = (
     _run,
     _compare,
+    _why,
     _report,
     _reproduce,
     _train,

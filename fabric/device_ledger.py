@@ -208,6 +208,13 @@ class DeviceLedger(Ledger):
             return 0
         return len(super().reasons) + (0 if self._right(request).any() else 1)
 
+    def kept_out(self, request: Request) -> dict[int, str]:
+        """Say why of every server that a request is kept from by something else than the amounts that are free."""
+        amounts, right = (self._free[:, 0] >= request.demand).all(axis=1), self._right(request)
+        model = dict.fromkeys(np.flatnonzero(amounts & ~right).tolist(), "has devices of other models")
+        devices = dict.fromkeys(np.flatnonzero(right & ~self.fitting(request)).tolist(), "no devices with enough free")
+        return super().kept_out(request) | model | devices
+
     def fitting(self, request: Request) -> npt.NDArray[np.bool_]:
         """Tell on which servers a request fits, with its devices, bool [servers]."""
         count, each = in_python(request.demand[self._spec.resource])

@@ -277,6 +277,10 @@ class Ledger:
 
         return why_not(self._shown, request.demand, request.spread)
 
+    def kept_out(self, request: Request) -> dict[int, str]:
+        """Say why of every server that a request is kept from by something else than the amounts that are free."""
+        return dict.fromkeys(sorted(self._down), "has failed")
+
     def stranded(self, flavours: Ints) -> Ints:
         """Add up the free quanta, int64 [resources], that no demand of `flavours` [k, resources] can use."""
         from fabric.servers import stranded

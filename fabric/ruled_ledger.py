@@ -192,6 +192,15 @@ class Ruled(Ledger):
         said: int = self._last_refusing(self._mask, self._slots, request.role, slot, self._with_room(request))
         return len(super().reasons) + said if said >= 0 else 0
 
+    def kept_out(self, request: Request) -> dict[int, str]:
+        """Say why of every server that a request is kept from by something else than the amounts that are free."""
+        if self._open[request.role]:
+            return super().kept_out(request)
+        slot = self._slot(request.role)
+        said = (refusing(self._mask, self._slots, request.role, slot, server) for server in range(self._servers))
+        ruled = {server: self._rule(number) for server, number in enumerate(said) if number >= 0}
+        return super().kept_out(request) | ruled
+
     def _with_room(self, request: Request) -> npt.NDArray[np.bool_]:
         """Tell which servers have room for a request, whatever the rules say, bool [servers]."""
         return with_room(self._free, request.demand, request.spread)

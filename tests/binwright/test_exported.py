@@ -42,6 +42,7 @@ EXPORTED = [
     "solve",
     "train",
     "tune",
+    "why",
 ]
 HEAVY = {"numba", "polars", "pydantic", "numpy", "scipy", "simpy", "yaml", "rich", "matplotlib", "llvmlite"}
 

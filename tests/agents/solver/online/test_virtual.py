@@ -204,8 +204,9 @@ def own(template: str, what: str, folder: Path) -> str:
     return str(file)
 
 
-@pytest.mark.parametrize("what", OWN)
-@pytest.mark.parametrize("form", ["pairs", "hose"])
+@pytest.mark.parametrize(
+    ("form", "what"), first(len(OWN) + 1, [(form, what) for form in ("pairs", "hose") for what in OWN])
+)
 @given(data=st.data(), count=st.integers(1, 5), nodes=st.integers(1, 2), seed=st.integers(0, 2**40))
 @scaled(0.04, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_search_is_what_it_says(

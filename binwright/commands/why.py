@@ -1,0 +1,129 @@
+"""`why`: what a run refused and for which reason, and what every server lacked for one request."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.table import Table
+
+from analysis.measure.metric import duration
+from binwright.commands.console import many_of, out
+from simcore.files import write_text
+from simcore.units import say
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from scenarios.run.why import Why
+
+SHOWN = 12
+"""Servers, or kinds of requests, of a table."""
+
+
+def why(asked: Namespace) -> int:
+    """`binwright why RESULTS [--request ID]`."""
+    from binwright.api import run_of
+    from scenarios.run.execute import cache_of
+    from scenarios.run.why import refused
+    from scenarios.run.why import why as look
+
+    folder = Path(asked.results)
+    point = dict(text.partition("=")[::2] for text in asked.points)
+    run, as_recorded = run_of(folder, asked.agent, asked.seed, point)
+    which = f"{run.agent.label}, seed {run.seed}{''.join(f', {key} {value}' for key, value in run.point.items())}"
+    if not as_recorded:
+        note = f"The code, or a file, has changed since {which} ran: it is played as it would be now."
+        out.print(note, style="yellow", markup=False, highlight=False)
+    if asked.request is None:
+        reasons, kinds = refused(run, cache_of(folder))
+        _print_refused(which, reasons, kinds)
+        if asked.out:
+            write_text(asked.out, kinds.write_csv())
+        return 0
+    found = look(run, asked.request, cache_of(folder))
+    _print(which, found)
+    if asked.out:
+        write_text(asked.out, found.servers.write_csv())
+    return 0
+
+
+def _print_refused(which: str, reasons: pl.DataFrame, kinds: pl.DataFrame) -> None:
+    offered, refused = int(kinds["offered"].sum()), int(kinds["refused"].sum())
+    share = f" ({100 * refused / offered:.2f} %)" if offered else ""
+    out.print(f"{which}: {refused:,} of {many_of(offered, 'request')} refused{share}", markup=False, highlight=False)
+    if not refused:
+        return
+    table = Table("reason", box=box.SIMPLE_HEAD)
+    for heading in ("requests", "first", "last"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("for example")
+    for row in reasons.iter_rows(named=True):
+        times = duration(row["first"]), duration(row["last"])
+        table.add_row(row["reason"], f"{row['requests']:,}", *times, ", ".join(row["ids"]))
+    out.print(table)
+    resources = [name for name in kinds.columns if name not in ("group", "offered", "refused")]
+    table = Table(*resources, *(["group"] if "group" in kinds.columns else []), box=box.SIMPLE_HEAD)
+    for heading in ("offered", "refused", "%"):
+        table.add_column(heading, justify="right")
+    for row in kinds.head(SHOWN).iter_rows(named=True):
+        amounts = [f"{row[name]:.6g}" for name in resources]
+        group = [row["group"]] if "group" in row else []
+        numbers = f"{row['offered']:,}", f"{row['refused']:,}", f"{100 * row['refused'] / row['offered']:.1f}"
+        table.add_row(*amounts, *group, *numbers)
+    out.print(table)
+    if len(kinds) > SHOWN:
+        out.print(f"{len(kinds) - SHOWN:,} more kinds of requests; --out FILE writes all.", highlight=False)
+    example = reasons["ids"][0][0]
+    out.print(f"What did every server lack? --request {example}", markup=False, highlight=False)
+
+
+def _print(which: str, found: Why) -> None:
+    from scenarios.run.why import ROOM
+
+    request, resources = found.request, found.resources
+    where = "an even part of every node of one server" if request.spread else "one node" if found.largest else "servers"
+    lasts = "for ever" if request.duration == inf else f"for {duration(request.duration)}"
+    asked_for, when = say(request.demand, resources), duration(found.time)
+    lines = [
+        f"{which}: request {found.id} (row {request.index}), {found.answer}",
+        f"It asked for {asked_for} on {where}, {lasts}, {when} after the first one.",
+    ]
+    counts = found.servers["why"].value_counts(sort=True)
+    lines += [f"  {many_of(count, 'server')}: {word}" for word, count in counts.iter_rows()]
+    if found.largest and not (found.servers["why"] == ROOM).any():
+        lines += _would(found)
+    for line in lines:
+        out.print(line, markup=False, highlight=False, soft_wrap=True)
+    import polars as pl
+
+    lacking = [
+        pl.col(f"lacks_{name}") * 1e6 / amount for name, amount in zip(resources, request.demand, strict=True) if amount
+    ]
+    near = found.servers.with_columns(pl.max_horizontal(lacking).alias("_by")).sort("_by", maintain_order=True)
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("server", *([] if request.spread else ["node"]), *(f"free {name}" for name in resources)):
+        table.add_column(heading, justify="right")
+    table.add_column("why")
+    for row in near.head(SHOWN).iter_rows(named=True):
+        free = [f"{row[f'free_{name}']:.6g}" for name in resources]
+        lacks = ", ".join(f"{row[f'lacks_{name}']:.6g} {name}" for name in resources if row[f"lacks_{name}"])
+        word = f"lacks {lacks}" if row["why"].startswith("lacks ") else row["why"]
+        table.add_row(str(row["server"]), *([] if request.spread else [str(row["node"])]), *free, word)
+    out.print(table)
+    if len(near) > SHOWN:
+        out.print(f"The {SHOWN} that lack least, of {len(near):,}; --out FILE writes all.", highlight=False)
+
+
+def _would(found: Why) -> list[str]:
+    """Say with how much of one resource the request would have had room."""
+    from simcore.vocabulary import QUANTUM
+
+    lines = []
+    for (name, most), amount in zip(found.largest.items(), found.request.demand, strict=True):
+        if most is not None and most * QUANTUM < amount:
+            lines.append(f"With {say([round(most * QUANTUM)], [name])} or less it would have had room.")
+    return lines or ["No change of a single resource would have made room."]

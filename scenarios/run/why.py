@@ -1,0 +1,266 @@
+"""Plays a run again to tell why a request got its answer, and what was refused for which reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from agents.world import World
+from fabric.ledger import Ledger
+from scenarios.build.engines import agents_of, is_compiled
+from scenarios.build.plan import Run
+from scenarios.build.world import build_world
+from scenarios.run.execute import warmed_up
+from simcore.asking import answer_all, raised, said
+from simcore.engine import Simulation
+from simcore.errors import UserError
+from simcore.record import IMPOSSIBLE, PENDING, PLACED, REJECTED, SPREAD
+from simcore.rng import stream
+from simcore.vocabulary import QUANTUM, Agent, Ints, Request, View, Workload, part
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ROOM = "room"
+"""What is said of a server where nothing stood in the way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Tells what a request met when its agent was first asked about it.
+
+    `answer` says in words what became of it. `servers` has a row per server: `server`, the `node` that lacks least
+    (null where the request takes a part of every node), of every resource what is `free_<resource>` there and what it
+    `lacks_<resource>`, in units, and `why`: `room`, what lacks, or what kept the request out whatever is free.
+    `largest` says of every resource the most that the request could have asked for with all else as it was; None where
+    no amount would have done. It is empty in a network, where requests are divided among servers.
+    """
+
+    request: Request
+    id: str
+    time: float
+    answer: str
+    resources: tuple[str, ...]
+    servers: pl.DataFrame
+    largest: dict[str, float | None]
+
+
+def why(run: Run, wanted: str, cache: Path | None = None) -> Why:
+    """Play a run up to the answer to a request, which is named by its id, or as `row 12`.
+
+    Raises a `UserError` for a request that there is not, and for one that came before the agent did.
+    """
+    world = build_world(run.scenario, cache)
+    agent, warm = agents_of(run, world)
+    simulation, ledger, _ = warmed_up(run, world, warm, False)
+    row = _row(simulation.workload, wanted)
+    if row < simulation.offered and simulation.record.outcome[row] != IMPOSSIBLE:
+        remedy = f"The agent's own requests begin at row {simulation.offered}."
+        raise UserError("came during the warm start", key="--request", value=wanted, remedy=remedy)
+    agent.start(simulation.view, stream(run.seed, "agent"))
+    return _Asked(simulation, ledger, row).why(agent)
+
+
+class Refused(NamedTuple):
+    """Holds what a run refused.
+
+    `reasons` has a row per reason: `reason`, how many `requests`, the `first` and the `last` time in seconds, and `ids`
+    of some. `kinds` has a row per kind of request: the demand in units, a column per resource, the `group` where there
+    are groups, how many were `offered`, and how many `refused`.
+    """
+
+    reasons: pl.DataFrame
+    kinds: pl.DataFrame
+
+
+def refused(run: Run, cache: Path | None = None) -> Refused:
+    """Play a run to its end, and count what it refused."""
+    import polars as pl
+
+    world = build_world(run.scenario, cache)
+    first, simulation = _played(run, world)
+    record, asked = simulation.record, simulation.asked()
+    rows = np.arange(first, simulation.record.rows)
+    rows = rows[record.outcome[rows] != PENDING]
+    no = np.isin(record.outcome[rows], (REJECTED, IMPOSSIBLE))
+    reasons = np.array([*record.reasons, "no server could hold it, even empty"], object)
+    frame = pl.DataFrame(
+        {
+            **{name: asked.demand[rows, r] / QUANTUM for r, name in enumerate(asked.resources)},
+            **(
+                {"group": [asked.roles.all[role].group for role in asked.roles.of[rows].tolist()]}
+                if asked.roles is not None
+                else {}
+            ),
+            "id": [str(name) for name in asked.id[rows].tolist()],
+            "arrival": asked.arrival[rows],
+            "no": no,
+            "reason": reasons[np.where(record.outcome[rows] == IMPOSSIBLE, -1, record.reason[rows])].tolist(),
+        }
+    )
+    by = [name for name in frame.columns if name in (*asked.resources, "group")]
+    kinds = frame.group_by(by, maintain_order=True).agg(pl.len().alias("offered"), pl.col("no").sum().alias("refused"))
+    found = (
+        frame.filter("no")
+        .group_by("reason", maintain_order=True)
+        .agg(
+            pl.len().alias("requests"),
+            pl.col("arrival").min().alias("first"),
+            pl.col("arrival").max().alias("last"),
+            pl.col("id").head(3).alias("ids"),
+        )
+    )
+    largest_first: Any = {"descending": True, "maintain_order": True}
+    return Refused(found.sort("requests", **largest_first), kinds.sort("refused", **largest_first))
+
+
+def _played(run: Run, world: World) -> tuple[int, Simulation]:
+    """Play a run to its end; returns the first row that its agent was asked about, too."""
+    agent, warm = agents_of(run, world)
+    simulation, _, play_on = warmed_up(run, world, warm, is_compiled("auto", run, world, agent, warm))
+    first = simulation.offered
+    agent.start(simulation.view, stream(run.seed, "agent"))
+    play_on(simulation, agent, lambda: -1)
+    return first, simulation
+
+
+def _row(workload: Workload, wanted: str) -> int:
+    """Find the row of a request by its id, or by `row 12`."""
+    word, _, number = wanted.partition(" ")
+    if word == "row" and number.isdigit():
+        if int(number) < len(workload):
+            return int(number)
+        remedy = f"Rows are 0 to {len(workload) - 1}."
+        raise UserError("there is no such row", key="--request", value=wanted, remedy=remedy)
+    found = np.flatnonzero(workload.id.astype(np.str_) == wanted)
+    if not len(found):
+        remedy = f"They are {workload.id[0]} to {workload.id[-1]}, in order of arrival; `row 12` is the thirteenth."
+        raise UserError("no request of this run has this id", key="--request", value=wanted, remedy=remedy)
+    return int(found[0])
+
+
+class _Asked:
+    """Drives a simulation to the first question about a row, and on to its answer."""
+
+    def __init__(self, simulation: Simulation, ledger: Ledger, row: int) -> None:
+        self._simulation, self._ledger, self._row = simulation, ledger, row
+        self._view: View = simulation.view
+
+    def why(self, agent: Agent) -> Why:
+        """Let the agent answer until the row has its answer."""
+        simulation, row = self._simulation, self._row
+        seen: Why | None = None
+        if simulation.record.outcome[row] == IMPOSSIBLE:
+            return self._impossible()
+        request: Request | None
+        while (request := simulation.advance()) is not None:
+            mine = next((one for one in simulation.offer or (request,) if one.index == row), None)
+            if mine is not None and seen is None:
+                seen = self._look(mine, self._view.everything_free, "")
+            if simulation.offer:
+                answer_all(agent, self._view, simulation.offer, simulation.answer, self._ledger.offer)
+            else:
+                try:
+                    placement = agent.decide(self._view, request)
+                except Exception as error:
+                    raise raised(agent, error, said(request, self._view.resources)) from error
+                simulation.answer(placement)
+            if seen is not None and simulation.record.outcome[row] != PENDING:
+                break
+        if seen is None:
+            remedy = "Look at its reason without --request."
+            problem = "the run ended before the agent was asked about it"
+            raise UserError(problem, key="--request", value=str(simulation.workload.id[row]), remedy=remedy)
+        return replace(seen, answer=self._became(seen.time))
+
+    def _impossible(self) -> Why:
+        """Look at empty servers, none of which can hold the row."""
+        workload, row = self._simulation.workload, slice(self._row, self._row + 1)
+        [arrival], [duration], [demand] = (
+            column[row].tolist() for column in (workload.arrival, workload.duration, workload.demand)
+        )
+        request = Request(self._row, arrival, duration, tuple(demand), bool(self._ledger.spreads(workload.demand[row])))
+        return self._look(request, self._view.capacity, "impossible: no server could hold it, even empty")
+
+    def _became(self, asked: float) -> str:
+        """Say what became of the row."""
+        record, row = self._simulation.record, self._row
+        outcome = record.outcome[row]
+        if outcome == PENDING:
+            return "still waiting when the run ended"
+        later = f", {record.decided[row] - asked:g} s later" if record.decided[row] > asked else ""
+        if outcome == REJECTED:
+            return f"refused{later}: {record.reasons[record.reason[row]]}"
+        assert outcome == PLACED
+        node = "" if record.node[row] == SPREAD else f", node {record.node[row]}"
+        place = "in the network" if self._ledger.tiers else f"on server {record.server[row]}{node}"
+        return f"placed {place}{later}"
+
+    def _look(self, request: Request, free: Ints, answer: str) -> Why:
+        """Look at what every server has for a request; `free` int64 [servers, nodes, resources] is not changed."""
+        import polars as pl
+
+        resources, ledger = self._view.resources, self._ledger
+        workload = self._simulation.workload
+        node, there, lacks = _nearest(free, request)
+        out = ledger.kept_out(request)
+        words = []
+        for server, lacking in enumerate((lacks > 0).tolist()):
+            short = ", ".join(name for name, lack in zip(resources, lacking, strict=True) if lack)
+            words.append(out.get(server) or (f"lacks {short}" if short else ROOM))
+        frame = pl.DataFrame(
+            {
+                "server": np.arange(len(free)),
+                "node": pl.Series(node, dtype=pl.Int64) if not request.spread else [None] * len(free),
+                **{f"free_{name}": there[:, r] / QUANTUM for r, name in enumerate(resources)},
+                **{f"lacks_{name}": lacks[:, r] / QUANTUM for r, name in enumerate(resources)},
+                "why": words,
+            },
+            schema_overrides={"node": pl.Int64},
+        )
+        open_to = free[[server not in out for server in range(len(free))]]
+        found = [] if ledger.tiers else zip(resources, _largest(open_to, request), strict=True)
+        largest = {name: None if most < 0 else most / QUANTUM for name, most in found}
+        name = str(workload.id[request.index])
+        return Why(request, name, self._simulation.now, answer, resources, frame, largest)
+
+
+def _nearest(free: Ints, request: Request) -> tuple[Ints, Ints, Ints]:
+    """Find for every server the node that lacks least of a request, as a share of what it asks for.
+
+    Returns the node int64 [servers], what is free there and what it lacks, both int64 [servers, resources]. A request
+    that takes a part of every node has all of them.
+    """
+    demand = np.array(request.demand)
+    if request.spread:
+        lack = np.maximum(0, _parts(request, free.shape[1]) - free).sum(axis=1)
+        return np.zeros(len(free), np.int64), free.sum(axis=1), lack
+    lack = np.maximum(0, demand - free)
+    node = (lack / np.maximum(demand, 1)).max(axis=2).argmin(axis=1)
+    rows = np.arange(len(free))
+    return node, free[rows, node], lack[rows, node]
+
+
+def _largest(free: Ints, request: Request) -> Sequence[int]:
+    """Find of every resource the most that would fit with all else as it is, in quanta; -1 where no amount does."""
+    demand, nodes = np.array(request.demand), free.shape[1]
+    found = []
+    for r in range(len(demand)):
+        others = np.arange(len(demand)) != r
+        if request.spread:
+            fits = (free >= _parts(request, nodes))[:, :, others].all(axis=(1, 2))
+            most = nodes * free[:, :, r].min(axis=1)
+        else:
+            fits = (free >= demand)[:, :, others].all(axis=2)
+            most = free[:, :, r]
+        found.append(int(most[fits].max(initial=-1)))
+    return found
+
+
+def _parts(request: Request, nodes: int) -> Ints:
+    """Return what each node gives to a spread request, int64 [nodes, resources]."""
+    return np.array([part(request.demand, node, nodes) for node in range(nodes)])

@@ -1,0 +1,218 @@
+"""`binwright why`: what a run refused for which reason, and what every server had for one request."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import binwright as bw
+import scenarios.run.why
+from binwright.cli import main
+from scenarios.build.plan import Run, plan
+from scenarios.run.execute import execute
+from scenarios.run.why import ROOM, Refused, Why, refused, why
+from scenarios.schema.load import scenario_from
+from simcore.errors import UserError
+from simcore.vocabulary import QUANTUM, part
+
+SMALL: dict[str, Any] = {
+    "cluster": {"servers": 4, "nodes": 2, "node": {"cpu": 8, "mem": "16 GB"}, "spread_above": {"mem": "8 GB"}},
+    "workload": {
+        "requests": 60,
+        "arrivals": {"poisson": {"every": "10 s"}},
+        "flavours": [{"cpu": 2, "mem": "4 GB", "weight": 3}, {"cpu": 6, "mem": "5 GB"}, {"cpu": 3, "mem": "20 GB"}],
+        "lifetimes": {"exponential": {"mean": "3 min"}},
+    },
+    "agents": ["best-fit"],
+    "record": ["requests"],
+}
+
+
+def run_of(**changes: Any) -> Run:
+    return plan(scenario_from({**SMALL, **changes}))[0]
+
+
+def requests_of(run: Run, folder: Path) -> list[dict[str, Any]]:
+    execute(run, folder)
+    return pl.read_parquet(folder / "details" / f"{run.name}.requests.parquet").to_dicts()
+
+
+def slow_largest(found: Why, free: np.ndarray[Any, Any], r: int) -> float | None:
+    """Try every amount of a resource, a unit after the other."""
+    best = None
+    for units in range(65):
+        demand = [*found.request.demand]
+        demand[r] = units * QUANTUM
+        if found.request.spread:
+            parts = np.array([part(tuple(demand), node, free.shape[1]) for node in range(free.shape[1])])
+            fits = (free >= parts).all(axis=(1, 2)).any()
+        else:
+            fits = (free >= demand).all(axis=2).any()
+        best = float(units) if fits else best
+    return best
+
+
+@pytest.mark.parametrize("failures", [{}, {"mtbf": "5 min", "mttr": "3 min"}])
+def test_it_tells_what_happened(failures: dict[str, str], tmp_path: Path) -> None:
+    run = run_of(cluster={**SMALL["cluster"], "failures": failures} if failures else SMALL["cluster"])
+    words = set()
+    for row in requests_of(run, tmp_path)[:60:2]:
+        if row["origin"] >= 0:
+            continue  # what a failure sent back is another request with the same id
+        found = why(run, str(row["id"]))
+        assert (found.request.index, found.time) == (row["row"], row["arrival"])
+        whys = found.servers["why"].to_list()
+        words |= {word.split()[0] for word in whys}
+        if row["outcome"] == "rejected":
+            assert found.answer == f"refused: {row['reason']}"
+            assert ROOM not in whys
+        else:
+            assert found.answer.startswith(f"placed on server {row['server']}")
+            assert whys[row["server"]] == ROOM
+        for r, (name, most) in enumerate(found.largest.items()):
+            had_room = most is not None and most * QUANTUM >= found.request.demand[r]
+            assert had_room == (ROOM in whys), name
+    assert words == {ROOM, "lacks"} | ({"has"} if failures else set())
+
+
+def test_the_largest_that_would_have_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_of()
+    seen: list[Any] = []
+    look = scenarios.run.why._largest
+
+    def spied(free: Any, request: Any) -> Any:
+        seen.append(free.copy())
+        return look(free, request)
+
+    monkeypatch.setattr(scenarios.run.why, "_largest", spied)
+    for row in range(10, 60, 3):
+        found = why(run, f"row {row}")
+        for r, most in enumerate(found.largest.values()):
+            slow = slow_largest(found, seen[-1], r)
+            assert (most is None) == (slow is None)
+            assert most is None or slow == np.floor(most)
+
+
+def test_what_was_refused_is_what_the_run_refused(tmp_path: Path) -> None:
+    run = run_of()
+    rows = requests_of(run, tmp_path)
+    reasons, kinds = refused(run)
+    rejected = [row for row in rows if row["outcome"] == "rejected"]
+    assert rejected
+    assert {row["reason"]: row["requests"] for row in reasons.to_dicts()} == {
+        word: sum(row["reason"] == word for row in rejected) for word in {row["reason"] for row in rejected}
+    }
+    for row in reasons.to_dicts():
+        times = [one["arrival"] for one in rejected if one["reason"] == row["reason"]]
+        assert (row["first"], row["last"]) == (min(times), max(times))
+    assert kinds["offered"].sum() == len(rows)
+    for kind in kinds.to_dicts():
+        mine = [row for row in rows if (row["cpu"], row["mem"]) == (kind["cpu"], kind["mem"])]
+        assert (kind["offered"], kind["refused"]) == (len(mine), sum(row["outcome"] == "rejected" for row in mine))
+
+
+def test_rules_devices_and_what_is_impossible() -> None:
+    groups = [
+        {"count": 2, "node": {"cpu": 8, "mem": "16 GB"}, "labels": {"zone": "a"}},
+        {"count": 1, "node": {"cpu": 8, "mem": "16 GB"}, "labels": {"zone": "b"}, "taints": ["spot"]},
+    ]
+    flavours = [{"cpu": 1, "mem": "1 GB", "group": "web"}]
+    ruled = run_of(
+        cluster={"groups": groups},
+        workload={**SMALL["workload"], "flavours": flavours},
+        placement=[{"at_most": 2, "of": "web", "per": "zone"}],
+    )
+    full = refused(ruled)[0]
+    assert full["reason"].to_list() == ["rule: at most 2 of web per zone"]
+    found = why(ruled, full["ids"][0][0])
+    assert found.servers["why"].to_list() == [
+        "rule: at most 2 of web per zone",
+        "rule: at most 2 of web per zone",
+        "rule: a taint that it does not tolerate",
+    ]
+    assert found.largest == {"cpu": None, "mem": None}
+
+    large = run_of(workload={**SMALL["workload"], "flavours": [{"cpu": 12, "mem": "1 GB"}, {"cpu": 1, "mem": "1 GB"}]})
+    reasons, _ = refused(large)
+    ids = {row["reason"]: row["ids"][0] for row in reasons.to_dicts()}
+    found = why(large, ids["no server could hold it, even empty"])
+    assert found.answer.startswith("impossible")
+    assert set(found.servers["why"]) == {"lacks cpu"}
+    assert found.largest["cpu"] == 8.0
+
+
+def test_devices() -> None:
+    run = run_of(
+        cluster={"servers": 2, "node": {"cpu": 64, "mem": "640 GB"}, "devices": {"model": "T4", "count": 2}},
+        workload={**SMALL["workload"], "flavours": [{"cpu": 1, "mem": "1 GB", "gpu": 0.6}], "requests": 6},
+        agents=["fgd"],
+    )
+    found = why(run, "5")
+    assert found.answer == "refused: no devices have enough free"
+    assert found.servers["why"].to_list() == ["no devices with enough free"] * 2
+
+
+def test_waiting_and_the_network() -> None:
+    waits = run_of(overflow="wait")
+    answers = [why(waits, f"row {row}").answer for row in range(30, 60, 3)]
+    assert any(" s later" in answer for answer in answers)
+    network = run_of(
+        cluster={"network": {"topology": "alpha"}, "node": {"cpu": 8, "mem": "32 GB"}},
+        workload={"demand": "uniform", "requests": 40, "holding": 10},
+        agents=["tetris"],
+    )
+    found = why(network, "5")
+    assert found.answer == "placed in the network"
+    assert found.largest == {}
+
+
+def test_mistakes() -> None:
+    run = run_of(warm_start={"resource": "cpu", "until": "30 %", "with": "first-fit"})
+    with pytest.raises(UserError, match=r"(?s)came during the warm start.*begin at row"):
+        why(run, "0")
+    with pytest.raises(UserError, match=r"(?s)no request of this run has this id.*They are 0 to 59"):
+        why(run, "60")
+    with pytest.raises(UserError, match=r"(?s)no such row.*0 to 59"):
+        why(run, "row 60")
+    stops = run_of(overflow="stop")
+    with pytest.raises(UserError, match="the run ended before the agent was asked"):
+        why(stops, "59")
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = SMALL | {"agents": ["best-fit", "first-fit"], "replications": 2}
+    folder = tmp_path / "results"
+    bw.run(scenario_from(data), out=folder)
+    assert main(["why", str(folder), "--agent", "first-fit", "--seed", "1"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("first-fit, seed 1: ")
+    assert "changed since" not in told
+    wanted = told.rpartition("--request ")[2].strip()
+    csv = tmp_path / "servers.csv"
+    assert (
+        main(["why", str(folder), "--seed", "1", "--agent", "first-fit", "--request", wanted, "--out", str(csv)]) == 0
+    )
+    told = capsys.readouterr().out
+    assert f"first-fit, seed 1: request {wanted} " in told
+    assert "refused" in told
+    assert pl.read_csv(csv)["server"].to_list() == [0, 1, 2, 3]
+    again = bw.why(folder, wanted, agent="first-fit", seed=1)
+    assert isinstance(again, Why)
+    assert again.servers["why"].to_list() == pl.read_csv(csv)["why"].to_list()
+    assert isinstance(bw.why(bw.load(folder)), Refused)
+    for arguments, said in (
+        (
+            ["--agent", "worst-fit"],
+            "Did you mean 'first-fit'? Known: best-fit, first-fit.",
+        ),
+        (["--seed", "7"], "seed: these results have no such run (got 7)"),
+        (["--point", "cluster.servers=3"], "Nothing is swept here"),
+    ):
+        assert main(["why", str(folder), *arguments]) == 2
+        assert said in capsys.readouterr().err
+    assert main(["why", str(tmp_path)]) == 2
+    assert "is no folder of results" in capsys.readouterr().err
