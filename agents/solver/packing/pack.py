@@ -171,8 +171,6 @@ def _upward(
 
     def attempt(bins: int, attempts: range) -> int | None:
         nonlocal best, bound, checked, asked, interrupted
-        if bins < bound and best is not None:
-            return int(best.max()) + 1
         given = Packing.alike(demand, capacity, bins)
         found = find(given, SEARCHES[method], seed=seed, until=until, chunks=attempts)
         checked += found.checked
@@ -199,7 +197,7 @@ def _upward(
         return int(best.max()) + 1
 
     try:
-        fewest(bound, len(demand), None if best is None else int(best.max()) + 1, rounds(1), attempt)
+        fewest(lambda: bound, len(demand), None if best is None else int(best.max()) + 1, rounds(1), attempt)
     except _TimeOver:
         pass
     except KeyboardInterrupt:  # while something is proven

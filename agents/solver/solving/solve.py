@@ -152,7 +152,7 @@ class _Search:
                 self.known = min(self.known or self.most, self.fallback.problem.bins)
                 if self.known == self.bound:
                     return
-        fewest(self.bound, self.most, self.known, rounds(FIRST_ROUND, self.attempts), self.attempt)
+        fewest(lambda: self.bound, self.most, self.known, rounds(FIRST_ROUND, self.attempts), self.attempt)
         if self.problem.objective is not None and self.best is not None and self.best.left == 0:
             self.improve(self.best.problem, self.best.alloc)
 
@@ -190,8 +190,6 @@ class _Search:
 
     def attempt(self, bins: int, numbers: range) -> int | None:
         """Make some attempts with this many bins; returns the fewest bins known then."""
-        if bins < self.bound:
-            return self.known
         if bins not in self.made:
             problem = self.problem.with_bins(bins) if self.problem.searched else self.problem
             self.made[bins] = problem, Packing.of(problem) if self.searches.dense else None
