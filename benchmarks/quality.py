@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import platform
+from collections.abc import Iterator
 from pathlib import Path
 
 from agents.solver.packing.pack import HEURISTICS, pack
@@ -37,8 +38,8 @@ Measured = dict[str, dict[str, tuple[int | None, int, float]]]
 """By instance, by way: bins, bound, seconds."""
 
 
-def measure(classes: list[str], seeds: int, ways: list[str]) -> Measured:
-    """Pack every instance in every way, with one thread."""
+def measure(classes: list[str], seeds: int, ways: list[str]) -> Iterator[Measured]:
+    """Pack every instance in every way, with one thread; yields what is measured so far after each."""
     os.environ["BINWRIGHT_THREADS"] = "1"
     found: Measured = {}
     for name in classes:
@@ -50,7 +51,7 @@ def measure(classes: list[str], seeds: int, ways: list[str]) -> Measured:
                 packed = pack(given.demand, given.capacity, method, seconds=seconds)
                 row[way] = packed.bins, packed.bound, round(packed.seconds, 2)
             print(f"{name} {seed}: {row}", flush=True)
-    return found
+            yield found
 
 
 def table(found: Measured) -> str:
@@ -127,9 +128,9 @@ def main(arguments: list[str]) -> None:
         found: Measured = {instance: row for part in parts for instance, row in part["found"].items()}
         found = dict(sorted(found.items(), key=lambda entry: CLASSES.index(entry[0].split()[0])))
     else:
-        found = measure(asked.classes.split(","), asked.seeds, asked.ways.split(","))
-    if asked.out:
-        asked.out.write_text(json.dumps({"load": load, "found": found}))
+        for found in measure(asked.classes.split(","), asked.seeds, asked.ways.split(",")):
+            if asked.out:
+                asked.out.write_text(json.dumps({"load": load, "found": found}))
     print(table(found), slowest(found), sep="\n\n")
     if asked.page:
         machine = f"{os.cpu_count()} cores ({platform.processor() or platform.machine()})"
