@@ -376,6 +376,16 @@ def _traces(commands: Commands) -> None:
     convert.add_argument("--out", help="the file to write (default: the same name with .parquet)")
 
 
+def _completion(commands: Commands) -> None:
+    completion = commands.add_parser(
+        "completion",
+        help="a script that completes commands, options and files in your shell",
+        description='Print a script for your shell. For bash: eval "$(binwright completion bash)" in ~/.bashrc.',
+    )
+    completion.set_defaults(answer="completing.completion")
+    completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+
+
 COMMANDS = (
     _run,
     _compare,
@@ -398,5 +408,6 @@ COMMANDS = (
     _workloads,
     _topology,
     _traces,
+    _completion,
 )
 """In the order of `--help`."""
