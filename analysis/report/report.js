@@ -41,6 +41,44 @@ for (const table of document.querySelectorAll("table.sortable")) {
   }
 }
 
+// Every table as CSV: the numbers that rows are sorted by, and beside them what is shown where that says more.
+const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+const csv = (table) => {
+  const rows = [...table.tBodies[0].rows].filter((row) => !row.hidden);
+  const columns = [...table.tHead.rows[0].cells].flatMap((heading, column) => {
+    const name = heading.textContent.trim();
+    const shown = rows.map((row) => row.cells[column].textContent.trim());
+    const numbers = rows.map((row) => row.cells[column].dataset.v ?? "");
+    if (numbers.every((number) => number === "")) return [[name, ...shown]];
+    const more = shown.some((text, row) => text !== "-" && text.replaceAll(",", "") !== numbers[row]);
+    return more ? [[name, ...numbers], [`${name} (shown)`, ...shown]] : [[name, ...numbers]];
+  });
+  return columns[0].map((_, row) => columns.map((column) => quoted(column[row])).join(",") + "\n").join("");
+};
+for (const table of document.querySelectorAll("table.sortable")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "plain";
+  button.textContent = "Download as CSV";
+  button.addEventListener("click", () => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([csv(table)], { type: "text/csv" }));
+    link.download = `${document.title} ${table.id}.csv`;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  });
+  table.closest(".scroll").after(button);
+}
+
+// Figures that are wider than the window scroll, with the keyboard, too.
+for (const figure of document.querySelectorAll("figure:has(img)")) {
+  const reach = () => {
+    if (figure.scrollWidth > figure.clientWidth + 1) figure.tabIndex = 0;
+    else figure.removeAttribute("tabindex");
+  };
+  new ResizeObserver(reach).observe(figure);
+}
+
 // What is cut at the right fades out, so that it shows that there is more to scroll to.
 for (const box of document.querySelectorAll(".scroll")) {
   const fade = () => box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 from analysis.compare import words
 from analysis.compare.differences import Differences
 from analysis.compare.table import BEST, Table
+from analysis.measure.metric import Metric
 from analysis.results.folder import ResultsFolder
 
 FILTERED, TALL = 12, 16
@@ -35,7 +37,7 @@ def html(
     Heads are (text, meaning); the first `texts` columns are words, and the last of these names the row.
     """
     first = "".join(
-        f'<th scope="col"{" class=text" if number < texts else ""}>'
+        f'<th scope="col"{_class_of_head(number, texts)}>'
         f'<button type="button"{_title(meaning)}>{escape(text)}</button></th>'
         for number, (text, meaning) in enumerate(heads)
     )
@@ -47,6 +49,10 @@ def html(
         f'<table class="sortable" id="{name}">\n<caption>{escape(caption)}</caption>\n'
         f"<thead><tr>{first}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>"
     )
+
+
+def _class_of_head(number: int, texts: int) -> str:
+    return ' class="text row"' if number == texts - 1 else " class=text" if number < texts else ""
 
 
 def _cells(row: Sequence[HtmlCell], texts: int) -> Iterator[str]:
@@ -81,8 +87,8 @@ def main_table(table: Table) -> str:
         words = [HtmlCell(text) for text in line[: len(table.swept) + 1]]
         runs = HtmlCell(line[len(words)], row.runs - row.failed, "wrong" if row.failed else "")
         numbers = [
-            HtmlCell("-") if cell is None else HtmlCell(text, cell.mean, CLASSES.get(cell.mark, ""))
-            for cell, text in zip(row.entries, line[len(words) + 1 :], strict=True)
+            HtmlCell("-") if cell is None else HtmlCell(text, _written(metric, cell.mean), CLASSES.get(cell.mark, ""))
+            for metric, cell, text in zip(table.metrics, row.entries, line[len(words) + 1 :], strict=True)
         ]
         rows.append([*words, runs, *numbers])
     return html("table-all", "Agents and metrics", heads, len(table.swept) + 1, rows)
@@ -105,7 +111,7 @@ def comparison_tables(results: ResultsFolder) -> str:
             dropped.append(metric.name)
             continue
         left -= len(lines)
-        rows = [_compared(texts, row, line) for row, line in lines]
+        rows = [_compared(metric, texts, row, line) for row, line in lines]
         name = words.title(metric)
         table = html(f"compare-{number}", f"{name}: differences to {comparison.baseline}", heads, texts, rows)
         parts.append(f"<details{' open' * (not parts)}><summary>{escape(name)}</summary>\n{table}\n</details>")
@@ -126,9 +132,15 @@ MEANINGS = {
 }
 
 
-def _compared(texts: int, row: dict[str, object], line: list[str]) -> list[HtmlCell]:
+def _written(metric: Metric, value: float) -> float:
+    """Return a value as its heading means it: shares are in percent there, and times in seconds."""
+    return 100 * value if metric.unit == "%" else value
+
+
+def _compared(metric: Metric, texts: int, row: dict[str, Any], line: list[str]) -> list[HtmlCell]:
     columns = ("mean", "diff", "", "relative", "p", "n", "seeds_for_1pct")
     values = [row.get(name) for name in columns]
+    values[:2] = [None if value is None else _written(metric, value) for value in values[:2]]
     style = CLASSES.get(str(row["verdict"]), "")
     return [
         *(HtmlCell(text) for text in line[:texts]),

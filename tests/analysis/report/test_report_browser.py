@@ -251,6 +251,43 @@ def test_tables_are_filtered(opened: Browser) -> None:
 
 
 @pytest.mark.long
+def test_tables_are_downloaded_as_csv(opened: Browser, path: Path) -> None:
+    """The numbers of runs.parquet; what the boxes above the tables hide is left out."""
+    opened.run("URL.createObjectURL = (blob) => { blob.text().then((text) => { window.saved = text; }); return '#'; }")
+    focus(opened, "table-all-filter")
+    opened.press(*"nulb")
+    opened.run("document.querySelector('#table .scroll + button').click()")
+    [row] = pl.read_csv(wait_for(opened, "return window.saved").encode()).to_dicts()
+    runs = bw.load(path.parent).done.filter(pl.col("agent") == "nulb")
+    assert (row["agent"], row["runs"]) == ("nulb", 2)
+    assert row["accepted %"] == pytest.approx(100 * sum(runs["acceptance"]) / 2, rel=1e-5)
+    assert row["accepted % (shown)"].startswith(f"{row['accepted %']:.0f}")
+    assert not opened.errors()
+
+
+@pytest.mark.long
+def test_names_stay_when_a_narrow_table_is_scrolled(window: Browser, path: Path) -> None:
+    window.open(path, 400)
+    window.run("document.querySelector('#table .scroll').scrollLeft = 200")
+    lefts = "return [...document.querySelectorAll('#table .scroll, #table tbody th, #table thead th.row')]"
+    box, *names = window.run(f"{lefts}.map((one) => one.getBoundingClientRect().left)")
+    assert len(names) == 3
+    assert names == pytest.approx([box + 1] * 3, abs=1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", [400, 1400])
+def test_figures_scroll_with_the_keyboard_where_they_are_cut(window: Browser, tmp_path: Path, width: int) -> None:
+    file = bw.run(bw.scenario(WAITING), out=tmp_path / "results").report()
+    window.open(file, width, dark=True)
+    wide = "return [...document.querySelectorAll('figure')].filter((one) => one.tabIndex === 0).length"
+    figures = window.run("return document.querySelectorAll('figure:has(img)').length")
+    assert figures > 1
+    wait_for(window, f"{wide} === {figures if width == 400 else 0}")
+    assert "invert" in window.run("return getComputedStyle(document.querySelector('figure img')).filter")
+
+
+@pytest.mark.long
 def test_the_command_is_copied_or_selected(opened: Browser) -> None:
     opened.click("button[data-copies=command]")
     wait_for(opened, "return document.querySelector('button[data-copies=command]').textContent !== 'Copy'")
