@@ -37,9 +37,9 @@ processors, load {load:.1f} when it began. Each instance is drawn around an allo
 - `tenants`: virtual clusters below servers and racks, 10 % of the links free.
 
 `published` is the search of the publication, `ours` what `binwright solve` does. CP-SAT of OR-Tools has a worker for
-each processor that the search may use, and is told the same, the making of its model included in its time. Within the longer limit
-are also those that were solved within the shorter one; times are of those that were solved. `published` has the shorter
-limit only.
+each processor that the search may use, and is told the same, the making of its model included in its time. Within
+the longer limit are also those that were solved within the shorter one; times are of those that were solved.
+`published` has the shorter limit only.
 
 | form | balls, bins | by | within | solved | median seconds | longest |
 | --- | --- | --- | --- | --- | --- | --- |

@@ -17,7 +17,7 @@ from analysis.measure.outside import outside_of
 from analysis.measure.overlap import overlap_of
 from analysis.report.pictures import figures
 from analysis.report.replay import embedded, replay
-from analysis.report.tables import comparison_tables, legend, main_table
+from analysis.report.tables import comparison_tables, legend, main_table, refusals
 from analysis.report.words import answer
 from analysis.results.folder import ResultsFolder
 from simcore.errors import ResultsError
@@ -46,6 +46,10 @@ def compose(results: ResultsFolder) -> str:
         ),
         "table": ("Table", f"{main_table(table)}\n{legend(table)}"),
         "differences": ("Paired differences", _differences(results)),
+        "refused": (
+            "What was refused",
+            refusals(results),
+        ),
         "figures": ("Figures", _figures(drawn, missing)),
         "replay": ("Replay", _player(states) if states else HOW_TO_REPLAY),
         "failed": ("Failed runs", "\n".join(_failed(results))),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -17,6 +19,8 @@ FILTERED, TALL = 12, 16
 """Tables of more rows than that get a box to filter them, and a height that they scroll in."""
 MOST_ROWS = 3000
 """Of comparisons in one page; the metrics after that are named with the command that shows them."""
+MOST_REASONS = 6
+"""Reasons that have a column each."""
 CLASSES = {BEST: "best", "better": "best", "worse": "wrong"}
 
 
@@ -97,6 +101,33 @@ def main_table(table: Table) -> str:
 def legend(table: Table) -> str:
     """Write what the marks mean."""
     return f'<p class="soft">{escape(table.legend)}</p>'
+
+
+def refusals(results: ResultsFolder) -> str:
+    """Write for which reasons every agent refused how much of what was offered, means over its runs."""
+    done = results.done
+    if "reasons" not in done.columns:
+        return "<p>No request was refused for a reason that was noted.</p>"
+    shares: dict[tuple[Any, ...], list[dict[str, float]]] = {}
+    total: Counter[str] = Counter()
+    columns = [*results.swept, "agent", "offered", "reasons"]
+    for *group, offered, text in done.select(columns).iter_rows():
+        counts: dict[str, int] = json.loads(text) if text else {}
+        total.update(counts)
+        share = {reason: 100 * count / offered for reason, count in counts.items()} if offered else {}
+        shares.setdefault(tuple(group), []).append(share)
+    named = [reason for reason, _ in total.most_common(MOST_REASONS)]
+    rows = []
+    for which, runs in shares.items():
+        means = [sum(run.get(reason, 0.0) for run in runs) / len(runs) for reason in named]
+        others = sum(sum(run.values()) for run in runs) / len(runs) - sum(means)
+        numbers = [*means, others] if len(total) > len(named) else means
+        rows.append([*(HtmlCell(str(part)) for part in which), *(HtmlCell(f"{one:.2f}", one) for one in numbers)])
+    heads = [*((key, "a key of the sweep") for key in results.swept), ("agent", "")]
+    heads += [(f"{reason} %", "") for reason in named] + [("others %", "")] * (len(total) > len(named))
+    caption = "Requests that were refused, in % of those that were offered, by reason; means over the runs"
+    note = "What stood in the way of one of them: <code>binwright why RESULTS</code>."
+    return f'{html("table-refused", caption, heads, len(results.swept) + 1, rows)}\n<p class="soft">{note}</p>'
 
 
 def comparison_tables(results: ResultsFolder) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -23,6 +25,7 @@ from scenarios.run.details import write_devices, write_requests, write_samples, 
 from scenarios.run.guard import STARTING, limited
 from simcore.engine import Simulation, play
 from simcore.errors import RunError
+from simcore.record import REJECTED
 from simcore.rng import Watched, stream
 from simcore.rules import Overflow
 from simcore.vocabulary import Agent
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
     from analysis.measure.states import StateSampler
 
 
+REASONS = 20
+"""More reasons of one run are counted together."""
 Player: TypeAlias = Callable[[Any, Agent, Callable[[], int]], int]
 """As `simcore.engine.play`."""
 
@@ -79,6 +84,7 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
         **({"windows": written(rows)} if rows else {}),
         **_outside(agent, simulation, ledger),
         **({"missing_models": ", ".join(ledger.missing)} if ledger.missing else {}),
+        **_reasons(simulation, first),
         "random": world.drawn or warm_luck.drawn or luck.drawn,
         "engine": "compiled" if compiled else "simpy",
         "resources": list(over.resources),
@@ -126,6 +132,18 @@ def _outside(agent: Agent, simulation: Simulation, ledger: Ledger) -> dict[str, 
     demand = demand[ledger.possible(demand)]
     now = regime_of(simulation.view.capacity, demand, ledger.spreads(demand))
     return {"outside": outside(agent.regime, now)} if now else {}
+
+
+def _reasons(simulation: Simulation, first: int) -> dict[str, str]:
+    """Count rejected requests by reason, the commonest first, from row `first` on; a column if there are any."""
+    record = simulation.record
+    rows = slice(first, record.rows)
+    codes = record.reason[rows][record.outcome[rows] == REJECTED]
+    counts = Counter({record.reasons[code]: int(count) for code, count in enumerate(np.bincount(codes)) if count})
+    if len(counts) > REASONS:
+        others = sum(counts.values()) - sum(count for _, count in counts.most_common(REASONS))
+        counts = Counter(dict(counts.most_common(REASONS)) | {"other reasons": others})
+    return {"reasons": json.dumps(dict(counts.most_common()), ensure_ascii=False)} if counts else {}
 
 
 def is_bounded(world: World) -> bool:

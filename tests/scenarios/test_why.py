@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,7 @@ def test_what_was_refused_is_what_the_run_refused(tmp_path: Path) -> None:
     assert {row["reason"]: row["requests"] for row in reasons.to_dicts()} == {
         word: sum(row["reason"] == word for row in rejected) for word in {row["reason"] for row in rejected}
     }
+    assert json.loads(execute(run, tmp_path)["reasons"]) == dict(reasons.select("reason", "requests").iter_rows())
     for row in reasons.to_dicts():
         times = [one["arrival"] for one in rejected if one["reason"] == row["reason"]]
         assert (row["first"], row["last"]) == (min(times), max(times))

@@ -22,11 +22,12 @@ from analysis.front import Results
 from analysis.report import replay as replays
 from analysis.report.layout import layout
 from analysis.report.page import compose
-from analysis.report.tables import comparison_tables, main_table
+from analysis.report.tables import comparison_tables, main_table, refusals
 from analysis.report.words import answer
 from analysis.results.network import network_of
 from binwright.cli import main
 from fabric.presets import topology
+from tests.support.results import row as row_of
 from tests.support.results import write_results
 
 HOSTILE = "</script><b>\"'&amp;"
@@ -401,3 +402,24 @@ def contrast(one: str, other: str) -> float:
         linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
         levels.append(float(linear @ [0.2126, 0.7152, 0.0722]) + 0.05)
     return max(levels) / min(levels)
+
+
+def test_what_was_refused_is_shown_by_reason(tmp_path: Path) -> None:
+    many = json.dumps({f"reason {number}": 1 for number in range(8)})
+    write_results(
+        tmp_path,
+        [
+            row_of("a", 0, offered=10, reasons=json.dumps({"no <cpu>": 2, "declined": 1})),
+            row_of("a", 1, offered=20, reasons=None),
+            row_of("b", 0, offered=10, reasons=many),
+        ],
+    )
+    found = refusals(Results(tmp_path))
+    shown = [re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", line) for line in found.splitlines() if line.startswith("<tr>")]
+    assert "no &lt;cpu&gt; %" in found
+    assert shown == [  # means over runs, with those that refused nothing; the last column is all other reasons
+        ["a", "10.00", "5.00", *["0.00"] * 4, "0.00"],
+        ["b", "0.00", "0.00", *["10.00"] * 4, "40.00"],
+    ]
+    write_results(tmp_path / "none", [row_of("a", 0)])
+    assert "No request was refused" in refusals(Results(tmp_path / "none"))
