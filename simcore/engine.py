@@ -127,6 +127,7 @@ class Simulation:
             None if workload.networks is None else [*workload.networks, *(r.network for r in back if r.network)],
             None if workload.models is None else workload.models[rows],
             roles=None if workload.roles is None else workload.roles.take(rows),
+            labels={name: words[rows] for name, words in workload.labels.items()},
         )
 
     def _source(self, request: Request) -> int:

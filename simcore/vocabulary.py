@@ -6,7 +6,7 @@ Quantities are int64 multiples of a quantum, a millionth of the resource's unit;
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, final
 
@@ -166,7 +166,8 @@ class Workload:
     virtual networks, `demand` being the sums over their machines. `models` str [n] names the models of devices that
     each may take, as in `A100|V100`, empty for any; `None` when no request names any. Of the requests the first
     `usual`, or all, tell what kinds of requests there usually are. `roles` say what the requests are to rules of
-    placement; `None` when they are nothing to these.
+    placement; `None` when they are nothing to these. `labels` are words str [n] for people, such as the tenant of each
+    request: agents do not see them.
     """
 
     resources: tuple[str, ...]
@@ -179,6 +180,7 @@ class Workload:
     models: npt.NDArray[np.str_] | None = None
     usual: int | None = None
     roles: Roles | None = None
+    labels: Mapping[str, npt.NDArray[np.str_]] = field(default_factory=dict)
 
     @classmethod
     def of_units(

@@ -12,7 +12,7 @@ from simcore.errors import UserError
 from simcore.files import write_table
 from simcore.vocabulary import Floats
 from workloads import TRACES
-from workloads.traces.check import COMMON, MODELS
+from workloads.traces.check import resources_in
 from workloads.traces.library import detect, read
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def describe(path: str | Path) -> Description:
 
     name = detect(path)
     frame = read(name, path)
-    names = [column for column in frame.columns if column not in (*COMMON, MODELS)]
+    names = resources_in(frame.columns)
     load, peak = _load(frame, names)
     units = TRACES.load(name).units
     return Description(

@@ -11,7 +11,7 @@ from simcore.vocabulary import Floats
 from workloads.arrivals import Poisson
 from workloads.generators import Flavour, Synthetic
 from workloads.lifetimes import Empirical
-from workloads.traces.check import COMMON, MODELS
+from workloads.traces.check import resources_in
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,7 +29,7 @@ def fit(frame: pl.DataFrame, flavours: int = 8, points: int = 21, requests: int 
     """
     import polars as pl
 
-    names = [name for name in frame.columns if name not in (*COMMON, MODELS)]
+    names = resources_in(frame.columns)
     if len(frame) < 2 or flavours < 1 or points < 3:
         raise WorkloadError("too little to fit: two requests, one flavour and three points are the least")
     end = max(

@@ -45,6 +45,7 @@ class Inflated:
             models=None if base.models is None else base.models[rows],
             usual=len(base),
             roles=None if base.roles is None else base.roles.take(rows),
+            labels={name: words[rows] for name, words in base.labels.items()},
         )
 
     @property

@@ -15,7 +15,7 @@ from simcore.rng import stream
 from simcore.roles import Roles
 from simcore.units import LARGEST, measure_of
 from simcore.vocabulary import QUANTUM, Floats, Ints, Workload
-from workloads.traces.check import COMMON, MODELS, PLACED, TEXTS
+from workloads.traces.check import LABELS, MODELS, PLACED, is_text, resources_in
 from workloads.traces.mapped import Columns, structured
 
 if TYPE_CHECKING:
@@ -107,11 +107,12 @@ def select(
         rows, times, names = rows[order], times[order], names[order]
     demand = np.stack([table[name][rows] * units[name] for name in resources], axis=1)
     quanta = np.rint(demand * QUANTUM).astype(np.int64)
-    texts = {name: np.char.decode(table[name][rows], "utf-8") for name in TEXTS if name in (table.dtype.names or ())}
+    texts = {name: np.char.decode(table[name][rows], "utf-8") for name in table.dtype.names or () if is_text(name)}
     models = texts.get(MODELS)
     placed = {name: text for name, text in texts.items() if name in PLACED}
     roles = Roles.of_texts(len(rows), **placed) if placed else None
-    return Workload(resources, times, table["lifetime"][rows], quanta, names, models=models, roles=roles)
+    labels = {name.removeprefix(LABELS): text for name, text in texts.items() if name.startswith(LABELS)}
+    return Workload(resources, times, table["lifetime"][rows], quanta, names, models=models, roles=roles, labels=labels)
 
 
 def _check(window: Window, file: Path | None) -> None:
@@ -127,7 +128,7 @@ def _check(window: Window, file: Path | None) -> None:
 def _check_resources(table: Columns, units: dict[str, float], file: Path | None) -> None:
     """Refuse a trace with requests that ask for none of the resources, or for more of one than can be counted."""
     resources = list(units)
-    there = [name for name in table.dtype.names or () if name not in (*COMMON, *TEXTS)]
+    there = resources_in(table.dtype.names or ())
     missing = [name for name in resources if name not in there]
     if missing:
         raise WorkloadError(
@@ -147,13 +148,13 @@ def _check_resources(table: Columns, units: dict[str, float], file: Path | None)
                 file=file,
                 key=name,
                 value=float(table[name][lost][0]),
-                remedy=f"Write 0 for nothing; `workload: {{scale: {{{name}: ...}}}}` says what a 1 in the trace is.",
+                remedy=f"Write 0 for nothing; `workload: {{units: {{{name}: ...}}}}` says what a 1 in the trace is.",
             )
         if units[name] > 1 and table[name].max() * units[name] > LARGEST:
             raise WorkloadError(
                 f"a demand above {measure_of(name).show(LARGEST)}",
                 file=file,
-                key=f"workload.scale.{name}",
+                key=f"workload.units.{name}",
                 value=f"{table[name].max():g} x {measure_of(name).show(units[name])}",
                 remedy="Check what a 1 in the trace is.",
             )

@@ -132,9 +132,9 @@ def _from_trace(spec: TracedServers) -> Servers:
     """Read the servers of a trace."""
     path, known = find_servers(spec.name, spec.path)
     columns = {name: column for name, (column, _) in known.columns.items()}
-    scale = {name: factor * spec.scale.get(name, 1.0) for name, (_, factor) in known.columns.items()}
+    units = {name: factor * spec.units.get(name, 1.0) for name, (_, factor) in known.columns.items()}
     asked = Csv.model_construct(
-        path=str(path), columns=columns, scale=scale, devices=DeviceColumns(count=known.devices, model=known.model)
+        path=str(path), columns=columns, units=units, devices=DeviceColumns(count=known.devices, model=known.model)
     )
     found = _from_csv(asked, 1)
     if spec.only == "all":
@@ -195,7 +195,7 @@ def _rows(
                 number = float(row[column] or "")
             except ValueError:
                 number = -1.0
-            units = number * spec.scale.get(name, 1.0)
+            units = number * spec.units.get(name, 1.0)
             if not 0 <= units <= LARGEST:
                 raise ScenarioError(
                     "is not a capacity",

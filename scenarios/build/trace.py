@@ -22,6 +22,7 @@ from simcore.units import TIME
 from simcore.vocabulary import Workload
 from workloads.inflated import Inflated
 from workloads.starts import listed_start
+from workloads.traces.cells import is_date, seconds_of_date
 from workloads.traces.library import copy_of, find, read_mapped
 from workloads.traces.mapped import Columns, is_mapped
 from workloads.windows import ApartRows, RandomRow, Start, TimeStart, Window, firsts, select
@@ -60,7 +61,8 @@ class TraceRequests:
         spec = self.spec
         file = find(spec.trace, spec.path)
         stat = file.stat()
-        scale = tuple(spec.units_of(self._resources).items())
+        units = dict.fromkeys(self._resources, 1.0) if spec.knows_units else spec.units_of(self._resources)
+        scale = tuple(units.items())
         version = (stat.st_mtime_ns, stat.st_size)
         options = json.dumps(spec.options)
         found = _select(spec.trace, file, options, _window(spec, seed), scale, seed, self._cache, version)
@@ -153,6 +155,10 @@ def _table(
     return read_mapped(name, file, options=json.loads(options), resources=resources, cache=cache)
 
 
+def _seconds(text: str) -> float:
+    return seconds_of_date(text) if is_date(text) else TIME.parse(text)
+
+
 def _window(spec: Trace, seed: int) -> Window:
     start: Start
     requests = spec.requests
@@ -164,5 +170,5 @@ def _window(spec: Trace, seed: int) -> Window:
         start, listed = listed_start(Path(spec.start.path), seed)
         requests = requests or listed
     else:
-        start = TimeStart(TIME.parse(spec.start)) if isinstance(spec.start, str) else spec.start
+        start = TimeStart(_seconds(spec.start)) if isinstance(spec.start, str) else spec.start
     return Window(start, requests, spec.superpose, spec.time_scale)

@@ -14,6 +14,7 @@ from simcore.engine import Simulation
 from simcore.files import write_table
 from simcore.record import INTERRUPTED, OUTCOMES, PLACED
 from simcore.vocabulary import QUANTUM
+from workloads.traces.check import LABELS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -55,6 +56,7 @@ def write_requests(path: Path, simulation: Simulation, first: int) -> None:
             **(spread_columns(simulation, held) if simulation.ledger.tiers else {}),
             "reason": _words(record.reason[rows], tuple(record.reasons)),
             "origin": record.origin[rows],
+            **{f"{LABELS}{name}": words for name, words in asked.labels.items()},
             "warm": np.arange(record.rows) < first,
         }
     )

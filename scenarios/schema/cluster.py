@@ -14,9 +14,9 @@ from scenarios.schema.fields import (
     Amounts,
     Count,
     Model,
-    Scales,
     Text,
     Time,
+    Units,
     checked,
     together,
     wrong,
@@ -63,9 +63,9 @@ class TracedServers(Model):
     only: Literal["all", "devices"] = Field(
         default="all", description="Take all servers, or only those that have devices.", examples=["devices"]
     )
-    scale: Scales = Field(
+    units: Units = Field(
         default_factory=dict,
-        description="How much a unit of a resource in the file counts here, as `scale` of the workload says it.",
+        description="How much a unit of a resource in the file counts here, as `units` of the workload says it.",
         examples=["{mem: 1 GB}"],
     )
 
@@ -103,11 +103,11 @@ class Csv(Model):
         examples=["{cpu: cpu_milli, mem: memory_mib, gpu: gpu}"],
         min_length=1,
     )
-    scale: Scales = Field(
+    units: Units = Field(
         default_factory=dict,
-        description="How much a 1 in the column means. Data needs it; of others it is 1 core, 1 card, or just 1 where "
-        "it is not given.",
-        examples=["{cpu: 1 millicores, mem: 1 MiB}"],
+        description="The unit of the column, or how much a 1 there means. Data needs it; of others it is 1 core, "
+        "1 card, or just 1 where it is not given.",
+        examples=["{cpu: millicores, mem: MiB}"],
     )
     devices: DeviceColumns | None = Field(
         default=None, description="The columns of devices.", examples=["{count: gpu, model: model}"]
@@ -120,12 +120,12 @@ class Csv(Model):
     )
 
     @model_validator(mode="after")
-    def _scales(self) -> Self:
-        known_resources(self.scale, tuple(self.columns), ("scale",))
+    def _units(self) -> Self:
+        known_resources(self.units, tuple(self.columns), ("units",))
         for name, column in self.columns.items():
-            if name not in self.scale and measure_of(name) is DATA:
-                remedy = f"Say what a 1 there means: `scale: {{{name}: 1 GB}}`, or 1 GiB, ..."
-                raise wrong(f"does not say in what unit the column {column} is", remedy, ("scale",))
+            if name not in self.units and measure_of(name) is DATA:
+                remedy = f"Say so: `units: {{{name}: GB}}`, or GiB, MiB, ..."
+                raise wrong(f"does not say in what unit the column {column} is", remedy, ("units",))
         return self
 
 

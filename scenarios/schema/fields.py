@@ -24,11 +24,13 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
-from scenarios.schema.outline import OTHERS, Schema, amounts, nullable, one_key, quantity
+from scenarios.schema.outline import OTHERS, Schema, amounts, nullable, one_key, quantity, units
 from simcore.errors import UserError, suggest
 from simcore.units import SHARE, TIME, Measure, amount, measure_of
 
 T = TypeVar("T")
+TIMES = ("arrival", "end", "lifetime")
+"""What is a time among the columns of requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,10 +253,26 @@ def _each(values: Mapping[str, Any], parse: Callable[[str, Any], float]) -> dict
     return found
 
 
-def _scales(values: object) -> dict[str, float]:
+def _units(values: object) -> dict[str, float]:
     if not isinstance(values, Mapping):
-        raise wrong("must be a mapping of resources to amounts", "Write it like {cpu: 1 m, mem: 1 MiB}.")
-    return _each(values, lambda name, value: checked(_positive(measure_of(name)), (name,))(value))
+        raise wrong("must be a mapping of columns to units", "Write it like {cpu: millicores, mem: GiB}.")
+    return _each(values, lambda name, value: checked(_unit(name), (name,))(value))
+
+
+def _unit(name: str) -> Callable[[object], float]:
+    """Make what reads a unit by its name or as an amount: `GiB` is `1 GiB`."""
+    measure = TIME if name in TIMES else measure_of(name)
+
+    def parse(value: object) -> float:
+        named = measure.factors.get(value.strip()) if isinstance(value, str) else None
+        return float(named) if named is not None else _positive(measure)(value)
+
+    return parse
+
+
+def show_units(units: Mapping[str, float]) -> dict[str, str]:
+    """Text for each unit that reads as exactly the same."""
+    return {name: (TIME if name in TIMES else measure_of(name)).show(amount) for name, amount in units.items()}
 
 
 def checked_amount(resource: str, value: object) -> float:
@@ -304,12 +322,12 @@ Amounts: TypeAlias = Annotated[
     WithJsonSchema(amounts()),
     Shown("{resource: amount}"),
 ]
-Scales: TypeAlias = Annotated[
+Units: TypeAlias = Annotated[
     dict[str, float],
-    BeforeValidator(_scales),
-    PlainSerializer(show_amounts, return_type=dict[str, str]),
-    WithJsonSchema(amounts(above_zero=True)),
-    Shown("{resource: amount above 0}"),
+    BeforeValidator(_units),
+    PlainSerializer(show_units, return_type=dict[str, str]),
+    WithJsonSchema(units()),
+    Shown("{resource: unit, or amount above 0}"),
 ]
 Count: TypeAlias = Annotated[
     int, Field(strict=True, ge=1, le=100_000_000), BeforeValidator(whole), Shown("whole number from 1")

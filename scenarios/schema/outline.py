@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from simcore.units import BANDWIDTH, CARDS, COUNT, CPU, DATA, LARGEST, SHARE, Measure
+from simcore.units import BANDWIDTH, CARDS, COUNT, CPU, DATA, LARGEST, SHARE, TIME, Measure
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -78,13 +78,17 @@ def laid_over(schema: Any) -> Any:
 # -- amounts -----------------------------------------------------------------------------------------------------------
 
 
-def quantity(measure: Measure, example: str = "", above_zero: bool = False, largest: float | None = None) -> Schema:
-    """Make the schema of a number, with or without a unit."""
+def quantity(
+    measure: Measure, example: str = "", above_zero: bool = False, largest: float | None = None, bare: bool = False
+) -> Schema:
+    """Make the schema of a number, with or without a unit; `bare` takes a unit alone, too."""
     units = "|".join(measure.factors)
     number = rf"{_NUMBER}\s*({units})?" if units else _NUMBER
     if measure is SHARE:
         number = f"({_PERCENT}|{_PART})"
     some = r"(?=[^eE]*[1-9])" if above_zero else ""
+    if bare and units:
+        some, number = "", rf"({units}|{some}{number})"
     numbers: Schema = {"type": "number", "exclusiveMinimum" if above_zero else "minimum": 0}
     if measure is SHARE or largest is not None:
         numbers["maximum"] = 1 if measure is SHARE else largest
@@ -95,13 +99,21 @@ def quantity(measure: Measure, example: str = "", above_zero: bool = False, larg
     }
 
 
-def amounts(above_zero: bool = False) -> Schema:
+_MEASURES = {"cpu": CPU, "gpu": CARDS, "bandwidth": BANDWIDTH} | dict.fromkeys(
+    ("mem", "memory", "disk", "ssd", "hdd"), DATA
+)
+
+
+def amounts() -> Schema:
     """Amount by resource."""
+    properties = {name: nullable(quantity(measure, largest=LARGEST)) for name, measure in _MEASURES.items()}
+    others = nullable(quantity(COUNT, largest=LARGEST))
+    return {**OTHERS, "type": "object", "properties": properties, "additionalProperties": others}
 
-    def each(measure: Measure) -> Schema:
-        return nullable(quantity(measure, above_zero=above_zero, largest=None if above_zero else LARGEST))
 
-    known = {"cpu": CPU, "gpu": CARDS, "bandwidth": BANDWIDTH}
-    known |= dict.fromkeys(("mem", "memory", "disk", "ssd", "hdd"), DATA)
-    properties = {name: each(measure) for name, measure in known.items()}
-    return {**OTHERS, "type": "object", "properties": properties, "additionalProperties": each(COUNT)}
+def units() -> Schema:
+    """Make the schema of units by resource, or by column of times."""
+    known = _MEASURES | dict.fromkeys(("arrival", "end", "lifetime"), TIME)
+    properties = {name: nullable(quantity(each, above_zero=True, bare=True)) for name, each in known.items()}
+    others = nullable(quantity(COUNT, above_zero=True))
+    return {**OTHERS, "type": "object", "properties": properties, "additionalProperties": others}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from scenarios.schema.fields import Index, Model, Shown, Text, checked, wrong
 from scenarios.schema.outline import quantity
 from simcore.units import TIME
+from workloads.traces.cells import is_date
 
 
 def _ordered(rows: tuple[int, ...]) -> tuple[int, ...]:
@@ -54,22 +56,26 @@ def _form_of_start(value: Any) -> str:
         return "<apart>"
     if isinstance(value, ListedStart) or (isinstance(value, Mapping) and "path" in value):
         return "<listed>"
-    return "<row>" if isinstance(value, int | float) else "<time>" if isinstance(value, str) else "<random>"
+    return "<row>" if isinstance(value, int | float) else "<time>" if isinstance(value, str | date) else "<random>"
 
 
-def _time_text(text: str) -> str:
-    return TIME.show(checked(TIME.parse)(text))
+def _time_text(value: Any) -> str:
+    """Write a time on the trace's clock, or a date as it is: one without a zone is in UTC."""
+    text = value.isoformat() if isinstance(value, date) else value
+    return text if isinstance(text, str) and is_date(text) else TIME.show(checked(TIME.parse)(text))
 
 
+_DATE = r"^\d{4}-\d\d-\d\d([T ].*)?$"
+_TIME = {"anyOf": [quantity(TIME, "3 d")["anyOf"][1], {"type": "string", "pattern": _DATE}]}
 Start: TypeAlias = Annotated[
     Annotated[Index, Tag("<row>")]
-    | Annotated[str, AfterValidator(_time_text), WithJsonSchema(quantity(TIME, "3 d")["anyOf"][1]), Tag("<time>")]
+    | Annotated[str, BeforeValidator(_time_text), WithJsonSchema(_TIME), Tag("<time>")]
     | Annotated[RandomStart, Tag("<random>")]
     | Annotated[ApartStart, Tag("<apart>")]
     | Annotated[ListedStart, Tag("<listed>")],
     Discriminator(_form_of_start),
     Shown(
-        "row from 0, time with a unit on the trace's clock, [RandomStart](#randomstart), [ApartStart](#apartstart) or "
-        "[ListedStart](#listedstart)"
+        "row from 0, time with a unit or date on the trace's clock, [RandomStart](#randomstart), "
+        "[ApartStart](#apartstart) or [ListedStart](#listedstart)"
     ),
 ]

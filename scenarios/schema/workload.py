@@ -21,11 +21,11 @@ from scenarios.schema.agent import AgentSpec
 from scenarios.schema.arrivals import Arrivals, Lifetimes
 from scenarios.schema.cluster import DEVICE, ClusterSpec, known_resources
 from scenarios.schema.fields import (
+    TIMES,
     Count,
     Model,
     Number,
     PositiveNumber,
-    Scales,
     Shown,
     Text,
     checked,
@@ -35,6 +35,7 @@ from scenarios.schema.fields import (
     wrong,
 )
 from scenarios.schema.kind import WorkloadKind
+from scenarios.schema.mapped import Mapped
 from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.offline import Offline
 from scenarios.schema.options import by_name, check_options
@@ -143,7 +144,7 @@ def _check_devices(amount: float, at: Keys) -> None:
         raise wrong("is neither a part of one device nor whole ones", "Give up to 1, or a whole number.", at, amount)
 
 
-_SCALE = ("workload", "scale")
+_UNITS = ("workload", "units")
 
 
 class Inflate(Model):
@@ -160,7 +161,7 @@ class Inflate(Model):
     )
 
 
-class Trace(Placed, WorkloadKind):
+class Trace(Placed, Mapped, WorkloadKind):
     """Requests of a trace. A trace's own options, such as `machine` of azure-packing-2020, are further keys."""
 
     model_config = ConfigDict(extra="allow")
@@ -178,7 +179,7 @@ class Trace(Placed, WorkloadKind):
     start: Start = Field(
         default=0,
         description="The first request.",
-        examples=[0, "3 d", "{random: [50000, 100000]}", "{apart: [0, 100000]}"],
+        examples=[0, "3 d", "2026-11-03T08:00Z", "{random: [50000, 100000]}", "{apart: [0, 100000]}"],
     )
     requests: Count | None = Field(
         default=None, description="How many requests; all to the end if not given.", examples=[2000]
@@ -193,12 +194,6 @@ class Trace(Placed, WorkloadKind):
         default=1.0,
         description="Multiplies the time between arrivals, and only that: 2 halves the load.",
         examples=[0.5],
-    )
-    scale: Scales = Field(
-        default_factory=dict,
-        description="How much a 1 in the trace's column of a resource is. The shipped traces know it, but `table` does "
-        "not know its data's unit, nor azure-packing-2020 how large a machine is.",
-        examples=["{mem: 1 GiB}"],
     )
     inflate: Inflate | None = Field(
         default=None,
@@ -235,7 +230,8 @@ class Trace(Placed, WorkloadKind):
         options = by_name(TRACES)
         forms = []
         for name, schema in options.items():
-            more = {key: nullable(each) for key, each in schema["properties"].items()}
+            theirs = {key: each for key, each in schema["properties"].items() if key not in own["properties"]}
+            more = {key: nullable(each) for key, each in theirs.items()}
             forms.append({**own, "properties": {**own["properties"], "trace": {"const": name}, **more}})
         theirs = {**own["properties"], "trace": {"type": "string", "pattern": PLUGIN}}
         says_which = {"not": {"properties": {"trace": False}}}  # any key is taken where it says whose trace it is
@@ -248,6 +244,9 @@ class Trace(Placed, WorkloadKind):
         if self.superpose > 1 and self.requests is None and not isinstance(self.start, RandomStart):
             remedy = "Windows that follow one another need a length: give `requests:`, or a random start."
             raise wrong("is missing", remedy, ("requests",))
+        if self.reads_mapped and not self.knows_units:
+            key = next(key for key in ("columns", "labels", "empty", "keep", "units") if getattr(self, key))
+            raise wrong("is for a table of your own", f"{self.trace} knows its columns: remove it.", (key,))
         return self
 
     @property
@@ -257,7 +256,8 @@ class Trace(Placed, WorkloadKind):
 
     def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
         together(
-            partial(known_resources, self.scale, cluster.resources, _SCALE),
+            partial(known_resources, [name for name in self.units if name not in TIMES], cluster.resources, _UNITS),
+            partial(self.check_mapping, cluster.resources),
             partial(self._check_inflate, cluster.resources),
             partial(self.units_of, cluster.resources),
             partial(self._check_windows, seeds),
@@ -295,17 +295,22 @@ class Trace(Placed, WorkloadKind):
         for name in resources:
             measure, unit = measure_of(name), known.get(name, "")
             understood = unit in measure.factors if unit else measure is not DATA
-            if name not in self.scale and measure is not COUNT and not understood:
+            if name not in self.units and measure is not COUNT and not understood:
                 problem = f"the trace's {name} is in {unit}, no unit of {measure.name}"
-                remedy = f"Say what a 1 in its column is: `scale: {{{name}: {measure.show(1)}}}`, if that is right."
-                raise wrong(problem if unit else f"the unit of the trace's {name} is not known", remedy, _SCALE)
-            found[name] = self.scale.get(name, float(measure.factors.get(unit, 1)))
+                remedy = f"Say what a 1 in its column is: `units: {{{name}: {measure.base}}}`, if that is right."
+                raise wrong(problem if unit else f"the unit of the trace's {name} is not known", remedy, _UNITS)
+            found[name] = self.units.get(name, float(measure.factors.get(unit, 1)))
         return found
+
+    @property
+    def knows_units(self) -> bool:
+        """Whether the reader itself turns what is in the file into units."""
+        return "factors" in self.more({"trace": self.trace})
 
     @property
     def options(self) -> dict[str, Any]:
         """The trace's own options."""
-        return dict(self.model_extra or {})
+        return {**(self.model_extra or {}), **(self.mapping() if self.knows_units else {})}
 
 
 class OwnWorkload(Registered, WorkloadKind):

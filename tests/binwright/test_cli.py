@@ -619,7 +619,7 @@ def test_a_terminal_of_few_letters_is_no_mistake(
 def test_files_of_other_editors_are_read(binwright: Asker) -> None:
     mark = b"\xef\xbb\xbf"
     trace = "workload: {trace: huawei-east-1, path: t.csv}\n"
-    servers = "cluster: {csv: {path: c.csv, columns: {cpu: c, mem: m}, scale: {mem: 1 GB}}}\n"
+    servers = "cluster: {csv: {path: c.csv, columns: {cpu: c, mem: m}, units: {mem: 1 GB}}}\n"
     Path("t.csv").write_bytes(mark + TRACE.encode())
     Path("c.csv").write_bytes(mark + b"c,m\r\n4,8\r\n")
     Path("b.yaml").write_bytes(mark + f"{servers}{trace}agents: [first-fit]\n".replace("\n", "\r\n").encode())

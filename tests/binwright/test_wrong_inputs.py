@@ -45,7 +45,7 @@ YAML = [
     ("cluster:", "sweep: [1, 2]\ncluster:", ["sweep: must be a mapping of keys (got [1, 2])", "product, zip"]),
     ("cluster:", "sweep: {product: {workload.flavours.7.cpu: [1]}}\ncluster:", ["has no item 7", "0 to 0"]),
     ("cluster:", "sweep: {product: {seed: [1]}}\ncluster:", ["sweep.product.seed: cannot be swept", "agents"]),
-    ("{servers: 2, node: {cpu: 4, mem: 8 GB}}", "{csv: {path: ., columns: {cpu: c, mem: m}, scale: {mem: 1}}}",
+    ("{servers: 2, node: {cpu: 4, mem: 8 GB}}", "{csv: {path: ., columns: {cpu: c, mem: m}, units: {mem: 1}}}",
      ["cluster.csv.path: cannot be read: Is a directory", "CSV file"]),
     (TEXT, TEXT + "---\n" + TEXT, ["s.yaml:8: this is not valid YAML", "another document"]),
     (TEXT, TEXT.replace("first", "f\0rst"), ["this is not valid YAML: unacceptable character #x0000", "UTF-8 text"]),
@@ -54,21 +54,27 @@ YAML = [
 
 # A trace's file, and what the message has.
 TRACES = [
-    (
-        "id;arrival;lifetime;cpu\n1;0;5;1\n",
-        ["t.csv:1: not a CSV file: its cells are separated by ';'", "Write commas."],
-    ),
-    ("id\tarrival\tlifetime\tcpu\n", ["separated by '\\t'"]),
+    ("id;arrival;lifetime;cpu\n1;0;5;1,5\n", ["t.csv:2: cpu: not a number (got '1,5')", "decimals have a point"]),
+    ("id\tarrival\tlifetime\tcpu\n", ["no requests"]),
     ("id,arrival,lifetime,cpu,cpu\n1,0,5,1,2\n", ["t.csv:1: two columns are called cpu", "a name of its own"]),
-    ("ID,Arrival,Lifetime,CPU\n1,0,5,1\n", ["missing columns arrival, id, lifetime", "The file has ID, Arrival"]),
-    ("1,0,5,1\n2,1,5,1\n", ["missing columns", "The file has 1, 0, 5, 1; it needs"]),
+    (
+        "ID,Arrival,Lifetime,CPU\n1,0,5,1\n",
+        ["missing columns arrival, cpu, id, lifetime", "The file has ID, Arrival", "columns: {"],
+    ),
+    ("1,0,5,1\n2,1,5,1\n", ["t.csv:1: two columns are called 1", "The first line"]),
     ("id,arrival,lifetime,cpus\n1,0,5,1\n", ["missing column cpu", "id, arrival, lifetime, cpus"]),
-    ("id,arrival,lifetime,cpu\n1,0,,1\n", ["t.csv:2: lifetime: no value", "inf to keep running"]),
-    ("id,arrival,lifetime,cpu\n1,0,5,\n", ["t.csv:2: cpu: no value"]),
+    (
+        "id,arrival,lifetime,cpu\n1,0,,1\n",
+        ["t.csv:2: lifetime: no value", "inf to keep running", "empty: {lifetime: never}"],
+    ),
+    ("id,arrival,lifetime,cpu\n1,0,5,\n", ["t.csv:2: cpu: no value", "`empty: {cpu: 0}`"]),
     ("id,arrival,lifetime,cpu\n1,0,5,2 cores\n", ["t.csv:2: cpu: not a number (got '2 cores')"]),
     ("id,arrival,lifetime,cpu\n1,0,5,0x10\n", ["t.csv:2: cpu: not a number (got '0x10')"]),
-    ('id,arrival,lifetime,cpu\n1,"0,5",5,1\n', ["t.csv:2: arrival: not a number (got '0,5')"]),
-    ("id,arrival,lifetime,cpu\n1,2020-01-01 00:00,5,1\n", ["arrival: not a number (got '2020-01-01 00:00')"]),
+    ('id,arrival,lifetime,cpu\n1,"0,5",5,1\n', ["t.csv:2: arrival: neither a number nor a date (got '0,5')"]),
+    (
+        "id,arrival,lifetime,cpu\n1,01/02/2020 00:00,5,1\n",
+        ["arrival: neither a number nor a date (got '01/02/2020 00:00')", "in the whole column dates"],
+    ),
     ("id,arrival,lifetime,cpu\n1,0,5,1\n2,1e308,5,1\n", ["t.csv:3: arrival: an arrival beyond 1e+12 s (got 1e+308)"]),
     ("id,arrival,lifetime,cpu\n1,0,5,inf\n", ["t.csv:2: cpu: a demand above 1e+09 units (got inf)"]),
     ("id,arrival,lifetime,cpu\n1,0,5,1\n1,1,5,1\n", ["t.csv:3: id: duplicate id (got 1)"]),

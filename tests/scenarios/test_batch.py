@@ -358,7 +358,7 @@ def test_the_saved_scenario_of_files_runs_from_anywhere(tmp_path: Path, monkeypa
     (here / "trace.csv").write_text("vmid,cpu,mem,at,lt\n" + "".join(f"{n},2,4,{n},9\n" for n in range(30)))
     (here / "nodes.csv").write_text("cores,gb\n8,16\n4,8\n")
     (here / "s.yaml").write_text(
-        "cluster: {csv: {path: nodes.csv, columns: {cpu: cores, mem: gb}, scale: {mem: 1 GB}}}\n"
+        "cluster: {csv: {path: nodes.csv, columns: {cpu: cores, mem: gb}, units: {mem: 1 GB}}}\n"
         "workload: {trace: huawei-east-1, path: trace.csv}\n"
         "agents: [first-fit, 'mine.py:Mine']\n"
     )
@@ -611,7 +611,7 @@ def test_nothing_is_written_when_the_trace_is_wrong(
 
 
 def test_nothing_is_written_when_the_servers_file_is_missing(tmp_path: Path) -> None:
-    cluster = {"csv": {"path": str(tmp_path / "no.csv"), "columns": {"cpu": "c", "mem": "m"}, "scale": {"mem": 1}}}
+    cluster = {"csv": {"path": str(tmp_path / "no.csv"), "columns": {"cpu": "c", "mem": "m"}, "units": {"mem": 1}}}
     nothing_is_written(tmp_path, lambda: Batch(scenario(cluster=cluster), tmp_path / "out"), "no such file")
 
 

@@ -34,7 +34,7 @@ def drew(folder: Path, **changes: Any) -> dict[str, list[bool]]:
 @pytest.fixture
 def trace(tmp_path: Path) -> dict[str, Any]:
     (tmp_path / "t.csv").write_text(TRACE)
-    return {"trace": "table", "path": str(tmp_path / "t.csv"), "scale": {"mem": "1 GB"}}
+    return {"trace": "table", "path": str(tmp_path / "t.csv"), "units": {"mem": "1 GB"}}
 
 
 def test_a_fixed_trace_has_no_chance_but_that_of_agents(tmp_path: Path, trace: dict[str, Any]) -> None:

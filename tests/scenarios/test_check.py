@@ -199,7 +199,7 @@ def test_files_of_requests_need_not_be_here() -> None:
 def test_a_copy_of_a_trace_is_read_instead_and_none_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, folder = tmp_path / "t.csv", tmp_path / "results" / "s"
     file.write_text("id,arrival,lifetime,cpu,mem\n1,0,5,1,2\n")
-    trace = {"trace": "table", "path": str(file), "scale": {"mem": "1 GB"}}
+    trace = {"trace": "table", "path": str(file), "units": {"mem": "1 GB"}}
     asked = scenario_from({**SERVERS, "workload": trace})
     assert check_scenario(asked, folder) == 1
     assert list(tmp_path.iterdir()) == [file]
@@ -238,7 +238,7 @@ def test_shipped_scenarios_are_valid(name: str) -> None:
     ],
 )
 def test_windows_apart_must_be_enough(change: dict[str, Any], message: str) -> None:
-    trace = {"trace": "table", "path": "t.csv", "scale": {"mem": "1 GB"}}
+    trace = {"trace": "table", "path": "t.csv", "units": {"mem": "1 GB"}}
     with pytest.raises(UserError, match=message) as caught:
         scenario_from(SERVERS | {"workload": trace | change, "replications": 3})
     assert caught.value.remedy

@@ -160,12 +160,12 @@ MISTAKES = [
     (GENERATED, "{cpu: 0, mem: 16", "{cpus: 0, mem: 16", 4, "cluster.groups.1.node.cpus", "the groups before it have no such", "Did you mean 'cpu'?"),
     (GENERATED, "gpu: 0}", "gpus: 0}", 4, "cluster.groups.1.node.gpu", "the groups before it have no such", "write `gpu: 0` there"),
     (GENERATED, "{cpu: 0, mem: 16", "{mem: 16", 4, "cluster.groups.1.node", "says nothing of cpu", "Write `cpu: 0`"),
-    (TRACE, "trace: huawei-east-1", "trace: table", 7, "workload.scale", "the unit of the trace's mem is not known", "`scale: {mem: 1 GB}`"),
-    (TRACE, "trace: huawei-east-1", "trace: azure-packing-2020", 7, "workload.scale", "cpu is in machines, no unit of cpu", "`scale: {cpu: 1 cores}`"),
-    (TRACE, "trace: huawei", "scale: {mem: 0}\n  trace: huawei", 8, "workload.scale.mem", "more than zero (got 0)", "GiB"),
-    (TRACE, "trace: huawei", "scale: {men: 1}\n  trace: huawei", 8, "workload.scale.men", "no such resource", "mean 'mem'?"),
+    (TRACE, "trace: huawei-east-1", "trace: table", 7, "workload.units", "the unit of the trace's mem is not known", "`units: {mem: GB}`"),
+    (TRACE, "trace: huawei-east-1", "trace: azure-packing-2020", 7, "workload.units", "cpu is in machines, no unit of cpu", "`units: {cpu: cores}`"),
+    (TRACE, "trace: huawei", "units: {mem: 0}\n  trace: huawei", 8, "workload.units.mem", "more than zero (got 0)", "GiB"),
+    (TRACE, "trace: huawei", "units: {men: 1}\n  trace: huawei", 8, "workload.units.men", "no such resource", "mean 'mem'?"),
     (TRACE, "  servers: 10\n  nodes: 2\n  node: {cpu: 40, mem: 90 GB}\n", "  csv: {path: a, columns: {cpu: c, mem: m}}\n", 3,
-     "cluster.csv.scale", "does not say in what unit the column m is", "1 GiB"),
+     "cluster.csv.units", "does not say in what unit the column m is", "GiB"),
     # Agents and other names
     (TRACE, "[first-fit,", "[frist-fit,", 12, "agents.0", "unknown agent (got 'frist-fit')", "Did you mean 'first-fit'?"),
     (TRACE, "{node: loose}", "{nod: loose}", 12, "agents.2.best-fit.nod", "unknown option", "Did you mean 'node'?"),
@@ -621,7 +621,7 @@ def test_registered_parts_of_others_take_their_own_options(file: Path) -> None:
 def test_building_a_cluster_from_a_csv(tmp_path: Path, file: Path) -> None:
     servers = tmp_path / "servers.csv"
     servers.write_text("sn,milli,mib\na,32000,1001\nb,500,0\n")
-    csv = "csv: {path: servers.csv, columns: {cpu: milli, mem: mib}, scale: {cpu: 1 millicores, mem: 1 MiB}}"
+    csv = "csv: {path: servers.csv, columns: {cpu: milli, mem: mib}, units: {cpu: 1 millicores, mem: 1 MiB}}"
     file.write_text(changed(TRACE, "  servers: 10\n", f"  {csv}\n").replace("  node: {cpu: 40, mem: 90 GB}\n", ""))
     scenario = load_scenario(file)
     mem = round(1001 * 1.048576 * 1000)
@@ -662,14 +662,14 @@ def test_amounts_of_a_trace_have_their_unit(tmp_path: Path, file: Path) -> None:
     own = changed(TRACE, "trace: huawei-east-1\n  start: {random: [50000, 100000]}", "trace: table\n  path: t.csv")
     amounts = []
     for mem in ("1 GB", "1 GiB", "0.5 MiB", "1 kB"):
-        scenario = load_scenario(_written(file, own), [f"workload.scale={{mem: {mem}}}"])
+        scenario = load_scenario(_written(file, own), [f"workload.units={{mem: {mem}}}"])
         amounts.append(build_world(scenario).draw(0).demand[0].tolist())
         assert scenario_from(yaml.safe_load(resolved(scenario))) == scenario
     assert amounts == [[1_000_000, mem] for mem in (2_000_000, 2_147_484, 1_049, 2)]
     (tmp_path / "h.csv").write_text("vmid,cpu,mem,at,lt\n1,1,2,0,5\n")
     known = changed(TRACE, "start: {random: [50000, 100000]}", "path: h.csv")
     assert build_world(load_scenario(_written(file, known))).draw(0).demand.tolist() == [[1_000_000, 2_000_000]]
-    other = load_scenario(file, ["workload.scale={mem: 1 GiB}"])  # of whoever knows it better
+    other = load_scenario(file, ["workload.units={mem: 1 GiB}"])  # of whoever knows it better
     assert build_world(other).draw(0).demand.tolist() == [[1_000_000, 2_147_484]]
 
 

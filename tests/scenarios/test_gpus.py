@@ -171,7 +171,7 @@ def test_servers_of_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_files_of_servers_say_what_is_wrong(tmp_path: Path) -> None:
     path = servers_file(tmp_path, [["n0", 32000, 1024, "many", "G2"]])
     columns = {"cpu": "cpu_milli", "mem": "memory_mib"}
-    file = {"path": str(path), "columns": columns, "scale": {"mem": "1 MiB"}, "devices": {"count": "gpu"}}
+    file = {"path": str(path), "columns": columns, "units": {"mem": "1 MiB"}, "devices": {"count": "gpu"}}
     with pytest.raises(UserError, match="is no number of devices"):
         build_cluster(scenario_from({**MIXED, "cluster": {"csv": file}}))
     file["devices"] = {"count": "gpus"}

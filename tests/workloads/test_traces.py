@@ -166,7 +166,7 @@ def test_what_a_1_in_a_trace_is(tmp_path: Path) -> None:
     assert scaled.demand.tolist() == [[500_000, 8_589_935], [0, 3_221_225]]
     assert select(table, Window(), resources, 0).demand.tolist() == [[500_000_000, 8_000_000], [0, 3_000_000]]
     with pytest.raises(
-        WorkloadError, match=r"workload.scale.mem: a demand above 1000000000 GB \(got '8 x 1000000000 GB'\)"
+        WorkloadError, match=r"workload.units.mem: a demand above 1000000000 GB \(got '8 x 1000000000 GB'\)"
     ):
         select(table, Window(), resources, 0, scale={"mem": 1e9})
     with pytest.raises(WorkloadError, match="1 of 2 requests ask for none of cpu"):

@@ -38,6 +38,8 @@ class Trace:
     """Unit of each resource column, as a scenario would write it; others, such as machines, a scenario must explain."""
     headers: ClassVar[tuple[frozenset[str], ...]] = ()
     """The columns (of a database: tables) by which each form of the file is recognised."""
+    parquet: ClassVar[bool] = False
+    """Whether `read` reads Parquet itself; of others, a Parquet file is what `binwright traces convert` wrote."""
     servers: ClassVar[ServerFile | None] = None
     """The servers that the trace was taken on, if they are known."""
     version: ClassVar[int] = 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +22,21 @@ PLACED = ("group", "where", "tolerates")
 `spot|old`; empty for none.
 """
 TEXTS = (MODELS, *PLACED)
-"""All columns of text that a trace may have beside its ids."""
+"""All columns of text that a trace may have beside its ids and labels."""
+LABELS = "labels."
+"""What the names of columns of the requests' own labels begin with: `labels.tenant`."""
 LARGEST = 1e9
 """Units. Beyond it, sums of quanta over a few thousand requests would leave int64."""
+
+
+def is_text(name: str) -> bool:
+    """Whether a column holds text beside the ids."""
+    return name in TEXTS or name.startswith(LABELS)
+
+
+def resources_in(columns: Iterable[str]) -> list[str]:
+    """List the columns that are demands."""
+    return [name for name in columns if name not in COMMON and not is_text(name)]
 
 
 def require(found: list[str], wanted: frozenset[str], path: Path, line: int | None = None) -> None:
@@ -39,18 +51,21 @@ def require(found: list[str], wanted: frozenset[str], path: Path, line: int | No
         )
 
 
-def check(frame: pl.DataFrame, path: Path, keys: Mapping[str, str]) -> pl.DataFrame:
+def check(
+    frame: pl.DataFrame, path: Path, keys: Mapping[str, str], factors: Mapping[str, float] | None = None
+) -> pl.DataFrame:
     """Check the common columns of `frame`, and raise a `WorkloadError` at the first row that breaks a rule.
 
     `frame` holds the common columns in file order and, where the file has lines, `line`; `keys` says what the
-    file calls a column, where its name differs.
+    file calls a column, where its name differs. A table of one's own gives the `factors`, how many units a 1 in a
+    column is where it is not one: messages then also say what a scenario may say of its rows.
     """
     columns = [name for name in frame.columns if name != "line"]
     if frame.is_empty():
         raise WorkloadError("no requests: this trace is empty", file=path, remedy="Was the download cut short?")
-    if not set(columns) - {*COMMON, *TEXTS}:
+    if not resources_in(columns):
         raise WorkloadError("no column with a demand", file=path, remedy="Add a column per resource: cpu, mem.")
-    for name, broken, problem, remedy in _rules(columns):
+    for name, broken, problem, remedy in _rules(columns, keys, factors):
         mask = frame.select(broken.alias("broken"))["broken"]
         row = mask.arg_max() if mask.any() else None
         if row is not None:
@@ -87,21 +102,36 @@ def cell(frame: pl.DataFrame, name: str, row: int) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value
 
 
-def _rules(columns: list[str]) -> Iterator[tuple[str, pl.Expr, str, str]]:
+def _rules(
+    columns: list[str], keys: Mapping[str, str], factors: Mapping[str, float] | None
+) -> Iterator[tuple[str, pl.Expr, str, str]]:
     """Column, where it is broken, what is wrong, what to do."""
     import polars as pl
 
     for name in columns:
         remedy = "Give seconds, or inf to keep running." if name == "lifetime" else "Fill the cell or remove the row."
+        if factors is not None and name not in ("id", "arrival"):
+            stands = "never" if name == "lifetime" else "0"
+            remedy += f" `empty: {{{name}: {stands}}}` in the scenario says what it stands for."
+        elif factors is not None:
+            remedy += f" `keep: {{{keys.get(name, name)}: '!='}}` in the scenario leaves it out."
         yield name, pl.col(name).is_null(), "no value", remedy
-    resources = [name for name in columns[len(COMMON) :] if name not in TEXTS]
+    resources = resources_in(columns)
     for name in resources:
         demand = pl.col(name)
         yield name, demand.is_nan(), "a demand that is not a number", "Give an amount in units, or remove the row."
         yield name, demand < 0, "negative demand", "Demands are amounts of zero or more; correct or remove the row."
-        yield name, demand > LARGEST, f"a demand above {LARGEST:.0e} units", "Check the column's unit."
+        yield (
+            name,
+            demand * (factors or {}).get(name, 1.0) > LARGEST,
+            f"a demand above {LARGEST:.0e} units",
+            "Check the column's unit.",
+        )
     nothing = pl.all_horizontal(pl.col(name) == 0 for name in resources)
-    yield resources[0], nothing, "a request for nothing", "Give some resource a demand above zero, or remove the row."
+    remedy = "Give some resource a demand above zero, or remove the row."
+    if factors is not None:
+        remedy += f" `keep: {{{keys.get(resources[0], resources[0])}: '> 0'}}` in the scenario leaves it out."
+    yield resources[0], nothing, "a request for nothing", remedy
     lifetime, arrival = pl.col("lifetime"), pl.col("arrival")
     yield "lifetime", lifetime.is_nan(), "a lifetime that is not a number", "Give seconds, or inf to keep running."
     yield "lifetime", lifetime < 0, "negative lifetime", "A request must end after it arrives: correct or remove it."

@@ -17,8 +17,8 @@ from workloads import TRACES
 from workloads.traces.azure_packing import table_names
 from workloads.traces.base import ServerFile, Trace
 from workloads.traces.mapped import Columns, is_mapped, load, save, structured
-from workloads.traces.table import PARQUET, Table, is_parquet
-from workloads.traces.text import GZIP
+from workloads.traces.table import PARQUET, Table, is_parquet, read_parquet
+from workloads.traces.text import GZIP, header
 
 if TYPE_CHECKING:
     import polars as pl
@@ -110,7 +110,7 @@ def _header(path: Path) -> list[str]:
     if start.startswith(SQLITE):
         return table_names(path)
     if start.startswith(PARQUET):
-        return Table().read(path).columns
+        return read_parquet(path).columns
     if start.startswith(GZIP):
         try:
             with gzip.open(path) as file:
@@ -118,7 +118,7 @@ def _header(path: Path) -> list[str]:
         except (EOFError, zlib.error) as error:
             raise OSError(f"corrupt gzip: {error}") from error
     first = start.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
-    return [cell.strip().strip('"') for cell in first.decode(errors="replace").split(",")]
+    return header(first.decode(errors="replace").encode(), path)[0]
 
 
 def read(
@@ -134,7 +134,9 @@ def read(
     """
     file = find(name, path)
     trace = _build(name, options or {}, resources)
-    return _only(Table(), resources).read(file) if is_parquet(file) else trace.read(file)
+    if is_parquet(file) and not trace.parquet:
+        return _only(Table(), resources).read(file)
+    return trace.read(file)
 
 
 def read_mapped(

@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from simcore.errors import WorkloadError
 from simcore.files import replacing
-from workloads.traces.check import TEXTS
+from workloads.traces.check import is_text
 
 if TYPE_CHECKING:
     import polars as pl
 
 Columns: TypeAlias = npt.NDArray[Any]
-"""Structured [rows]: a field per common column of `Trace.read`; `id` is int64, or bytes in UTF-8, as all in `TEXTS`."""
+"""Structured [rows]: a field per common column of `Trace.read`; `id` is int64, or bytes in UTF-8, as texts are."""
 
 MAGIC = b"\x93NUMPY"
 
@@ -24,11 +24,11 @@ MAGIC = b"\x93NUMPY"
 def structured(frame: pl.DataFrame) -> Columns:
     """Put the frame's columns into one array, row by row, so that a window of rows is few pages."""
     ids = frame["id"]
-    columns = {name: frame[name].to_numpy() for name in frame.columns if name not in ("id", *TEXTS)}
+    columns = {name: frame[name].to_numpy() for name in frame.columns if name != "id" and not is_text(name)}
     names = ids.to_numpy() if ids.dtype.is_integer() else np.array([text.encode() for text in ids.to_list()])
     kinds: list[tuple[str, Any]] = [("id", names.dtype), *((name, np.float64) for name in columns)]
-    for name in TEXTS:
-        if name in frame.columns:
+    for name in frame.columns:
+        if is_text(name):
             texts = np.array([text.encode() for text in frame[name].to_list()])
             kinds.append((name, texts.dtype))
             columns[name] = texts

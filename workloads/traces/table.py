@@ -1,16 +1,19 @@
-"""A trace of one's own, or a converted one: the common columns, as CSV or Parquet."""
+"""A trace of one's own, or a converted one: columns of any names, as CSV or Parquet."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from simcore.errors import WorkloadError
+from simcore.errors import WorkloadError, suggest
 from workloads.traces.base import Trace
-from workloads.traces.check import COMMON, TEXTS, check, require
+from workloads.traces.cells import filled, moments, numbers, spans
+from workloads.traces.check import COMMON, LABELS, check, is_text
+from workloads.traces.filters import kept
 from workloads.traces.mapped import begins_with
-from workloads.traces.text import identity, number, read_text
+from workloads.traces.text import identity, read_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,44 +24,132 @@ HEADER = frozenset(COMMON)
 
 @dataclass(frozen=True)
 class Table(Trace):
-    """`id`, `arrival`, `lifetime` in seconds (inf keeps running), and a column per resource; others are not read."""
+    """`id`, `arrival`, `lifetime` in seconds (inf keeps running), and a column per resource; others are not read.
 
-    summary: ClassVar[str] = "a trace of your own: id, arrival, lifetime, then a column per resource (CSV or Parquet)."
+    `columns` says what the file calls one of these, or `end` in place of `lifetime`; of `where`, the columns of its
+    labels. `factors` has the seconds or units of a 1 in a column, `labels` the columns of the requests' own labels,
+    `empty` what an empty cell is (of `end`: how long the request stays), `keep` the conditions that a row must meet.
+    """
+
+    columns: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
+    factors: Mapping[str, float] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    empty: Mapping[str, float] = field(default_factory=dict)
+    keep: Mapping[str, list[str]] = field(default_factory=dict)
+
+    summary: ClassVar[str] = "a trace of your own: arrivals, ends or lifetimes, a column per resource (CSV or Parquet)."
     reference: ClassVar[str] = "docs/guides/traces.md"
     source: ClassVar[str] = "your own records, or `binwright traces convert FILE`"
     licence: ClassVar[str] = "yours"
     headers: ClassVar[tuple[frozenset[str], ...]] = (HEADER,)
-
-    version: ClassVar[int] = 4
+    parquet: ClassVar[bool] = True
+    version: ClassVar[int] = 5
 
     def only(self, resources: tuple[str, ...]) -> Trace:
-        return _Columns(resources)
+        return _Columns(**{each.name: getattr(self, each.name) for each in fields(self)}, resources=resources)
 
     def read(self, path: Path) -> pl.DataFrame:
+        """Read the rows that are kept, in order of arrival; those that arrive together stay in the file's order.
+
+        Without a column of ids, requests are named by their row in the file, from 0.
+        """
         import polars as pl
 
-        if is_parquet(path):
-            frame = _parquet(path)
-            names = self.resources_of(frame, path)
-            texts = [frame[name].fill_null("") for name in TEXTS if frame.schema.get(name) == pl.String]
-            numbers = (_floats(frame, name, path) for name in ("arrival", "lifetime", *names))
-            frame = frame.select("id", *numbers, *texts)
-            if frame.schema["id"] not in (pl.Int64, pl.String):
-                frame = frame.with_columns(pl.col("id").cast(pl.String))
-            return check(frame, path, {})
-        text = read_text(path, HEADER)
-        frame = text.select(
-            "line",
-            identity(text["id"]),
-            *(number(text, name, path) for name in ("arrival", "lifetime", *self.resources_of(text, path))),
-            *(text[name].fill_null("") for name in TEXTS if name in text.columns),
-        )
-        return check(frame, path, {})
+        frame = read_parquet(path) if is_parquet(path) else read_text(path)
+        resources = self.resources_of(frame, path)
+        of = self._sources(frame, resources, path)
+        if "id" not in of:
+            frame, of["id"] = frame.with_row_index("id").cast({"id": pl.Int64}), "id"
+        frame = kept(frame, self.keep, path)
+        arrival = moments(frame, of["arrival"], path, self.factors.get("arrival", 1.0))
+        demands = (self._filled(name, numbers(frame, of[name], path)) for name in resources)
+        columns = [_ids(frame[of["id"]]), arrival, self._lifetime(frame, arrival, of, path), *demands]
+        lines = [frame["line"]] if "line" in frame.columns else []
+        names = ("id", "arrival", "lifetime", *resources)
+        named = [column.alias(name) for name, column in zip(names, columns, strict=True)]
+        found = pl.DataFrame([*lines, *named, *self._texts(frame, of)]).sort("arrival", maintain_order=True)
+        keys = {**of, "lifetime": of.get("end") or of.get("lifetime", "lifetime")}
+        found = check(found, path, keys, self.factors)
+        return found.with_columns(found[name] * factor for name, factor in self.factors.items() if name in resources)
 
     def resources_of(self, frame: pl.DataFrame, path: Path) -> list[str]:
-        """List the columns that are read as resources: here all but those of words, in which no cell is a number."""
-        others = (frame[name] for name in frame.columns if name not in {"line", *TEXTS, *COMMON})
-        return [column.name for column in others if not _is_words(column)]
+        """List what is read as resources: what `columns` names, or else all columns but those of words."""
+        if named := [name for name in self.columns if name not in (*COMMON, "end") and not is_text(name)]:
+            return named
+        others = {"line", *COMMON, "end", *self.labels.values(), *self.keep}
+        others |= {column for column in self.columns.values() if isinstance(column, str)}
+        return [name for name in frame.columns if not (name in others or is_text(name) or _is_words(frame[name]))]
+
+    def _sources(self, frame: pl.DataFrame, resources: list[str], path: Path) -> dict[str, str]:
+        """Map what is read to the file's columns: `end` or `lifetime`, texts that are there, `where.zone`, `labels.x`.
+
+        A column that is not there is refused, with what it may be called.
+        """
+        there = [name for name in frame.columns if name != "line"]
+        of = {name: column for name, column in self.columns.items() if isinstance(column, str)}
+        of |= {f"where.{label}": name for label, name in self._where.items()}
+        of |= {f"{LABELS}{label}": name for label, name in self.labels.items()}
+        needed = ["arrival", *resources, *([] if self.columns else ["id"])]
+        if not {"end", "lifetime"} & set(of):
+            ends = "end" if "end" in there and "lifetime" not in there else "lifetime"
+            needed += [ends] if ends in there or not {"end", "lifetime"} & set(self.empty) else []
+        of = {name: name for name in needed} | of
+        for name in there:
+            if (is_text(name) and name not in self._where) or name == "id":
+                of.setdefault(name, name)
+        missing = [name for name, column in of.items() if column not in there]
+        line = 1 if "line" in frame.columns else None
+        for name in missing:
+            if name in self.columns or name.startswith((LABELS, "where.")):
+                key = f"workload.{name}" if name.startswith(LABELS) else f"workload.columns.{name}"
+                problem, remedy = f"has no column {of[name]}", suggest(of[name], there)
+                raise WorkloadError(problem, file=path, line=line, key=key, remedy=remedy)
+        if missing:
+            remedy = f"The file has {', '.join(there) or 'none'}; it needs {', '.join(sorted(of))}."
+            more = f"`columns: {{{missing[0]}: ...}}` says what it calls them; `binwright traces describe` proposes it."
+            problem = f"missing column{'s' * (len(missing) > 1)} {', '.join(sorted(missing))}"
+            raise WorkloadError(problem, file=path, line=line, remedy=f"{remedy} {more}")
+        return of
+
+    @property
+    def _where(self) -> Mapping[str, str]:
+        """The columns of labels that a server must have."""
+        found = self.columns.get("where", {})
+        return {} if isinstance(found, str) else found
+
+    def _lifetime(self, frame: pl.DataFrame, arrival: pl.Series, of: Mapping[str, str], path: Path) -> pl.Series:
+        """Read how long each request stays."""
+        import polars as pl
+
+        if "end" in of:
+            found = moments(frame, of["end"], path, self.factors.get("end", self.factors.get("arrival", 1.0))) - arrival
+        elif "lifetime" in of:
+            found = spans(frame, of["lifetime"], path, self.factors.get("lifetime", 1.0))
+        else:
+            found = pl.Series([None], dtype=pl.Float64).new_from_index(0, len(frame))
+        stays = self.empty.get("end", self.empty.get("lifetime"))
+        return found if stays is None else found.fill_null(float(stays))
+
+    def _filled(self, name: str, cells: pl.Series) -> pl.Series:
+        return cells.fill_null(self.empty[name] / self.factors.get(name, 1.0)) if name in self.empty else cells
+
+    def _texts(self, frame: pl.DataFrame, of: Mapping[str, str]) -> list[pl.Series]:
+        """Read the columns of text; labels that a server must have become one, as in `zone=a;kind=large`."""
+        import polars as pl
+
+        found = []
+        for name, column in of.items():
+            if is_text(name) and (name in self.columns or name.startswith(LABELS) or frame.schema[column] == pl.String):
+                cells = filled(frame, column) if column != name else frame[column]
+                found.append(cells.cast(pl.String).fill_null("").alias(name))
+        parts = [
+            pl.when(cells.is_not_null()).then(pl.lit(f"{label}=") + cells)
+            for label, cells in ((label, filled(frame, name).cast(pl.String)) for label, name in self._where.items())
+        ]
+        if parts:
+            text = pl.concat_str(parts, separator=";", ignore_nulls=True).fill_null("")
+            found.append(frame.select(text.alias("where"))["where"])
+        return found
 
 
 @dataclass(frozen=True)
@@ -68,8 +159,15 @@ class _Columns(Table):
     resources: tuple[str, ...] = ()
 
     def resources_of(self, frame: pl.DataFrame, path: Path) -> list[str]:
-        require([name for name in frame.columns if name != "line"], frozenset(self.resources), path)
         return list(self.resources)
+
+
+def _ids(column: pl.Series) -> pl.Series:
+    import polars as pl
+
+    if column.dtype == pl.String:
+        return identity(column)
+    return column.cast(pl.Int64 if column.dtype.is_integer() else pl.String)
 
 
 def _is_words(column: pl.Series) -> bool:
@@ -83,30 +181,19 @@ def _is_words(column: pl.Series) -> bool:
     return False
 
 
-def _floats(frame: pl.DataFrame, name: str, path: Path) -> pl.Series:
-    import polars as pl
-
-    if not frame.schema[name].is_numeric():
-        raise WorkloadError(
-            f"not numbers but {frame.schema[name]}", file=path, key=name, remedy="Store this column as numbers."
-        )
-    return frame[name].cast(pl.Float64)
-
-
 def is_parquet(path: Path) -> bool:
     """Whether a file says that it is Parquet."""
     return begins_with(path, PARQUET)
 
 
-def _parquet(path: Path) -> pl.DataFrame:
+def read_parquet(path: Path, columns: list[str] | None = None) -> pl.DataFrame:
+    """Read a Parquet file, or these columns of it."""
     import polars as pl
 
     try:
-        frame = pl.read_parquet(path)
+        return pl.read_parquet(path, columns=columns)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         problem = str(error).splitlines()[0]
         raise WorkloadError(
             f"not a readable Parquet trace: {problem}", file=path, remedy="Convert the trace again."
         ) from error
-    require(frame.columns, HEADER, path)
-    return frame

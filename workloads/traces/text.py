@@ -56,29 +56,32 @@ def contents(path: Path) -> bytes:
 def read_text(path: Path, *wanted: frozenset[str]) -> pl.DataFrame:
     """Columns of String, empty cells null, and `line` (UInt32, the header is line 1).
 
-    The file must have all columns of one of the `wanted` sets; the first is named when it has none of them.
+    The file must have all columns of one of the `wanted` sets, if there are any; the first is named when it has none
+    of them. Cells are separated by commas, or where the header has none, by semicolons, tabs or bars.
     """
     import polars as pl
 
     data = contents(path)
-    names = _header(data, path)
+    names, separator = header(data, path)
     try:
-        frame = pl.read_csv(data, infer_schema=False)
+        frame = pl.read_csv(data, infer_schema=False, separator=separator)
     except pl.exceptions.NoDataError as error:
         raise WorkloadError("no requests: the file is empty", file=path, remedy="Download it again.") from error
     except pl.exceptions.PolarsError as error:
         raise WorkloadError(
             "not a CSV file: rows differ in their number of cells",
             file=path,
-            line=_ragged(data),
+            line=_ragged(data, separator),
             remedy=SOUND,
         ) from error
-    if not any(columns <= set(names) for columns in wanted):
+    if wanted and not any(columns <= set(names) for columns in wanted):
         require(names, wanted[0], path, line=1)
     for name in names:
         if name and names.count(name) > 1:
-            remedy = "Every column needs a name of its own."
+            remedy = "The first line gives every column a name of its own."
             raise WorkloadError(f"two columns are called {name}", file=path, line=1, remedy=remedy)
+        if name == "line":
+            raise WorkloadError("a column is called line", file=path, line=1, remedy="Give it another name.")
     if len(names) != frame.width:  # quotes that end on another line, for one
         problem = f"not a CSV file: its first line names {len(names)} columns, and there are {frame.width}"
         raise WorkloadError(problem, file=path, line=1, remedy=SOUND)
@@ -86,23 +89,20 @@ def read_text(path: Path, *wanted: frozenset[str]) -> pl.DataFrame:
     return frame.with_row_index("line", offset=2)
 
 
-def _header(data: bytes, path: Path) -> list[str]:
-    """List the names of the columns, without the blanks around them."""
+def header(data: bytes, path: Path) -> tuple[list[str], str]:
+    """List the names of the columns, without the blanks around them, and find what separates cells."""
     first = data.partition(b"\n")[0].decode().removeprefix("\ufeff").strip("\r")
+    separator = "," if "," in first else next((mark for mark in ";\t|" if mark in first), ",")
     try:
-        names = [name.strip() for name in next(csv.reader([first]), [])]
+        names = [name.strip() for name in next(csv.reader([first], delimiter=separator), [])]
     except csv.Error as error:
         raise WorkloadError(f"not a CSV file: {error}", file=path, line=1, remedy=SOUND) from error
-    if len(names) == 1 and (marks := [mark for mark in (";", "\t", "|") if mark in names[0]]):
-        raise WorkloadError(
-            f"not a CSV file: its cells are separated by {marks[0]!r}", file=path, line=1, remedy="Write commas."
-        )
-    return names
+    return names, separator
 
 
-def _ragged(data: bytes) -> int | None:
+def _ragged(data: bytes, separator: str) -> int | None:
     """Find the line from which on rows differ, or cannot be read."""
-    rows = csv.reader(io.StringIO(data.decode(), newline=""))
+    rows = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=separator)
     try:
         width = len(next(rows))
         return next((rows.line_num for row in rows if len(row) != width), None)

@@ -1,0 +1,168 @@
+"""Cells of a table of one's own as numbers, moments and spans of time: what people's records have in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from simcore.errors import UserError, WorkloadError
+from simcore.units import TIME
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NOTHING = ("", "-", "null", "none", "n/a", "na", "\\n", "unknown")
+"""What stands for an empty cell, in small letters, where a number or a time is expected."""
+DATES = "2026-11-03, 2026-11-03 08:15, 2026-11-03T08:15:00Z, ...T08:15:00+01:00"
+_ZONE = re.compile(r"\s*(?:(UTC|GMT|Z)|([+-]\d\d:?\d\d)(?:\s+[A-Z]{2,5})?)$")
+_CLOCK = re.compile(r"(?:(\d+)(?:-|\s*days?,?\s*))?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?")
+
+
+def filled(frame: pl.DataFrame, column: str) -> pl.Series:
+    """Read a column with null for cells that hold nothing; numbers stay, texts lose the blanks around them."""
+    import polars as pl
+
+    cells = frame[column]
+    if cells.dtype in (pl.Categorical, pl.Enum):
+        cells = cells.cast(pl.String)
+    if cells.dtype != pl.String:
+        return cells
+    cells = cells.str.strip_chars()
+    return pl.select(pl.when(~cells.str.to_lowercase().is_in(NOTHING)).then(cells)).to_series().alias(column)
+
+
+def numbers(frame: pl.DataFrame, column: str, path: Path) -> pl.Series:
+    """Read amounts, Float64: what is not a number is refused, an empty cell stays null."""
+    import polars as pl
+
+    cells = filled(frame, column)
+    if cells.dtype == pl.String:
+        return _each(frame, cells, path, None, "not a number", "Give a number; decimals have a point.")
+    return _plain(cells, path, "numbers")
+
+
+def moments(frame: pl.DataFrame, column: str, path: Path, unit: float) -> pl.Series:
+    """Read points in time, Float64 in seconds: numbers in `unit`, or dates in ISO 8601 as seconds since 1970.
+
+    Dates without a zone count as UTC; a column that has both, or dates beside numbers, is refused.
+    """
+    import polars as pl
+
+    cells = filled(frame, column)
+    if cells.dtype == pl.Date or isinstance(cells.dtype, pl.Datetime):
+        return cells.cast(pl.Datetime("us", getattr(cells.dtype, "time_zone", None))).dt.epoch("us") / 1e6
+    if cells.dtype != pl.String:
+        return _plain(cells, path, "times") * unit
+    first = cells.drop_nulls().head(1).to_list()
+    if not first or not is_date(first[0]):
+        problem = "not a number" if not first or _is_number(first[0]) else "neither a number nor a date"
+        return _each(frame, cells, path, None, problem, f"Give a number, or in the whole column dates: {DATES}.") * unit
+    zoned = bool(_zoned(first[0]))
+
+    def read(text: str) -> float:
+        found = _parsed(text)
+        if (found.tzinfo is not None) is not zoned:
+            said, before = ("no", "one") if zoned else ("a", "none")
+            raise UserError(f"a date with {said} zone, where others have {before}", remedy="Write all in UTC, with Z.")
+        return (found if zoned else found.replace(tzinfo=UTC)).timestamp()
+
+    return _each(frame, cells, path, read, "not a date", f"Give dates in ISO 8601: {DATES}.")
+
+
+def spans(frame: pl.DataFrame, column: str, path: Path, unit: float) -> pl.Series:
+    """Read how long something takes, Float64 in seconds: numbers in `unit`, `inf`, `2 h`, `1-02:03:04` or `02:03`."""
+    import polars as pl
+
+    cells = filled(frame, column)
+    if isinstance(cells.dtype, pl.Duration):
+        return cells.dt.total_microseconds() / 1e6
+    if cells.dtype != pl.String:
+        return _plain(cells, path, "times") * unit
+
+    def read(text: str) -> float:
+        if _is_number(text):
+            return float(text) * unit
+        if clock := _CLOCK.fullmatch(text):
+            days, hours, minutes, seconds = clock.groups()
+            return ((int(days or 0) * 24 + int(hours)) * 60 + int(minutes)) * 60.0 + float(seconds or 0)
+        try:
+            return TIME.parse(text)
+        except UserError:
+            raise ValueError(text) from None
+
+    return _each(frame, cells, path, read, "not a number", "Give a number, or a time: 2 h, 1-02:03:04 (days-h:min:s).")
+
+
+def _each(
+    frame: pl.DataFrame,
+    cells: pl.Series,
+    path: Path,
+    read: Callable[[str], float] | None,
+    problem: str,
+    remedy: str,
+) -> pl.Series:
+    """Turn texts into Float64, as plain numbers where `read` is None; the first that cannot be read is named."""
+    import polars as pl
+
+    values = cells.cast(pl.Float64, strict=False)
+    if read is not None:
+        known: dict[str, float] = {}
+        try:
+            for text in cells.drop_nulls().unique(maintain_order=True).to_list():
+                known[text] = read(text)
+        except UserError as error:
+            problem, remedy = error.problem, error.remedy
+        except (ValueError, OverflowError):
+            pass
+        values = cells.replace_strict(known, default=None, return_dtype=pl.Float64)
+    if values.null_count() > cells.null_count():
+        row = int((values.is_null() & cells.is_not_null()).arg_max() or 0)
+        line = frame["line"][row] if "line" in frame.columns else None
+        raise WorkloadError(problem, file=path, line=line, key=cells.name, value=cells[row], remedy=remedy)
+    return values.alias(cells.name)
+
+
+def _plain(cells: pl.Series, path: Path, what: str) -> pl.Series:
+    import polars as pl
+
+    if not (cells.dtype.is_numeric() or cells.dtype == pl.Null):
+        remedy = "Store this column as numbers."
+        raise WorkloadError(f"not {what} but {cells.dtype}", file=path, key=cells.name, remedy=remedy)
+    return cells.cast(pl.Float64)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a date in ISO 8601, with or without a time of day and a zone."""
+    return not _is_number(text) and _zoned(text) is not None
+
+
+def _zoned(text: str) -> bool | None:
+    """Whether a date says its zone; `None` for what is no date."""
+    try:
+        return _parsed(text).tzinfo is not None
+    except ValueError:
+        return None
+
+
+def _parsed(text: str) -> datetime:
+    """Read a date as people write it: with a blank before the zone, or UTC by name."""
+    if zone := _ZONE.search(text[10:]):
+        text = text[: 10 + zone.start()] + (zone[2] or "+00:00")
+    return datetime.fromisoformat(text)
+
+
+def seconds_of_date(text: str) -> float:
+    """Read a date as seconds since 1970; one without a zone is in UTC. Raises `ValueError`."""
+    found = _parsed(text)
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

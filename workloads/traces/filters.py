@@ -1,0 +1,106 @@
+"""Which rows of a table are read: conditions on the cells of its columns."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simcore.errors import UserError, WorkloadError, suggest
+from workloads.traces.cells import is_date, seconds_of_date
+
+if TYPE_CHECKING:
+    import polars as pl
+
+COMPARES: dict[str, Callable[[Any, Any], Any]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    "!=": operator.ne,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+REMEDY = 'Write a value, a list of values, or comparisons: "> 0", "!= failed", ">= 2026-11-01".'
+
+
+def split(condition: str) -> tuple[str, str]:
+    """Split a comparison into its sign and the rest; a plain value has no sign."""
+    for sign in COMPARES:
+        if condition.startswith(sign):
+            return sign, condition[len(sign) :].strip()
+    return "", condition.strip()
+
+
+def check_conditions(conditions: Sequence[str]) -> None:
+    """Refuse conditions that cannot be meant: values beside comparisons, or an order of words."""
+    signs = [split(each)[0] for each in conditions]
+    if not signs or (any(signs) and not all(signs)):
+        raise UserError("needs values, or comparisons, and not both", value=list(conditions), remedy=REMEDY)
+    for sign, value in map(split, conditions):
+        if sign and sign != "!=" and _number(value) is None:
+            raise UserError("compares with what is no number and no date", value=f"{sign} {value}", remedy=REMEDY)
+
+
+def kept(frame: pl.DataFrame, keep: Mapping[str, Sequence[str]], path: Path) -> pl.DataFrame:
+    """Keep the rows whose cells meet all conditions: one of the values of a column, or each of its comparisons."""
+    for column, conditions in keep.items():
+        if column not in frame.columns:
+            known = [name for name in frame.columns if name != "line"]
+            raise WorkloadError(
+                f"has no column {column}", file=path, key="workload.keep", remedy=suggest(column, known)
+            )
+        mask = _meets(frame[column], [split(each) for each in conditions])
+        if not mask.any():
+            remedy = f"It has {_some(frame[column])}."
+            said = f"workload.keep.{column}"
+            value = ", ".join(conditions)
+            raise WorkloadError("keeps no row of the file", file=path, key=said, value=value, remedy=remedy)
+        frame = frame.filter(mask)
+    return frame
+
+
+def _meets(cells: pl.Series, conditions: list[tuple[str, str]]) -> pl.Series:
+    import polars as pl
+
+    text = cells.cast(pl.String).fill_null("").str.strip_chars()
+    found = pl.Series([not conditions or bool(conditions[0][0])]).new_from_index(0, len(cells))
+    for sign, value in conditions:
+        if sign in ("", "!="):
+            same = (text.str.to_lowercase() if value in ("true", "false") else text) == value
+            if (number := _plain(value)) is not None:
+                same = same | (text.cast(pl.Float64, strict=False) == number).fill_null(False)
+            found = found & ~same if sign else found | same
+        else:
+            found = found & COMPARES[sign](_numbers(cells, text), _number(value)).fill_null(False)
+    return found
+
+
+def _numbers(cells: pl.Series, text: pl.Series) -> pl.Series:
+    """Read cells as numbers, or dates as seconds since 1970; null for others."""
+    import polars as pl
+
+    if cells.dtype == pl.Date or isinstance(cells.dtype, pl.Datetime):
+        return cells.cast(pl.Datetime("us")).dt.epoch("us") / 1e6
+    numbers = text.cast(pl.Float64, strict=False)
+    dates = text.filter(numbers.is_null() & (text != "")).unique().to_list()
+    known = {date: seconds_of_date(date) for date in dates if is_date(date)}
+    return numbers.fill_null(text.replace_strict(known, default=None, return_dtype=pl.Float64)) if known else numbers
+
+
+def _number(value: str) -> float | None:
+    plain = _plain(value)
+    return seconds_of_date(value) if plain is None and is_date(value) else plain
+
+
+def _plain(value: str) -> float | None:
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def _some(cells: pl.Series) -> str:
+    """Name the most frequent values of a column."""
+    counts = cells.value_counts(sort=True)
+    most = [str(value) for value in counts[cells.name].head(8).to_list()]
+    return f"{', '.join(most)}{', ...' if len(counts) > 8 else ''}"
