@@ -367,9 +367,15 @@ def _traces(commands: Commands) -> None:
     actions = traces.add_subparsers(metavar="ACTION", dest="action", required=True)
     known = actions.add_parser("list", help="the known traces: whether they are here, and where to get them")
     known.set_defaults(answer="traces.list_known")
-    describe = actions.add_parser("describe", help="what a trace's file holds")
+    describe = actions.add_parser(
+        "describe",
+        help="what a trace's file holds",
+        description="Say what a trace's file holds. Of a table of your own, with columns of any names, it says which "
+        "is probably what, in which unit, and why.",
+    )
     describe.set_defaults(answer="traces.describe_file")
-    describe.add_argument("file", help="a file of any known format, or the name of a trace")
+    describe.add_argument("file", help="a CSV or Parquet file, a scenario that reads one, or the name of a trace")
+    describe.add_argument("--out", metavar="FILE", help="write a scenario that reads it so")
     convert = actions.add_parser("convert", help="write a trace as Parquet")
     convert.set_defaults(answer="traces.convert_file")
     convert.add_argument("file", help="a file of any known format, or the name of a trace")
@@ -384,6 +390,21 @@ def _completion(commands: Commands) -> None:
     )
     completion.set_defaults(answer="completing.completion")
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+
+
+def _fit(commands: Commands) -> None:
+    fit = commands.add_parser(
+        "fit",
+        help="make a workload that is drawn, like a trace",
+        description="Fit a generated workload to a trace: its most frequent demands, their lifetimes, and the mean gap "
+        "between arrivals. Prints a scenario, or writes it.",
+    )
+    fit.set_defaults(answer="drafting.fit")
+    fit.add_argument("file", help="a CSV or Parquet file, a scenario that reads one, or the name of a trace")
+    fit.add_argument("--flavours", type=int, default=8, metavar="N", help="different demands (default: 8)")
+    fit.add_argument("--points", type=int, default=21, metavar="N", help="quantiles of lifetimes of each (default: 21)")
+    fit.add_argument("--requests", type=int, metavar="N", help="how many (default: as many as the trace has)")
+    fit.add_argument("--out", metavar="FILE", help="the scenario to write (default: print it)")
 
 
 COMMANDS = (
@@ -409,5 +430,6 @@ COMMANDS = (
     _topology,
     _traces,
     _completion,
+    _fit,
 )
 """In the order of `--help`."""

@@ -26,7 +26,7 @@ INSIDE = {
         "online",
     ),
     "analysis": ("measure", "results", "compare", "figures", "report", "front"),
-    "scenarios": ("schema", "build", "run", "batch", "learn size"),
+    "scenarios": ("schema", "build", "run", "batch", "learn size draft"),
 }  # fmt: skip
 """The parts of a package, written like the ladder: each imports only those before it."""
 STRANGERS = ("agents.heuristics", "agents.learned", "agents.solver")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,16 +50,19 @@ class Description:
 
 def describe(path: str | Path) -> Description:
     """Describe what the trace in a file of any known format holds."""
+    name = detect(path)
+    return describe_frame(name, Path(path), read(name, path), TRACES.load(name).units)
+
+
+def describe_frame(name: str, path: Path, frame: pl.DataFrame, units: Mapping[str, str]) -> Description:
+    """Describe requests in the common columns, which are in these units."""
     import polars as pl
 
-    name = detect(path)
-    frame = read(name, path)
     names = resources_in(frame.columns)
     load, peak = _load(frame, names)
-    units = TRACES.load(name).units
     return Description(
         format=name,
-        path=Path(path),
+        path=path,
         requests=len(frame),
         first=frame["arrival"][0],
         last=frame["arrival"][-1],
@@ -79,6 +83,11 @@ def describe(path: str | Path) -> Description:
         load=load,
         peak=peak,
     )
+
+
+def peaks(frame: pl.DataFrame, names: list[str]) -> dict[str, float]:
+    """Find the largest running demand of each of these resources at any time."""
+    return _load(frame, names)[1]
 
 
 def convert(path: str | Path, out: str | Path) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich import box
+from rich.markup import escape
 from rich.table import Table
 
 from analysis.compare.terminal import fitted
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from workloads.describe import Description
+    from workloads.propose import Proposal
 
 
 def list_known(asked: Namespace) -> int:
@@ -38,9 +40,16 @@ def list_known(asked: Namespace) -> int:
 
 def describe_file(asked: Namespace) -> int:
     """`binwright traces describe FILE`."""
-    from workloads.describe import describe
+    from scenarios.draft.asked import asked_of
+    from scenarios.draft.text import write_new
+    from simcore.units import measure_of
+    from workloads.describe import describe_frame
 
-    found = describe(_trace_file(asked.file))
+    requests = asked_of(asked.file)
+    if requests.proposal:
+        _print_proposal(requests.proposal, requests.path)
+    units = {name: measure_of(name).base for name in requests.resources}
+    found = describe_frame(requests.name, requests.path, requests.frame, units)
     days = (found.last - found.first) / 86400
     out.print(
         f"{found.path}: {found.format}, {found.requests:,} requests over {days:.1f} days, "
@@ -55,7 +64,39 @@ def describe_file(asked: Namespace) -> int:
     out.print(_flavours(shown, f"Flavours ({len(shown)} of {len(found.flavours)}) and their lifetimes", times))
     out.print(_frame(found.lifetimes, "All lifetimes", times))
     _print_load(found)
+    if asked.out:
+        write_new(asked.out, requests.text(Path(asked.out).parent))
+        say_written(asked.out)
+    elif requests.proposal:
+        out.print(
+            f"\nA scenario that reads it so: binwright traces describe {asked.file} --out FILE.yaml", markup=False
+        )
     return 0
+
+
+def say_written(file: str) -> None:
+    """Say what to do with a scenario that was written."""
+    out.print(
+        f"\nWritten: {file}. Look at it, then: binwright run {file}", markup=False, highlight=False, soft_wrap=True
+    )
+
+
+def _print_proposal(proposal: Proposal, path: Path) -> None:
+    """Print which column is what, and what is doubtful."""
+    table = Table(title=f"What the columns of {path.name} probably are", title_justify="left", box=box.SIMPLE_HEAD)
+    for heading in ("column", "is", "unit", "why"):
+        table.add_column(heading, overflow="fold")
+    for guess in proposal.guesses:
+        table.add_row(*map(escape, (guess.column, guess.name, guess.unit, guess.why)))
+    for label, column in proposal.labels.items():
+        table.add_row(*map(escape, (column, f"label {label}", "", "its name")))
+    if proposal.others:
+        table.add_row(escape(", ".join(proposal.others)), "not read", "", "")
+    out.print(table)
+    for doubt in proposal.doubts:
+        out.print(f"? {doubt}", markup=False, highlight=False, soft_wrap=True)
+    if proposal.doubts:
+        out.print()
 
 
 def convert_file(asked: Namespace) -> int:
@@ -112,4 +153,6 @@ def _print_load(found: Description) -> None:
     bar = "█" if out.encoding.startswith("utf") else "#"
     top = max(found.peak[name], 1e-12)
     for time, amount in found.load.select("time", name).rows():
-        out.print(f"{time / 86400:7.2f} d {amount:12,.0f} {bar * round(40 * amount / top)}", highlight=False)
+        out.print(
+            f"{(time - found.first) / 86400:7.2f} d {amount:12,.0f} {bar * round(40 * amount / top)}", highlight=False
+        )

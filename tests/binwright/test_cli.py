@@ -344,8 +344,10 @@ MISTAKES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("validate", "list.yaml"), ("list.yaml:2: workload.start.random", "Write a list: [first, second].")),
     (("traces", "describe", "no.csv"), ("no.csv", "cannot read it")),
     (("traces", "describe", "."), ("cannot read it",)),
-    (("traces", "describe", "s.yaml"), ("s.yaml", "no known trace has these columns", "vmid")),
-    (("traces", "describe", "binary.yaml"), ("no known trace has these columns",)),
+    (("traces", "describe", "s.yaml"), ("s.yaml: workload: has no requests of a trace", "trace:")),
+    (("traces", "describe", "binary.yaml"), ("binary.yaml:2: this is not UTF-8 text",)),
+    (("traces", "convert", "s.yaml"), ("s.yaml", "no known trace has these columns", "vmid")),
+    (("traces", "describe", "words.csv"), ("words.csv:1: no column says when requests arrive", "Its columns: a, b.")),
     (("traces", "describe", "empty.csv"), ("empty.csv",)),
     (("traces", "describe", "nan.csv"), ("nan.csv:3",)),
     (("traces", "describe", "huawei-east-1"), ("was not found", "Get it from github.com", "Licence: CC BY-NC 4.0")),
@@ -376,6 +378,7 @@ def _mistaken() -> None:
         "crash.py": "raise RuntimeError('no licence')\n",
         "t.csv": TRACE,
         "empty.csv": "vmid,cpu,mem,at,lt\n",
+        "words.csv": "a,b\n1,2\n",
         "nan.csv": "vmid,cpu,mem,at,lt\n1,1,1,0,5\n2,nan,1,0,5\n",
     }.items():
         Path(name).write_text(text)

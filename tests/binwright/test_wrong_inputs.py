@@ -126,7 +126,7 @@ ARGUMENTS = [
     (["run", "s.yaml", "--set", "decision_limit=300000 w"], ["decision_limit: is a wrong value", "10000000"]),
     (["solve", "vm-placement", "--time", "300000w"], ["time: is out of range", "10,000,000 at most"]),
     (["run", "s.yaml", "--jobs", "0"], ["must be 1 or more (got 0)"]),
-    (["traces", "describe", "/dev/null"], ["/dev/null", "no known trace has these columns"]),
+    (["traces", "describe", "/dev/null"], ["/dev/null: no requests: the file is empty"]),
     (["topology", "fat-tree", "--set", "k=four"], ["k: must be a whole number of at least 1 (got 'four')"]),
     (["workloads", "nosuch", "--draw", "x.png"], ["workload.demand.nosuch: unknown key", "azure-like"]),
     (["compare", "results", "--out", "x.docx"], ["x.docx: --out: does not say the format by its ending"]),

@@ -194,6 +194,8 @@ PLACEHOLDERS = {
 }
 """What stands in for words of a command that nobody types."""
 ONLY_PARSED = {
+    "fit": "wants a trace; tests/scenarios/test_draft.py runs it",
+    "traces": "wants a file; tests/scenarios/test_draft.py runs it",
     "serve": "it goes on until it is stopped; tests/binwright/service starts it",
     "jobs": "it needs a service; tests/binwright/service/test_work.py runs it",
     "work": "it goes on until it is stopped; tests/binwright/service/test_work.py starts it",

@@ -1,0 +1,1 @@
+"""First scenarios, written from a trace, from what was fitted to one, or from a few answers."""

@@ -1,0 +1,207 @@
+"""Scenarios that are written from a stranger's table, from what was fitted to one, and from a few answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from binwright.cli import MISTAKE, main
+from scenarios.build.world import build_world
+from scenarios.draft.asked import asked_of
+from scenarios.draft.servers import servers_for
+from scenarios.draft.text import block, flow
+from scenarios.schema.load import load_scenario
+from simcore.errors import UserError, WorkloadError
+from tests.support.properties import scaled
+from workloads.propose import propose
+
+COLUMNS = {
+    "Instance": [f"i-{number}" for number in range(6)],
+    "Account": ["acme", "acme", "beta", None, "beta", "acme"],
+    "vCPUs Requested": [4000, 8000, None, 2000, 16000, 4000],
+    "RAM MB": [8192, 16384, 4096, 4096, 65536, 8192],
+    "CreatedAt": [f"2026-11-03T0{hour}:00:00+01:00" for hour in (5, 1, 2, 3, 4, 0)],
+    "TerminatedAt": [f"2026-11-03T{hour}:30:00+01:00" for hour in (10, 11, 12, 13, 14)] + [""],
+    "Status": ["running", "running", "failed", "running", "running", "running"],
+    "Avg CPU %": [1.5, 2.5, 3.5, 4.5, 5.5, 6.5],
+}
+FOUND = {
+    "id": ("Instance", ""),
+    "cpu": ("vCPUs Requested", "millicores"),
+    "mem": ("RAM MB", "MB"),
+    "arrival": ("CreatedAt", ""),
+    "end": ("TerminatedAt", ""),
+}
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "Export of VMs.csv"
+    pl.DataFrame(COLUMNS).write_csv(path)
+    return path
+
+
+def test_what_a_strangers_columns_are(table: Path, tmp_path: Path) -> None:
+    frame = pl.DataFrame(COLUMNS).with_columns(
+        pl.col("CreatedAt", "TerminatedAt").str.to_datetime("%Y-%m-%dT%H:%M:%S%z", strict=False)
+    )
+    frame.write_parquet(tmp_path / "vms.parquet")
+    for path in (table, tmp_path / "vms.parquet"):
+        found = propose(path)
+        assert {guess.name: (guess.column, guess.unit) for guess in found.guesses} == FOUND
+        assert found.labels == {"tenant": "Account", "state": "Status"}
+        assert found.others == ("Avg CPU %",)
+        assert found.keep == {"vCPUs Requested": "> 0"}
+        assert found.empty == {"end": "never"}
+        said = "\n".join(found.doubts)
+        for part in (
+            "vCPUs Requested does not say its unit: millicores are assumed (4,000 in the middle)",
+            "vCPUs Requested is empty or 0 in 1 of 6 rows: they are left out",
+            "RAM MB has multiples of 1024 only: perhaps MiB is meant",
+            "TerminatedAt is empty in 1 of 6 rows: they are taken to run on for ever",
+            "Status has running (5), failed (1)",
+        ):
+            assert part in said
+
+
+UNITS: list[tuple[dict[str, list[Any]], dict[str, str]]] = [
+    ({"start": [0, 60], "cores": [1, 2], "duration_min": [5, 6]}, {"lifetime": "min"}),
+    ({"submit_ts": [1762156800000, 1762156900000], "cpu": [1, 2]}, {"arrival": "ms"}),
+    ({"submit": [1762156800, 1762156900], "cpu": [1, 2]}, {}),
+    ({"created": [1762156800 * 10**9] * 2, "cpu": [1, 2]}, {"arrival": "0.001 us"}),
+    ({"start": [0, 60], "memory_bytes": [2**30, 2**31]}, {"mem": "B"}),
+    ({"start": [0, 60], "memory": [2**30, 2**31]}, {"mem": "B"}),
+    ({"start": [0, 60], "memory": [2**20, 2**21]}, {"mem": "KiB"}),
+    ({"start": [0, 60], "memory": [2048, 4096]}, {"mem": "MiB"}),
+    ({"start": [0, 60], "memory": [2000, 4000]}, {"mem": "MB"}),
+    ({"start": [0, 60], "memory": [8, 16]}, {"mem": "GiB"}),
+    ({"start": [0, 60], "cpuMilli": [50, 60], "gpus": [1, None]}, {"cpu": "millicores"}),
+]
+
+
+@pytest.mark.parametrize(("columns", "units"), UNITS)
+def test_in_which_units(columns: dict[str, list[Any]], units: dict[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    pl.DataFrame(columns).write_csv(path)
+    found = propose(path)
+    assert {guess.name: guess.unit for guess in found.guesses if guess.unit} == units
+    assert len(asked_of(str(path)).frame) == 2
+
+
+def test_a_table_in_which_nothing_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("begun,flavour\n03/11/2026 08:15,large\n")
+    with pytest.raises(WorkloadError) as caught:
+        propose(path)
+    assert "t.csv:1: no column says when requests arrive or what they ask for" in str(caught.value)
+    assert "begun has dates, but not in ISO 8601 (2026-11-03 08:15)" in caught.value.remedy
+    path.write_text("created,vcpus,ended\n2026-11-03,4,2026-11-02\n")
+    with pytest.raises(WorkloadError) as caught:
+        asked_of(str(path))
+    assert "t.csv:2: ended: negative lifetime (got -86400)" in str(caught.value)
+    assert "arrival: created (its name; dates)" in caught.value.remedy
+
+
+def test_from_a_table_to_a_run(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["traces", "describe", table.name, "--out", "vms.yaml"]) == 0
+    said = capsys.readouterr().out
+    assert "What the columns of Export of VMs.csv probably are" in said
+    assert "5 requests over 0.2 days, 1 of them never ending" in said
+    assert "binwright run vms.yaml" in said
+    text = Path("vms.yaml").read_text()
+    assert "# ? RAM MB has multiples of 1024 only" in text
+    assert "# Not read: Avg CPU %" in text
+    asked = build_world(load_scenario("vms.yaml")).draw(0)
+    assert asked.id.tolist() == ["i-5", "i-1", "i-3", "i-4", "i-0"]
+    assert asked.demand[:, 0].tolist() == [4_000_000, 8_000_000, 2_000_000, 16_000_000, 4_000_000]
+    assert asked.labels["tenant"].tolist() == ["acme", "acme", "", "beta", "acme"]
+    assert main(["run", "vms.yaml", "--agents", "first-fit"]) == 0
+    capsys.readouterr()
+    assert main(["traces", "describe", table.name, "--out", "vms.yaml"]) == MISTAKE
+    assert "vms.yaml: is there already" in capsys.readouterr().err
+    # A scenario is a file of requests, too: as it reads them.
+    assert main(["traces", "describe", "vms.yaml"]) == 0
+    assert "5 requests over 0.2 days" in capsys.readouterr().out
+
+
+def test_what_is_fitted_runs(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["traces", "describe", table.name, "--out", "sub/vms.yaml"]) == 0
+    assert (
+        main(["fit", "sub/vms.yaml", "--flavours", "2", "--points", "3", "--requests", "50", "--out", "fit.yaml"]) == 0
+    )
+    scenario = load_scenario("fit.yaml")
+    assert scenario.cluster == load_scenario("sub/vms.yaml").cluster
+    asked = build_world(scenario).draw(3)
+    assert len(asked) == 50
+    assert set(map(tuple, asked.demand.tolist())) == {(4_000_000, 8_192_000), (2_000_000, 4_096_000)}
+    capsys.readouterr()
+    assert main(["fit", table.name]) == 0
+    said = capsys.readouterr()
+    assert yaml.safe_load(said.out)["workload"]["requests"] == 5
+    assert "the 4 most frequent demands, which are 100.0% of them" in said.out
+    assert "? TerminatedAt is empty" in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("fit", "no.csv"), "no.csv: cannot read it"),
+        (("fit", "quickstart"), "quickstart: workload: has no requests of a trace"),
+        (("fit", "huawei-east-1"), "was not found"),
+        (("fit", "Export of VMs.csv", "--flavours", "0"), "--flavours: is too few (got 0)"),
+        (("fit", "Export of VMs.csv", "--points", "2"), "Give 3 or more"),
+    ],
+)
+def test_mistakes(
+    arguments: tuple[str, ...],
+    said: str,
+    table: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("BINWRIGHT_TRACES", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(table.parent))
+    assert main(list(arguments)) == MISTAKE
+    assert said in capsys.readouterr().err
+
+
+@given(
+    st.lists(st.tuples(st.floats(1e-3, 1e6), st.floats(1e-3, 1e6)), min_size=1, max_size=5),
+)
+@scaled(0.5)
+def test_proposed_servers_take_every_request_and_the_peak(rows: list[tuple[float, float]]) -> None:
+    names = [f"r{number}" for number in range(len(rows))]
+    peak = {name: max(row) for name, row in zip(names, rows, strict=True)}
+    largest = {name: min(row) for name, row in zip(names, rows, strict=True)}
+    found = servers_for(peak, largest)
+    for name in names:
+        assert found.node[name] >= largest[name]
+        assert found.node[name] * found.number >= peak[name] * 0.999999
+
+
+VALUES = st.recursive(
+    st.one_of(st.integers(-9, 9), st.booleans(), st.text("ab1 :#,{}[]'\"!-&*%@é2026-11", max_size=8)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text("ab: #,é", max_size=4), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text("xyz", min_size=1, max_size=3), VALUES, min_size=1, max_size=3))
+@scaled(0.5)
+def test_what_is_written_is_what_is_read(values: dict[str, Any]) -> None:
+    assert yaml.safe_load(flow(values)) == values
+    assert yaml.safe_load(block("key", values)) == {"key": values}
+
+
+def test_a_scenario_without_requests_is_no_file_of_them(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="has no requests of a trace"):
+        asked_of("quickstart")

@@ -1,0 +1,327 @@
+"""What the columns of a stranger's table probably are, in which unit, why, and what is doubtful."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simcore.errors import WorkloadError
+from workloads.traces.cells import filled, is_date
+from workloads.traces.table import is_parquet, read_parquet
+from workloads.traces.text import read_text
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_WORDS = {
+    "arrival": "arrival arrived submit submitted submission requested created creation create start started begin "
+    "launch launched provisioned at timestamp ts time date",
+    "end": "end ended finish finished deleted deletion delete stop stopped terminated termination removed destroyed "
+    "completed completion decommissioned until",
+    "lifetime": "lifetime duration runtime elapsed lt uptime walltime seconds",
+    "id": "id uuid guid vmid name instance vm job pod key",
+    "cpu": "cpu cpus vcpu vcpus core cores vcore vcores ncpu ncpus processors",
+    "mem": "mem memory ram",
+    "gpu": "gpu gpus accelerators cards",
+    "disk": "disk storage",
+    "group": "group app application service deployment batch",
+    "tenant": "tenant customer project account organisation organization org user owner namespace subscription",
+    "priority": "priority prio qos class tier",
+    "zone": "zone az region location datacenter",
+    "state": "state status phase",
+}
+"""The words by which columns are known, those that say most first."""
+_NOT = "usage used util utilisation utilization percent pct avg average peak limit model family price cost"
+"""Words of columns that are about something else than what was asked for."""
+_UNITS = {
+    "cpu": {"m": "millicores", "milli": "millicores", "millis": "millicores", "millicores": "millicores"},
+    "mem": {"b": "B", "byte": "B", "bytes": "B"}
+    | {f"{x.lower()}b": f"{x}B" for x in "kMGT"}
+    | {f"{x.lower()}ib": f"{x}iB" for x in "KMGT"},
+    "time": {"ns": "0.001 us", "us": "us", "ms": "ms", "s": "s", "sec": "s", "secs": "s", "seconds": "s", "min": "min"}
+    | {"mins": "min", "minutes": "min", "h": "h", "hr": "h", "hours": "h", "hrs": "h", "d": "d", "days": "d"},
+}
+_UNITS["disk"] = _UNITS["mem"]
+_SOME = 20
+"""Distinct words up to which a column of them is worth naming."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Says that a column is one of ours: in which unit, if it needs one, and why."""
+
+    name: str
+    column: str
+    unit: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a table's columns probably are.
+
+    `labels` maps a label to its column, `empty` and `keep` are as a scenario has them, and `doubts` are sentences.
+    """
+
+    guesses: tuple[Guess, ...]
+    labels: dict[str, str] = field(default_factory=dict)
+    empty: dict[str, str] = field(default_factory=dict)
+    keep: dict[str, str] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+    @property
+    def workload(self) -> dict[str, Any]:
+        """The keys of `workload:` that read the table so, but for `path`."""
+        found: dict[str, Any] = {
+            "trace": "table",
+            "columns": {guess.name: guess.column for guess in self.guesses},
+            "units": {guess.name: guess.unit for guess in self.guesses if guess.unit},
+            "empty": self.empty,
+            "keep": self.keep,
+            "labels": self.labels,
+        }
+        return {key: value for key, value in found.items() if value}
+
+
+class _Column:
+    """Looks at one column: the words of its name, and what its cells are."""
+
+    def __init__(self, frame: pl.DataFrame, name: str) -> None:
+        self.name = name
+        parts = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name).replace("vCPU", "vcpu").replace("v CPU", "vcpu")
+        self.words = [word for word in re.split(r"[^A-Za-z0-9]+", parts.lower()) if word]
+        self.cells = filled(frame, name)
+        self.there = self.cells.drop_nulls()
+        self.missing = len(self.cells) - len(self.there)
+
+    @cached_property
+    def numbers(self) -> pl.Series | None:
+        """Return its numbers if there is nothing else in it."""
+        import polars as pl
+
+        if self.there.is_empty() or not (self.there.dtype.is_numeric() or self.there.dtype == pl.String):
+            return None
+        values = self.there.cast(pl.Float64, strict=False)
+        return None if values.null_count() else values
+
+    @cached_property
+    def is_dates(self) -> bool:
+        """Whether it has dates that can be read."""
+        import polars as pl
+
+        if self.there.dtype == pl.Date or isinstance(self.there.dtype, pl.Datetime):
+            return True
+        return self.there.dtype == pl.String and not self.there.is_empty() and all(map(is_date, self.there.head(50)))
+
+    @cached_property
+    def looks_dated(self) -> bool:
+        """Whether it has dates as this page does not read them: 03/11/2026, 3 Nov 2026."""
+        import polars as pl
+
+        dated = r"^\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|^\d{1,2}[ -][A-Za-z]{3}[a-z]*[ -]\d{2,4}"
+        return (
+            self.there.dtype == pl.String and not self.there.is_empty() and bool(self.there.str.contains(dated).all())
+        )
+
+    def rank(self, kind: str) -> int | None:
+        """How well its name says what it is, 0 the best; `None` where it does not."""
+        known = _WORDS[kind].split()
+        if set(_NOT.split()) & set(self.words) or (kind == "arrival" and set(_WORDS["end"].split()) & set(self.words)):
+            return None
+        return min((known.index(word) for word in self.words if word in known), default=None)
+
+    def unit(self, kind: str) -> str:
+        """Return the unit that its name says, if it does."""
+        named = _UNITS.get(kind, {})
+        return next((named[word] for word in reversed(self.words) if word in named), "")
+
+
+class _Look:
+    """Goes over the columns, takes the best for each of ours, and collects what is doubtful."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self.columns = [_Column(frame, name) for name in frame.columns if name != "line"]
+        self.taken: set[str] = set()
+        self.guesses: list[Guess] = []
+        self.doubts: list[str] = []
+
+    def best(self, kind: str, fits: Callable[[_Column], bool]) -> _Column | None:
+        """Take the column whose name says most of those that fit."""
+        ranked = [(not each.is_dates, each.rank(kind), place) for place, each in enumerate(self.columns)]
+        order = sorted((dated, rank, place) for dated, rank, place in ranked if rank is not None)
+        found = [each for *_, place in order if (each := self.columns[place]).name not in self.taken and fits(each)]
+        if not found:
+            return None
+        if len(found) > 1 and kind in ("arrival", "end", "lifetime", "cpu", "mem"):
+            others = [each.name for each in found[1:] if each.is_dates == found[0].is_dates]
+            if others:
+                self.doubts.append(f"{found[0].name} is taken for {kind}; so might be {', '.join(others)}.")
+        self.taken.add(found[0].name)
+        return found[0]
+
+    def take(self, name: str, column: _Column, unit: str, why: str) -> None:
+        self.guesses.append(Guess(name, column.name, unit, why))
+
+
+def propose(path: Path) -> Proposal:
+    """Look at a CSV or Parquet file; refuses one in which nothing says when requests arrive or what they ask for."""
+    frame = read_parquet(path) if is_parquet(path) else read_text(path)
+    look = _Look(frame)
+    empty: dict[str, str] = {}
+    keep: dict[str, str] = {}
+    _demands(look, empty, keep)
+    _times(look, empty, keep)
+    _name(look)
+    labels, group = _labels(look)
+    if group:
+        look.take("group", group, "", "its name")
+    found = {guess.name for guess in look.guesses}
+    missing = [] if "arrival" in found else ["when requests arrive"]
+    missing += [] if {"cpu", "mem", "gpu"} & found else ["what they ask for"]
+    if missing:
+        dated = [each.name for each in look.columns if each.looks_dated]
+        more = f" {', '.join(dated)} has dates, but not in ISO 8601 (2026-11-03 08:15): rewrite them." if dated else ""
+        raise WorkloadError(
+            f"no column says {' or '.join(missing)}",
+            file=path,
+            line=None if is_parquet(path) else 1,
+            remedy=f"Its columns: {', '.join(each.name for each in look.columns)}.{more} If one of them does, write "
+            "`columns: {arrival: ..., end: ..., cpu: ...}` into a scenario with `trace: table` "
+            "(docs/guides/traces.md).",
+        )
+    others = tuple(each.name for each in look.columns if each.name not in look.taken)
+    return Proposal(tuple(look.guesses), labels, empty, keep, tuple(look.doubts), others)
+
+
+def _times(look: _Look, empty: dict[str, str], keep: dict[str, str]) -> None:
+    def timely(column: _Column) -> bool:
+        return column.is_dates or column.numbers is not None
+
+    def moment(kind: str) -> _Column | None:
+        column = look.best(kind, timely)
+        if column:
+            unit, why = ("", "dates") if column.is_dates else _clock(column, look)
+            look.take(kind, column, "" if unit == "s" else unit, f"its name; {why}")
+        return column
+
+    if (arrival := moment("arrival")) and arrival.missing:
+        keep[arrival.name] = "!="
+        look.doubts.append(f"{arrival.name} is empty in {arrival.missing:,} rows: they are left out.")
+    end = moment("end")
+    if end is None and (end := look.best("lifetime", lambda column: column.numbers is not None or _spans(column))):
+        unit = end.unit("time")
+        look.take("lifetime", end, "" if unit == "s" else unit, f"its name; {'in it the unit' if unit else 'seconds'}")
+        if not unit and end.numbers is not None:
+            look.doubts.append(f"{end.name} does not say its unit: seconds are assumed.")
+    if end is None:
+        empty["end"] = "never"
+        look.doubts.append("No column says when requests end: all of them stay for ever.")
+    elif end.missing:
+        empty[look.guesses[-1].name] = "never"
+        look.doubts.append(
+            f"{end.name} is empty in {end.missing:,} of {len(end.cells):,} rows: they are taken to run on for ever."
+        )
+
+
+def _spans(column: _Column) -> bool:
+    import polars as pl
+
+    return isinstance(column.there.dtype, pl.Duration)
+
+
+def _clock(column: _Column, look: _Look) -> tuple[str, str]:
+    """Guess the unit of numbers that are times."""
+    assert column.numbers is not None
+    if unit := column.unit("time"):
+        return unit, f"its name says {unit}"
+    middle = float(column.numbers.median() or 0)  # type: ignore[arg-type]  # a number
+    for above, unit in ((1e17, "0.001 us"), (1e14, "us"), (1e11, "ms"), (1e8, "s")):
+        if middle > above:
+            return unit, f"as large as times since 1970 in {unit}"
+    look.doubts.append(f"{column.name} does not say its unit: seconds are assumed.")
+    return "s", "numbers, taken for seconds"
+
+
+def _demands(look: _Look, empty: dict[str, str], keep: dict[str, str]) -> None:
+    for name in ("cpu", "mem", "gpu", "disk"):
+        column = look.best(name, lambda column: column.numbers is not None)
+        if column is None:
+            continue
+        unit, why = _amount(name, column, look)
+        look.take(name, column, unit, why)
+        assert column.numbers is not None
+        none = column.missing + int((column.numbers <= 0).sum())
+        if none and name in ("cpu", "mem"):
+            keep[column.name] = "> 0"
+            look.doubts.append(
+                f"{column.name} is empty or 0 in {none:,} of {len(column.cells):,} rows: they are left out."
+            )
+        elif column.missing:
+            empty[name] = "0"
+            look.doubts.append(f"{column.name} is empty in {column.missing:,} rows: that is taken for 0.")
+
+
+def _amount(name: str, column: _Column, look: _Look) -> tuple[str, str]:
+    """Guess the unit of a demand."""
+    values = column.numbers
+    assert values is not None
+    said = column.unit(name)
+    middle = float(values.median() or 0)  # type: ignore[arg-type]  # a number
+    shown = f"{middle:,.10g}"
+    if name in ("mem", "disk"):
+        binary = bool((values % 1024 == 0).all())
+        if said:
+            if said in ("kB", "MB") and binary:
+                look.doubts.append(f"{column.name} has multiples of 1024 only: perhaps {said[0].upper()}iB is meant.")
+            return said, f"its name says {said}"
+        if middle >= 1e8:
+            return "B", f"as large as bytes: {shown} in the middle"
+        if middle >= 2e5:
+            unit = "KiB" if binary else "kB"
+        elif middle >= 200:
+            unit = "MiB" if binary or bool((values % 1000 != 0).all()) else "MB"
+        else:
+            unit = "GiB"
+        look.doubts.append(f"{column.name} does not say its unit: {unit} is assumed ({shown} in the middle).")
+        return unit, f"{shown} in the middle"
+    if name == "cpu":
+        if said:
+            return said, f"its name says {said}"
+        if middle >= 100:
+            look.doubts.append(f"{column.name} does not say its unit: millicores are assumed ({shown} in the middle).")
+            return "millicores", f"{shown} in the middle, more cores than a request asks for"
+    return "", f"its name; {shown} in the middle"
+
+
+def _name(look: _Look) -> None:
+    """Take a column of ids, if one names every row differently."""
+
+    def differs(column: _Column) -> bool:
+        return not column.missing and not column.there.is_duplicated().any() and not column.is_dates
+
+    column = look.best("id", differs)
+    if column:
+        look.taken.add(column.name)
+        look.guesses.insert(0, Guess("id", column.name, "", "its name; different in every row"))
+
+
+def _labels(look: _Look) -> tuple[dict[str, str], _Column | None]:
+    def words(column: _Column) -> bool:
+        return bool(column.numbers is None or column.rank("priority") is not None) and not column.is_dates
+
+    found = {}
+    for label in ("tenant", "priority", "zone"):
+        if column := look.best(label, words):
+            found[label] = column.name
+    if (state := look.best("state", words)) and state.there.n_unique() <= _SOME:
+        counts = state.there.value_counts(sort=True, name="rows")
+        values = ", ".join(f"{value} ({rows:,})" for value, rows in counts.rows())
+        found["state"] = state.name
+        if len(counts) > 1:
+            look.doubts.append(f"{state.name} has {values}: `keep` reads some of them only.")
+    return found, look.best("group", words)
