@@ -392,6 +392,24 @@ def _completion(commands: Commands) -> None:
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
 
 
+def _init(commands: Commands) -> None:
+    init = commands.add_parser(
+        "init",
+        help="write a first scenario, from five answers",
+        description="Write a first scenario. On a terminal, what no option says is asked for; elsewhere it has its "
+        "default.",
+    )
+    init.set_defaults(answer="drafting.init")
+    init.add_argument(
+        "--requests", metavar="FILE", help="a CSV or Parquet file, or a trace's name (default: generated)"
+    )
+    init.add_argument("--servers", type=int, metavar="N", help="how many (default: 10, or enough for FILE)")
+    init.add_argument("--node", metavar="AMOUNTS", help='what each has: "cpu: 64, mem: 256 GB" (default: that)')
+    init.add_argument("--overflow", choices=("drop", "wait", "stop"), help="if a request fits nowhere (default: drop)")
+    init.add_argument("--agents", help="with commas (default: first-fit,best-fit,worst-fit,dot-product)")
+    init.add_argument("--out", default="first.yaml", metavar="FILE", help="the scenario to write (default: first.yaml)")
+
+
 def _fit(commands: Commands) -> None:
     fit = commands.add_parser(
         "fit",
@@ -430,6 +448,7 @@ COMMANDS = (
     _topology,
     _traces,
     _completion,
+    _init,
     _fit,
 )
 """In the order of `--help`."""

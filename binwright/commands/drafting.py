@@ -1,12 +1,90 @@
-"""`fit`: scenarios that are written for people to go on with."""
+"""`init` and `fit`: scenarios that are written for people to go on with."""
 
 from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
 
+import yaml
+
+from binwright.commands.console import out
 from binwright.commands.traces import say_written
-from simcore.errors import UserError
+from simcore.errors import UserError, suggest
+
+T = TypeVar("T")
+OVERFLOWS = ("drop", "wait", "stop")
+
+
+def init(asked: Namespace) -> int:
+    """Answer `binwright init`."""
+    from scenarios.draft.asked import asked_of
+    from scenarios.draft.begin import begin, node_of
+    from scenarios.draft.text import AGENTS, write_new
+
+    target = Path(asked.out)
+    if target.exists():
+        raise UserError("is there already", file=target, remedy="Name another file with --out, or remove this one.")
+    talk = sys.stdin.isatty() and sys.stdout.isatty()
+    if talk:
+        out.print("Five questions; Enter takes what is in brackets.", highlight=False)
+
+    def answer(option: str, question: str, read: Callable[[str], T], default: str, otherwise: T) -> T:
+        """Take an option, or ask for it until the answer can be read."""
+        given = getattr(asked, option)
+        if given is not None or not talk:
+            return otherwise if given is None else read(str(given))
+        while True:
+            try:
+                text = input(f"{question} [{default}] ").strip()
+            except EOFError:
+                text = ""
+            if not text:
+                return otherwise
+            try:
+                return read(text)
+            except UserError as error:
+                print(error)
+
+    def file_of(text: str) -> str:
+        asked_of(text)
+        return text
+
+    requests = answer("requests", "Whose requests? A CSV or Parquet file, or a trace", file_of, "generated", None)
+    enough = "about enough" if requests else "10"
+    servers = answer("servers", "How many servers?", _whole, enough, None)
+    usual = "what goes with that" if requests else "cpu: 64, mem: 256 GB"
+    node = answer("node", "What has each of them?", node_of, usual, None)
+    overflow = answer("overflow", "A request that fits nowhere: drop, wait or stop?", _overflow, "drop", "drop")
+    agents = answer("agents", "Which agents, with commas?", _agents, ",".join(AGENTS), list(AGENTS))
+    write_new(asked.out, begin(requests, servers, node, overflow, agents, target.parent))
+    say_written(asked.out)
+    return 0
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise UserError("is not a number of servers", key="servers", value=text, remedy="Write a whole number from 1.")
+    return int(text)
+
+
+def _overflow(text: str) -> str:
+    if text not in OVERFLOWS:
+        raise UserError("is no way to overflow", key="overflow", value=text, remedy=suggest(text, OVERFLOWS))
+    return text
+
+
+def _agents(text: str) -> list[Any]:
+    """Read agents, some of them with options."""
+    from scenarios.draft.begin import checked_agents
+
+    try:
+        found = yaml.safe_load(f"[{text}]")
+    except yaml.YAMLError:
+        raise UserError("is not a list", key="agents", value=text, remedy="Write first-fit, best-fit.") from None
+    return checked_agents(found)
 
 
 def fit(asked: Namespace) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,8 +65,14 @@ class Asked:
         found = peaks(self.frame, self.resources)
         return servers_for({name: found[name] for name in self.resources}, largest)
 
-    def text(self, folder: Path) -> str:
-        """Write a scenario, to lie in this folder, that replays the requests."""
+    def text(
+        self,
+        folder: Path,
+        servers: Servers | Mapping[str, Any] | None = None,
+        overflow: str = "drop",
+        agents: Sequence[Any] = AGENTS,
+    ) -> str:
+        """Write a scenario, to lie in this folder, that replays the requests; on `self.servers` by default."""
         notes = []
         if self.proposal:
             notes = [f"{guess.column} -> {guess.name}: {guess.why}" for guess in self.proposal.guesses]
@@ -82,7 +88,8 @@ class Asked:
                 **{k: v for k, v in workload.items() if k != "path"},
             }
         about = f"The {len(self.frame):,} requests of {self.path.name}: which agent finds room for most of them?"
-        return scenario_text(about, self.servers, workload, notes=notes)
+        given = self.servers if servers is None else servers
+        return scenario_text(about, given, workload, notes=notes, overflow=overflow, agents=agents)
 
     def fitted(self, flavours: int, points: int, requests: int | None) -> str:
         """Write a scenario whose requests are drawn, like these."""

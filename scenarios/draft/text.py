@@ -80,7 +80,7 @@ def scenario_text(
     *,
     notes: Iterable[str] = (),
     overflow: str = "drop",
-    agents: Iterable[str] = AGENTS,
+    agents: Iterable[Any] = AGENTS,
     replications: int = 1,
 ) -> str:
     """Write a whole scenario; `notes` stand above the workload."""

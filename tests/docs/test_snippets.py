@@ -194,6 +194,7 @@ PLACEHOLDERS = {
 }
 """What stands in for words of a command that nobody types."""
 ONLY_PARSED = {
+    "init": "asks; tests/scenarios/test_draft.py answers",
     "fit": "wants a trace; tests/scenarios/test_draft.py runs it",
     "traces": "wants a file; tests/scenarios/test_draft.py runs it",
     "serve": "it goes on until it is stopped; tests/binwright/service starts it",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 import yaml
@@ -149,9 +150,66 @@ def test_what_is_fitted_runs(table: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "? TerminatedAt is empty" in said.err
 
 
+def test_a_first_scenario_by_options(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "--servers", "7", "--node", "cpu: 40, mem: 90 GB, gpu: 2", "--overflow", "wait"]) == 0
+    scenario = load_scenario("first.yaml")
+    assert scenario.cluster.servers == 7
+    assert scenario.cluster.node == {"cpu": 40, "mem": 90, "gpu": 2}
+    assert scenario.overflow == "wait"
+    for seed in range(3):  # what runs on average is what is said
+        asked = build_world(load_scenario("first.yaml", ["workload.requests=20000"])).draw(seed)
+        load = (asked.demand * asked.duration[:, None]).sum(axis=0) / asked.arrival[-1] / (np.array([40, 90, 2]) * 7e6)
+        assert 0.85 < load.max() < 1.05
+    some = ("--agents", "best-fit,{best-fit: {node: loose}}", "--servers", "3", "--out", "sub/own.yaml")
+    assert main(["init", "--requests", table.name, *some]) == 0
+    scenario = load_scenario("sub/own.yaml")
+    assert [agent.label for agent in scenario.agents] == ["best-fit", "best-fit(node=loose)"]
+    assert scenario.cluster.servers == 3
+    assert len(build_world(scenario).draw(0)) == 5
+    capsys.readouterr()
+    assert main(["init"]) == MISTAKE
+    assert "first.yaml: is there already" in capsys.readouterr().err
+
+
+def test_a_first_scenario_by_questions(
+    table: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    servers = ("many", "8", "cpu 40", "cpu: 40, mem: 90 GB")
+    answers = iter(["no.csv", "", *servers, "lose", "stop", "frist-fit", "first-fit"])
+    asked: list[str] = []
+
+    def answer(question: str) -> str:
+        asked.append(question.split()[0])
+        return next(answers)
+
+    monkeypatch.setattr("builtins.input", answer)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main(["init", "--out", "mine.yaml"]) == 0
+    scenario = load_scenario("mine.yaml")
+    assert (scenario.cluster.servers, scenario.cluster.node) == (8, {"cpu": 40, "mem": 90})
+    assert (scenario.overflow, [agent.label for agent in scenario.agents]) == ("stop", ["first-fit"])
+    assert asked == ["Whose"] * 2 + ["How"] * 2 + ["What"] * 2 + ["A"] * 2 + ["Which"] * 2
+    said = capsys.readouterr().out
+    for part in (
+        "no.csv: cannot read it",
+        "servers: is not a number",
+        "cpu: 40, mem: 90 GB",
+        "Did you mean 'first-fit'?",
+    ):
+        assert part in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (("init", "--servers", "0"), "servers: is not a number of servers (got '0')"),
+        (("init", "--node", "cpu: 4 GB"), "node.cpu: 'GB' is not a unit of cpu"),
+        (("init", "--node", "{"), "node: does not say what a server has"),
+        (("init", "--node", "cpu: 0"), "node: has nothing on it"),
+        (("init", "--agents", "tetris"), "tetris"),
+        (("init", "--agents", "[{"), "agents: is not a list"),
+        (("init", "--requests", "no.csv"), "no.csv: cannot read it"),
         (("fit", "no.csv"), "no.csv: cannot read it"),
         (("fit", "quickstart"), "quickstart: workload: has no requests of a trace"),
         (("fit", "huawei-east-1"), "was not found"),
