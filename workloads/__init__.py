@@ -18,6 +18,13 @@ TRACES = Registry(
         "azure-vm-2017": "workloads.traces.azure_vm:AzureVM",
         "alibaba-openb": "workloads.traces.openb:OpenB",
         "azure-packing-2020": "workloads.traces.azure_packing:AzurePacking",
+        "azure-vm-2019": "workloads.traces.azure_table:AzureTable",
+        "google-2019": "workloads.traces.google:Google",
+        "alibaba-containers-2018": "workloads.traces.alibaba_containers:AlibabaContainers",
+        "bitbrains": "workloads.traces.bitbrains:Bitbrains",
+        "opendc": "workloads.traces.opendc:OpenDC",
+        "swf": "workloads.traces.swf:StandardWorkload",
+        "kubernetes": "workloads.traces.kubernetes:Kubernetes",
         "table": "workloads.traces.table:Table",
     },
 )

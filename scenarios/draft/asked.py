@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from scenarios.build.trace import TraceRequests
 from scenarios.draft.servers import Servers, servers_for
-from scenarios.draft.text import AGENTS, generated, scenario_text
+from scenarios.draft.text import AGENTS, amounts, generated, scenario_text
 from scenarios.schema.explain import explain
 from scenarios.schema.load import load_scenario, shipped
 from scenarios.schema.scenario import Scenario
@@ -26,6 +26,7 @@ from workloads.describe import peaks
 from workloads.fit import fit
 from workloads.propose import Proposal, propose
 from workloads.traces.check import MODELS, resources_in
+from workloads.traces.kubernetes import read_nodes
 from workloads.traces.library import detect, find, read
 
 if TYPE_CHECKING:
@@ -59,6 +60,13 @@ class Asked:
         """Servers that are about enough: the scenario's, those of the trace, or a guess."""
         if self.scenario:
             return self.scenario.cluster.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
+        if self.name == "kubernetes":
+            groups = []
+            for node in read_nodes(self.path):
+                has = {name: node.amounts.get(name, 0.0) for name in self.resources}
+                group = {"count": 1, "node": amounts(has), "labels": node.labels}
+                groups.append({**group, "taints": list(node.taints)} if node.taints else group)
+            return {"groups": groups}
         if MODELS in self.frame.columns and self.name in WITH_SERVERS:
             return {"trace": {"name": self.name}}
         largest = {name: float(self.frame[name].max() or 0) for name in self.resources}  # type: ignore[arg-type]

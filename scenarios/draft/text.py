@@ -40,7 +40,7 @@ def amounts(units: Mapping[str, float]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, amount in units.items():
         base = measure_of(name).base
-        plain = int(amount) if float(amount).is_integer() else float(f"{amount:.6g}")
+        plain = int(amount) if float(amount).is_integer() else float(f"{amount:.12g}")
         found[name] = f"{plain} {base}" if base == "GB" else plain
     return found
 

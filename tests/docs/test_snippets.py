@@ -243,7 +243,7 @@ def test_commands_are_right(page: str, desk: Path, capsys: pytest.CaptureFixture
             elif program == "pip":
                 check_extras(arguments)
             else:
-                assert program in (".venv/bin/pytest", ".venv/bin/ruff", ".venv/bin/mypy"), block
+                assert program in (".venv/bin/pytest", ".venv/bin/ruff", ".venv/bin/mypy", "kubectl"), block
 
 
 def check_extras(arguments: list[str]) -> None:

@@ -1,19 +1,22 @@
-"""The container table of Alibaba's cluster-trace-v2018: what long-running containers ask for.
-
-No `Trace`: the table says when a container was seen, not how long it lives, so there is no workload to replay.
-"""
+"""The container table of Alibaba's cluster-trace-v2018: what long-running containers ask for, and when."""
 
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from simcore.errors import WorkloadError
 from simcore.vocabulary import Floats
-from workloads.traces.check import require
+from workloads.traces.base import Trace
+from workloads.traces.check import check, require
 from workloads.traces.text import contents, number
+
+if TYPE_CHECKING:
+    import polars as pl
 
 COLUMNS = ("container_id", "machine_id", "time_stamp", "app_du", "status", "cpu_request", "cpu_limit", "mem_size")
 SOURCE = (
@@ -28,6 +31,61 @@ def read_containers(path: Path) -> Floats:
     In the order of the file, which has no header (one is understood, too); a container is read from its first row.
     Containers without one of the two, or with a negative one (the trace writes -1 for invalid), are left out.
     """
+    text = _table(path, "workload.demand.alibaba.path")
+    first = text.unique("container_id", keep="first", maintain_order=True)
+    sizes = np.column_stack([number(first, name, path).to_numpy() for name in ("cpu_request", "mem_size")])
+    return sizes[(sizes >= 0).all(axis=1)]  # missing ones are nan by now, and not >= 0
+
+
+@dataclass(frozen=True)
+class AlibabaContainers(Trace):
+    """Reads containers in time: each from its first row on, until a row says that it stopped; others keep running.
+
+    A container stops at most once: what comes after that is not read. Memory is in hundredths of the largest machine.
+    Containers that do not say what they ask for are left out.
+    """
+
+    summary: ClassVar[str] = "long-running containers of 4,000 machines in 8 days: cores, and memory in machines."
+    reference: ClassVar[str] = "Alibaba Cluster Trace Program, cluster-trace-v2018"
+    source: ClassVar[str] = SOURCE
+    licence: ClassVar[str] = "none stated; published for research, cite the program"
+    files: ClassVar[tuple[str, ...]] = ("container_meta.csv", "alibaba-containers-2018.csv")
+    units: ClassVar[dict[str, str]] = {"cpu": "cores", "mem": "machines"}
+    headers: ClassVar[tuple[frozenset[str], ...]] = (frozenset(COLUMNS),)
+
+    @classmethod
+    def recognises(cls, start: bytes) -> bool:
+        cells = start.partition(b"\n")[0].decode(errors="replace").split(",")
+        return len(cells) == len(COLUMNS) and cells[0].startswith("c_") and cells[1].startswith("m_")
+
+    def read(self, path: Path) -> pl.DataFrame:
+        import polars as pl
+
+        text = _table(path, None)
+        rows = text.with_columns(number(text, name, path) for name in ("time_stamp", "cpu_request", "mem_size"))
+        rows = rows.sort("time_stamp", maintain_order=True)
+        stopped = rows.filter(pl.col("status") == "stopped").group_by("container_id")
+        ends = stopped.agg(end=pl.col("time_stamp").min())
+        frame = (
+            rows.unique("container_id", keep="first", maintain_order=True)
+            .filter((pl.col("cpu_request") > 0) & (pl.col("mem_size") > 0))
+            .join(ends, on="container_id", how="left", maintain_order="left")
+            .select(
+                "line",
+                id="container_id",
+                arrival="time_stamp",
+                lifetime=pl.col("end").fill_null(float("inf")) - pl.col("time_stamp"),
+                cpu=pl.col("cpu_request") / 100,
+                mem=pl.col("mem_size") / 100,
+                group=pl.col("app_du").fill_null(""),
+            )
+        )
+        keys = {"id": "container_id", "arrival": "time_stamp", "lifetime": "time_stamp", "cpu": "cpu_request"}
+        return check(frame, path, {**keys, "mem": "mem_size", "group": "app_du"})
+
+
+def _table(path: Path, key: str | None) -> pl.DataFrame:
+    """Read the rows as text, with or without a header; `key` is named where it is no container table."""
     import polars as pl
 
     data = contents(path)
@@ -40,7 +98,7 @@ def read_containers(path: Path) -> Floats:
             f"rows of {len(cells)} cells are not a container table",
             file=path,
             line=1,
-            key="workload.demand.alibaba.path",
+            key=key,
             remedy=f"It has the columns {', '.join(COLUMNS)} and no header. Get it from {SOURCE}.",
         )
     try:
@@ -55,6 +113,4 @@ def read_containers(path: Path) -> Floats:
         raise WorkloadError(
             f"not a CSV file: {str(error).splitlines()[0]}", file=path, remedy=f"Get it again from {SOURCE}."
         ) from error
-    first = text.with_row_index("line", offset=1 + header).unique("container_id", keep="first", maintain_order=True)
-    sizes = np.column_stack([number(first, name, path).to_numpy() for name in ("cpu_request", "mem_size")])
-    return sizes[(sizes >= 0).all(axis=1)]  # missing ones are nan by now, and not >= 0
+    return text.with_row_index("line", offset=1 + header)

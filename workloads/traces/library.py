@@ -84,11 +84,15 @@ def detect(path: str | Path) -> str:
     """Detect a file's format by its columns; of several that match, the one that asks for the most."""
     path = Path(path)
     try:
-        header = _header(path)
+        start = _start(path)
+        known = next((name for name in TRACES if TRACES.load(name).recognises(start)), None)
+        header = _header(path) if known is None else []
     except OSError as error:
         raise WorkloadError(
             f"cannot read it: {error.strerror or error}", file=path, remedy="Check the path."
         ) from error
+    if known is not None:
+        return known
     matches = [
         (len(columns), name) for name in TRACES for columns in TRACES.load(name).headers if columns <= set(header)
     ]
@@ -103,20 +107,26 @@ def detect(path: str | Path) -> str:
     return max(matches)[1]
 
 
-def _header(path: Path) -> list[str]:
-    """Columns of a CSV or Parquet file, tables of a database."""
+def _start(path: Path) -> bytes:
+    """Return how a file begins, unpacked where it is gzipped."""
     with path.open("rb") as file:
         start = file.read(1 << 16)
+    if start.startswith(GZIP):
+        try:
+            with gzip.open(path) as file:
+                return file.read(1 << 16)
+        except (EOFError, zlib.error) as error:
+            raise OSError(f"corrupt gzip: {error}") from error
+    return start
+
+
+def _header(path: Path) -> list[str]:
+    """Columns of a CSV or Parquet file, tables of a database."""
+    start = _start(path)
     if start.startswith(SQLITE):
         return table_names(path)
     if start.startswith(PARQUET):
         return read_parquet(path).columns
-    if start.startswith(GZIP):
-        try:
-            with gzip.open(path) as file:
-                start = file.readline(1 << 16)
-        except (EOFError, zlib.error) as error:
-            raise OSError(f"corrupt gzip: {error}") from error
     first = start.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
     return header(first.decode(errors="replace").encode(), path)[0]
 

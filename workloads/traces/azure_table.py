@@ -1,0 +1,88 @@
+"""The table of virtual machines of the Azure Public Dataset V2 (2019), and of V1 (2017) as it was published."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from simcore.errors import WorkloadError
+from workloads.traces.base import Trace
+from workloads.traces.check import LABELS, check
+from workloads.traces.text import contents, number
+
+if TYPE_CHECKING:
+    import polars as pl
+
+COLUMNS = (
+    *("vmid", "subscriptionid", "deploymentid", "vmcreated", "vmdeleted", "maxcpu", "avgcpu", "p95maxcpu"),
+    *("vmcategory", "vmcorecountbucket", "vmmemorybucket"),
+)
+CATEGORIES = ("Interactive", "Delay-insensitive", "Unknown")
+
+
+@dataclass(frozen=True)
+class AzureTable(Trace):
+    """Reads every VM from its creation to its deletion; those that are deleted at the last moment keep running.
+
+    Sizes are buckets: those above 24 cores and above 64 GB do not say how large they are, and get `cores_above` and
+    `memory_above`. VMs of one deployment are a group, and the subscription is the tenant.
+    """
+
+    cores_above: float = 32.0
+    memory_above: float = 128.0
+
+    summary: ClassVar[str] = "30 days of first-party VMs of Azure in 2019 (or 2017): buckets of cores and GB."
+    reference: ClassVar[str] = "Cortez et al., Resource Central, SOSP 2017"
+    source: ClassVar[str] = "github.com/Azure/AzurePublicDataset, AzurePublicDatasetV2.md: vmtable.csv.gz"
+    licence: ClassVar[str] = "CC BY 4.0"
+    files: ClassVar[tuple[str, ...]] = ("vmtable.csv.gz", "vmtable.csv")
+    units: ClassVar[dict[str, str]] = {"cpu": "cores", "mem": "GB"}
+    headers: ClassVar[tuple[frozenset[str], ...]] = (frozenset(COLUMNS),)
+
+    @classmethod
+    def recognises(cls, start: bytes) -> bool:
+        cells = start.partition(b"\n")[0].decode(errors="replace").strip().split(",")
+        return len(cells) == len(COLUMNS) and cells[8].strip('"') in CATEGORIES
+
+    def read(self, path: Path) -> pl.DataFrame:
+        import polars as pl
+
+        data = contents(path)
+        header = data.startswith(b"vmid,")
+        try:
+            text = pl.read_csv(io.BytesIO(data), has_header=False, skip_rows=int(header), infer_schema=False)
+        except pl.exceptions.NoDataError as error:
+            raise WorkloadError("no requests: the file is empty", file=path, remedy="Download it again.") from error
+        except pl.exceptions.PolarsError as error:
+            problem = f"not a CSV file: {str(error).splitlines()[0]}"
+            raise WorkloadError(problem, file=path, remedy="Download it again.") from error
+        if text.width != len(COLUMNS):
+            remedy = f"Rows have {', '.join(COLUMNS)}, and there is no header."
+            raise WorkloadError(f"rows of {text.width} cells", file=path, line=1, remedy=remedy)
+        text = text.rename(dict(zip(text.columns, COLUMNS, strict=True))).with_row_index("line", offset=1 + header)
+        created, deleted = number(text, "vmcreated", path), number(text, "vmdeleted", path)
+        stays = pl.select(pl.when(deleted < deleted.max()).then(deleted - created).otherwise(float("inf"))).to_series()
+        frame = text.select(
+            "line",
+            text["vmid"].alias("id"),
+            created.alias("arrival"),
+            stays.alias("lifetime"),
+            _bucket(text, "vmcorecountbucket", self.cores_above, path).alias("cpu"),
+            _bucket(text, "vmmemorybucket", self.memory_above, path).alias("mem"),
+            text["deploymentid"].fill_null("").alias("group"),
+            text["subscriptionid"].fill_null("").alias(f"{LABELS}tenant"),
+            text["vmcategory"].fill_null("").alias(f"{LABELS}category"),
+        ).sort("arrival", maintain_order=True)
+        keys = {"id": "vmid", "arrival": "vmcreated", "lifetime": "vmdeleted"}
+        return check(frame, path, {**keys, "cpu": "vmcorecountbucket", "mem": "vmmemorybucket"})
+
+
+def _bucket(text: pl.DataFrame, column: str, above: float, path: Path) -> pl.Series:
+    """Read sizes; what is only known to be above the largest bucket becomes `above`."""
+    import polars as pl
+
+    cell = pl.col(column)
+    said = pl.when(cell.str.starts_with(">")).then(pl.lit(str(above))).otherwise(cell)
+    return number(text.with_columns(said.alias(column)), column, path)

@@ -1,0 +1,117 @@
+"""GWA-T-12 Bitbrains: a file of measurements for every virtual machine, in one zip."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, ClassVar
+
+from simcore.errors import WorkloadError
+from workloads.traces.base import Trace
+from workloads.traces.check import check
+
+if TYPE_CHECKING:
+    import polars as pl
+
+COLUMNS = {"timestamp": 0, "cpu cores": 1, "memory capacity provisioned": 5}
+GB_PER_KB = 1.024e-6
+EPOCH_MS = 1e11
+"""Numbers above it are milliseconds since 1970. The documentation says that they are, and files have seconds."""
+LARGEST = 200_000_000
+"""Bytes of a single machine's file."""
+
+
+@dataclass(frozen=True)
+class Bitbrains(Trace):
+    """Reads every machine from its first measurement to its last, with the most cores and memory that it ever had.
+
+    A machine that is measured until the last moment of its folder keeps running. `folder` takes the files of one folder
+    of the zip: those of `rnd` have a month each, in which machines come again under the same number.
+    """
+
+    folder: str = ""
+
+    summary: ClassVar[str] = "1,750 machines of a hoster of enterprises, in a zip: cores and GB provisioned."
+    reference: ClassVar[str] = "Shen et al., Statistical Characterization of Business-Critical Workloads, CCGrid 2015"
+    source: ClassVar[str] = "gwa.ewi.tudelft.nl/datasets/gwa-t-12-bitbrains: fastStorage.zip or rnd.zip, as they are"
+    licence: ClassVar[str] = "see the archive; cite the paper"
+    files: ClassVar[tuple[str, ...]] = ("fastStorage.zip", "rnd.zip")
+    units: ClassVar[dict[str, str]] = {"cpu": "cores", "mem": "GB"}
+
+    @classmethod
+    def recognises(cls, start: bytes) -> bool:
+        return start.startswith(b"PK\x03\x04") and b".csv" in start
+
+    def read(self, path: Path) -> pl.DataFrame:
+        import polars as pl
+
+        rows = list(self._machines(path))
+        schema = {"id": pl.String, **dict.fromkeys(("arrival", "last", "step", "cpu", "mem"), pl.Float64)}
+        found = pl.DataFrame(rows, schema=schema, orient="row").filter((pl.col("cpu") > 0) | (pl.col("mem") > 0))
+        goes_on = pl.col("last") + pl.col("step") >= pl.col("last").max()
+        lifetime = pl.when(goes_on).then(float("inf")).otherwise(pl.col("last") + pl.col("step") - pl.col("arrival"))
+        frame = found.select("id", "arrival", lifetime.alias("lifetime"), "cpu", "mem")
+        keys = {"arrival": "Timestamp", "cpu": "CPU cores", "mem": "Memory capacity provisioned"}
+        return check(frame.sort("arrival", "id"), path, keys)
+
+    def _machines(self, path: Path) -> Iterator[tuple[str, float, float, float, float, float]]:
+        """Yield the name of each machine, its first and last second, the last step, and its size."""
+        try:
+            with zipfile.ZipFile(path) as archive:
+                files = [one for one in archive.infolist() if _is_machine(one.filename)]
+                folders = sorted({PurePosixPath(one.filename).parent.as_posix() for one in files})
+                inside = [folder for folder in folders if self.folder in (folder, PurePosixPath(folder).name)]
+                inside = inside or ([] if self.folder else folders)
+                if len(inside) != 1:
+                    problem = "has no such folder" if self.folder else "has several folders"
+                    value = self.folder or None
+                    remedy = f"Give `folder:` as one of {', '.join(folders) or 'none'}."
+                    raise WorkloadError(problem, file=path, key="workload.folder", value=value, remedy=remedy)
+                for one in files:
+                    name = PurePosixPath(one.filename)
+                    if name.parent.as_posix() == inside[0]:
+                        if one.file_size > LARGEST:
+                            problem = f"{name} is larger than {LARGEST // 10**6} MB"
+                            raise WorkloadError(problem, file=path, remedy="Unpack it yourself if it is what you want.")
+                        yield name.stem, *_machine(archive.read(one), path, str(name))
+        except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+            remedy = "Download it again, and leave it packed."
+            raise WorkloadError(f"not a readable zip: {error}", file=path, remedy=remedy) from error
+
+
+def _is_machine(name: str) -> bool:
+    return name.endswith(".csv") and not any(part.startswith((".", "__")) for part in PurePosixPath(name).parts)
+
+
+def _machine(data: bytes, path: Path, name: str) -> tuple[float, float, float, float, float]:
+    import polars as pl
+
+    try:
+        # Without the header, whose blanks differ; what is behind the columns that are needed may be missing.
+        rows = io.BytesIO(data.partition(b"\n")[2])
+        frame = pl.read_csv(rows, separator=";", has_header=False, infer_schema=False, truncate_ragged_lines=True)
+    except pl.exceptions.PolarsError as error:
+        problem = f"{name}: not a CSV file: {str(error).splitlines()[0]}"
+        raise WorkloadError(problem, file=path, remedy="Download it again.") from error
+    columns = []
+    for column, place in COLUMNS.items():
+        cells = frame[:, place].str.strip_chars() if place < frame.width else pl.Series([None], dtype=pl.String)
+        values = cells.cast(pl.Float64, strict=False)
+        if values.null_count():
+            row = int(values.is_null().arg_max() or 0)
+            remedy = "Rows have timestamp; cores; MHz; MHz; %; memory in KB; ... Download it again."
+            raise WorkloadError(
+                f"{name}: line {row + 2}: not a number", file=path, key=column, value=cells[row], remedy=remedy
+            )
+        columns.append(values)
+    times, cores, memory = columns
+    times = times.sort()
+    if float(times[0]) > EPOCH_MS:
+        times = times / 1000
+    step = float(times[-1] - times[-2]) if len(times) > 1 else 300.0
+    most = [float(values.max()) for values in (cores, memory)]  # type: ignore[arg-type]  # numbers
+    return float(times[0]), float(times[-1]), step, most[0], most[1] * GB_PER_KB

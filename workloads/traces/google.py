@@ -1,0 +1,110 @@
+"""Google's cluster trace of 2019 (version 3): the events of instances, as JSON lines."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from simcore.errors import WorkloadError
+from workloads.traces.base import Trace
+from workloads.traces.check import LABELS, check
+from workloads.traces.text import contents
+
+if TYPE_CHECKING:
+    import polars as pl
+
+TYPES = (
+    *("SUBMIT", "QUEUE", "ENABLE", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST"),
+    *("UPDATE_PENDING", "UPDATE_RUNNING"),
+)
+SCHEDULE, FIRST_END, LAST_END = 3, 4, 8
+AFTER = 2**63 - 1
+"""The time of what happened after the trace's end."""
+NEEDED = ("time", "type", "collection_id", "instance_index", "resource_request")
+NUMBERS = ("time", "collection_id", "instance_index", "priority", "collection_type", "alloc_collection_id")
+
+
+@dataclass(frozen=True)
+class Google(Trace):
+    """Reads placements: each time that an instance was scheduled is a request, until it is evicted, fails or ends.
+
+    Instances that ran before the trace begin at 0; those of which no end is there keep running. Tasks inside of an
+    alloc set are left out, since the set has asked for their room; so are requests for nothing. Groups are collections.
+    """
+
+    summary: ClassVar[str] = "a month of a Borg cell: every placement of an instance, in parts of the largest machine."
+    reference: ClassVar[str] = "Tirmazi et al., Borg: the Next Generation, EuroSys 2020"
+    source: ClassVar[str] = "github.com/google/cluster-data, ClusterData2019.md: instance_events, as JSON lines"
+    licence: ClassVar[str] = "CC BY 4.0"
+    files: ClassVar[tuple[str, ...]] = ("instance_events.json.gz", "instance_events.json")
+    units: ClassVar[dict[str, str]] = {"cpu": "machines", "mem": "machines"}
+
+    @classmethod
+    def recognises(cls, start: bytes) -> bool:
+        line = start.partition(b"\n")[0]
+        return line.startswith(b"{") and b'"collection_id"' in line and b'"instance_index"' in line
+
+    def read(self, path: Path) -> pl.DataFrame:
+        import polars as pl
+
+        events = _events(path)
+        size = pl.col("resource_request").struct
+        events = events.select(
+            "line", "time", "type", "collection_id", "instance_index", "priority", "alloc_collection_id",
+            cpu=size.field("cpus").cast(pl.Float64).fill_null(0.0),
+            mem=size.field("memory").cast(pl.Float64).fill_null(0.0),
+        )  # fmt: skip
+        events = events.filter((pl.col("time") != AFTER) & (pl.col("alloc_collection_id").fill_null(0) == 0))
+        who = ["collection_id", "instance_index"]
+        turns = events.filter(pl.col("type").is_between(SCHEDULE, LAST_END)).sort("time", "line")
+        # Of instances that run already, the trace's beginning, and updates, repeat that they were scheduled.
+        before = pl.col("type").shift(1).over(who).fill_null(LAST_END)
+        turns = turns.filter((pl.col("type") != SCHEDULE) | (before != SCHEDULE))
+        turns = turns.with_columns(
+            end=pl.col("time").shift(-1).over(who),
+            turn=(pl.col("type") == SCHEDULE).cum_sum().over(who) - 1,
+        )
+        placed = turns.filter(pl.col("type") == SCHEDULE)
+        placed = placed.filter((pl.col("cpu") > 0) | (pl.col("mem") > 0))
+        frame = placed.select(
+            "line",
+            id=pl.format("{}-{}-{}", "collection_id", "instance_index", "turn"),
+            arrival=pl.col("time") / 1e6,
+            lifetime=((pl.col("end") - pl.col("time")) / 1e6).fill_null(float("inf")),
+            cpu="cpu",
+            mem="mem",
+            group=pl.col("collection_id").cast(pl.String),
+            **{f"{LABELS}priority": pl.col("priority").cast(pl.String).fill_null("")},
+        )
+        return check(frame, path, {"arrival": "time", "lifetime": "time", "cpu": "resource_request.cpus"})
+
+
+def _events(path: Path) -> pl.DataFrame:
+    """Read events, whose whole numbers may be texts (as JSON has no 64 bits), and whose types may be words."""
+    import polars as pl
+
+    try:
+        frame = pl.read_ndjson(io.BytesIO(contents(path)), infer_schema_length=None)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        problem = f"not lines of JSON: {str(error).splitlines()[0]}"
+        raise WorkloadError(problem, file=path, remedy="Give the events as they are downloaded.") from error
+    missing = [name for name in NEEDED if name not in frame.columns]
+    if missing or not isinstance(frame.schema["resource_request"], pl.Struct):
+        remedy = f"Its fields: {', '.join(frame.columns) or 'none'}. Give the events as they are downloaded."
+        raise WorkloadError(f"no event has {', '.join(missing) or 'a resource_request'}", file=path, remedy=remedy)
+    there = {field.name for field in frame.schema["resource_request"].fields}
+    if not there >= {"cpus", "memory"}:
+        raise WorkloadError("no event asks for cpus and memory", file=path, remedy="Give instance_events.")
+    frame = frame.with_row_index("line", offset=1)
+    frame = frame.with_columns(pl.lit(None, pl.Int64).alias(name) for name in NUMBERS if name not in frame.columns)
+    words = {word: number for number, word in enumerate(TYPES)}
+    kind = pl.col("type").cast(pl.String).replace(words).cast(pl.Int64, strict=False)
+    frame = frame.with_columns(*(pl.col(name).cast(pl.Int64, strict=False) for name in NUMBERS), kind.alias("type"))
+    for name in ("time", "type", "collection_id"):
+        if frame[name].null_count():
+            line = frame["line"][int(frame[name].is_null().arg_max() or 0)]
+            remedy = f"Types are 0 to {len(TYPES) - 1}, or {', '.join(TYPES)}."
+            raise WorkloadError("not a whole number", file=path, line=line, key=name, remedy=remedy)
+    return frame

@@ -1,0 +1,226 @@
+"""What `kubectl get pods,nodes -A -o json` prints: a cluster as it is, its pods where they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+
+from simcore.errors import WorkloadError
+from workloads.traces.base import Trace
+from workloads.traces.check import LABELS, check
+from workloads.traces.text import contents
+
+if TYPE_CHECKING:
+    import polars as pl
+
+T = TypeVar("T")
+HOST = "host"
+"""The label of every server that is the name of its node: pods that are there ask for it."""
+NAMES = {"cpu": "cpu", "memory": "mem", "nvidia.com/gpu": "gpu", "pods": "pods"}
+"""What Kubernetes calls a resource, and what it is called here."""
+FACTORS = {"cpu": 1.0, "memory": 1e-9, "nvidia.com/gpu": 1.0, "pods": 1.0}
+KEEPS_OFF = ("NoSchedule", "NoExecute")
+CORDON = "node.kubernetes.io/unschedulable"
+ENDED = ("Succeeded", "Failed")
+GET = "Give what `kubectl get pods,nodes -A -o json` prints."
+_SUFFIXES = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+_SUFFIXES |= {f"{prefix}i": 1024.0**power for power, prefix in enumerate("KMGTPE", 1)}
+
+
+class Node(NamedTuple):
+    """Describes a server: what can be allocated on it, in units, its labels, and its taints."""
+
+    name: str
+    amounts: dict[str, float]
+    labels: dict[str, str]
+    taints: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Kubernetes(Trace):
+    """Reads the pods of a cluster: those on a node arrive at 0 and stay there, those that wait come a second later.
+
+    A pod asks for what its containers request together, or for the largest of its init containers if that is more, and
+    for one of `pods`. Those that have ended, or are being deleted, are left out.
+    """
+
+    summary: ClassVar[str] = "a snapshot of a Kubernetes cluster: its pods, on the nodes where they are."
+    reference: ClassVar[str] = "kubernetes.io/docs/reference/kubernetes-api: Pod, Node"
+    source: ClassVar[str] = "your cluster: kubectl get pods,nodes -A -o json"
+    licence: ClassVar[str] = "yours"
+    files: ClassVar[tuple[str, ...]] = ("kubernetes.json",)
+    units: ClassVar[dict[str, str]] = {"cpu": "cores", "mem": "GB", "gpu": "cards"}
+
+    @classmethod
+    def recognises(cls, start: bytes) -> bool:
+        return start.lstrip()[:1] == b"{" and b'"items"' in start and b'"apiVersion"' in start
+
+    def read(self, path: Path) -> pl.DataFrame:
+        import polars as pl
+
+        items = _items(path)
+        nodes = {node.name: node for node in _nodes(items, path)}
+        rows = sorted(_pods(items, nodes, path), key=lambda row: row["arrival"])
+        names = ["cpu", "mem", "pods"] + (["gpu"] if any(row["gpu"] for row in rows) or _has_gpus(nodes) else [])
+        texts = ["group", "where", "tolerates", f"{LABELS}tenant", f"{LABELS}priority"]
+        columns = {"id": pl.String, **dict.fromkeys(("arrival", "lifetime", *names), pl.Float64)}
+        frame = pl.DataFrame(rows, schema={**columns, **dict.fromkeys(texts, pl.String)}, orient="row")
+        return check(frame, path, {})
+
+
+def read_nodes(path: Path) -> list[Node]:
+    """Read the servers of a snapshot; each has its name as the label `host`, and all the labels that pods ask for."""
+    items = _items(path)
+    nodes = _nodes(items, path)
+    asked = {label for each in _each(items, "Pod", lambda item: _selected(item["spec"]), path) for label in each}
+    return [
+        node._replace(labels={HOST: node.name} | {label: node.labels.get(label, "") for label in sorted(asked)})
+        for node in nodes
+    ]
+
+
+def quantity(text: str | float) -> float:
+    """Read an amount as Kubernetes writes it: 500m, 2, 1.5Gi, 128974848, 1e3. Raises `ValueError`."""
+    text = str(text).strip()
+    digits = text.rstrip("numkKMGTPEi")
+    suffix = text[len(digits) :]
+    if suffix not in _SUFFIXES or not digits:
+        raise ValueError(text)
+    return float(digits) * _SUFFIXES[suffix]
+
+
+def _items(path: Path) -> list[dict[str, Any]]:
+    data = contents(path)
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", None)
+        raise WorkloadError(f"not JSON: {getattr(error, 'msg', error)}", file=path, line=line, remedy=GET) from None
+    items = found.get("items") if isinstance(found, dict) else None
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise WorkloadError("has no items", file=path, remedy=GET)
+    return items
+
+
+def _each(items: Iterable[Mapping[str, Any]], kind: str, make: Callable[[Mapping[str, Any]], T], path: Path) -> list[T]:
+    """Make something of every item of a kind; one that is not as Kubernetes has it is refused."""
+    found = []
+    for number, item in enumerate(items):
+        try:
+            if item.get("kind") == kind:
+                found.append(make(item))
+        except (AttributeError, KeyError, TypeError) as error:
+            problem = f"items.{number} is no {kind} as Kubernetes has it: {error}"
+            raise WorkloadError(problem, file=path, remedy=GET) from None
+    return found
+
+
+def _nodes(items: Iterable[Mapping[str, Any]], path: Path) -> list[Node]:
+    def node(item: Mapping[str, Any]) -> Node:
+        about, spec, status = item["metadata"], item.get("spec", {}), item["status"]
+        given = status.get("allocatable") or status.get("capacity") or {}
+        taints = [_taint(each) for each in spec.get("taints", ()) if each.get("effect") in KEEPS_OFF]
+        if spec.get("unschedulable") and CORDON not in taints:
+            taints.append(CORDON)
+        name = str(about["name"])
+        labels = {label: str(value) for label, value in about.get("labels", {}).items()}
+        return Node(name, _amounts(given, f"node {name}", path), labels, tuple(taints))
+
+    return _each(items, "Node", node, path)
+
+
+def _pods(items: Iterable[Mapping[str, Any]], nodes: Mapping[str, Node], path: Path) -> list[dict[str, Any]]:
+    taints = [each for node in nodes.values() for each in node.taints]
+
+    def pod(item: Mapping[str, Any]) -> dict[str, Any] | None:
+        about, spec = item["metadata"], item["spec"]
+        if item.get("status", {}).get("phase") in ENDED or about.get("deletionTimestamp"):
+            return None
+        tenant = str(about.get("namespace", "default"))
+        name = f"{tenant}/{about['name']}"
+        host = str(spec.get("nodeName", ""))
+        if host and host not in nodes:
+            remedy = "Get pods and nodes together: kubectl get pods,nodes -A -o json."
+            raise WorkloadError(f"pod {name} is on a node that is not there", file=path, value=host, remedy=remedy)
+        where = {HOST: host} if host else _selected(spec)
+        tolerated = nodes[host].taints if host else [each for each in taints if _tolerates(spec, each)]
+        owners = about.get("ownerReferences", ())
+        return {
+            "id": name,
+            "arrival": 0.0 if host else 1.0,
+            "lifetime": float("inf"),
+            **dict.fromkeys(("cpu", "mem", "gpu"), 0.0),
+            **_asked(spec, name, path),
+            "pods": 1.0,
+            "group": f"{tenant}/{owners[0].get('name', '')}" if owners else "",
+            "where": ";".join(f"{label}={value}" for label, value in where.items()),
+            "tolerates": "|".join(sorted(set(tolerated))),
+            f"{LABELS}tenant": tenant,
+            f"{LABELS}priority": str(spec.get("priorityClassName") or ""),
+        }
+
+    return [row for row in _each(items, "Pod", pod, path) if row is not None]
+
+
+def _asked(spec: Mapping[str, Any], name: str, path: Path) -> dict[str, float]:
+    """Add up what the containers of a pod request."""
+
+    def of(container: Mapping[str, Any]) -> dict[str, float]:
+        asked = container.get("resources", {})
+        return _amounts({**asked.get("limits", {}), **asked.get("requests", {})}, f"pod {name}", path)
+
+    together: dict[str, float] = _amounts(spec.get("overhead", {}), f"pod {name}", path)
+    for each in spec.get("containers", ()):
+        for resource, amount in of(each).items():
+            together[resource] = together.get(resource, 0.0) + amount
+    for each in spec.get("initContainers", ()):
+        for resource, amount in of(each).items():
+            together[resource] = max(together.get(resource, 0.0), amount)
+    return together
+
+
+def _amounts(given: Mapping[str, Any], whose: str, path: Path) -> dict[str, float]:
+    found = {}
+    for name, text in given.items():
+        if name in NAMES:
+            try:
+                found[NAMES[name]] = quantity(text) * FACTORS[name]
+            except (ValueError, OverflowError):
+                remedy = "Give a quantity of Kubernetes: 500m, 2, 1.5Gi."
+                raise WorkloadError(
+                    f"{whose}: not a quantity", file=path, key=name, value=text, remedy=remedy
+                ) from None
+    return found
+
+
+def _selected(spec: Mapping[str, Any]) -> dict[str, str]:
+    """Read the labels that a pod asks for: its node selector, and one required term of affinity with `In`."""
+    found = {label: str(value) for label, value in (spec.get("nodeSelector") or {}).items()}
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    terms = (affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms", ())
+    if len(terms) == 1:
+        for each in terms[0].get("matchExpressions", ()):
+            if each.get("operator") == "In":
+                found[each["key"]] = "|".join(map(str, each.get("values", ())))
+    return found
+
+
+def _taint(taint: Mapping[str, Any]) -> str:
+    return f"{taint['key']}={taint['value']}" if taint.get("value") else str(taint["key"])
+
+
+def _tolerates(spec: Mapping[str, Any], taint: str) -> bool:
+    key, _, value = taint.partition("=")
+    return any(
+        each.get("effect", "") in ("", *KEEPS_OFF)
+        and each.get("key", key) == key
+        and (each.get("operator") == "Exists" or each.get("value", "") == value)
+        for each in spec.get("tolerations", ())
+    )
+
+
+def _has_gpus(nodes: Mapping[str, Node]) -> bool:
+    return any(node.amounts.get("gpu") for node in nodes.values())

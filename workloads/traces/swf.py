@@ -1,0 +1,101 @@
+"""The Standard Workload Format of the Parallel Workloads Archive: 18 numbers a line, a line for every job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from simcore.errors import WorkloadError
+from workloads.traces.base import Trace
+from workloads.traces.check import LABELS, check
+from workloads.traces.text import contents
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FIELDS = (
+    *("job number", "submit time", "wait time", "run time", "allocated processors", "average cpu time", "used memory"),
+    *("requested processors", "requested time", "requested memory", "status", "user", "group", "executable", "queue"),
+    *("partition", "preceding job", "think time"),
+)
+PARTS = (2.0, 3.0, 4.0)
+"""States of lines that are parts of a job, which has another line as a whole."""
+GB_PER_KB = 1.024e-6
+
+
+@dataclass(frozen=True)
+class StandardWorkload(Trace):
+    """Reads jobs that ran: processors that were requested, or else allocated, and the time that they ran.
+
+    Left out are jobs that never ran (a run time of -1, or 0 for those that were cancelled), jobs without processors,
+    and lines that are parts of others. Memory is that which is requested for each processor, times the processors.
+    """
+
+    summary: ClassVar[str] = "jobs of a parallel machine in the Standard Workload Format: processors and GB."
+    reference: ClassVar[str] = "Chapin et al., Benchmarks and Standards for Parallel Job Schedulers, JSSPP 1999"
+    source: ClassVar[str] = "the Parallel Workloads Archive, www.cs.huji.ac.il/labs/parallel/workload"
+    licence: ClassVar[str] = "of each log, see the archive; cite it and the log's source"
+    files: ClassVar[tuple[str, ...]] = ("workload.swf", "workload.swf.gz")
+    units: ClassVar[dict[str, str]] = {"cpu": "cores", "mem": "GB"}
+
+    @classmethod
+    def recognises(cls, start: bytes) -> bool:
+        for line in start.decode(errors="replace").splitlines():
+            if line.strip() and not line.startswith(";"):
+                return len(line.split()) == len(FIELDS) and all(map(_is_number, line.split()))
+        return False
+
+    def read(self, path: Path) -> pl.DataFrame:
+        import polars as pl
+
+        rows = list(_rows(contents(path).decode(), path))
+        schema = {"line": pl.UInt32, **dict.fromkeys(FIELDS, pl.Float64)}
+        table = pl.DataFrame(rows, schema=schema, orient="row")
+        requested = pl.col("requested processors")
+        processors = pl.when(requested > 0).then(requested).otherwise(pl.col("allocated processors"))
+        ran = (pl.col("run time") > 0) | ((pl.col("run time") == 0) & (pl.col("status") != 5))
+        frame = table.filter(ran & (processors > 0) & ~pl.col("status").is_in(PARTS)).select(
+            "line",
+            id=pl.col("job number").cast(pl.Int64),
+            arrival="submit time",
+            lifetime="run time",
+            cpu=processors,
+            mem=pl.max_horizontal("requested memory", 0) * processors * GB_PER_KB,
+            **{f"{LABELS}{label}": _number(field) for label, field in (("tenant", "user"), ("queue", "queue"))},
+        )
+        keys = {"id": "job number", "arrival": "submit time", "lifetime": "run time", "mem": "requested memory"}
+        return check(frame.sort("arrival", maintain_order=True), path, {**keys, "cpu": "requested processors"})
+
+
+def _rows(text: str, path: Path) -> Iterator[tuple[float, ...]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith(";"):
+            continue
+        cells = line.split()
+        if len(cells) != len(FIELDS):
+            remedy = "The format has 18 numbers in every line, with blanks between; comments begin with ;."
+            problem = f"{len(cells)} fields instead of {len(FIELDS)}"
+            raise WorkloadError(problem, file=path, line=number, remedy=remedy)
+        for name, cell in zip(FIELDS, cells, strict=True):
+            if not _is_number(cell):
+                remedy = "Give a number; -1 is for what is not known."
+                raise WorkloadError("not a number", file=path, line=number, key=name, value=cell, remedy=remedy)
+        yield number, *map(float, cells)
+
+
+def _number(field: str) -> pl.Expr:
+    """Write a number of somebody or something as text, empty where it is not known."""
+    import polars as pl
+
+    known = pl.col(field).cast(pl.Int64).cast(pl.String)
+    return pl.when(pl.col(field) >= 0).then(known).otherwise(pl.lit(""))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
