@@ -94,7 +94,9 @@ class _Column:
     def __init__(self, frame: pl.DataFrame, name: str) -> None:
         self.name = name
         parts = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name).replace("vCPU", "vcpu").replace("v CPU", "vcpu")
-        self.words = [word for word in re.split(r"[^A-Za-z0-9]+", parts.lower()) if word]
+        whole, split = (re.split(r"[^A-Za-z0-9]+", text.lower()) for text in (name, parts))
+        self.words = [word for word in split if word]
+        self.all_words = [word for word in (*split, *whole) if word]
         self.cells = filled(frame, name)
         self.there = self.cells.drop_nulls()
         self.missing = len(self.cells) - len(self.there)
@@ -138,7 +140,7 @@ class _Column:
     def unit(self, kind: str) -> str:
         """Return the unit that its name says, if it does."""
         named = _UNITS.get(kind, {})
-        return next((named[word] for word in reversed(self.words) if word in named), "")
+        return next((named[word] for word in reversed(self.all_words) if word in named), "")
 
 
 class _Look:
@@ -251,6 +253,7 @@ def _demands(look: _Look, empty: dict[str, str], keep: dict[str, str]) -> None:
     for name in ("cpu", "mem", "gpu", "disk"):
         column = look.best(name, lambda column: column.numbers is not None)
         if column is None:
+            _doubt_words(name, look)
             continue
         unit, why = _amount(name, column, look)
         look.take(name, column, unit, why)
@@ -264,6 +267,19 @@ def _demands(look: _Look, empty: dict[str, str], keep: dict[str, str]) -> None:
         elif column.missing:
             empty[name] = "0"
             look.doubts.append(f"{column.name} is empty in {column.missing:,} rows: that is taken for 0.")
+
+
+def _doubt_words(name: str, look: _Look) -> None:
+    """Name a column that sounds right and has something else than numbers."""
+    import polars as pl
+
+    for column in look.columns:
+        if column.rank(name) is not None and column.there.dtype == pl.String and not column.there.is_empty():
+            odd = column.there.filter(column.there.cast(pl.Float64, strict=False).is_null())
+            if len(odd):
+                remedy = "only plain numbers are read: 1.5, and not 1,5 or 4 GiB"
+                look.doubts.append(f"{column.name} sounds like {name}, but {odd[0]!r} is no number: {remedy}.")
+                return
 
 
 def _amount(name: str, column: _Column, look: _Look) -> tuple[str, str]:
@@ -305,6 +321,9 @@ def _name(look: _Look) -> None:
         return not column.missing and not column.there.is_duplicated().any() and not column.is_dates
 
     column = look.best("id", differs)
+    named = [each.name for each in look.columns if each.rank("id") == 0 and each.name not in look.taken]
+    if column is None and named:
+        look.doubts.append(f"{named[0]} is not different in every row: requests are named by their row.")
     if column:
         look.taken.add(column.name)
         look.guesses.insert(0, Guess("id", column.name, "", "its name; different in every row"))

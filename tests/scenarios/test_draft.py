@@ -77,6 +77,7 @@ UNITS: list[tuple[dict[str, list[Any]], dict[str, str]]] = [
     ({"submit_ts": [1762156800000, 1762156900000], "cpu": [1, 2]}, {"arrival": "ms"}),
     ({"submit": [1762156800, 1762156900], "cpu": [1, 2]}, {}),
     ({"created": [1762156800 * 10**9] * 2, "cpu": [1, 2]}, {"arrival": "0.001 us"}),
+    ({"start": [0, 60], "Memory (MiB)": [1, 2], "ReqMem": ["4G", "5G"]}, {"mem": "MiB"}),
     ({"start": [0, 60], "memory_bytes": [2**30, 2**31]}, {"mem": "B"}),
     ({"start": [0, 60], "memory": [2**30, 2**31]}, {"mem": "B"}),
     ({"start": [0, 60], "memory": [2**20, 2**21]}, {"mem": "KiB"}),
@@ -94,6 +95,18 @@ def test_in_which_units(columns: dict[str, list[Any]], units: dict[str, str], tm
     found = propose(path)
     assert {guess.name: guess.unit for guess in found.guesses if guess.unit} == units
     assert len(asked_of(str(path)).frame) == 2
+
+
+def test_what_sounds_right_and_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("InstanceID;LaunchTime;cpus;Memory\na;2026-11-03;2;4 GiB\na;2026-11-03;2;8 GiB\n")
+    said = propose(path).doubts
+    assert (
+        "Memory sounds like mem, but '4 GiB' is no number: only plain numbers are read: 1.5, and not 1,5 or 4 GiB."
+        in said
+    )
+    assert "InstanceID is not different in every row: requests are named by their row." in said
+    assert "No column says when requests end: all of them stay for ever." in said
 
 
 def test_a_table_in_which_nothing_is_found(tmp_path: Path) -> None:

@@ -159,6 +159,7 @@ def test_a_snapshot_of_kubernetes(snapshot: Path) -> None:
     assert frame["labels.priority"].to_list() == ["", "high", *[""] * 4]
 
 
+@pytest.mark.long
 def test_a_run_begins_where_the_pods_are(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["traces", "describe", str(snapshot), "--out", "s.yaml"]) == 0
     assert main(["run", "s.yaml", "--agents", "first-fit", "--set", "record=[requests]"]) == 0
