@@ -40,5 +40,6 @@ def test_bash_completes(words: str, expected: set[str], tmp_path: Path, capsys: 
 def test_other_shells_know_every_command(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
-    assert all(command.__name__[1:] in script for command in COMMANDS)
+    assert len(COMMANDS) > 20
+    assert all(command.__name__.removeprefix("add")[1:] in script for command in COMMANDS)
     assert parser().prog in script
