@@ -12,6 +12,7 @@ from agents.world import Requests
 from scenarios.build import own
 from scenarios.build.named import built
 from scenarios.build.trace import TraceRequests, forget_traces
+from scenarios.schema.changes import Changing
 from scenarios.schema.fields import Model
 from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.offline import Offline
@@ -19,6 +20,7 @@ from scenarios.schema.scenario import Scenario
 from scenarios.schema.tenants import Tenants
 from scenarios.schema.workload import Generated, OwnWorkload, Trace
 from simcore.vocabulary import Workload
+from workloads.changes import Change, changed
 from workloads.generators import Flavour, Synthetic
 from workloads.multiserver import MultiServerRequests
 from workloads.offline import OfflineRequests
@@ -34,11 +36,15 @@ def requests_of(scenario: Scenario, total: Callable[[], Total], cache: Path | No
     The last requests are kept in memory, since every agent of a seed meets them.
     """
     spec = scenario.workload
-    if isinstance(spec, Trace):
-        return TraceRequests(spec, scenario.resources, cache, total)
     if isinstance(spec, OwnWorkload):
         return _Own(spec, scenario.resources)
-    return _Generator(spec, scenario.resources, total)
+    base: Requests = (
+        TraceRequests(spec, scenario.resources, cache, total)
+        if isinstance(spec, Trace)
+        else _Generator(spec, scenario.resources, total)
+    )
+    changes = tuple(each.change for each in spec.changes) if isinstance(spec, Changing) else ()
+    return _Changed(base, changes) if changes else base
 
 
 def forget() -> None:
@@ -66,6 +72,28 @@ class _Generator:
 
     def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> None:
         return None
+
+
+@dataclass(slots=True)
+class _Changed:
+    """Requests that are changed after they are drawn; the last ones are kept, as those before the change are."""
+
+    base: Requests
+    changes: tuple[Change, ...]
+    _last: tuple[int, Workload, Workload] | None = None
+
+    @property
+    def drawn(self) -> bool:
+        return True
+
+    def draw(self, seed: int) -> Workload:
+        base = self.base.draw(seed)
+        if self._last is None or self._last[0] != seed or self._last[1] is not base:
+            self._last = seed, base, changed(base, self.changes, seed)
+        return self._last[2]
+
+    def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
+        return self.base.windows(seed, requests, met)
 
 
 @dataclass(frozen=True, slots=True)

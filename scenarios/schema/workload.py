@@ -19,6 +19,7 @@ from pydantic import (
 
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.arrivals import Arrivals, Lifetimes
+from scenarios.schema.changes import Changing
 from scenarios.schema.cluster import DEVICE, ClusterSpec, known_resources
 from scenarios.schema.fields import (
     TIMES,
@@ -90,7 +91,7 @@ class Flavour(Placed):
         return dict(self.model_extra or {})
 
 
-class Generated(WorkloadKind):
+class Generated(Changing, WorkloadKind):
     """Requests drawn from a mix of flavours."""
 
     arrivals: Arrivals = Field(description="When requests arrive.", examples=["{poisson: {every: 10 s}}"])
@@ -161,7 +162,7 @@ class Inflate(Model):
     )
 
 
-class Trace(Placed, Mapped, WorkloadKind):
+class Trace(Placed, Mapped, Changing, WorkloadKind):
     """Requests of a trace. A trace's own options, such as `machine` of azure-packing-2020, are further keys."""
 
     model_config = ConfigDict(extra="allow")
@@ -244,6 +245,8 @@ class Trace(Placed, Mapped, WorkloadKind):
         if self.superpose > 1 and self.requests is None and not isinstance(self.start, RandomStart):
             remedy = "Windows that follow one another need a length: give `requests:`, or a random start."
             raise wrong("is missing", remedy, ("requests",))
+        if self.changes and self.inflate:
+            raise wrong("does not go with `inflate`", "Remove one of the two.", ("changes",))
         if self.reads_mapped and not self.knows_units:
             key = next(key for key in ("columns", "labels", "empty", "keep", "units") if getattr(self, key))
             raise wrong("is for a table of your own", f"{self.trace} knows its columns: remove it.", (key,))

@@ -1,0 +1,134 @@
+"""Requests as they might be: more or fewer of them, a wave that comes at once, days on which few come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from simcore.errors import WorkloadError
+from simcore.rng import stream
+from simcore.vocabulary import Floats, Ints, Workload
+
+
+class Change(Protocol):
+    """A change of a workload: which of its rows come, some of them again, and when."""
+
+    def rows(self, base: Workload, rng: np.random.Generator) -> tuple[Ints, Floats]:
+        """Choose rows int64 [m] and arrivals float64 [m], in any order; a row that comes again is a copy."""
+        ...
+
+
+@dataclass(frozen=True)
+class Demand:
+    """So many more requests, or fewer: `by` .2 is a fifth more, -.1 a tenth less.
+
+    Copies of random requests come when other random ones come, so that hours and days stay as they are. `of` says which
+    requests: those with one of these values of every label, or of `group`.
+    """
+
+    by: float
+    of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def rows(self, base: Workload, rng: np.random.Generator) -> tuple[Ints, Floats]:
+        mine = np.flatnonzero(chosen(base, self.of))
+        count = round(abs(self.by) * len(mine))
+        every = np.arange(len(base))
+        if self.by < 0:
+            kept = np.delete(every, rng.choice(mine, count, replace=False))
+            return kept, base.arrival[kept]
+        copies = rng.choice(mine, count)
+        return np.concatenate([every, copies]), np.concatenate([base.arrival, base.arrival[rng.choice(mine, count)]])
+
+
+@dataclass(frozen=True)
+class Wave:
+    """So many requests more, random ones of those that there are, at random moments of a time `over` from `at` on."""
+
+    requests: int
+    at: float
+    over: float
+
+    def rows(self, base: Workload, rng: np.random.Generator) -> tuple[Ints, Floats]:
+        copies = rng.choice(len(base), self.requests)
+        moments = self.at + self.over * rng.random(self.requests)
+        return np.concatenate([np.arange(len(base)), copies]), np.concatenate([base.arrival, moments])
+
+
+@dataclass(frozen=True)
+class Holiday:
+    """A time from `begin` to `end` in which only this share of the requests comes, random ones."""
+
+    share: float
+    begin: float
+    end: float
+
+    def rows(self, base: Workload, rng: np.random.Generator) -> tuple[Ints, Floats]:
+        inside = np.flatnonzero((base.arrival >= self.begin) & (base.arrival < self.end))
+        lost = rng.choice(inside, len(inside) - round(self.share * len(inside)), replace=False)
+        kept = np.delete(np.arange(len(base)), lost)
+        return kept, base.arrival[kept]
+
+
+def chosen(base: Workload, of: Mapping[str, tuple[str, ...]]) -> npt.NDArray[np.bool_]:
+    """Tell which requests have one of the values of every label, bool [n]; refuses what none of them has."""
+    found = np.ones(len(base), np.bool_)
+    for label, values in of.items():
+        if label == "group" and base.roles is not None:
+            groups = np.array([role.group for role in base.roles.all])
+            words = groups[base.roles.of]
+        elif label in base.labels:
+            words = base.labels[label]
+        else:
+            known = ", ".join([*base.labels, "group"])
+            remedy = f"Known: {known}. A table's `labels:` say which columns are some."
+            raise WorkloadError("the requests have no such label", key="workload.changes", value=label, remedy=remedy)
+        found &= np.isin(words, values)
+    if not found.any():
+        said = ", ".join(f"{label}: {'|'.join(values)}" for label, values in of.items())
+        raise WorkloadError("no request is so", key="workload.changes", value=said, remedy="Check label and values.")
+    return found
+
+
+def changed(base: Workload, changes: Sequence[Change], seed: int) -> Workload:
+    """Change a workload step by step; each step draws from a stream of its own.
+
+    Requests of one moment stay in order, copies behind all others; copies have new ids: numbers after the highest, or
+    `+1`, `+2` behind the name.
+    """
+    for place, change in enumerate(changes):
+        rows, times = change.rows(base, stream(seed, "workload", "changes", place))
+        if not len(rows):
+            remedy = "Let some requests come."
+            raise WorkloadError("leaves no request", key=f"workload.changes.{place}", remedy=remedy)
+        order = np.argsort(times, kind="stable")
+        base = _taken(base, rows, times, place)
+        base = _taken(base, order, base.arrival[order], None)
+    return base
+
+
+def _taken(base: Workload, rows: Ints, times: Floats, step: int | None) -> Workload:
+    """Take rows in this order; with a step, those that were there before get new ids."""
+    ids = base.id[rows]
+    if step is not None:
+        again = np.ones(len(rows), np.bool_)
+        again[np.unique(rows, return_index=True)[1]] = False
+        if ids.dtype.kind == "i":
+            ids[again] = base.id.max() + 1 + np.arange(again.sum())
+        elif again.any():
+            names = ids.astype(object)
+            names[again] = [f"{name}+{step + 1}.{number}" for number, name in enumerate(ids[again].tolist(), 1)]
+            ids = names.astype(np.str_)
+    return replace(
+        base,
+        arrival=times,
+        duration=base.duration[rows],
+        demand=base.demand[rows],
+        id=ids,
+        models=None if base.models is None else base.models[rows],
+        roles=None if base.roles is None else base.roles.take(rows),
+        labels={name: words[rows] for name, words in base.labels.items()},
+    )
