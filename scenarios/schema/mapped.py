@@ -10,13 +10,15 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from scenarios.schema.fields import TIMES, Model, Shown, Text, Units, checked, is_name, together, wrong
+from scenarios.schema.outline import emptied
 from simcore.errors import suggest
 from simcore.units import TIME, amount, measure_of
 from workloads.traces.check import TEXTS
 from workloads.traces.filters import REMEDY, check_conditions
 
-_NAMES = {"type": "string"}
-_CELL: dict[str, Any] = {"type": ["string", "number", "boolean"]}
+_NAMES = {"type": "string", "minLength": 1}
+_ORDER = r"^(?![<>])|^[<>]=?\s*([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|\d{4}-?[W\d].*)\s*$"
+_CELL: dict[str, Any] = {"anyOf": [{"type": "string", "pattern": _ORDER}, {"type": ["number", "boolean"]}]}
 
 
 def _columns(values: Any) -> dict[str, Any]:
@@ -83,9 +85,15 @@ _Names: TypeAlias = Annotated[
             "type": "object",
             "propertyNames": {"pattern": "^[^0-9]"},
             "properties": {
-                "where": {"anyOf": [_NAMES, {"type": "object", "additionalProperties": _NAMES}, {"type": "null"}]}
+                "where": {
+                    "anyOf": [
+                        _NAMES,
+                        {"type": "object", "additionalProperties": _NAMES, "minProperties": 1},
+                        {"type": "null"},
+                    ]
+                }
             },
-            "additionalProperties": {"type": ["string", "null"]},
+            "additionalProperties": {"anyOf": [_NAMES, {"type": "null"}]},
         }
     ),
     Shown("{name: column}"),
@@ -93,7 +101,7 @@ _Names: TypeAlias = Annotated[
 _Empty: TypeAlias = Annotated[
     dict[str, str],
     BeforeValidator(_empty),
-    WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "null"]}}),
+    WithJsonSchema(emptied()),
     Shown("{name: time, `never`, or amount}"),
 ]
 _Keep: TypeAlias = Annotated[

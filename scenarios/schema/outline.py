@@ -111,6 +111,13 @@ def amounts() -> Schema:
     return {**OTHERS, "type": "object", "properties": properties, "additionalProperties": others}
 
 
+def emptied() -> Schema:
+    """Make the schema of what stands for empty cells: times or `never`, and amounts by resource."""
+    never = {"anyOf": [*quantity(TIME)["anyOf"], {"const": "never"}]}
+    found, times = amounts(), dict.fromkeys(("end", "lifetime"), nullable(never))
+    return {**found, "properties": found["properties"] | {"arrival": NULL} | times}
+
+
 def units() -> Schema:
     """Make the schema of units by resource, or by column of times."""
     known = _MEASURES | dict.fromkeys(("arrival", "end", "lifetime"), TIME)

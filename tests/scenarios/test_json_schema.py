@@ -51,6 +51,10 @@ BEYOND = (
     "cannot import",
     "against: unknown agent",
     "does not go with",
+    "is neither a resource of the cluster",
+    "in what unit the column",
+    "is an empty time",
+    "is not a unit of time",
     "extends itself",
     "there is no such",
     "Only groups are",
@@ -146,6 +150,35 @@ def test_it_agrees_with_validate_on_mutations(name: str, most: int, tmp_path: Pa
             wrong.append(f"{text}: valid, and not taken")
         elif taken and not valid and not any(beyond in said for beyond in beyond_it):
             wrong.append(f"{text}: taken, but {said}")
+    assert wrong == []
+
+
+MAPPED = """
+cluster: {csv: {path: n.csv, columns: {cpu: c, mem: m}, units: {cpu: millicores, mem: 1 GiB}}}
+workload:
+  trace: table
+  path: t.csv
+  start: "2026-11-03T08:00Z"
+  columns: {id: VM Name, arrival: Created, end: Deleted, cpu: vCPU, mem: RAM, where: {zone: AZ}}
+  units: {cpu: millicores, mem: B, arrival: ms}
+  labels: {tenant: Customer}
+  empty: {end: never, cpu: 1}
+  keep: {State: [a, b], n: "> 0", on: true}
+  changes: [{demand: +20 %, of: {tenant: x}}, {wave: 2, at: 3 d, over: 6 h}, {holiday: 30 %, from: 5 d, until: 6 d}]
+agents: [first-fit]
+"""
+
+
+@pytest.mark.parametrize("most", [60, pytest.param(10_000, marks=pytest.mark.long)])
+def test_it_agrees_with_validate_on_a_table_of_ones_own(most: int, tmp_path: Path) -> None:
+    data = yaml.safe_load(MAPPED)
+    assert outcome(data, tmp_path, tmp_path / "s.yaml") == (validator().is_valid(data), "")
+    found = list(mutations(data))
+    wrong: list[str] = []
+    for text, changed in found[:: max(1, len(found) // most)]:
+        valid, said = outcome(changed, tmp_path, tmp_path / "s.yaml")
+        if valid != validator().is_valid(changed) and not any(beyond in said for beyond in BEYOND):
+            wrong.append(f"{text}: {said or 'valid, and not taken'}")
     assert wrong == []
 
 
