@@ -89,6 +89,8 @@ class Packing:
     @cached_property
     def foe_sets(self) -> tuple[Ints, Ints, Ints, Ints]:
         """The sets' offsets and members; then each ball's offsets and sets."""
+        if not self.foes:
+            return (*_lists(()), np.zeros(len(self.demand) + 1, np.int64), np.empty(0, np.int64))
         return (*_lists(self.foes), *_lists(_inverse(self.foes, len(self.demand))))
 
     @cached_property
