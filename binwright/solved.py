@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agents.solver.model.problem import Problem
-    from agents.solver.solving.answer import Answer
+    from agents.solver.solving.answer import Answer, Reached
 
 
 def properties(problem: Problem) -> dict[str, Any]:
@@ -48,6 +48,21 @@ def used(problem: Problem, alloc: Sequence[int]) -> list[dict[str, Any]]:
     return [one._asdict() | {"share": None if one.share == inf else one.share} for one in uses(problem, alloc)]
 
 
+def reached(goals: Sequence[Reached]) -> list[dict[str, Any]]:
+    """Say what became of goals, and what each of their terms adds."""
+    return [
+        one._asdict()
+        | {"gap": one.gap}
+        | {
+            "terms": [
+                part._asdict() | {"largest": [{"entry": entry, "value": value} for entry, value in part.largest]}
+                for part in one.terms
+            ]
+        }
+        for one in goals
+    ]
+
+
 def as_json(answer: Answer) -> dict[str, Any]:
     """Shape an answer as `--json` prints it."""
     return {
@@ -65,7 +80,7 @@ def as_json(answer: Answer) -> dict[str, Any]:
         "seconds": round(answer.seconds, 6),
         "impossible": answer.impossible,
         "at_fault": [one._asdict() for one in answer.at_fault],
-        "goals": [one._asdict() | {"gap": one.gap} for one in answer.goals],
+        "goals": reached(answer.goals),
         "notes": list(answer.notes),
         "left": left(answer.problem, answer.alloc),
         "moves": _moves(answer) if (answer.problem.now >= 0).any() else None,

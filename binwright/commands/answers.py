@@ -45,10 +45,7 @@ def print_answer(found: dict[str, Any]) -> None:
         if found["at_fault"]:
             lines = (one["what"] + (f" in line {one['line']}" if one["line"] else "") for one in found["at_fault"])
             out.print(f"at fault: {', '.join(lines)}", highlight=False, markup=False, soft_wrap=True)
-    for goal in found["goals"]:
-        best = "no allocation is better" if goal["gap"] == 0 else f"bound {goal['bound']:,.15g}"
-        line = f"{goal['aim'].lower()} {goal['text']}: {goal['value']:,.15g} ({best})"
-        out.print(line, highlight=False, markup=False, soft_wrap=True)
+    print_goals(found["goals"], largest=False)
     if found["moves"] is not None:
         _print_moves(found["moves"], ball_name, bin_name)
     for note in found["notes"]:
@@ -62,6 +59,21 @@ def print_answer(found: dict[str, Any]) -> None:
     checked = f"{found['search']}: {many_of(found['checked'], 'solution')} checked in {found['seconds']:.2f} s"
     ended = ", interrupted" if found["interrupted"] else ""
     out.print(f"{found['status']}{ended}: {placed}; {checked}", highlight=False, soft_wrap=True)
+
+
+def print_goals(goals: list[dict[str, Any]], *, largest: bool) -> None:
+    """Say what became of every goal, what its terms add if there are several, and if asked the largest entries."""
+    for goal in goals:
+        best = "no allocation is better" if goal["gap"] == 0 else f"bound {goal['bound']:,.15g}"
+        lines = [f"{goal['aim'].lower()} {goal['text']}: {goal['value']:,.15g} ({best})"]
+        for term in goal["terms"]:
+            if len(goal["terms"]) > 1:
+                lines.append(f"  {term['value']:,.15g} by {term['text']}")
+            if largest and term["largest"]:
+                most = ", ".join(f"{one['value']:,.15g} by {one['entry']}" for one in term["largest"])
+                lines.append(f"    most: {most}")
+        for line in lines:
+            out.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def print_left(found: list[dict[str, Any]], count: int, name_of: Callable[[int], str]) -> None:

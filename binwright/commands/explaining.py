@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from rich import box
 from rich.table import Table
 
-from binwright.commands.answers import print_left
+from binwright.commands.answers import print_goals, print_left
 from binwright.commands.console import out
 from binwright.commands.given import bins_of, problem_of
 from binwright.solved import left, used
+from binwright.solved import reached as reached_json
 from simcore.errors import UserError, suggest
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ SHOWN = 100
 
 def explain(asked: Namespace) -> int:
     """Answer `binwright explain FILE ANSWER`."""
+    from agents.solver.solving.conclude import reached
     from agents.solver.solving.explain import Explained
 
     file = Path(asked.answer_file)
@@ -38,7 +40,9 @@ def explain(asked: Namespace) -> int:
             {"bin": place, "in_the_way": [one._asdict() for one in them]} for place, them in explained.obstacles(ball)
         ]
         balls.append({"ball": ball, "is_in": None if alloc[ball] < 0 else alloc[ball], "bins": bins})
-    found: dict[str, Any] = {"resources": used(problem, alloc), "left": left(problem, alloc), "balls": balls}
+    goals = reached_json(reached(problem, alloc)) if min(alloc) >= 0 else []
+    found: dict[str, Any] = {"resources": used(problem, alloc), "goals": goals, "left": left(problem, alloc)}
+    found["balls"] = balls
     if asked.json:
         print(json.dumps(found))
         return 0
@@ -47,6 +51,7 @@ def explain(asked: Namespace) -> int:
             _print_ball(one, problem)
         return 0
     _print_uses(found["resources"])
+    print_goals(goals, largest=True)
     print_left(found["left"], sum(place < 0 for place in alloc), _called(problem.ball_names))
     return 0
 

@@ -114,7 +114,8 @@ const Answer = (() => {
   function said({ goals, moves, notes, ball_names, bin_names }) {
     const ball = (number) => ball_names?.[number] ?? `${number}`;
     const bin = (number) => (number === null ? "nowhere" : bin_names?.[number] ?? `${number}`);
-    const lines = goals.map(({ aim, text, value, bound, gap }) => `${aim.toLowerCase()} ${text}: ${amount(value)} (${gap ? `bound ${amount(bound)}` : "no allocation is better"})`);
+    const by = (terms) => (terms.length > 1 ? `; ${terms.map((term) => `${amount(term.value)} by ${term.text}`).join(", ")}` : "");
+    const lines = goals.map(({ aim, text, value, bound, gap, terms }) => `${aim.toLowerCase()} ${text}: ${amount(value)} (${gap ? `bound ${amount(bound)}` : "no allocation is better"})${by(terms)}`);
     if (moves) {
       const each = moves.slice(0, MOST_MOVES).map((move) => `${ball(move.ball)} from ${bin(move.from)} to ${bin(move.to)}`);
       const more = moves.length > MOST_MOVES ? `, and ${count(moves.length - MOST_MOVES)} more` : "";

@@ -216,6 +216,21 @@ class Family(BaseModel):
     capacity: list[float]
 
 
+class Entry(BaseModel):
+    """An entry of a sum."""
+
+    entry: str = Field(description="For which ball, bin or number: `b = 3`.")
+    value: float
+
+
+class Term(BaseModel):
+    """What a term adds to a goal."""
+
+    text: str
+    value: float = Field(description="Below zero where it subtracts.")
+    largest: list[Entry] = Field(description="Of a sum, the entries that come to most.")
+
+
 class Reached(BaseModel):
     """What became of a goal."""
 
@@ -224,6 +239,7 @@ class Reached(BaseModel):
     value: float
     bound: float = Field(description="No allocation of all balls is better.")
     gap: float
+    terms: list[Term]
 
 
 class Move(BaseModel):

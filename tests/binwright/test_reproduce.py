@@ -656,7 +656,7 @@ def test_why_z3_has_no_answer_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path:
     given = machines("pgrank")
     assert wrasse_counts._by_z3(given, "clkbot", "quick") == "Z3 is left out with --quick: it has 146 s without."
     monkeypatch.setitem(sys.modules, "z3", ModuleType("z3"))
-    monkeypatch.setattr(pack, "pack", lambda *given, **how: pack.Packed("z3-parts", None, 1, 0.5))
+    monkeypatch.setattr(pack, "pack", lambda *given, **how: pack.Packed("z3-parts", None, None, None, 1, 0.5))
     nothing = "Z3 found no placement in its 0.5 s."
     assert wrasse_counts._by_z3(given, "pgrank", "smallest") == nothing
 

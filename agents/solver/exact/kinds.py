@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from agents.solver.model.fleet import Fleet
 from simcore.vocabulary import Ints
 
 SHARE = 1 << 20
@@ -14,37 +15,39 @@ SHARE = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Kinds:
-    """Kinds of balls, the heaviest first."""
+    """Kinds of balls, the heaviest first, and the kinds of bins that they may go into."""
 
     size: Ints
     """[kinds, d], whole multiples of the largest common unit of each dimension"""
     count: Ints
     """[kinds]"""
-    capacity: Ints
-    """[d]"""
+    fleet: Fleet
+    """The bins, in the same units, none of a kind more than there are balls."""
     weight: Ints
     """[kinds]: what it needs of all dimensions together. No bin holds more than `SHARE` of that."""
     kind_of: Ints
     """[balls]"""
 
     @classmethod
-    def of(cls, demand: Ints, capacity: Ints) -> Kinds:
-        """Sum up balls of demand [balls, d], each of which fits a bin of capacity [d]."""
-        binding = demand.sum(axis=0) > capacity
+    def of(cls, demand: Ints, fleet: Fleet) -> Kinds:
+        """Sum up balls of demand [balls, d], each of which fits a bin."""
+        binding = demand.sum(axis=0) > fleet.capacity.min(axis=0)
         used = demand[:, binding] if binding.any() else demand[:, :1]
-        room = capacity[binding] if binding.any() else capacity[:1]
+        room = fleet.capacity[:, binding] if binding.any() else fleet.capacity[:, :1]
         unit = np.maximum(np.gcd.reduce(used, axis=0), 1)
         rows, kind_of, count = np.unique(used // unit, axis=0, return_inverse=True, return_counts=True)
         room = room // unit
+        largest = room.max(axis=0)
         # The scarcer a dimension, the more it weighs.
-        scarcity = rows.T @ count / np.maximum(room, 1)
+        scarcity = rows.T @ count / np.maximum(largest, 1)
         shares = (SHARE * scarcity / max(scarcity.sum(), 1e-9)).astype(np.int64)
-        weight = (rows * shares // np.maximum(room, 1)).sum(axis=1)
+        weight = (rows * shares // np.maximum(largest, 1)).sum(axis=1)
         order = np.argsort(-weight, kind="stable")
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
         sizes = np.ascontiguousarray(rows[order])
-        return cls(sizes, count[order].astype(np.int64), room, weight[order], back[kind_of.ravel()])
+        bins = Fleet(room, np.minimum(fleet.count, len(demand)), fleet.price)
+        return cls(sizes, count[order].astype(np.int64), bins, weight[order], back[kind_of.ravel()])
 
     def placed(self, patterns: Ints, times: Ints) -> Ints | None:
         """Put the balls into bins by these patterns [p, kinds], each used so many times [p]: int64 [balls].

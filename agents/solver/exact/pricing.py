@@ -21,13 +21,14 @@ FINE = 256
 
 
 class Pricing:
-    """Finds patterns of the kinds of a packing."""
+    """Finds patterns of the kinds of a packing, for one of its kinds of bins."""
 
-    def __init__(self, kinds: Kinds) -> None:
+    def __init__(self, kinds: Kinds, bin_kind: int = 0) -> None:
         self.kinds = kinds
-        columns = [_rounded(size, room) for size, room in zip(kinds.size.T, kinds.capacity.tolist(), strict=True)]
+        self.capacity = np.ascontiguousarray(kinds.fleet.capacity[bin_kind])
+        columns = [_rounded(size, room) for size, room in zip(kinds.size.T, self.capacity.tolist(), strict=True)]
         if len(columns) > 1:
-            shares = (kinds.size * (FINE * STATES) // np.maximum(kinds.capacity, 1)).sum(axis=1)
+            shares = (kinds.size * (FINE * STATES) // np.maximum(self.capacity, 1)).sum(axis=1)
             columns.append((shares // (FINE * len(columns)), STATES))
         self.sizes = np.array([size for size, _ in columns])
         """[columns, kinds]"""
@@ -59,7 +60,7 @@ class Pricing:
         sizes = np.ascontiguousarray(self.sizes[:, order])
         _fill(sizes, self.rooms, given[1], given[2], self.tables)
         found = np.zeros((most, len(value)), np.int64)
-        number, whole = _tree(*given, kinds.capacity, sizes, self.rooms, self.tables, least, nodes, found)
+        number, whole = _tree(*given, self.capacity, sizes, self.rooms, self.tables, least, nodes, found)
         patterns = np.zeros((number, len(value)), np.int64)
         patterns[:, order] = found[:number]
         ends = zip(self.tables[:, 0], self.rooms, strict=True)

@@ -20,6 +20,7 @@ import numpy as np
 
 from agents.solver.exact.columns import TINY, Columns
 from agents.solver.exact.kinds import Kinds
+from agents.solver.model.fleet import Fleet
 from simcore.vocabulary import Ints
 
 MOST_KINDS, MOST_BALLS = 600, 20_000
@@ -37,18 +38,22 @@ SHORTEST, LONGEST = 0.5, 8.0
 class Prover:
     """Works on a packing whenever it is given time."""
 
-    def __init__(self, demand: Ints, capacity: Ints) -> None:
-        """Take balls of demand [balls, d], `LARGEST` at most, each of which fits a bin of capacity [d]."""
-        self.bound = 1
-        """No packing needs fewer bins."""
+    def __init__(self, demand: Ints, fleet: Fleet) -> None:
+        """Take balls of demand [balls, d], `LARGEST` at most, each of which fits a bin of the fleet."""
+        self.bound = int(fleet.price.min())
+        """No packing costs less. If it is more than all bins do, there is none."""
         self.where: Ints | None = None
         """[balls]: the best packing that it has found."""
+        self.which: Ints | None = None
+        """[bins]: the kinds of its bins"""
         self.known: float = inf
-        """Bins of the best packing that anybody has found."""
+        """The cost of the best packing that anybody has found."""
         self.spent = 0.0
         """Seconds of work."""
         self.until = inf
-        self._given = demand, capacity
+        self.begin: tuple[Ints, Ints] | None = None
+        """A packing whose patterns are the first ones: the bin of each ball [balls], the kind of each bin [bins]."""
+        self._given = demand, fleet
         self._work = self._steps()
         self._over = len(demand) > MOST_BALLS
 
@@ -60,7 +65,7 @@ class Prover:
     def work(self, seconds: float, known: int | None, until: float = inf) -> None:
         """Work on until it has worked so many seconds in all, or `monotonic()` is `until`; a step may take longer.
 
-        `known` is how many bins the best packing that somebody else has found needs.
+        `known` is what the best packing that somebody else has found costs.
         """
         self.until = until
         if known is not None:
@@ -75,98 +80,118 @@ class Prover:
         if len(kinds.count) > MOST_KINDS:
             return
         columns = Columns.of(kinds)
-        for _ in columns.rounds(kinds.count):
+        if self.begin is not None:
+            columns.learn(*self.begin)
+        for _ in columns.rounds(kinds.count, kinds.fleet.count):
             self.bound = max(self.bound, columns.bound)
             yield
         self.bound = max(self.bound, columns.bound)
+        if self.bound > kinds.fleet.price @ kinds.fleet.count:
+            return
         seconds, number = SHORTEST, 0
         while True:
             yield
             yield from self._dive(columns, number)
             yield
             if number % DIVES == DIVES - 1:
-                self._cover(columns, columns.patterns, seconds)
+                self._cover(columns, columns.patterns, columns.of_bin, seconds)
                 yield
                 every = self._every(columns)
                 if every is not None:
                     yield
-                    self._cover(columns, every, seconds)
+                    self._cover(columns, every, np.zeros(len(every), np.int64), seconds)
                 seconds = min(2 * seconds, LONGEST)
             number += 1
 
     def _dive(self, columns: Columns, number: int) -> Iterator[None]:
-        """Look for a packing with fewer bins than are known. Dives after the first, number 0, choose by chance."""
-        kinds, rng = columns.pricing.kinds, np.random.default_rng(number)
-        count = kinds.count.copy()
+        """Look for a packing that costs less than any known. Dives after the first, number 0, choose by chance."""
+        kinds, rng = columns.kinds, np.random.default_rng(number)
+        count, most = kinds.count.copy(), kinds.fleet.count.copy()
         taken: list[Ints] = []
+        which: list[int] = []
+        cost = 0
         whole = rng.uniform(0.5, 1) if number else 1.0
         while count.any():
-            for _ in columns.rounds(count):
+            for _ in columns.rounds(count, most):
                 if monotonic() >= self.until:
                     return
                 yield
-            if columns.times is None or len(taken) + ceil(columns.value - TINY) >= self.known:
+            if columns.times is None or cost + ceil(columns.value - TINY) >= self.known:
                 return
             times = columns.times
             parts = np.floor(times * whole + TINY).astype(np.int64)
             if not parts.any():
                 parts[np.argmax(times * (rng.uniform(0, 1, len(times)) if number else 1))] = 1
             for at in np.repeat(np.arange(len(parts)), parts).tolist():
-                if (part := np.minimum(columns.patterns[at], count)).any():
+                bin_kind = int(columns.of_bin[at])
+                if (part := np.minimum(columns.patterns[at], count)).any() and most[bin_kind] > 0:
                     taken.append(part)
-                    count = count - part
-        self._found(kinds, np.array(taken), np.ones(len(taken), np.int64))
+                    which.append(bin_kind)
+                    count, cost = count - part, cost + int(kinds.fleet.price[bin_kind])
+                    most[bin_kind] -= 1
+        self._found(kinds, np.array(taken), np.array(which), np.ones(len(taken), np.int64))
 
-    def _cover(self, columns: Columns, patterns: Ints, seconds: float) -> None:
-        """Look for the fewest of these patterns [p, kinds] that have all balls."""
+    def _cover(self, columns: Columns, patterns: Ints, of_bin: Ints, seconds: float) -> None:
+        """Look for the cheapest of these patterns [p, kinds], of these kinds of bins [p], that have all balls."""
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import csc_array
 
-        kinds, many = columns.pricing.kinds, len(patterns)
-        rows = np.concatenate([patterns.T, np.ones((1, many), np.int64)]).astype(float)
-        low, high = np.append(kinds.count, self.bound), np.append(np.full(len(kinds.count), np.inf), self.known - 1)
+        kinds, fleet = columns.kinds, columns.kinds.fleet
+        costs, ball_kinds, bin_kinds = fleet.price[of_bin], len(kinds.count), len(fleet.count)
+        of_kinds = of_bin == np.arange(bin_kinds)[:, None]
+        rows = np.concatenate([patterns.T, costs[None, :], of_kinds]).astype(float)
+        low = np.concatenate([kinds.count, [self.bound], np.zeros(bin_kinds)])
+        high = np.concatenate([np.full(ball_kinds, np.inf), [self.known - 1], fleet.count])
         limit = min(seconds, self.until - monotonic())
-        if limit <= 0 or self.known <= self.bound:
+        if limit <= 0 or self.known <= self.bound or not len(patterns):
             return
         solutions = []
 
         def run() -> None:
             rule = LinearConstraint(csc_array(rows), low, high)
             span = Bounds(0, float(kinds.count.max()))
-            ones = np.ones(many)
-            solutions.append(milp(ones, integrality=ones, bounds=span, constraints=rule, options={"time_limit": limit}))
+            ones = np.ones(len(patterns))
+            given = {"integrality": ones, "bounds": span, "constraints": rule, "options": {"time_limit": limit}}
+            solutions.append(milp(costs.astype(float), **given))
 
         thread = Thread(target=run, name="integer program", daemon=True)  # so that Ctrl-C is heard
         thread.start()
         thread.join()
         if solutions and solutions[0].x is not None:
-            self._found(kinds, patterns, np.rint(solutions[0].x).astype(np.int64))
+            self._found(kinds, patterns, of_bin, np.rint(solutions[0].x).astype(np.int64))
 
     def _every(self, columns: Columns) -> Ints | None:
-        """Find all patterns that a packing in `bound` bins can have; None if they are too many.
+        """Find all patterns that a packing in `bound` bins of one kind can have; None if they are too many.
 
         By prices, bins have `bound` less what all balls are worth to waste, by each dimension what all have too much.
         """
-        kinds = columns.pricing.kinds
-        assert columns.price is not None
-        prices = [(columns.price, columns.worth), *zip(kinds.size.T, kinds.capacity.tolist(), strict=True)]
-        wastes = [self.bound * worth - int(price @ kinds.count) for price, worth in prices]
+        kinds = columns.kinds
+        if len(kinds.fleet.count) > 1 or columns.price is None:
+            return None
+        bins = self.bound // max(int(kinds.fleet.price[0]), 1)
+        prices = [(columns.price, columns.worth[0]), *zip(kinds.size.T, kinds.fleet.capacity[0].tolist(), strict=True)]
+        wastes = [bins * worth - int(price @ kinds.count) for price, worth in prices]
         shares = [waste / worth for waste, (_, worth) in zip(wastes, prices, strict=True)]
         tightest = int(np.argmin(shares))
         price, worth = prices[tightest]
-        patterns, whole = columns.pricing.every(price, kinds.count, worth - wastes[tightest], NODES, 4 * PATTERNS)
+        pricing = columns.pricings[0]
+        patterns, whole = pricing.every(price, kinds.count, worth - wastes[tightest], NODES, 4 * PATTERNS)
         for (price, worth), waste in zip(prices, wastes, strict=True):
             patterns = patterns[patterns @ price >= worth - waste]
         return patterns if whole and len(patterns) <= PATTERNS else None
 
-    def _found(self, kinds: Kinds, patterns: Ints, times: Ints) -> None:
-        """Keep a packing, if it is one and needs fewer bins."""
+    def _found(self, kinds: Kinds, patterns: Ints, of_bin: Ints, times: Ints) -> None:
+        """Keep a packing, if it is one and costs less."""
+        which = np.repeat(of_bin, times)
         where = kinds.placed(patterns[times > 0], times[times > 0])
-        if where is not None and where.max() + 1 < self.known:
-            self.where, self.known = where, int(where.max()) + 1
+        if where is not None and (np.bincount(which, minlength=len(kinds.fleet.count)) <= kinds.fleet.count).all():
+            used, where = np.unique(where, return_inverse=True)
+            cost = kinds.fleet.cost(which[used])
+            if cost < self.known:
+                self.where, self.which, self.known = where.astype(np.int64), which[used], cost
 
 
 @cache
 def prepare() -> None:
     """Compile what a prover needs, or read what is kept of it, and load HiGHS."""
-    Prover(np.array([[2], [2], [1]]), np.array([3])).work(1e9, 3)
+    Prover(np.array([[2], [2], [1]]), Fleet.alike(np.array([3]))).work(1e9, 3)

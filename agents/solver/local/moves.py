@@ -47,6 +47,9 @@ MOST_OFFERED = 256
 """Units from which on nothing more is taken out for a move."""
 LOOKED, TRIED, DEPTH = 64, 3, 4
 """Units that are looked at for one in the way, bins that are compared for a forced unit, and forced units of a move."""
+MORE = 24
+"""Bins that are compared in half of the gentle moves: one that is nearly large enough is found sooner. In all moves it
+would be the same few bins again and again."""
 
 
 @lean
@@ -329,14 +332,17 @@ def excess(call: Utilfn, state: State, one: int, place: int) -> int:
 
 
 @lean
-def force(call: Utilfn, scan: Scan, state: State, friends: int, start: np.uint64, spread: int) -> bool:
-    """Put an unplaced unit in by force, what that put out anywhere, and so on; returns whether it may stand."""
+def force(call: Utilfn, scan: Scan, state: State, friends: int, start: np.uint64, spread: int, bins: int) -> bool:
+    """Put an unplaced unit in by force, what that put out anywhere, and so on; returns whether it may stand.
+
+    It goes into that of so many random bins that is least too small.
+    """
     tally, unit = state.tally, state.unit
     most = tally[TOTAL]
     one = unit[drawn(tally, start, tally[COUNT]), LEFT]
     for _ in range(DEPTH):
         place, least = unit[one, PIN], 0
-        for tried in range(TRIED if place == NULL else 0):
+        for tried in range(bins if place == NULL else 0):
             other = drawn(tally, start, len(state.bin))
             beyond = excess(call, state, one, other)
             if tried == 0 or beyond < least:

@@ -181,6 +181,8 @@ class Portfolio:
 
 def prepare(problem: Problem) -> None:
     """Compile local search, or read it from disk: it is the same for all problems."""
+    if getattr(relent, "signatures", None):  # the last one: to look for them takes longer than some searches
+        return
     source, numbers = utilfn(problem, PYTHON)
     given = *compiled(source), state(problem, Flat.of_problem(problem, numbers), np.zeros(1, np.int64))
     prepared(begin, *given, 0, 0, problem.unit_now, 0, 0)

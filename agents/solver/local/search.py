@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from agents.solver.backends.attempt import Scan, Utilfn
-from agents.solver.local.moves import empty_bins, force, order, settle, take_some, trim
+from agents.solver.local.moves import MORE, TRIED, empty_bins, force, order, settle, take_some, trim
 from agents.solver.local.state import (
     CEILING,
     COUNT,
@@ -125,7 +125,8 @@ def improve(
         if draw < 4:
             stands = empty_bins(call, scan, state, friends, start, spread)
         elif draw < 7:
-            stands = force(call, scan, state, friends, start, spread)
+            wide = gentle and drawn(tally, start, 2) == 0
+            stands = force(call, scan, state, friends, start, spread, MORE if wide else TRIED)
         else:
             stands = take_some(call, scan, state, friends, start, spread)
         if not (stands and trim(call, state) and tally[TOTAL] <= most):

@@ -76,6 +76,25 @@ class Fault(NamedTuple):
     """Of the text; None where it comes from outside, such as by an option."""
 
 
+class Part(NamedTuple):
+    """What a term adds to a goal."""
+
+    text: str
+    """The term, as written, without its sign."""
+    value: float
+    """With its sign."""
+    largest: tuple[tuple[str, float], ...] = ()
+    """Of a sum, the entries that add or subtract most: for which number (`b = 3`), and how much."""
+
+
+class Valued(NamedTuple):
+    """What a goal comes to."""
+
+    raw: int
+    """Millionths, where it is a quantity."""
+    terms: tuple[Part, ...]
+
+
 class Source(Protocol):
     """What a problem was made from: it makes others of its kind, and evaluates UTILFN without the program."""
 
@@ -116,8 +135,8 @@ class Source(Protocol):
         """
         ...
 
-    def goals(self, bins: int, alloc: Sequence[int]) -> list[int]:
-        """Evaluate the goals from their text for an allocation of all balls: millionths where they are quantities."""
+    def goals(self, bins: int, alloc: Sequence[int]) -> list[Valued]:
+        """Evaluate the goals from their text for an allocation of all balls."""
         ...
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.solver.model.problem import Problem
+import numpy as np
+
+from agents.solver.model.problem import Problem, Sets
 from agents.solver.model.program import MICRO, NULL
+from simcore.vocabulary import Ints
 
 MESSAGES = 20
 """No more than this are listed."""
@@ -20,40 +23,44 @@ def faults(problem: Problem, alloc: Sequence[int]) -> list[str]:
     if len(alloc) != problem.balls:
         return [f"{len(alloc)} places for {problem.balls} balls"]
     called, at = problem.ball, problem.bin
-    wrong = [
-        f"ball {called(b)} is in bin {p}, which does not exist"
-        for b, p in enumerate(alloc)
-        if not NULL <= p < problem.bins
-    ]
+    where = np.array(alloc, np.int64)
+    nowhere = np.flatnonzero((where < NULL) | (where >= problem.bins)).tolist()
+    wrong = [f"ball {called(ball)} is in bin {alloc[ball]}, which does not exist" for ball in nowhere]
     if wrong:
         return wrong[:MESSAGES]
-    for ball, place in enumerate(problem.pins.tolist()):
-        if place != NULL and alloc[ball] not in (place, NULL):
-            wrong.append(f"ball {called(ball)} is pinned to bin {at(place)} and is in {at(alloc[ball])}")
-    drained = [ball for ball, place in enumerate(alloc) if place != NULL and problem.drained[place]]
+    placed, pins = where != NULL, problem.pins
+    pinned = np.flatnonzero(placed & (pins != NULL) & (pins != where)).tolist()
+    wrong += [
+        f"ball {called(ball)} is pinned to bin {at(int(pins[ball]))} and is in {at(alloc[ball])}" for ball in pinned
+    ]
+    drained = np.flatnonzero(placed & problem.drained[where]).tolist()
     wrong += [f"ball {called(ball)} is in bin {at(alloc[ball])}, which is to be empty" for ball in drained]
-    for members, chance in problem.friends:
-        if chance == MICRO and len({alloc[ball] for ball in members}) > 1:
-            wrong.append(f"friends {', '.join(map(called, members))} are in different bins")
-    for members, chance in problem.foes:
-        if chance == MICRO and len({alloc[ball] for ball in members}) == 1 and alloc[members[0]] != NULL:
-            wrong.append(f"foes {', '.join(map(called, members))} are all in bin {at(alloc[members[0]])}")
-    used, rejected = utilisation(problem, alloc)
-    wrong += [f"UTILFN rejects ball {called(ball)} in bin {at(alloc[ball])}" for ball in rejected]
-    over: dict[int, int] = {}
-    soft, ceiling, capacity = problem.soft_group.tolist(), problem.ceiling.tolist(), problem.capacity.tolist()
-    for dim, amount in enumerate(used):
-        if amount > ceiling[dim]:
-            wrong.append(f"{problem.name(dim)} is used {amount / MICRO:g} of {ceiling[dim] / MICRO:g}")
-        if soft[dim] >= 0 and amount > capacity[dim]:
-            over[soft[dim]] = over.get(soft[dim], 0) + 1
-    for group, count in over.items():
+    parted = _in_one_bin(problem.friends, where, False)
+    wrong += [f"friends {', '.join(map(called, members))} are in different bins" for members in parted]
+    joined = [members for members in _in_one_bin(problem.foes, where, True) if alloc[members[0]] != NULL]
+    wrong += [f"foes {', '.join(map(called, members))} are all in bin {at(alloc[members[0]])}" for members in joined]
+    used, rejected = problem.source.utilisation(problem.bins, alloc)
+    wrong += [f"UTILFN rejects ball {called(ball)} in bin {at(alloc[ball])}" for ball in rejected.tolist()]
+    above = np.flatnonzero(used > problem.ceiling).tolist()
+    wrong += [f"{problem.name(d)} is used {used[d] / MICRO:g} of {problem.ceiling[d] / MICRO:g}" for d in above]
+    soft = problem.soft_group
+    groups, over = np.unique(soft[(soft >= 0) & (used > problem.capacity)], return_counts=True)
+    for group, count in zip(groups.tolist(), over.tolist(), strict=True):
         if count > problem.soft_allowed[group]:
-            names = problem.name(soft.index(group))
-            wrong.append(
-                f"{count} dimensions of the soft group of {names} are over, {problem.soft_allowed[group]} may be"
-            )
+            names, most = problem.name(int(np.flatnonzero(soft == group)[0])), problem.soft_allowed[group]
+            wrong.append(f"{count} dimensions of the soft group of {names} are over, {most} may be")
     return wrong[:MESSAGES]
+
+
+def _in_one_bin(sets: Sets, where: Ints, together: bool) -> list[list[int]]:
+    """List the sets that must hold whose balls are all in the same bin, or else those of which they are not."""
+    some = np.flatnonzero(np.diff(sets.offsets))
+    if not len(some):
+        return []
+    bins, begins = where[sets.members], sets.offsets[some]
+    alike = np.minimum.reduceat(bins, begins) == np.maximum.reduceat(bins, begins)
+    found = some[(alike == together) & (sets.chance[some] == MICRO)]
+    return [sets.members[sets.offsets[one] : sets.offsets[one + 1]].tolist() for one in found.tolist()]
 
 
 def utilisation(problem: Problem, alloc: Sequence[int]) -> tuple[list[int], list[int]]:

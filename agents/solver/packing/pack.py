@@ -1,4 +1,4 @@
-"""Pack balls into few equal bins: by a heuristic, by a search that goes upward from the lower bound, or by a rival."""
+"""Pack balls into few equal bins, or the cheapest of a fleet: by a heuristic, by a search upward, or by a rival."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from time import monotonic
-from typing import NamedTuple
 
 import numpy as np
 
 from agents.solver.exact import prover
+from agents.solver.model.fleet import Fleet
 from agents.solver.model.packing_bound import lower_bound
-from agents.solver.packing import heuristics
-from agents.solver.packing.rivals import Tell
-from agents.solver.search.fewest import fewest, rounds
-from agents.solver.search.find import find, prepare
+from agents.solver.packing import heuristics, runs
+from agents.solver.packing.buying import Bought, emptied, fit, least_cost
+from agents.solver.packing.rivals import Places
+from agents.solver.packing.upward import SEARCHES, Upward
+from agents.solver.search.find import prepare
 from agents.solver.search.lowest import LONGEST
 from agents.solver.search.packing import Packing
 from simcore.errors import BinwrightError, UserError, suggest
@@ -28,7 +29,6 @@ HEURISTICS: dict[str, Callable[[Ints, Ints], Ints]] = {
     "dot-product": heuristics.dot_product,
     "norm-greedy": heuristics.norm_greedy,
 }
-SEARCHES = {"published": "published", "solver": "ruin"}
 RIVALS = {
     "z3": "agents.solver.packing.rivals.z3",
     "z3-parts": "agents.solver.packing.rivals.z3_parts",
@@ -37,10 +37,10 @@ RIVALS = {
     "arc-flow": "agents.solver.packing.rivals.arcflow",
 }
 METHODS = (*HEURISTICS, *SEARCHES, *RIVALS)
-QUADRATIC = 20_000
-"""Balls up to which ours looks at the heuristics that take quadratic time: about a second."""
-FIRST, SHARE = 0.25, 0.6
-"""Of all the time of ours, what proofs have once the bound has failed; of the time that has gone by, what they have."""
+OF_KINDS = ("ffd-prod", "bfd-sum", "solver", "cp-sat", "highs")
+"""Those that can choose bins of several kinds."""
+MANY = 5
+"""Kinds that a message lists."""
 LARGEST = 10**12
 """Of a ball's demand, in millionths: a sum over all balls stays far from the end of 64 bits."""
 
@@ -52,158 +52,151 @@ class Packed:
     method: str
     where: Ints | None
     """[balls]: the bin, from 0 without a gap"""
+    which: Ints | None
+    """[bins]: the kind of each bin"""
+    cost: int | None
+    """The price of all bins, where they have none their number."""
     bound: int
-    """No placement needs fewer bins."""
+    """No placement costs less. If it is more than all bins do, there is none."""
     seconds: float
     checked: int = 0
     """Complete attempts of the published search; steps of ours."""
     interrupted: bool = False
     course: tuple[tuple[float, int], ...] = ()
-    """After how many seconds there was a placement in how many bins, each in fewer than the one before."""
+    """After how many seconds there was a placement of what cost, each lower than the one before."""
 
     @property
     def bins(self) -> int | None:
         """Count the bins that are used."""
-        return None if self.where is None else int(self.where.max()) + 1
+        return None if self.which is None else len(self.which)
 
     @property
     def found(self) -> float | None:
-        """Return after how many seconds there was this placement; a search may have gone on for one of fewer bins."""
+        """Return after how many seconds there was this placement; a search may have gone on for a cheaper one."""
         return self.course[-1][0] if self.course else None
 
     @property
     def gap(self) -> int | None:
-        """Count the bins above the lower bound; 0 proves that the answer is optimal."""
-        return None if self.bins is None else self.bins - self.bound
+        """Subtract the lower bound from the cost; 0 proves that the answer is optimal."""
+        return None if self.cost is None else self.cost - self.bound
 
 
-def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float = 10.0, seed: int = 0) -> Packed:
-    """Put balls of demand int64 [balls, d] into equal bins of capacity int64 [d], as few as the method can.
+def pack(demand: Ints, bins: Ints | Fleet, method: str = "solver", *, seconds: float = 10.0, seed: int = 0) -> Packed:
+    """Put balls of demand int64 [balls, d] into equal bins of capacity int64 [d], or into some of a fleet's.
 
-    A search ends at the lower bound, or when its time is up. Heuristics take what time they need.
+    The method looks for as few of equal bins as it can, and for the cheapest of a fleet's, of those for the fewest. A
+    search ends at the lower bound, or when its time is up. Heuristics take what time they need.
     """
     if method not in METHODS:
         raise UserError("unknown way to pack", key="--with", value=method, remedy=suggest(method, METHODS))
     if seconds > LONGEST:
         raise UserError("is out of range", key="seconds", value=seconds, remedy=f"Give {LONGEST:,} at most.")
-    check(demand, capacity)
-    _compiled(method)
+    given = bins if isinstance(bins, Fleet) else Fleet.alike(bins)
+    check(demand, given)
+    fleet, kind_of = given.merged()
+    unit = int(fleet.price[0]) if fleet.equal else max(int(np.gcd.reduce(fleet.price)), 1)
+    price = np.ones(1, np.int64) if fleet.equal else fleet.price // unit
+    fleet = Fleet(fleet.capacity, fleet.count, price)
+    if not fleet.equal and method not in OF_KINDS:
+        remedy = f"Use {', '.join(OF_KINDS)}."
+        raise UserError(f"{method} packs equal servers only, of any number", key="--with", value=method, remedy=remedy)
+    _compiled(method, fleet.equal)
     began = monotonic()
-    bound = lower_bound(demand, capacity)
+    bound = lower_bound(demand, fleet.capacity[0]) if fleet.equal else least_cost(demand, fleet)
     checked, interrupted = 0, False
     course: list[tuple[float, int]] = []
 
-    def tell(bins: int) -> None:
-        if not course or bins < course[-1][1]:
-            course.append((monotonic() - began, bins))
+    def tell(cost: int) -> None:
+        if not course or cost * unit < course[-1][1]:
+            course.append((monotonic() - began, cost * unit))
 
-    where: Ints | None
+    found: Bought | None
     if method in HEURISTICS:
-        where = HEURISTICS[method](demand, capacity)
+        found = _heuristic(demand, fleet, method)
     elif method in SEARCHES:
-        found = _upward(demand, capacity, method, bound, began, began + seconds, seed, tell)
-        where, bound, checked, interrupted = found
+        found, bound, checked, interrupted = Upward(demand, fleet, method, began, began + seconds, seed, tell).go(bound)
     else:
         # A rival knows the same placement as our search does, and has the rest of the time.
-        known = heuristics.ffd_prod(demand, capacity)
+        places = Places.of(fleet, len(demand), _heuristic(demand, fleet, "ffd-prod"))
+        needs, nothing = demand, ~demand.any(axis=1)
+        if nothing.any() and not fleet.equal:  # where they are must be paid for, too
+            needs = np.column_stack([demand, nothing])
+            room = np.column_stack([places.capacity, np.full(len(places.price), nothing.sum())])
+            places = places._replace(capacity=room)
         rival = import_module(RIVALS[method])
-        where, bound = rival.improve(demand, capacity, known, bound, began + seconds - monotonic(), seed, tell)
+        where, bound = rival.improve(needs, places, bound, began + seconds - monotonic(), seed, tell)
+        found = None if where is None else emptied(Bought(where, places.kind))
     took = monotonic() - began
-    if where is not None:
-        _, where = np.unique(where, return_inverse=True)
-        where = where.astype(np.int64)
-        if not Packing.alike(demand, capacity, int(where.max()) + 1).keeps(where):
-            raise BinwrightError(f"{method} answered a placement that breaks the rules: a bug, please report it")
-        if not course or int(where.max()) + 1 < course[-1][1]:
-            course.append((took, int(where.max()) + 1))
-    return Packed(method, where, bound, took, checked, interrupted, tuple(course))
+    if found is None:
+        return Packed(method, None, None, None, bound * unit, took, checked, interrupted, tuple(course))
+    if not keeps(demand, fleet, found):
+        raise BinwrightError(f"{method} answered a placement that breaks the rules: a bug, please report it")
+    cost = fleet.cost(found.which) * unit
+    if not course or cost < course[-1][1]:
+        course.append((took, cost))
+    which = _told_apart(found.which, kind_of, given.count)
+    return Packed(method, found.where, which, cost, bound * unit, took, checked, interrupted, tuple(course))
+
+
+def keeps(demand: Ints, fleet: Fleet, bought: Bought) -> bool:
+    """Tell whether a placement keeps the capacities of its bins, and whether there are as many; plain numpy."""
+    if not ((bought.which >= 0) & (bought.which < len(fleet.count))).all():
+        return False
+    enough = (np.bincount(bought.which, minlength=len(fleet.count)) <= fleet.count).all()
+    return bool(enough) and Packing.into(demand, fleet.capacity[bought.which]).keeps(bought.where)
+
+
+def _heuristic(demand: Ints, fleet: Fleet, method: str) -> Bought | None:
+    """Run a heuristic; None if it does not find room for all balls."""
+    if not fleet.equal:
+        return fit(demand, fleet, best=method == "bfd-sum")
+    where = HEURISTICS[method](demand, fleet.capacity[0])
+    return Bought(where, np.zeros(int(where.max()) + 1, np.int64))
+
+
+def _told_apart(which: Ints, kind_of: Ints, count: Ints) -> Ints:
+    """Say of bins of merged kinds [bins] of which of the given kinds [given] they are, the first ones first."""
+    found = np.empty_like(which)
+    for kind in np.unique(which).tolist():
+        bins = np.flatnonzero(which == kind)
+        given = np.flatnonzero(kind_of == kind)
+        found[bins] = np.repeat(given, np.minimum(count[given], len(bins)))[: len(bins)]
+    return found
 
 
 @cache
-def _compiled(method: str) -> None:
-    """Compile a search and all heuristics, or read what is kept of them, before the clock runs."""
+def _compiled(method: str, equal: bool) -> None:
+    """Compile a search and the heuristics, or read what is kept of them, before the clock runs."""
     demand, capacity = np.full((3, 1), 2), np.full(1, 3)
+    if method == "solver":
+        prover.prepare()
+    if not equal:
+        import_module("scipy.optimize")  # for bounds
+        if method == "solver":
+            runs.prepare()
+            prepare(SEARCHES[method])
+        return
     for rule in HEURISTICS.values():
         rule(demand, capacity)
     if method in SEARCHES:
         prepare(SEARCHES[method])
-    if method == "solver":
-        prover.prepare()
 
 
-def check(demand: Ints, capacity: Ints) -> None:
+def check(demand: Ints, fleet: Fleet) -> None:
     """Raise `UserError` for what cannot be packed."""
-    if demand.ndim != 2 or demand.shape[1:] != capacity.shape or not demand.size:
+    if demand.ndim != 2 or demand.shape[1:] != fleet.capacity.shape[1:] or not demand.size:
         raise UserError("there is nothing to pack", value=demand.shape, remedy="Give balls with a demand each.")
     for wrong, problem in (
         ((demand < 0).any(axis=1), "a demand is below zero"),
         ((demand > LARGEST).any(axis=1), f"a demand is above {LARGEST // 10**6}"),
-        ((demand > capacity).any(axis=1), "a ball fits no bin"),
+        (~fleet.takes(demand).any(axis=1), "a ball fits no bin"),
     ):
         if wrong.any():
             ball = int(wrong.argmax())
-            remedy = f"One bin has {(capacity / 1e6).tolist()}."
+            has = "; ".join(str((row / 1e6).tolist()) for row in fleet.capacity[:MANY])
+            remedy = f"One bin has {has}{'; ...' if len(fleet.capacity) > MANY else ''}."
             raise UserError(f"ball {ball}: {problem}", value=(demand[ball] / 1e6).tolist(), remedy=remedy)
-
-
-class _Upward(NamedTuple):
-    """What a search has come to."""
-
-    where: Ints | None
-    bound: int
-    checked: int
-    interrupted: bool
-    """Ctrl-C was pressed."""
-
-
-def _upward(
-    demand: Ints, capacity: Ints, method: str, bound: int, began: float, until: float, seed: int, tell: Tell
-) -> _Upward:
-    """Search in rounds (see `fewest`). Ours knows `ffd-prod`, and all heuristics once the bound has failed.
-
-    From then on, a prover works beside it, as `FIRST` and `SHARE` say.
-    """
-    best = heuristics.ffd_prod(demand, capacity) if method == "solver" else None
-    proofs = prover.Prover(demand, capacity)
-    checked, asked, interrupted = 0, False, False
-    if best is not None:
-        tell(int(best.max()) + 1)
-
-    def attempt(bins: int, attempts: range) -> int | None:
-        nonlocal best, bound, checked, asked, interrupted
-        given = Packing.alike(demand, capacity, bins)
-        found = find(given, SEARCHES[method], seed=seed, until=until, chunks=attempts)
-        checked += found.checked
-        if found.left == 0:
-            best = found.where
-        elif found.interrupted or monotonic() >= until:
-            interrupted = found.interrupted
-            raise _TimeOver
-        elif method == "solver" and best is not None:
-            if not asked and len(demand) <= QUADRATIC:
-                asked = True
-                best = min((best, *(rule(demand, capacity) for rule in HEURISTICS.values())), key=lambda one: one.max())
-            share = max(SHARE * (monotonic() - began), FIRST * (until - began))
-            proofs.work(share, int(best.max()) + 1, until)
-            bound = max(bound, proofs.bound)
-            if proofs.where is not None and proofs.where.max() < best.max():
-                best = proofs.where
-            tell(int(best.max()) + 1)
-            if best.max() + 1 <= bound:
-                raise _TimeOver
-        if best is None:
-            return None
-        tell(int(best.max()) + 1)
-        return int(best.max()) + 1
-
-    try:
-        fewest(lambda: bound, len(demand), None if best is None else int(best.max()) + 1, rounds(1), attempt)
-    except _TimeOver:
-        pass
-    except KeyboardInterrupt:  # while something is proven
-        interrupted = True
-    return _Upward(best, bound, checked, interrupted)
-
-
-class _TimeOver(Exception):
-    """Raised when time is up, or the answer is proven to be optimal."""
+    for wrong, problem in ((fleet.price < 0, "below zero"), (fleet.price > LARGEST, f"above {LARGEST // 10**6}")):
+        if wrong.any():
+            remedy = "Give prices from 0 on."
+            raise UserError(f"kind {int(wrong.argmax())} has a price {problem}", key="price", remedy=remedy)

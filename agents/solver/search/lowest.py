@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sized
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
@@ -80,6 +80,8 @@ def lowest(
                     found[:] = [number]
 
     workers = workers or usable_threads()
+    if isinstance(numbers, Sized):
+        workers = max(1, min(workers, len(numbers)))  # to begin a thread takes longer than some attempts
     with ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(work) for _ in range(workers)]
         try:

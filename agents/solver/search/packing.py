@@ -35,9 +35,14 @@ class Packing:
     @classmethod
     def alike(cls, demand: Ints, capacity: Ints, bins: int) -> Packing:
         """Make identical bins of capacity [d], with nothing pinned, in groups of one, two, four, ... and all."""
-        every = np.ascontiguousarray(np.broadcast_to(capacity, (bins, len(capacity))))
+        return cls.into(demand, np.broadcast_to(capacity, (bins, len(capacity))))
+
+    @classmethod
+    def into(cls, demand: Ints, capacity: Ints) -> Packing:
+        """Take bins of capacity [bins, d], with nothing pinned, in groups of one, two, four, ... and all."""
         nowhere = np.full(len(demand), NULL)
-        return cls(np.ascontiguousarray(demand), every, nowhere, (), powers(bins), nowhere)
+        given = np.ascontiguousarray(demand), np.ascontiguousarray(capacity)
+        return cls(*given, nowhere, (), powers(len(capacity)), nowhere)
 
     @classmethod
     def of(cls, problem: Problem) -> Packing | None:
@@ -84,6 +89,8 @@ class Packing:
     @cached_property
     def foe_sets(self) -> tuple[Ints, Ints, Ints, Ints]:
         """The sets' offsets and members; then each ball's offsets and sets."""
+        if not self.foes:
+            return (*_lists(()), np.zeros(len(self.demand) + 1, np.int64), np.empty(0, np.int64))
         return (*_lists(self.foes), *_lists(_inverse(self.foes, len(self.demand))))
 
     @cached_property

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from agents.solver.model.problem import Fault, Problem, Wish
+from agents.solver.model.problem import Fault, Part, Problem, Wish
 from agents.solver.model.program import MICRO, NULL
 
 NAMED = 10
@@ -54,6 +54,8 @@ class Reached(NamedTuple):
     value: float
     bound: float
     """No allocation of all balls is better."""
+    terms: tuple[Part, ...]
+    """What each term adds, in their order; one that subtracts, less than nothing."""
 
     @property
     def gap(self) -> float:

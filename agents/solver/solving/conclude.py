@@ -52,7 +52,7 @@ def conclude(
     bound = min(bound, problem.bins)
     goals: tuple[Reached, ...] = ()
     if left == 0:
-        goals = _reached(problem, alloc)
+        goals = reached(problem, alloc)
         proven = problem.bins == bound and not costs and all(one.enough for one in wishes)
         proven = proven and all(one.value == one.bound for one in goals)
         status = "optimal" if proven else "solved"
@@ -75,12 +75,14 @@ def _verify(problem: Problem, alloc: list[int]) -> None:
     assert not wrong, f"the search gave a wrong answer: {wrong}"
 
 
-def _reached(problem: Problem, alloc: list[int]) -> tuple[Reached, ...]:
+def reached(problem: Problem, alloc: list[int]) -> tuple[Reached, ...]:
     """Evaluate the goals for an allocation of all balls, from their text."""
     if problem.objective is None:
         return ()
     goals = zip(problem.objective.goals, problem.source.goals(problem.bins, alloc), strict=True)
-    return tuple(Reached(one.aim, one.text, one.number(raw), one.number(one.bound)) for one, raw in goals)
+    return tuple(
+        Reached(one.aim, one.text, one.number(found.raw), one.number(one.bound), found.terms) for one, found in goals
+    )
 
 
 def _notes(problem: Problem, costs: bool, wishes: Sequence[Kept]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from threading import Thread
 from time import monotonic
 
 from agents.solver.exact.prover import LARGEST, Prover, prepare
+from agents.solver.model.fleet import Fleet
 from agents.solver.model.problem import Problem
 from agents.solver.search.packing import Packing
 
@@ -23,7 +24,7 @@ class Proofs:
 
     def __init__(self, problem: Problem, packing: Packing, end: float) -> None:
         self.problem, self.end = problem, end
-        self.prover = Prover(packing.demand, packing.capacity[0])
+        self.prover = Prover(packing.demand, Fleet.alike(packing.capacity[0]))
         self.start = monotonic()
         self.compiling: Thread | None = None
 

@@ -128,12 +128,14 @@ class _Search:
         """Of `checked`: when the best was found."""
         self.impossible = ""
         self.eager = True
-        """Whether it is possible is looked at before the first attempt: without a dense form that may take longer."""
+        """Whether it is possible is looked at before the first attempt: without a dense form that may take longer, and
+        so it may where balls are somewhere now."""
         self.bound, self.most = problem.bins, problem.bins
 
     def run(self) -> None:
         """Search until the answer is optimal, or attempts are used up; raises `_Over` when time is over."""
-        self.eager = self.problem.searched or self.searches.packing is not None
+        staying = (self.problem.now != NULL).any()  # what is possible now most likely is so after a small change
+        self.eager = self.problem.searched or (self.searches.packing is not None and not staying)
         if self.eager:
             self.impossible = impossible(self.problem)
         if self.problem.searched:

@@ -16,8 +16,9 @@ from agents.solver.language.constants import INT, QUANTITY, Value
 from agents.solver.language.errors import At, SpecError
 from agents.solver.language.parse import number, parse
 from agents.solver.language.tables import are_names, from_array
+from agents.solver.language.terms import terms
 from agents.solver.language.whole import Whole
-from agents.solver.model.problem import Fault, Problem
+from agents.solver.model.problem import Fault, Problem, Valued
 from agents.solver.specification.at_fault import at_fault
 from agents.solver.specification.build import Build
 from agents.solver.specification.given import Given
@@ -120,12 +121,12 @@ class Spec:
         build = Build(self.given, bins, limits=False)
         return Columns(build.names, build.tables, build.families, alloc).run(build.body, build.dims)
 
-    def goals(self, bins: int, alloc: Sequence[int]) -> list[int]:
+    def goals(self, bins: int, alloc: Sequence[int]) -> list[Valued]:
         """Evaluate the goals from their text for an allocation of all balls [balls], as `Source` says."""
         build = Build(self.given, bins, limits=False)
         used, _ = self.utilisation(bins, alloc)
         whole = Whole(build.names, build.tables, build.families, alloc, used.tolist())
-        return self._located(lambda: [whole.number(node.value).raw for node in build.goals])
+        return self._located(lambda: [whole.goal(terms(node, self.text), build.called) for node in build.goals])
 
     def _located(self, run: Callable[[], T]) -> T:
         """Call `run`, and give its errors the text and the file."""

@@ -132,7 +132,7 @@ def test_a_recipe_means_what_it_should(name: str, step: int) -> None:
                 assert (not faults(found, alloc)) == (fits and rule(alloc)), alloc
             elif fits and goal is not None:
                 assert found.objective is not None
-                (raw,) = found.source.goals(found.bins, alloc)
+                ((raw, _),) = found.source.goals(found.bins, alloc)
                 value = found.objective.goals[0].number(raw)
                 assert abs(value - goal(alloc)) < 1e-5, alloc
         assert rule is None or 0 < kept < fitting

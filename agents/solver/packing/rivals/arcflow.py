@@ -14,7 +14,8 @@ from time import monotonic
 import numpy as np
 
 from agents.solver.exact.kinds import Kinds
-from agents.solver.packing.rivals import Tell
+from agents.solver.model.fleet import Fleet
+from agents.solver.packing.rivals import Places, Tell
 from simcore.vocabulary import Ints
 
 LARGEST = 400_000
@@ -25,15 +26,13 @@ Arc = tuple[int, int, int]
 """From node, to node, kind; -1 for an arc to the end."""
 
 
-def improve(
-    demand: Ints, capacity: Ints, known: Ints, bound: int, seconds: float, seed: int, tell: Tell
-) -> tuple[Ints | None, int]:
-    """Return a placement, None if none was found in time, and a lower bound. It takes no hint and no seed."""
+def improve(demand: Ints, places: Places, bound: int, seconds: float, seed: int, tell: Tell) -> tuple[Ints | None, int]:
+    """Return a placement into equal bins, None if none was found in time, and a lower bound; it takes no hint."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_array
 
     began = monotonic()
-    kinds = Kinds.of(demand, capacity)
+    kinds = Kinds.of(demand, Fleet.alike(places.capacity[0]))
     needs = kinds.size.any(axis=1)  # what needs nothing is put into the first bin
     if not needs.any():
         return np.zeros(len(demand), np.int64), bound
@@ -47,7 +46,7 @@ def improve(
     takes = kind >= 0
     balls = coo_array((ones[takes], (kind[takes], number[takes])), (len(kinds.count), many))
     first = (start == 0).astype(float)
-    most = float(known.max()) + 1
+    most = float(len(places.price))
     low, high = np.zeros(nodes), np.zeros(nodes)
     low[:2], high[:2] = (bound, -most), (most, -bound)  # node 0 is the start, node 1 the end
     found = milp(
@@ -71,7 +70,7 @@ def improve(
 
 def graph(kinds: Kinds, until: float) -> list[Arc] | None:
     """Build the arcs between what can be used of a bin; None if they are too many, or `monotonic()` is `until`."""
-    room = tuple(kinds.capacity.tolist())
+    room = tuple(kinds.fleet.capacity[0].tolist())
     empty = (0,) * len(room)
     nodes = {empty: 0}
     arcs: list[Arc] = []

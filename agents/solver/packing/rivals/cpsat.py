@@ -6,7 +6,7 @@ from time import monotonic
 
 import numpy as np
 
-from agents.solver.packing.rivals import LARGEST, Tell, module
+from agents.solver.packing.rivals import LARGEST, Places, Tell, module
 from simcore.cores import usable_threads
 from simcore.vocabulary import Ints
 
@@ -14,16 +14,15 @@ PRESOLVED = 20_000
 """Choices up to which the model is simplified first: beyond, that takes a minute and no search begins."""
 
 
-def improve(
-    demand: Ints, capacity: Ints, known: Ints, bound: int, seconds: float, seed: int, tell: Tell
-) -> tuple[Ints | None, int]:
-    """Return a placement, None if none was found in time, and a lower bound; a `known` placement is given as a hint.
+def improve(demand: Ints, places: Places, bound: int, seconds: float, seed: int, tell: Tell) -> tuple[Ints | None, int]:
+    """Return a placement, None if none was found in time, and a lower bound; the known placement is given as a hint.
 
-    The model has a Boolean for each ball and bin, and one for each bin: is it used? The bins that are used come first.
+    The model has a Boolean for each ball and bin, and one for each bin: is it used? Of each kind, the bins that are
+    used come first.
     """
     python = module("ortools.sat.python.cp_model", "cp-sat")
     began = monotonic()
-    balls, bins = len(demand), int(known.max()) + 1
+    balls, bins = len(demand), len(places.price)
     if balls * bins > LARGEST:
         return None, bound
     model = python.CpModel()
@@ -32,16 +31,19 @@ def improve(
     for ball in range(balls):
         model.add_exactly_one(chosen[ball])
         for target in range(bins):
-            model.add_hint(chosen[ball][target], int(known[ball] == target))
+            if places.known is not None:
+                model.add_hint(chosen[ball][target], int(places.known[ball] == target))
     for target in range(bins):
-        model.add_hint(used[target], 1)
+        if places.known is not None:
+            model.add_hint(used[target], int((places.known == target).any()))
         column = [chosen[ball][target] for ball in range(balls)]
-        for amounts, room in zip(demand.T.tolist(), capacity.tolist(), strict=True):
+        for amounts, room in zip(demand.T.tolist(), places.capacity[target].tolist(), strict=True):
             model.add(python.LinearExpr.weighted_sum(column, amounts) <= room * used[target])
-        if target:
+        if target and places.kind[target] == places.kind[target - 1]:
             model.add_implication(used[target], used[target - 1])
-    model.add(sum(used) >= bound)
-    model.minimize(sum(used))
+    cost = python.LinearExpr.weighted_sum(used, places.price.tolist())
+    model.add(cost >= bound)
+    model.minimize(cost)
     solver = python.CpSolver()
     solver.parameters.max_time_in_seconds = max(began + seconds - monotonic(), 0.01)
     solver.parameters.num_workers = usable_threads()

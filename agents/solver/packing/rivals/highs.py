@@ -10,7 +10,7 @@ from time import monotonic
 
 import numpy as np
 
-from agents.solver.packing.rivals import Tell
+from agents.solver.packing.rivals import Places, Tell
 from simcore.vocabulary import Ints
 
 LARGEST = 200_000
@@ -19,19 +19,17 @@ TINY = 1e-6
 """What its bounds may be off."""
 
 
-def improve(
-    demand: Ints, capacity: Ints, known: Ints, bound: int, seconds: float, seed: int, tell: Tell
-) -> tuple[Ints | None, int]:
+def improve(demand: Ints, places: Places, bound: int, seconds: float, seed: int, tell: Tell) -> tuple[Ints | None, int]:
     """Return a placement, None if none was found in time, and a lower bound. It takes no hint and no seed.
 
-    The model has a binary number for each ball and bin, and one for each bin: is it used? The bins that are used come
-    first, and there are as many as the `known` placement needs.
+    The model has a binary number for each ball and bin, and one for each bin: is it used? Of each kind, the bins that
+    are used come first.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_array
 
     began = monotonic()
-    balls, dims, bins = len(demand), len(capacity), int(known.max()) + 1
+    balls, dims, bins = len(demand), demand.shape[1], len(places.price)
     if balls * bins > LARGEST:
         return None, bound
     ball, target = (part.ravel() for part in np.indices((balls, bins)))
@@ -39,16 +37,18 @@ def improve(
     used = balls * bins + np.arange(bins)
     rules = [LinearConstraint(coo_array(once, (balls, balls * bins + bins)).tocsr(), 1, 1)]
     for d in range(dims):
-        amounts = np.concatenate([demand[ball, d], np.full(bins, -capacity[d])]) / max(int(capacity[d]), 1)
-        places = np.concatenate([target, np.arange(bins)]), np.concatenate([ball * bins + target, used])
-        rules.append(LinearConstraint(coo_array((amounts, places), (bins, balls * bins + bins)).tocsr(), -np.inf, 0))
-    if bins > 1:
-        row = np.arange(bins - 1)
-        entries = np.concatenate([np.ones(bins - 1), -np.ones(bins - 1)])
-        places = np.concatenate([row, row]), np.concatenate([used[:-1], used[1:]])
-        rules.append(LinearConstraint(coo_array((entries, places), (bins - 1, balls * bins + bins)).tocsr(), 0, 1))
+        room = places.capacity[:, d]
+        amounts = np.concatenate([demand[ball, d], -room]) / max(int(room.max()), 1)
+        at = np.concatenate([target, np.arange(bins)]), np.concatenate([ball * bins + target, used])
+        rules.append(LinearConstraint(coo_array((amounts, at), (bins, balls * bins + bins)).tocsr(), -np.inf, 0))
+    first = np.flatnonzero(places.kind[1:] == places.kind[:-1])
+    if len(first):
+        row = np.arange(len(first))
+        entries = np.concatenate([np.ones(len(first)), -np.ones(len(first))])
+        at = np.concatenate([row, row]), np.concatenate([used[first], used[first + 1]])
+        rules.append(LinearConstraint(coo_array((entries, at), (len(first), balls * bins + bins)).tocsr(), 0, 1))
     found = milp(
-        np.append(np.zeros(balls * bins), np.ones(bins)),
+        np.append(np.zeros(balls * bins), places.price),
         integrality=np.ones(balls * bins + bins),
         bounds=Bounds(0, 1),
         constraints=rules,

@@ -6,21 +6,19 @@ from time import monotonic
 
 import numpy as np
 
-from agents.solver.packing.rivals import LARGEST, Tell, module
+from agents.solver.packing.rivals import LARGEST, Places, Tell, module
 from simcore.vocabulary import Ints
 
 
-def improve(
-    demand: Ints, capacity: Ints, known: Ints, bound: int, seconds: float, seed: int, tell: Tell
-) -> tuple[Ints | None, int]:
-    """Return a placement, None if none was found in time, and a lower bound.
+def improve(demand: Ints, places: Places, bound: int, seconds: float, seed: int, tell: Tell) -> tuple[Ints | None, int]:
+    """Return a placement into equal bins, None if none was found in time, and a lower bound.
 
-    Z3 takes no hint: it is asked for as many bins as the `known` placement has, then for one fewer, and so on, until
+    Z3 takes no hint: it is asked for as many bins as the known placement has, then for one fewer, and so on, until
     time is up, the bound is reached, or it proves that there is no such placement.
     """
     z3 = module("z3", "z3")
     until = monotonic() + seconds
-    balls, bins = len(demand), int(known.max()) + 1
+    balls, bins = len(demand), len(places.price)
     if balls * bins > LARGEST:
         return None, bound
     solver = z3.SolverFor("QF_FD")
@@ -30,7 +28,7 @@ def improve(
             return None, bound
         solver.add(z3.PbEq([(choice, 1) for choice in row], 1))
     for target in range(bins):
-        for amounts, room in zip(demand.T.tolist(), capacity.tolist(), strict=True):
+        for amounts, room in zip(demand.T.tolist(), places.capacity[target].tolist(), strict=True):
             if monotonic() >= until:
                 return None, bound
             row = [(chosen[ball][target], amount) for ball, amount in enumerate(amounts) if amount]

@@ -15,6 +15,7 @@ from agents.solver.exact.columns import Columns
 from agents.solver.exact.kinds import Kinds
 from agents.solver.exact.pricing import Pricing
 from agents.solver.exact.prover import Prover
+from agents.solver.model.fleet import Fleet
 from agents.solver.model.packing_bound import lower_bound
 from agents.solver.packing.heuristics import ffd_prod
 from agents.solver.packing.pack import pack
@@ -29,13 +30,13 @@ from workloads.offline import machines
 def patterns(kinds: Kinds, count: Ints) -> list[Ints]:
     """Everything that a bin can hold."""
     every = (np.array(one) for one in product(*(range(most + 1) for most in count.tolist())))
-    return [one for one in every if (one @ kinds.size <= kinds.capacity).all()]
+    return [one for one in every if (one @ kinds.size <= kinds.fleet.capacity).all()]
 
 
 @scaled(2)
 @given(balls(most=7), st.data(), st.sampled_from([3, 2000]))
 def test_patterns_are_the_best_and_all_of_them(given: tuple[Ints, Ints], data: st.DataObject, states: int) -> None:
-    kinds = Kinds.of(*given)
+    kinds = Kinds.of(given[0], Fleet.alike(given[1]))
     length = len(kinds.count)
     value = np.array(data.draw(st.lists(st.integers(0, 9), min_size=length, max_size=length)))
     count = np.array([data.draw(st.integers(0, most)) for most in kinds.count.tolist()])
@@ -53,14 +54,14 @@ def test_patterns_are_the_best_and_all_of_them(given: tuple[Ints, Ints], data: s
     assert int(hasty @ value) <= best <= bound
     for one in (found, hasty):
         assert (one <= count).all()
-        assert (one @ kinds.size <= kinds.capacity).all()
+        assert (one @ kinds.size <= kinds.fleet.capacity).all()
     unit = np.eye(length, dtype=np.int64)
     expected = {
         tuple(one.tolist())
         for one in every
         if one @ value >= max(least, 1)
         and not any(
-            one[kind] < count[kind] and ((one + unit[kind]) @ kinds.size <= kinds.capacity).all()
+            one[kind] < count[kind] and ((one + unit[kind]) @ kinds.size <= kinds.fleet.capacity).all()
             for kind in range(length)
         )
     }
@@ -75,7 +76,7 @@ def test_patterns_are_the_best_and_all_of_them(given: tuple[Ints, Ints], data: s
 @given(balls(most=7))
 def test_what_is_proven_is_what_is_needed(given: tuple[Ints, Ints]) -> None:
     demand, capacity = given
-    prover = Prover(demand, capacity)
+    prover = Prover(demand, Fleet.alike(capacity))
     prover.work(1e9, len(demand) + 1)
     best = needed(demand, capacity)
     assert prover.known == best
@@ -92,14 +93,15 @@ def test_no_mistake_of_the_linear_program_proves_too_much(given: tuple[Ints, Int
     rng = np.random.default_rng(seed)
 
     class Mistaken(Columns):
-        def _master(self, count: Ints) -> Floats:
-            prices = super()._master(count)
-            assert prices is not None
-            return prices * rng.uniform(0.5, 2, len(prices)) + rng.normal(0, 0.3, len(prices))
+        def _master(self, count: Ints, most: Ints) -> tuple[Floats, Floats]:
+            found = super()._master(count, most)
+            assert found is not None
+            prices, of_bins = found
+            return prices * rng.uniform(0.5, 2, len(prices)) + rng.normal(0, 0.3, len(prices)), of_bins
 
-    kinds = Kinds.of(demand, capacity)
+    kinds = Kinds.of(demand, Fleet.alike(capacity))
     columns = Mistaken.of(kinds)
-    for _ in zip(range(20), columns.rounds(kinds.count), strict=False):
+    for _ in zip(range(20), columns.rounds(kinds.count, kinds.fleet.count), strict=False):
         assert columns.bound <= needed(demand, capacity)
 
 
@@ -107,7 +109,7 @@ def test_no_mistake_of_the_linear_program_proves_too_much(given: tuple[Ints, Int
 def test_classes_of_the_literature_are_solved(name: str, count: int | None, plain: int, proven: int) -> None:
     given = machines(name, 1, count)
     assert lower_bound(given.demand, given.capacity) == plain
-    prover = Prover(given.demand, given.capacity)
+    prover = Prover(given.demand, Fleet.alike(given.capacity))
     prover.work(1e9, int(ffd_prod(given.demand, given.capacity).max()) + 1)
     assert prover.bound == prover.known == proven
 
@@ -124,11 +126,11 @@ def test_pack_proves_what_its_searches_do_not_find() -> None:
 
 def test_a_prover_ends_where_there_are_too_many_kinds_or_no_time() -> None:
     demand = np.arange(1, 1_000)[:, None]
-    prover = Prover(demand, np.array([5_000]))
+    prover = Prover(demand, Fleet.alike(np.array([5_000])))
     prover.work(1e9, 200)
     assert prover.over
     assert prover.bound == 1
-    prover = Prover(demand[:50], np.array([100]))
+    prover = Prover(demand[:50], Fleet.alike(np.array([100])))
     prover.work(1e9, 50, until=0)
     assert not prover.over
     assert prover.spent == 0

@@ -58,7 +58,7 @@ def every(given: Problem) -> dict[tuple[int, ...], tuple[int, ...]]:
     for alloc in product(range(given.bins), repeat=given.balls):
         if not faults(given, alloc):
             values = given.source.goals(given.bins, alloc)
-            found[alloc] = tuple(one.signed(raw) for one, raw in zip(given.objective.goals, values, strict=True))
+            found[alloc] = tuple(one.signed(each.raw) for one, each in zip(given.objective.goals, values, strict=True))
     return found
 
 
@@ -92,7 +92,7 @@ def test_compiled_goals_are_what_the_text_says(given: Problem, data: st.DataObje
     values = np.zeros(len(given.objective.goals), np.int64)
     call(np.array(alloc), tables, numbers, np.array(used), values)
     said = given.source.goals(given.bins, alloc)
-    assert values.tolist() == [one.signed(raw) for one, raw in zip(given.objective.goals, said, strict=True)]
+    assert values.tolist() == [one.signed(each.raw) for one, each in zip(given.objective.goals, said, strict=True)]
 
 
 def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,4 +168,5 @@ def test_the_command_says_what_goals_came_to(tmp_path: Path, capsys: pytest.Capt
     assert (found["used"], found["bins"], found["gap"]) == (1, 2, None)
     assert found["goals"][1] == {
         "aim": "MINIMISE", "text": "UTIL.C[0]", "value": 0, "bound": 0, "gap": 0,
+        "terms": [{"text": "UTIL.C[0]", "value": 0, "largest": []}],
     }  # fmt: skip
