@@ -90,6 +90,10 @@ class Tariff(Model):
         examples=["{count: 8, price: 0.3}"],
     )
 
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        return {**own, "allOf": [{"anyOf": [given("price"), given(without=["reserved"])]}]}
+
     @model_validator(mode="after")
     def _priced(self) -> Self:
         if self.reserved and self.price is None:

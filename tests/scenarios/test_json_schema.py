@@ -54,6 +54,10 @@ BEYOND = (
     "extends itself",
     "there is no such",
     "Only groups are",
+    "there are no servers of this kind",
+    "and other servers have one",
+    "there is no power to pay",
+    "the servers are of one kind",
 )
 """What a JSON schema cannot say: how things that are written in different places go together."""
 

@@ -15,9 +15,13 @@ from analysis.measure.bill import Bill, bill_of
 from analysis.measure.costs import Costs, Course, Tariff
 from analysis.measure.finished import FinishedRun
 from analysis.measure.measuring import measure
+from analysis.measure.samples import Sampler
+from simcore.engine import Simulation, play
 from simcore.errors import RunError
 from simcore.rules import Overflow
+from simcore.vocabulary import QUANTUM, Agent, Placement, Request, View, Workload
 from tests.reference import bill as reference
+from tests.support.networks import ledger_of
 from tests.support.runs import Case, Run, cases, run
 
 HOUR = 3600.0
@@ -157,6 +161,30 @@ def test_a_request_for_nothing_of_the_resource_uses_its_server() -> None:
     case = Case([(4, 4)], [(0.0, HOUR, (0, 1)), (2 * HOUR, 1.0, (1, 0))])
     found = bill(case, costs(off_after=0.0))
     assert (found.used, found.energy) == pytest.approx((1, 0.1))
+
+
+class Across(Agent):
+    """Places 6 cpu on servers 0 and 1 of a network, and 1 cpu on server 7."""
+
+    def decide(self, view: View, request: Request) -> Placement:
+        if request.demand[0] == QUANTUM:
+            return request.on(7, 0)
+        return Placement(((0, 0, (4 * QUANTUM, 0)), (1, 0, (2 * QUANTUM, 0))), (0, 1))
+
+
+def test_a_request_may_lie_on_several_servers_of_a_network() -> None:
+    """For an hour 300 W, 200 W, and six times 100 W; for another one eight times 100 W, or 0 where they are off."""
+    ledger = ledger_of("fabric", remembers=True)
+    demand = np.array([[6, 0], [1, 0]]) * QUANTUM
+    bandwidth = np.full(2, QUANTUM // 2)
+    arrival, length = np.array([0.0, 2 * HOUR]), np.array([HOUR, 1.0])
+    simulation = Simulation(Workload(("cpu", "mem"), arrival, length, demand, np.arange(2), bandwidth), ledger)
+    sampler = Sampler(simulation, ledger)
+    play(simulation, Across(), sampler)
+    for terms, energy, used in ((costs(), 1.1 + 0.8, 2), (costs(off_after=0.0, waking=7.0), 0.5 + 0.007, 2)):
+        found = FinishedRun(simulation, 0, sampler.columns(), 0, prices={}, costs=terms).bill
+        assert found is not None
+        assert (found.energy, found.used, found.there) == pytest.approx((energy, used, 16))
 
 
 # -- random runs -------------------------------------------------------------------------------------------------------
