@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,10 +19,8 @@ from analysis.measure.stretches import (
     stretches,
     switching,
 )
+from simcore.engine import Simulation
 from simcore.vocabulary import Floats, Ints
-
-if TYPE_CHECKING:
-    from analysis.measure.finished import FinishedRun
 
 KWH = 3.6e6
 """Joules of a kilowatt-hour."""
@@ -56,14 +53,13 @@ class Bill:
         return sum(known) if known else None
 
 
-def bill_of(run: FinishedRun, costs: Costs) -> Bill:
-    """Add up what the servers of a run came to. Raises RunError where values over time end before the run does."""
-    begin, finish, added = run.begin, run.finish, added_at(run.simulation)
-    row, server, amounts = run.places
-    something = amounts.any(axis=1)
-    row, amount = row[something], amounts[something, costs.resource]
-    held = Held(server[something], run.start[row], run.end[row], amount)
-    all_of_them, woken = switching(stretches(added, outages_of(run.simulation), held), costs.off_after)
+def bill_of(costs: Costs, simulation: Simulation, held: Held, begin: float, finish: float) -> Bill:
+    """Add up what the servers of a run came to between two times, who held something as in `held`.
+
+    Raises RunError where values over time end before the run does.
+    """
+    added = added_at(simulation)
+    all_of_them, woken = switching(stretches(added, outages_of(simulation), held), costs.off_after)
     woken = woken[(woken >= begin) & (woken <= finish)]
     spent = all_of_them.within(begin, finish)
     is_on = (spent.state != FAILED) & (spent.state != OFF)
@@ -80,7 +76,7 @@ def bill_of(run: FinishedRun, costs: Costs) -> Bill:
         found = replace(found, servers=float(servers))
     if not costs.has_power:
         return found
-    watts = costs.pue * _watts(costs, spent, kind, run.capacity.sum(axis=1)[:, costs.resource])
+    watts = costs.pue * _watts(costs, spent, kind, simulation.view.capacity.sum(axis=1)[:, costs.resource])
     waking = costs.pue * costs.waking * HOUR
     _, drawn = levels(spent.begin, spent.end, watts)
     energy = float(watts @ spent.seconds + waking * len(woken)) / KWH

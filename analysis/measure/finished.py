@@ -145,8 +145,13 @@ class FinishedRun:
         if self.costs is None:
             return None
         from analysis.measure.bill import bill_of  # only runs that ask for it pay for it
+        from analysis.measure.stretches import Held
 
-        return bill_of(self, self.costs)
+        row, server, amounts = self.places
+        something = amounts.any(axis=1)
+        row, amount = row[something], amounts[something, self.costs.resource]
+        held = Held(server[something], self.start[row], self.end[row], amount)
+        return bill_of(self.costs, self.simulation, held, self.begin, self.finish)
 
     @cached_property
     def last(self) -> float:

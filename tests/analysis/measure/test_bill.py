@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from analysis.measure.bill import Bill, bill_of
+from analysis.measure.bill import Bill
 from analysis.measure.costs import Costs, Course, Tariff
 from analysis.measure.finished import FinishedRun
 from analysis.measure.measuring import measure
@@ -37,7 +37,12 @@ def costs(*tariffs: Tariff, kinds: tuple[int, ...] = (0,), **more: Any) -> Costs
 
 
 def bill(case: Case, terms: Costs) -> Bill:
-    return bill_of(finished(run(case), terms), terms)
+    return billed(finished(run(case), terms))
+
+
+def billed(over: FinishedRun) -> Bill:
+    assert over.bill is not None
+    return over.bill
 
 
 # -- by hand -----------------------------------------------------------------------------------------------------------
@@ -182,8 +187,7 @@ def test_a_request_may_lie_on_several_servers_of_a_network() -> None:
     sampler = Sampler(simulation, ledger)
     play(simulation, Across(), sampler)
     for terms, energy, used in ((costs(), 1.1 + 0.8, 2), (costs(off_after=0.0, waking=7.0), 0.5 + 0.007, 2)):
-        found = FinishedRun(simulation, 0, sampler.columns(), 0, prices={}, costs=terms).bill
-        assert found is not None
+        found = billed(FinishedRun(simulation, 0, sampler.columns(), 0, prices={}, costs=terms))
         assert (found.energy, found.used, found.there) == pytest.approx((energy, used, 16))
 
 
@@ -269,7 +273,7 @@ def test_every_number_is_that_of_a_walk_through_time(case: Case, terms: Costs) -
     assume(ran.first < len(ran.simulation.workload))
     terms = replace(terms, kinds=np.resize(terms.kinds, len(case.servers)))
     over = finished(ran, terms)
-    found, expected = asdict(bill_of(over, terms)), walked(over, terms)
+    found, expected = asdict(billed(over)), walked(over, terms)
     for name in ("carbon", "electricity"):
         assert (found[name] is None) == (getattr(terms, name) is None)
     for name, value in found.items():
