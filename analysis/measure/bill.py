@@ -78,13 +78,13 @@ def bill_of(costs: Costs, simulation: Simulation, held: Held, begin: float, fini
         return found
     watts = costs.pue * _watts(costs, spent, kind, simulation.view.capacity.sum(axis=1)[:, costs.resource])
     waking = costs.pue * costs.waking * HOUR
-    _, drawn = levels(spent.begin, spent.end, watts)
+    _, drawn = levels(spent.begin, spent.end, np.rint(watts * 1e6).astype(np.int64))
     energy = float(watts @ spent.seconds + waking * len(woken)) / KWH
     found = replace(
         found,
         energy=energy,
         power=energy / ((finish - begin) / HOUR) if finish > begin else 0.0,
-        peak=float(drawn.max(initial=0.0)) / 1000,
+        peak=float(drawn.max(initial=0)) / 1e9,
     )
     if costs.carbon:
         found = replace(found, carbon=_over(costs.carbon, spent, watts, woken, waking, finish) / 1000)
@@ -98,7 +98,7 @@ def _rent(on: Stretches, tariff: Tariff, seconds: float) -> float:
     price = tariff.price or 0.0
     if not tariff.reserved:
         return price * float(on.seconds.sum()) / HOUR
-    times, count = levels(on.begin, on.end, np.ones(len(on.begin)))
+    times, count = levels(on.begin, on.end, np.ones(len(on.begin), np.int64))
     beyond = np.clip(count[:-1] - tariff.reserved, 0, None) @ np.diff(times) if len(times) else 0.0
     return (tariff.reserved * tariff.reserved_price * seconds + price * float(beyond)) / HOUR
 
