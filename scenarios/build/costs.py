@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from datetime import datetime
 from functools import lru_cache, partial
 from math import inf, isfinite
 from pathlib import Path
@@ -19,6 +20,7 @@ from scenarios.schema.fields import together
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.source import Source
 from simcore.errors import ScenarioError, suggest, unread
+from simcore.units import TIME
 from simcore.vocabulary import Floats
 
 
@@ -73,7 +75,7 @@ def _course(spec: float | OverTime | None, key: str, *, below_zero: bool) -> Cou
         return Course(np.array([spec], np.float64))
     at = f"costs.electricity.{key}"
     try:
-        values = _numbers(spec.path, spec.column, f"{at}.column", below_zero, Path(spec.path).stat().st_mtime_ns)
+        values = _numbers(spec, at, below_zero, Path(spec.path).stat().st_mtime_ns)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         problem, remedy = unread(error, spec.path, "Give a CSV file in UTF-8 with a header.")
         raise ScenarioError(problem, file=spec.path, key=f"{at}.path", remedy=remedy) from None
@@ -84,20 +86,39 @@ def _course(spec: float | OverTime | None, key: str, *, below_zero: bool) -> Cou
     return Course(values, spec.every, spec.start, spec.at_end == "repeat", f"the file {spec.path} of {at}")
 
 
+def _next(before: datetime | None, spec: OverTime, text: str, line: int) -> datetime:
+    """Read the time of a row, which has to follow on that of the row `before`."""
+    try:
+        time = datetime.fromisoformat(text)
+        gap = spec.every if before is None else (time - before).total_seconds()
+    except (ValueError, TypeError):  # which is of times of which one has a zone
+        problem, remedy = "is not such a time", "Write times like 2026-11-23T02:00+00:00, all with a zone or none."
+        raise ScenarioError(problem, file=spec.path, line=line, key=spec.time, value=text, remedy=remedy) from None
+    if gap != spec.every:
+        problem = f"is {TIME.show(abs(gap))} {'before' if gap < 0 else 'after'} the time of the row before it"
+        remedy = f"Give a row every {TIME.show(spec.every)}, also where clocks are put forward or back."
+        raise ScenarioError(problem, file=spec.path, line=line, key=spec.time, value=text, remedy=remedy)
+    return time
+
+
 @lru_cache(8)
-def _numbers(path: str, column: str | None, key: str, below_zero: bool, changed: int) -> Floats:
+def _numbers(spec: OverTime, key: str, below_zero: bool, changed: int) -> Floats:
     """Read the numbers in a column of a file that was `changed` last at this time."""
+    path, key = spec.path, f"{key}.column"
     with Path(path).open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file)
         columns = list(reader.fieldnames or ())
-        if column is None and len(columns) != 1:
-            remedy = f"Say which column it is: {', '.join(columns)}."
-            raise ScenarioError(f"has {len(columns)} columns", file=path, line=1, key=key, remedy=remedy)
-        name = columns[0] if column is None else column
-        if name not in columns:
-            remedy = suggest(name, columns)
-            raise ScenarioError(f"has no column {name}", file=path, line=1, key=key, remedy=remedy)
-        found = []
+        others = [column for column in columns if column != spec.time]
+        if spec.column is None and len(others) != 1:
+            remedy = f"Say which column it is: {', '.join(others)}."
+            raise ScenarioError(f"has {len(others)} columns of numbers", file=path, line=1, key=key, remedy=remedy)
+        name = others[0] if spec.column is None else spec.column
+        for column in (name, *([spec.time] if spec.time else [])):
+            if column not in columns:
+                remedy = suggest(column, columns)
+                raise ScenarioError(f"has no column {column}", file=path, line=1, key=key, remedy=remedy)
+        found: list[float] = []
+        before: datetime | None = None
         for row in reader:
             text = (row[name] or "").strip()
             try:
@@ -109,6 +130,8 @@ def _numbers(path: str, column: str | None, key: str, below_zero: bool, changed:
                 problem = "is not such a number"
                 raise ScenarioError(problem, file=path, line=reader.line_num, key=name, value=text, remedy=remedy)
             found.append(number)
+            if spec.time:
+                before = _next(before, spec, (row[spec.time] or "").strip(), reader.line_num)
     if not found:
         raise ScenarioError("has no rows", file=path, key=key, remedy="Give a row for every hour.")
     values = np.array(found, np.float64)

@@ -118,6 +118,12 @@ class OverTime(Model):
     column: Text | None = Field(
         None, description="The column of the numbers; the only one if it is not given.", examples=["g_per_kwh"]
     )
+    time: Text | None = Field(
+        None,
+        description="The column of the times at which rows begin, ISO 8601, if they are to be checked: each `every` "
+        "after the one before it.",
+        examples=["datetime_utc"],
+    )
     every: PositiveTime = Field(3600.0, description="How long each row holds.", examples=["30 min"])
     start: Time = Field(
         0.0, description="How long after the beginning of the first row a run begins.", examples=["8 h"]

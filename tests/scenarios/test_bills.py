@@ -95,7 +95,13 @@ def test_every_server_has_the_tariff_of_its_kind(cluster: Any, kinds: list[int] 
 
 
 FILES: list[tuple[str, dict[str, Any], int | None, str]] = [
-    ("a,b\n1,2\n", {}, 1, "has 2 columns"),
+    ("a,b\n1,2\n", {}, 1, "has 2 columns of numbers"),
+    ("a,b\n1,2\n", {"time": "c"}, 1, "has 2 columns of numbers"),
+    ("a\n1\n", {"time": "c"}, 1, "has no column c"),
+    ("at,a\n2026-01-01T00:00Z,1\n2026-01-01T01:00,1\n", {"time": "at"}, 3, "is not such a time"),
+    ("at,a\n2026-01-01T00:00Z,1\nnoon,1\n", {"time": "at"}, 3, "is not such a time"),
+    ("at,a\n2026-01-01 00:00,1\n2026-01-01 02:00,1\n", {"time": "at"}, 3, "is 7200 s after the time of the row"),
+    ("at,a\n2026-10-25 02:00,1\n2026-10-25 02:00,1\n", {"time": "at"}, 3, "is 0 s after the time of the row"),
     ("a,b\n1,2\n", {"column": "c"}, 1, "has no column c"),
     ("a\n1\nmany\n", {}, 3, "is not such a number"),
     ("a\n1\n-1\n", {}, 3, "is not such a number"),
@@ -119,9 +125,22 @@ def test_a_file_of_carbon_that_cannot_be_read_is_refused(
         check_scenario(scenario_from(data(costs)))
 
 
+def test_rows_may_be_half_an_hour_apart_and_numbers_of_prices_below_zero(tmp_path: Path) -> None:
+    path = tmp_path / "price.csv"
+    path.write_text("at,MW,price\n2026-01-01 00:00,7,.3\n2026-01-01 00:30,8,-.1\n")
+    file = {"path": str(path), "column": "price", "time": "at", "every": "30 min", "start": "10 min"}
+    found = build_costs(scenario_from(data({"servers": {"power": POWER}, "electricity": {"price": file}})))
+    assert found is not None
+    assert found.electricity is not None
+    assert found.electricity.values.tolist() == [0.3, -0.1]
+    assert (found.electricity.every, found.electricity.start, found.electricity.repeats) == (1800, 600, False)
+    assert (found.carbon, found.off_after, found.resource) == (None, float("inf"), 0)
+
+
 def test_a_scenario_has_its_costs_measured(tmp_path: Path) -> None:
     """One server with one request at a time: 150 W of 100 to 300 W for an hour of 100 g and one of 400 g a kWh."""
-    (tmp_path / "carbon.csv").write_text("hour,gCO2\n0,100\n1,400\n2,9\n")
+    hours = [f"2026-12-31T{hour}:00:00Z,{intensity}\n" for hour, intensity in ((21, 100), (22, 400), (23, 9))]
+    (tmp_path / "carbon.csv").write_text(f"hour,gCO2\n{''.join(hours)}")
     (tmp_path / "s.yaml").write_text(
         """\
 cluster: {servers: 1, node: {cpu: 4}}
@@ -130,7 +149,7 @@ agents: [first-fit]
 prices: {cpu_hour: 2}
 costs:
   servers: {power: {idle: 100 W, peak: 300 W}, price: 0.5}
-  electricity: {pue: 2, price: 0.1, carbon: {path: carbon.csv, column: gCO2}}
+  electricity: {pue: 2, price: 0.1, carbon: {path: carbon.csv, time: hour}}
 metrics: [mine.py:worst]
 size: {until: energy <= 3 kWh}
 """
@@ -152,7 +171,7 @@ size: {until: energy <= 3 kWh}
     assert (run["server_hours"], run["server_hours_on"], run["woken"]) == pytest.approx((2, 2, 0))
     table = results.compare(metrics=["energy", "net"]).frame
     assert table["metric"].to_list() == ["energy", "net"]
-    (tmp_path / "carbon.csv").write_text("hour,gCO2\n0,100\n")  # the run is another one, and longer than the file
+    (tmp_path / "carbon.csv").write_text("hour,gCO2\n2026-12-31,100\n")
     failed = Batch(load_scenario(tmp_path / "s.yaml"), tmp_path / "out").run().failed
     assert "costs.electricity.carbon ends after 1 hours, and the run needs 2: give it more" in failed["error"][0]
 

@@ -23,7 +23,7 @@ BEYOND = (
     "no server has this",
     "no request is of this group",
     "names a group twice",
-    "which the groups before it have",
+    "the groups before it have",
     "the cluster has no such resource",
     "is not a price of the cluster's resources",
     "has the same label",
