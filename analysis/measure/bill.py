@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import floor, log2
 
 import numpy as np
 
@@ -78,13 +79,12 @@ def bill_of(costs: Costs, simulation: Simulation, held: Held, begin: float, fini
         return found
     watts = costs.pue * _watts(costs, spent, kind, simulation.view.capacity.sum(axis=1)[:, costs.resource])
     waking = costs.pue * costs.waking * HOUR
-    _, drawn = levels(spent.begin, spent.end, np.rint(watts * 1e6).astype(np.int64))
     energy = float(watts @ spent.seconds + waking * len(woken)) / KWH
     found = replace(
         found,
         energy=energy,
         power=energy / ((finish - begin) / HOUR) if finish > begin else 0.0,
-        peak=float(drawn.max(initial=0)) / 1e9,
+        peak=_most(spent, watts, len(added)) / 1000,
     )
     if costs.carbon:
         found = replace(found, carbon=_over(costs.carbon, spent, watts, woken, waking, finish) / 1000)
@@ -114,6 +114,19 @@ def _watts(costs: Costs, spent: Stretches, kind: Ints, capacity: Ints) -> Floats
     found[spent.state == OFF] = costs.off_power
     found[spent.state == FAILED] = 0.0
     return found
+
+
+def _most(spent: Stretches, watts: Floats, servers: int) -> float:
+    """Return the most that so many servers draw at once, in watts.
+
+    It is added up in whole numbers, parts of a watt that are as small as an int64 has room for.
+    """
+    largest = float(watts.max(initial=0.0)) * servers
+    if not largest:
+        return 0.0
+    parts = 2.0 ** floor(log2(2.0**61 / largest))
+    _, drawn = levels(spent.begin, spent.end, np.rint(watts * parts).astype(np.int64))
+    return float(drawn.max()) / parts
 
 
 def _over(course: Course, spent: Stretches, watts: Floats, woken: Floats, waking: float, finish: float) -> float:

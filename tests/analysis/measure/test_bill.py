@@ -152,6 +152,11 @@ def test_kinds_of_servers_have_tariffs_of_their_own() -> None:
     assert found.cost == pytest.approx(2 * 0.5)
 
 
+def test_servers_that_draw_a_power_station_are_added_up() -> None:
+    found = bill(Case([(4, 4)] * 3, HALF), costs(Tariff((1e12, 3e12))))
+    assert found.peak == pytest.approx(4e9)
+
+
 def test_net_is_income_less_cost() -> None:
     ran = run(Case([(4, 4)], HALF))
     found = measure(finished(ran, costs(), {"cpu": 3.0}))
