@@ -98,7 +98,7 @@ def _rent(on: Stretches, tariff: Tariff, seconds: float) -> float:
     price = tariff.price or 0.0
     if not tariff.reserved:
         return price * float(on.seconds.sum()) / HOUR
-    times, count = levels(on.begin, on.end, np.ones(len(on.begin), np.int64))
+    times, count = levels(on, np.ones(len(on.server), np.int64))
     beyond = np.clip(count[:-1] - tariff.reserved, 0, None) @ np.diff(times) if len(times) else 0.0
     return (tariff.reserved * tariff.reserved_price * seconds + price * float(beyond)) / HOUR
 
@@ -125,8 +125,8 @@ def _most(spent: Stretches, watts: Floats, servers: int) -> float:
     if not largest:
         return 0.0
     parts = 2.0 ** floor(log2(2.0**61 / largest))
-    _, drawn = levels(spent.begin, spent.end, np.rint(watts * parts).astype(np.int64))
-    return float(drawn.max()) / parts
+    _, drawn = levels(spent, np.rint(watts * parts).astype(np.int64))
+    return float(drawn.max(initial=0)) / parts
 
 
 def _over(course: Course, spent: Stretches, watts: Floats, woken: Floats, waking: float, finish: float) -> float:

@@ -97,15 +97,22 @@ def switching(all_on: Stretches, after: float) -> tuple[Stretches, Floats]:
     return both, woken
 
 
-def levels(begin: Floats, end: Floats, amount: Ints) -> tuple[Floats, Ints]:
-    """Add up what holds at a time: the times at which the sum changes, float64 [k], and the sum from each on, [k].
+def levels(some: Stretches, amount: Ints) -> tuple[Floats, Ints]:
+    """Add up what holds at a time, `amount` int64 [n] in each of some stretches.
 
-    Whole numbers add up to the same in any order, so that it does not matter how equal times are sorted.
+    Returns the times at which the sum may change, float64 [k], and the sum from each on, int64 [k]. It is fast where
+    the stretches of a server are in order. Whole numbers add up to the same in any order, so that it does not matter
+    how equal times are sorted.
     """
-    time = np.concatenate([begin, end])
+    goes_on = (some.server[1:] == some.server[:-1]) & (some.begin[1:] == some.end[:-1])
+    change = amount.copy()
+    change[1:] -= np.where(goes_on, amount[:-1], 0)
+    ends = np.append(~goes_on, True)[: len(amount)]
+    time = np.concatenate([some.begin, some.end[ends]])
+    change = np.concatenate([change, -amount[ends]])
+    time, change = time[change != 0], change[change != 0]
     order = np.argsort(time)
-    total = np.concatenate([amount, -amount])[order].cumsum()
-    time = time[order]
+    time, total = time[order], change[order].cumsum()
     last = np.append(time[1:] != time[:-1], True)[: len(time)]
     return time[last], total[last]
 
