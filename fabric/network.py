@@ -76,7 +76,8 @@ class NetworkLedger(Ledger):
 
     view: NetworkView
 
-    def __init__(self, cluster: Cluster, routing: Routing, weighted: bool = False) -> None:
+    def __init__(self, cluster: Cluster, routing: Routing, weighted: bool = False, *, remembers: bool = False) -> None:
+        """Begin with an empty cluster; a ledger that `remembers` knows where placements lay after their end, too."""
         super().__init__(cluster)
         topology = self.topology = routing.topology
         self._link_free, self._links_shown = topology.link_capacity.copy(), topology.link_capacity.copy()
@@ -87,6 +88,8 @@ class NetworkLedger(Ledger):
         self._return = prepared(give_back, self._books, placed, 1)
         self.notes: list[tuple[int, ...]] = []
         """Of every placement: row, servers, span, and the quanta reserved on each tier."""
+        self._remembered: list[Ints] | None = [] if remembers else None
+        """The numbers of every placement, in the order of `notes`."""
         self.room = self._free.sum(axis=(0, 1)).tolist()
         """Quanta free of each resource, over all servers."""
         self.view = NetworkView(
@@ -122,6 +125,8 @@ class NetworkLedger(Ledger):
             room[r] -= amount
         self._held[request.index] = numbers, request.bandwidth, request.demand
         self.notes.append((request.index, *self._books.told[:-1].tolist()))
+        if self._remembered is not None:
+            self._remembered.append(numbers)
         server, node = numbers[HEAD : HEAD + 2].tolist()
         return server, node
 
@@ -285,6 +290,20 @@ class NetworkLedger(Ledger):
     def spans(self, rows: Ints) -> Ints:
         """Servers and span of the placements of these rows [k], and the sum of the spans of all pairs, int64 [k, 3]."""
         return self._noted(rows)[:, :3]
+
+    def places(self, rows: Ints) -> tuple[Ints, Ints, Ints]:
+        """Tell where the placements of these rows [k] lay, of which there may be none now.
+
+        Returns places in `rows` int64 [n], servers [n], and quanta [n, resources]. The ledger has to be one that
+        remembers.
+        """
+        if self._remembered is None:
+            raise LedgerError("the ledger was not asked to remember where placements lay")
+        known = dict(zip((note[0] for note in self.notes), self._remembered, strict=True))
+        width = 2 + self._resources
+        shares = [known[row][HEAD : HEAD + known[row][0] * width].reshape(-1, width) for row in rows.tolist()]
+        lain = np.concatenate([np.zeros((0, width), np.int64), *shares])
+        return np.repeat(np.arange(len(rows)), [len(share) for share in shares]), lain[:, 0], lain[:, 2:]
 
     def _noted(self, rows: Ints) -> Ints:
         notes = np.array(self.notes, np.int64).reshape(-1, 4 + len(self.topology.tiers))

@@ -22,6 +22,8 @@ TOO_LARGE = "no request fits, even into the empty cluster: there is nothing to m
 HOUR = 3600.0
 
 if TYPE_CHECKING:
+    from analysis.measure.bill import Bill
+    from analysis.measure.costs import Costs
     from analysis.measure.devices import DeviceHistory
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])
@@ -63,8 +65,9 @@ class FinishedRun:
     int64 [servers, nodes, resources] is what is installed at the end, in quanta; `samples` are what `Sampler.columns`
     gives: looks at the cluster, spread evenly over the decisions. `begin` and `finish` are the ends of the measured
     time: the arrival of row `first`, the first after the warm start, and the last decision. `prices` are those of a
-    unit for an hour, by resource; `thought` is the agent's time in nanoseconds; `bounded` says whether
-    `scheduled_bound` holds for the run. `simulation` is all the rest, to be looked at only.
+    unit for an hour, by resource, and `costs` says what servers draw and cost, if anything does; `thought` is the
+    agent's time in nanoseconds; `bounded` says whether `scheduled_bound` holds for the run. `simulation` is all the
+    rest, to be looked at only.
     """
 
     def __init__(
@@ -75,13 +78,14 @@ class FinishedRun:
         thought: int,
         *,
         prices: Mapping[str, float],
+        costs: Costs | None = None,
         bounded: bool = False,
     ) -> None:
         if first == len(simulation.workload):
             raise RunError(NOTHING)
         self.simulation, self.first, self.thought, self.bounded = simulation, first, thought, bounded
         self.samples = {name: _read_only(column) for name, column in samples.items()}
-        self.prices = dict(prices)
+        self.prices, self.costs = dict(prices), costs
         self.asked = asked = simulation.asked()
         self.resources, self.tiers = tuple(asked.resources), tuple(simulation.ledger.tiers)
         self.arrival, self.duration = _read_only(asked.arrival), _read_only(asked.duration)
@@ -124,6 +128,30 @@ class FinishedRun:
         """When each of `held` ends or was cut short, float64 [held]; that may be after the run, or never."""
         end: Floats = np.fmin(self.start + self.duration[self.held], self.interruption[self.held])
         return end
+
+    @cached_property
+    def places(self) -> tuple[Ints, Ints, Ints]:
+        """On which servers those in `held` lie: places in `held` int64 [k], servers [k], and quanta [k, resources].
+
+        In a network one may lie on several servers, and they are known only where the run has `costs`.
+        """
+        if isinstance(self.simulation.ledger, NetworkLedger):
+            return self.simulation.ledger.places(self.held)
+        return np.arange(len(self.held)), self.server[self.held].astype(np.int64), self.demand[self.held]
+
+    @cached_property
+    def bill(self) -> Bill | None:
+        """What the servers came to; None where nobody says what they draw or cost."""
+        if self.costs is None:
+            return None
+        from analysis.measure.bill import bill_of  # only runs that ask for it pay for it
+        from analysis.measure.stretches import Held
+
+        row, server, amounts = self.places
+        something = amounts.any(axis=1)
+        row, amount = row[something], amounts[something, self.costs.resource]
+        held = Held(server[something], self.start[row], self.end[row], amount)
+        return bill_of(self.costs, self.simulation, held, self.begin, self.finish)
 
     @cached_property
     def last(self) -> float:

@@ -32,7 +32,7 @@ class Servers(NamedTuple):
     """Holds what servers have: `capacity` int64 [servers, nodes, resources] quanta, and the devices of each.
 
     `devices` int64 [servers] is how many devices, and `model` what they are, empty where a server has none. `cells` are
-    what a file says of the servers' labels and taints, by column.
+    what a file says of the servers' labels, taints and kinds, by column.
     """
 
     capacity: Ints
@@ -63,7 +63,8 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
     from fabric.network import NetworkLedger  # numba: only networks pay for it
 
     paths = routing(network.topology.built, network.paths, network.order)
-    return NetworkLedger(build_cluster(scenario), paths, network.routes == "weighted")
+    weighted, remembers = network.routes == "weighted", scenario.costs is not None
+    return NetworkLedger(build_cluster(scenario), paths, weighted, remembers=remembers)
 
 
 def build_cluster(scenario: Scenario, seed: int = 0) -> Cluster:
@@ -93,6 +94,21 @@ def _build(scenario: Scenario, seed: int) -> tuple[Cluster, ServerLabels]:
         devices = DevicesOf(len(resources) - 1, servers.devices, np.array(places, np.int64), models, added)
     labels = labels_of(spec, servers.cells, order, last)
     return Cluster(resources, servers.capacity, above, growth, devices), labels
+
+
+def kinds_of(scenario: Scenario, seed: int = 0) -> tuple[list[str], int]:
+    """Name the kind of each server, empty where it has none, and find the server that added ones are like."""
+    spec = scenario.cluster
+    if spec.csv or spec.trace:
+        servers = _servers(spec)
+        column = spec.csv.kind if spec.csv else None
+        kinds = servers.model if spec.trace else list(servers.cells[column]) if column else [""] * len(servers.model)
+    else:
+        kinds = [group.name or "" for group in spec.groups or () for _ in range(group.count)] or [""] * (spec.size or 0)
+    if spec.numbering == "given":
+        return kinds, len(kinds) - 1
+    order = _order(scenario, _servers(spec), seed).tolist()
+    return [kinds[one] for one in order], order.index(len(kinds) - 1)
 
 
 def _order(scenario: Scenario, servers: Servers, seed: int) -> Ints:
@@ -157,9 +173,14 @@ def _from_csv(spec: Csv, nodes: int) -> Servers:
         problem = "has no servers" if not rows else "has servers with nothing on them"
         raise ScenarioError(problem, file=spec.path, key="cluster.csv.path", remedy="Give a row per server.")
     devices = np.array([count for _, count, _, _ in rows], np.int64)
-    columns = [*spec.labels.values(), *([spec.taints] if spec.taints else [])]
+    columns = _texts(spec)
     cells = {column: [cells[place] for _, _, _, cells in rows] for place, column in enumerate(columns)}
     return Servers(capacity, devices, [model for _, _, model, _ in rows], cells)
+
+
+def _texts(spec: Csv) -> list[str]:
+    """List the columns of labels, taints and kinds."""
+    return [*spec.labels.values(), *(column for column in (spec.taints, spec.kind) if column)]
 
 
 def _rows(
@@ -171,7 +192,7 @@ def _rows(
     if spec.devices:
         named |= {f"devices.{key}": column for key, column in spec.devices if column}
     named |= {f"labels.{label}": column for label, column in spec.labels.items()}
-    named |= {"taints": spec.taints} if spec.taints else {}
+    named |= {key: column for key in ("kind", "taints") if (column := getattr(spec, key))}
     for name, column in named.items():
         if column not in columns:
             raise ScenarioError(
@@ -209,8 +230,7 @@ def _rows(
         count, model = _devices(spec, spec.devices, row, reader.line_num) if spec.devices else (0, "")
         if spec.devices:
             total.append(count * QUANTUM)
-        more = [*spec.labels.values(), *([spec.taints] if spec.taints else [])]
-        cells = [(row[column] or "").strip() for column in more]
+        cells = [(row[column] or "").strip() for column in _texts(spec)]
         yield [part(tuple(total), node, nodes) for node in range(nodes)], count, model, cells
 
 

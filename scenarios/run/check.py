@@ -9,6 +9,7 @@ import numpy as np
 
 from agents.world import World
 from analysis.measure.overlap import Overlap, overlap, worst
+from scenarios.build.costs import build_costs
 from scenarios.build.plan import Run, plan, points
 from scenarios.build.trace import kept
 from scenarios.build.world import build_agent, build_world, fitted
@@ -45,6 +46,7 @@ def check_scenario(scenario: Scenario, folder: Path | None = None) -> int:
         try:
             if isinstance(spec, Trace) and isinstance(spec.start, ListedStart):
                 listed_start(Path(spec.start.path), scenario.seed + scenario.replications - 1)
+            build_costs(first.scenario, first.seed)
             world = build_world(first.scenario, _cache(first.scenario, folder))
             workload = _workload(first, world)
             with postponed():

@@ -18,6 +18,7 @@ from analysis.measure.measuring import measure
 from analysis.measure.overlap import written
 from analysis.measure.samples import Sampler
 from fabric.ledger import Ledger
+from scenarios.build.costs import build_costs
 from scenarios.build.engines import Engine, agents_of, is_compiled
 from scenarios.build.plan import Run
 from scenarios.build.world import build_world
@@ -64,7 +65,10 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
         thought = play_on(simulation, agent, watch)
     sampler()  # how it ended
     samples = sampler.columns()
-    over = FinishedRun(simulation, first, samples, thought, prices=scenario.hourly, bounded=is_bounded(world))
+    costs = build_costs(scenario, run.seed)
+    over = FinishedRun(
+        simulation, first, samples, thought, prices=scenario.hourly, costs=costs, bounded=is_bounded(world)
+    )
     metrics = measure(over, scenario.metrics)
     details = folder / "details"
     if "requests" in scenario.record:

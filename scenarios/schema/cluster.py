@@ -115,6 +115,9 @@ class Csv(Model):
     labels: dict[str, Text] = Field(
         default_factory=dict, description="The column of each label of the servers.", examples=["{zone: az}"]
     )
+    kind: Text | None = Field(
+        default=None, description="The column of the kind of each server, which `costs` goes by.", examples=["sku"]
+    )
     taints: Text | None = Field(
         default=None, description="The column of taints, as in `spot|old`.", examples=["taints"]
     )

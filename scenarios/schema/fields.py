@@ -26,7 +26,7 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from scenarios.schema.outline import OTHERS, Schema, amounts, nullable, one_key, quantity, units
 from simcore.errors import UserError, suggest
-from simcore.units import SHARE, TIME, Measure, amount, measure_of
+from simcore.units import ENERGY, POWER, SHARE, TIME, Measure, amount, measure_of
 
 T = TypeVar("T")
 TIMES = ("arrival", "end", "lifetime")
@@ -314,6 +314,20 @@ Share: TypeAlias = Annotated[
 ]
 ShareFromZero: TypeAlias = Annotated[
     float, BeforeValidator(checked(SHARE.parse)), WithJsonSchema(quantity(SHARE, "0 %")), Shown("share from 0")
+]
+Watts: TypeAlias = Annotated[
+    float,
+    BeforeValidator(checked(POWER.parse)),
+    PlainSerializer(POWER.show, return_type=str),
+    WithJsonSchema(quantity(POWER, "250 W")),
+    Shown("power"),
+]
+WattHours: TypeAlias = Annotated[
+    float,
+    BeforeValidator(checked(ENERGY.parse)),
+    PlainSerializer(ENERGY.show, return_type=str),
+    WithJsonSchema(quantity(ENERGY, "20 Wh")),
+    Shown("energy"),
 ]
 Amounts: TypeAlias = Annotated[
     dict[str, float],

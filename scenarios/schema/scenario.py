@@ -13,6 +13,7 @@ from analysis.measure.condition import target_of
 from analysis.measure.measuring import check_added
 from scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from scenarios.schema.cluster import ClusterSpec, known_resources
+from scenarios.schema.costs import CostsSpec
 from scenarios.schema.fields import Count, Index, Model, Number, PositiveTime, ShareFromZero, Text, together, wrong
 from scenarios.schema.overflow import Overflow, expand_of, wait_of
 from scenarios.schema.placement import PlacementRule, Values, check_role, check_rule
@@ -139,6 +140,11 @@ class Scenario(Model):
         examples=["{cpu_hour: 0.04, mem_gb_hour: 0.005}"],
         json_schema_extra={"propertyNames": {"pattern": "_hour$"}},
     )
+    costs: CostsSpec | None = Field(
+        default=None,
+        description="What the servers draw and cost: metrics of hours, energy, carbon and money.",
+        examples=["{servers: {power: {idle: 100 W, peak: 300 W}, price: 0.5}, electricity: {carbon: 380}}"],
+    )
     sweep: Sweep = Field(default_factory=Sweep, description="Points to run instead of one.")
     record: tuple[Literal["requests", "samples", "states", "times", "devices"], ...] = Field(
         default=(),
@@ -176,6 +182,7 @@ class Scenario(Model):
         together(
             self._check_resources,
             self._check_prices,
+            self._check_costs,
             self._check_overflow,
             self._check_network,
             self._check_failures,
@@ -206,6 +213,10 @@ class Scenario(Model):
             if key not in (known := _price_keys(self.cluster.resources)):
                 usual = [name for name in known if measure_of(known[name][0]) is not DATA or "_gb_" in name]
                 raise wrong("is not a price of the cluster's resources", suggest(key, usual), ("prices", key))
+
+    def _check_costs(self) -> None:
+        if self.costs:
+            self.costs.check_against(self.cluster)
 
     def _check_overflow(self) -> None:
         expand, size = expand_of(self.overflow), self.cluster.size

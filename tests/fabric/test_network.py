@@ -137,6 +137,20 @@ def test_a_wrong_placement_changes_nothing(change: str) -> None:
         ledger.apply(request(0, 6, 4, 0.5), Placement(*two_servers(ledger)))
 
 
+def test_where_placements_lay_is_remembered_by_those_who_are_asked_to() -> None:
+    ledger = ledger_of("fabric", remembers=True)
+    ledger.apply(request(3, 6, 4, 0.5), Placement(*two_servers(ledger)))
+    ledger.release(3)
+    ledger.apply(request(1, 2, 0, 0.5), Placement(((5, 0, (2 * QUANTUM, 0)),)))
+    row, server, amounts = ledger.places(np.array([1, 3]))
+    assert (row.tolist(), server.tolist()) == ([0, 1, 1], [5, 0, 1])
+    assert (amounts // QUANTUM).tolist() == [[2, 0], [4, 3], [2, 1]]
+    row, server, amounts = ledger.places(np.zeros(0, np.int64))
+    assert (len(row), len(server), amounts.shape) == (0, 0, (0, 2))
+    with pytest.raises(LedgerError, match="not asked to remember"):
+        ledger_of("fabric").places(np.array([1]))
+
+
 def test_one_server_alone_reserves_nothing() -> None:
     for name in ("tetris", "nulb", "nalb", "random"):
         ledger = ledger_of("fabric")

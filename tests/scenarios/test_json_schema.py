@@ -23,7 +23,7 @@ BEYOND = (
     "no server has this",
     "no request is of this group",
     "names a group twice",
-    "which the groups before it have",
+    "the groups before it have",
     "the cluster has no such resource",
     "is not a price of the cluster's resources",
     "has the same label",
@@ -58,6 +58,10 @@ BEYOND = (
     "extends itself",
     "there is no such",
     "Only groups are",
+    "there are no servers of this kind",
+    "and other servers have one",
+    "there is no power to pay",
+    "the servers are of one kind",
 )
 """What a JSON schema cannot say: how things that are written in different places go together."""
 

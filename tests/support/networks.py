@@ -33,13 +33,16 @@ NETWORKS: dict[str, dict[str, Any]] = {
 """Small presets by name, with their options."""
 
 
-def ledger_of(name: str, nodes: int = 1, cpu: int = 4, mem: int = 3, weighted: bool = False) -> NetworkLedger:
+def ledger_of(
+    name: str, nodes: int = 1, cpu: int = 4, mem: int = 3, weighted: bool = False, remembers: bool = False
+) -> NetworkLedger:
     """Build the ledger of a network, of which every node has so many units of cpu and memory."""
     made = {"lone": lone, "homes": homes}.get(name)
     network = made() if made else topology(name, **NETWORKS.get(name, {}))
     node = np.array([cpu, mem], np.int64) * QUANTUM
     capacity = np.broadcast_to(node, (network.servers, nodes, 2)).copy()
-    return NetworkLedger(Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0]), Routing(network), weighted)
+    cluster = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
+    return NetworkLedger(cluster, Routing(network), weighted, remembers=remembers)
 
 
 def show(ledger: NetworkLedger) -> None:

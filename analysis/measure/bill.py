@@ -1,0 +1,136 @@
+"""What the servers of a run came to: hours, energy, carbon and money, exactly over the measured time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import floor, log2
+
+import numpy as np
+
+from analysis.measure.costs import HOUR, Costs, Course, Tariff
+from analysis.measure.stretches import (
+    FAILED,
+    OFF,
+    USED,
+    Held,
+    Stretches,
+    added_at,
+    levels,
+    outages_of,
+    stretches,
+    switching,
+)
+from simcore.engine import Simulation
+from simcore.vocabulary import Floats, Ints
+
+KWH = 3.6e6
+"""Joules of a kilowatt-hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """Says what the servers came to within the measured time; None is not known.
+
+    Hours times servers: `there` from when they are there, `on` of these, neither failed nor switched off, `used` of
+    these, holding something. `woken` counts how often one that was off was needed. `energy` is in kWh, `power` and
+    `peak` in kW, on average and at most, `carbon` in kg; `servers` and `electricity` are money.
+    """
+
+    there: float
+    on: float
+    used: float
+    woken: int
+    energy: float | None = None
+    power: float | None = None
+    peak: float | None = None
+    carbon: float | None = None
+    servers: float | None = None
+    electricity: float | None = None
+
+    @property
+    def cost(self) -> float | None:
+        """All money together; None where nothing has a price."""
+        known = [part for part in (self.servers, self.electricity) if part is not None]
+        return sum(known) if known else None
+
+
+def bill_of(costs: Costs, simulation: Simulation, held: Held, begin: float, finish: float) -> Bill:
+    """Add up what the servers of a run came to between two times, who held something as in `held`.
+
+    Raises RunError where values over time end before the run does.
+    """
+    added = added_at(simulation)
+    all_of_them, woken = switching(stretches(added, outages_of(simulation), held), costs.off_after)
+    woken = woken[(woken >= begin) & (woken <= finish)]
+    spent = all_of_them.within(begin, finish)
+    is_on = (spent.state != FAILED) & (spent.state != OFF)
+    there = float(np.clip(finish - np.maximum(added, begin), 0, None).sum()) / HOUR
+    on, used = (float(spent.seconds[which].sum()) / HOUR for which in (is_on, spent.state == USED))
+    kind = np.append(costs.kinds, np.full(len(added) - len(costs.kinds), costs.added))
+    found = Bill(there, on, used, len(woken))
+    if costs.has_prices:
+        paid = spent.take(is_on)
+        servers = sum(
+            _rent(paid.take(kind[paid.server] == number), tariff, finish - begin)
+            for number, tariff in enumerate(costs.tariffs)
+        )
+        found = replace(found, servers=float(servers))
+    if not costs.has_power:
+        return found
+    watts = costs.pue * _watts(costs, spent, kind, simulation.view.capacity.sum(axis=1)[:, costs.resource])
+    waking = costs.pue * costs.waking * HOUR
+    energy = float(watts @ spent.seconds + waking * len(woken)) / KWH
+    found = replace(
+        found,
+        energy=energy,
+        power=energy / ((finish - begin) / HOUR) if finish > begin else 0.0,
+        peak=_most(spent, watts, len(added)) / 1000,
+    )
+    if costs.carbon:
+        found = replace(found, carbon=_over(costs.carbon, spent, watts, woken, waking, finish) / 1000)
+    if costs.electricity:
+        found = replace(found, electricity=_over(costs.electricity, spent, watts, woken, waking, finish))
+    return found
+
+
+def _rent(on: Stretches, tariff: Tariff, seconds: float) -> float:
+    """Return what servers of one tariff cost: the reserved ones all the time, those beyond while they are on."""
+    price = tariff.price or 0.0
+    if not tariff.reserved:
+        return price * float(on.seconds.sum()) / HOUR
+    times, count = levels(on, np.ones(len(on.server), np.int64))
+    beyond = np.clip(count[:-1] - tariff.reserved, 0, None) @ np.diff(times) if len(times) else 0.0
+    return (tariff.reserved * tariff.reserved_price * seconds + price * float(beyond)) / HOUR
+
+
+def _watts(costs: Costs, spent: Stretches, kind: Ints, capacity: Ints) -> Floats:
+    """Return what the server of each stretch draws, float64 [n]; `capacity` int64 [servers] is of the resource."""
+    share = costs.activity * spent.used / np.maximum(capacity[spent.server], 1)
+    found = np.zeros(len(share))
+    for number, tariff in enumerate(costs.tariffs):
+        curve = tariff.curve or (0.0, 0.0)
+        mine = kind[spent.server] == number
+        found[mine] = np.interp(share[mine], np.linspace(0, 1, len(curve)), curve)
+    found[spent.state == OFF] = costs.off_power
+    found[spent.state == FAILED] = 0.0
+    return found
+
+
+def _most(spent: Stretches, watts: Floats, servers: int) -> float:
+    """Return the most that so many servers draw at once, in watts.
+
+    It is added up in whole numbers, parts of a watt that are as small as an int64 has room for.
+    """
+    largest = float(watts.max(initial=0.0)) * servers
+    if not largest:
+        return 0.0
+    parts = 2.0 ** floor(log2(2.0**61 / largest))
+    _, drawn = levels(spent, np.rint(watts * parts).astype(np.int64))
+    return float(drawn.max(initial=0)) / parts
+
+
+def _over(course: Course, spent: Stretches, watts: Floats, woken: Floats, waking: float, finish: float) -> float:
+    """Add up energy times what a kWh of it comes to at its time; `waking` joules at each time in `woken`."""
+    course.check(finish)
+    total = watts @ (course.until(spent.end) - course.until(spent.begin)) + waking * course.at(woken).sum()
+    return float(total) / KWH

@@ -1,0 +1,221 @@
+"""The schema of `costs:`: what servers draw and cost, and what their energy costs and emits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal, Self, TypeAlias
+
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
+
+from scenarios.schema.cluster import ClusterSpec
+from scenarios.schema.fields import (
+    Count,
+    FromOne,
+    Model,
+    Number,
+    PositiveTime,
+    Share,
+    Shown,
+    Text,
+    Time,
+    WattHours,
+    Watts,
+    wrong,
+)
+from scenarios.schema.outline import Schema, given
+from simcore.errors import suggest
+
+
+def _several(curve: tuple[float, ...]) -> tuple[float, ...]:
+    if len(curve) < 2:
+        raise wrong("has fewer than two points", "Give the power at 0 %, ..., 100 %.", value=list(curve))
+    return curve
+
+
+class Power(Model):
+    """What a server draws that is switched on: `idle` and `peak`, or a `curve`."""
+
+    idle: Watts | None = Field(None, description="With nothing on it.", examples=["100 W"])
+    peak: Watts | None = Field(None, description="Fully used; linear in between.", examples=["300 W"])
+    curve: Annotated[tuple[Watts, ...], AfterValidator(_several), Shown("list of power")] | None = Field(
+        None,
+        description="At loads that are equally far apart, from 0 to 100 %, and linear in between: eleven numbers as "
+        "SPECpower prints them, from active idle on.",
+        examples=["[49, 81, 97, 112, 127, 145, 167, 196, 231, 266, 302]"],
+        json_schema_extra={"minItems": 2},
+    )
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        forms = [given("idle", "peak", without=["curve"]), given("curve", without=["idle", "peak"])]
+        return {**own, "allOf": [{"anyOf": forms}]}
+
+    @model_validator(mode="after")
+    def _either(self) -> Self:
+        ends = self.idle, self.peak
+        if self.curve is not None and ends != (None, None):
+            raise wrong("does not go with a curve", "Keep the curve, or idle and peak.", ("idle",))
+        if self.curve is None and None in ends:
+            missing = "idle" if self.idle is None else "peak"
+            raise wrong("is missing", "Give idle and peak, or a curve.", (missing,))
+        return self
+
+    @property
+    def points(self) -> tuple[float, ...]:
+        """Watts at utilisations spread evenly from 0 to 1."""
+        return self.curve if self.curve is not None else (self.idle or 0.0, self.peak or 0.0)
+
+
+class Reserved(Model):
+    """Servers that are paid whether they are used or not."""
+
+    count: Count = Field(description="How many.", examples=[8])
+    price: Number = Field(description="Of each, for an hour.", examples=[0.3])
+
+
+class Tariff(Model):
+    """What servers of one kind draw and cost."""
+
+    power: Power | None = Field(
+        default=None, description="What each draws, which gives `energy`.", examples=["{idle: 100 W, peak: 300 W}"]
+    )
+    price: Number | None = Field(
+        default=None,
+        description="For an hour that a server is on, which gives `cost`: there, in service, not switched off.",
+        examples=[0.5],
+    )
+    reserved: Reserved | None = Field(
+        default=None,
+        description="So many are paid at another price, all the time; only servers beyond that are paid by `price`.",
+        examples=["{count: 8, price: 0.3}"],
+    )
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        return {**own, "allOf": [{"anyOf": [given("price"), given(without=["reserved"])]}]}
+
+    @model_validator(mode="after")
+    def _priced(self) -> Self:
+        if self.reserved and self.price is None:
+            raise wrong("is missing", "Say what an hour of a server costs that is not reserved.", ("price",))
+        return self
+
+
+class SwitchOff(Model):
+    """Servers that are empty are switched off. Requests do not wait for one to wake."""
+
+    after: Time = Field(description="Once a server has been empty for longer than this.", examples=["10 min"])
+    power: Watts = Field(0.0, description="What it draws when it is off.", examples=["5 W"])
+    waking: WattHours = Field(
+        0.0, description="What it takes each time that it is needed again, in addition.", examples=["15 Wh"]
+    )
+
+
+class OverTime(Model):
+    """Numbers over time, from a CSV file with a header: a row for every hour, in order."""
+
+    path: Text = Field(description="The file, relative to this one.", examples=["intensity.csv"])
+    column: Text | None = Field(
+        None, description="The column of the numbers; the only one if it is not given.", examples=["g_per_kwh"]
+    )
+    time: Text | None = Field(
+        None,
+        description="The column of the times at which rows begin, ISO 8601, if they are to be checked: each `every` "
+        "after the one before it.",
+        examples=["datetime_utc"],
+    )
+    every: PositiveTime = Field(3600.0, description="How long each row holds.", examples=["30 min"])
+    start: Time = Field(
+        0.0, description="How long after the beginning of the first row a run begins.", examples=["8 h"]
+    )
+    at_end: Literal["fail", "repeat"] = Field(
+        "fail", description="A run that is longer than the file fails, or the file begins again."
+    )
+
+
+def _form(value: Any) -> str:
+    return "<file>" if isinstance(value, Mapping | OverTime) else "<number>"
+
+
+Rate: TypeAlias = Annotated[
+    Annotated[Number, Tag("<number>")] | Annotated[OverTime, Tag("<file>")],
+    Discriminator(_form),
+    Shown("number from 0, or [OverTime](#overtime)"),
+]
+
+
+class Electricity(Model):
+    """What a kWh costs and emits."""
+
+    pue: FromOne = Field(
+        1.0, description="What is drawn in all, cooling included, for each kWh that servers draw.", examples=[1.4]
+    )
+    price: Rate | None = Field(None, description="Of a kWh.", examples=[0.2])
+    carbon: Rate | None = Field(
+        None,
+        description="Grams of CO2 equivalent for a kWh, which gives `carbon`.",
+        examples=[380, "{path: intensity.csv, at_end: repeat}"],
+    )
+
+
+class CostsSpec(Model):
+    """What the servers draw and cost. With nothing in it (`costs: {}`) hours are counted."""
+
+    servers: Tariff = Field(
+        Tariff(),
+        description="All servers but those of a kind below.",
+        examples=["{power: {idle: 100 W, peak: 300 W}, price: 0.5}"],
+    )
+    kinds: dict[str, Tariff] = Field(
+        default_factory=dict,
+        description="Servers of some kind, instead of what `servers` says: of a group by its `name`, in a CSV by its "
+        "column `kind`, on a trace's servers by the model of their devices.",
+        examples=["{large: {power: {idle: 200 W, peak: 700 W}, price: 1.4}}"],
+    )
+    utilisation: Text | None = Field(
+        None,
+        description="The resource whose allocated share of a server its power goes by: cpu, or the first one if there "
+        "is no cpu.",
+        examples=["gpu"],
+    )
+    activity: Share = Field(1.0, description="How much of what is allocated is really in use.", examples=["60 %"])
+    switch_off: SwitchOff | None = Field(
+        None, description="Empty servers are switched off.", examples=["{after: 10 min, power: 5 W, waking: 15 Wh}"]
+    )
+    electricity: Electricity | None = Field(
+        None, description="What energy costs and emits.", examples=["{pue: 1.4, price: 0.2, carbon: 380}"]
+    )
+
+    def check_against(self, cluster: ClusterSpec) -> None:
+        """Refuse what does not go with the cluster."""
+        name = self.utilisation
+        if name is not None and name not in cluster.resources:
+            raise wrong("the cluster has no such resource", suggest(name, cluster.resources), ("costs", "utilisation"))
+        if self.kinds and not (cluster.groups or cluster.trace or (cluster.csv and cluster.csv.kind)):
+            remedy = "Take kinds out, or give the cluster groups, or its CSV a column `kind`."
+            raise wrong("the servers are of one kind", remedy, ("costs", "kinds"))
+        if cluster.groups is not None or not self.kinds:
+            self.check_kinds([group.name or "" for group in cluster.groups or ()] or [""])
+
+    def check_kinds(self, there: Sequence[str]) -> None:
+        """Refuse kinds that are not among those of the servers, and tariffs that say less than others do."""
+        for kind in self.kinds:
+            if kind not in there:
+                remedy = suggest(kind, set(there) - {""}) if any(there) else "Give the groups names."
+                raise wrong("there are no servers of this kind", remedy, ("costs", "kinds", kind))
+        tariffs = [self.at(kind) for kind in dict.fromkeys(there)]
+        for key in ("power", "price"):
+            known = [getattr(tariff, key) is not None for _, tariff in tariffs]
+            if any(known) and not all(known):
+                at, _ = tariffs[known.index(False)]
+                remedy = f"Give all servers a {key}; 0 is one."
+                raise wrong(f"says no {key}, and other servers have one", remedy, at)
+        if self.electricity and tariffs[0][1].power is None:
+            remedy = "Say what servers draw: servers: {power: {idle: 100 W, peak: 300 W}}."
+            raise wrong("there is no power to pay", remedy, ("costs", "electricity"))
+
+    def at(self, kind: str) -> tuple[Iterable[str], Tariff]:
+        """Find the tariff of servers of some kind, and where it is written."""
+        if kind in self.kinds:
+            return ("costs", "kinds", kind), self.kinds[kind]
+        return ("costs", "servers"), self.servers

@@ -1,0 +1,288 @@
+"""What servers cost: by hand, and against a walk through every server's time."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from math import inf, isnan
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from analysis.measure.bill import Bill
+from analysis.measure.costs import Costs, Course, Tariff
+from analysis.measure.finished import FinishedRun
+from analysis.measure.measuring import measure
+from analysis.measure.samples import Sampler
+from simcore.engine import Simulation, play
+from simcore.errors import RunError
+from simcore.rules import Overflow
+from simcore.vocabulary import QUANTUM, Agent, Placement, Request, View, Workload
+from tests.reference import bill as reference
+from tests.support.networks import ledger_of
+from tests.support.runs import Case, Run, cases, run
+
+HOUR = 3600.0
+LINEAR = Tariff((100.0, 300.0), 0.5)
+
+
+def finished(ran: Run, costs: Costs, prices: dict[str, float] | None = None) -> FinishedRun:
+    return FinishedRun(ran.simulation, ran.first, ran.samples, 0, prices=prices or {}, costs=costs)
+
+
+def costs(*tariffs: Tariff, kinds: tuple[int, ...] = (0,), **more: Any) -> Costs:
+    return Costs(tariffs=tariffs or (LINEAR,), kinds=np.array(kinds), added=kinds[-1], resource=0, **more)
+
+
+def bill(case: Case, terms: Costs) -> Bill:
+    return billed(finished(run(case), terms))
+
+
+def billed(over: FinishedRun) -> Bill:
+    assert over.bill is not None
+    return over.bill
+
+
+# -- by hand -----------------------------------------------------------------------------------------------------------
+
+HALF = [(0.0, HOUR, (2, 0)), (2 * HOUR, 1.0, (1, 0))]
+"""On 4 cpu: half of them for an hour, nothing for an hour, and a decision that ends the measured time."""
+
+
+def test_a_server_with_a_known_load() -> None:
+    """200 W for an hour, 100 W for another one: .3 kWh, on average .15 kW, at most .2."""
+    found = bill(Case([(4, 4)], HALF), costs())
+    assert (found.there, found.on, found.used, found.woken) == pytest.approx((2, 2, 1, 0))
+    assert (found.energy, found.power, found.peak) == pytest.approx((0.3, 0.15, 0.2))
+    assert found.servers == found.cost == pytest.approx(2 * 0.5)
+    assert (found.carbon, found.electricity) == (None, None)
+
+
+@pytest.mark.parametrize(("share", "watts"), [(0, 50.0), (1, 80.0), (2, 90.0), (3, 195.0), (4, 300.0)])
+def test_a_curve_is_linear_between_its_points(share: int, watts: float) -> None:
+    """At 0, 50 and 100 % it has 50, 90 and 300 W, but 80 at 25 %, where a fourth point lies."""
+    curve = Tariff((50.0, 80.0, 90.0, 195.0, 300.0))
+    case = Case([(4, 4)], [(0.0, inf, (share, 1)), (HOUR, 1.0, (0, 1))])
+    assert bill(case, costs(curve)).energy == pytest.approx(watts / 1000)
+    coarse = bill(case, costs(Tariff((50.0, 90.0, 300.0)))).energy
+    assert coarse == pytest.approx({1: 70.0}.get(share, watts) / 1000)
+
+
+def test_half_of_what_is_allocated_may_be_in_use() -> None:
+    """At 25 % instead of 50 %: 150 W for an hour, and 100 W for another one."""
+    assert bill(Case([(4, 4)], HALF), costs(activity=0.5)).energy == pytest.approx(0.25)
+
+
+def test_an_empty_server_is_switched_off_after_a_while_and_woken() -> None:
+    """200 W for an hour, 100 W for a quarter of one, 8 W for three quarters, and 20 Wh to wake it."""
+    found = bill(Case([(4, 4)], HALF), costs(off_after=HOUR / 4, off_power=8.0, waking=20.0))
+    assert found.energy == pytest.approx(0.2 + 0.025 + 0.006 + 0.02)
+    assert (found.there, found.on, found.used, found.woken) == pytest.approx((2, 1.25, 1, 1))
+    assert found.cost == pytest.approx(1.25 * 0.5)  # what is off is not paid
+    assert found.peak == pytest.approx(0.2)
+
+
+def test_a_server_that_is_empty_just_so_long_is_not_switched_off() -> None:
+    assert bill(Case([(4, 4)], HALF), costs(off_after=HOUR)).woken == 0
+    assert bill(Case([(4, 4)], HALF), costs(off_after=HOUR - 1)).woken == 1
+
+
+def test_a_server_that_is_never_used_is_on_at_first() -> None:
+    """It is switched off once it has been empty for long enough, counted from when it is there."""
+    case = Case([(4, 4), (4, 4)], HALF)
+    assert bill(case, costs(off_after=HOUR / 2)).on == pytest.approx(1.5 + 0.5)
+    assert bill(case, costs(off_after=0.0)).on == pytest.approx(1)
+
+
+def test_an_added_server_counts_from_when_it_is_there() -> None:
+    """One server at 200 W and 100 W as above, and for the second hour another one without load."""
+    found = bill(Case([(4, 4)], HALF, expansion=[(HOUR, 1)]), costs())
+    assert (found.there, found.energy) == pytest.approx((3, 0.2 + 0.1 + 0.1))
+    assert found.cost == pytest.approx(3 * 0.5)
+
+
+def test_a_failed_server_draws_nothing() -> None:
+    """200 W for half an hour, then it is out of service for half an hour, and back without anything."""
+    found = bill(Case([(4, 4)], HALF, failures=[(HOUR / 2, 0, HOUR / 2)]), costs())
+    assert (found.there, found.on, found.used) == pytest.approx((2, 1.5, 0.5))
+    assert found.energy == pytest.approx(0.1 + 0.1)
+    assert found.cost == pytest.approx(1.5 * 0.5)
+    gone = bill(Case([(4, 4)], HALF, failures=[(HOUR / 2, 0, inf)]), costs(off_after=0.0))
+    assert (gone.on, gone.energy, gone.woken) == pytest.approx((0.5, 0.1, 0))
+
+
+def test_carbon_goes_by_the_hour() -> None:
+    """.2 kWh in an hour of 100 g, .1 kWh in one of 400 g, all times a PUE of 1.5."""
+    course = Course(np.array([100.0, 400.0]))
+    found = bill(Case([(4, 4)], HALF), costs(carbon=course, electricity=Course(np.array([0.25])), pue=1.5))
+    assert found.carbon == pytest.approx(1.5 * (0.2 * 0.1 + 0.1 * 0.4))
+    assert (found.energy, found.electricity) == pytest.approx((0.45, 0.45 * 0.25))
+    assert found.cost == pytest.approx(2 * 0.5 + 0.45 * 0.25)
+    later = Course(np.array([100.0, 400.0]), start=HOUR / 2)  # half an hour each of 100, 400, 400 and again 100 g
+    assert bill(Case([(4, 4)], HALF), costs(carbon=later)).carbon == pytest.approx(0.1 * 0.5 + 0.05 * 0.5)
+
+
+def test_carbon_that_ends_before_the_run_is_refused_or_repeated() -> None:
+    case, one = Case([(4, 4)], HALF), np.array([100.0, 400.0, 700.0])
+    with pytest.raises(RunError, match=r"ends after 1\.5 hours, and the run needs 2:"):
+        bill(case, costs(carbon=Course(one, HOUR / 2, repeats=False, source="the file x.csv")))
+    bill(case, costs(carbon=Course(one, HOUR * 2 / 3, repeats=False)))  # which ends as the run does
+    twice = bill(case, costs(carbon=Course(one[:2], HOUR / 2)))
+    assert twice.carbon == pytest.approx(0.2 * 0.25 + 0.1 * 0.25)
+
+
+def test_reserved_servers_are_paid_whether_they_are_used_or_not() -> None:
+    """Of three servers one is on all the time, another one for an hour of four; two are reserved."""
+    requests = [(0.0, inf, (4, 4)), (HOUR, HOUR, (4, 4)), (4 * HOUR, 1.0, (4, 4))]
+    case = Case([(4, 4)] * 3, requests)
+    for reserved, cost in ((0, 5 * 0.5), (1, 4 * 0.3 + 1 * 0.5), (2, 8 * 0.3), (3, 12 * 0.3)):
+        tariff = Tariff(price=0.5, reserved=reserved, reserved_price=0.3)
+        found = bill(case, costs(tariff, off_after=0.0))
+        assert found.cost == pytest.approx(cost), reserved
+        assert (found.energy, found.power, found.peak, found.carbon) == (None,) * 4
+
+
+def test_kinds_of_servers_have_tariffs_of_their_own() -> None:
+    """The first server has the load; added ones are like the second, which draws 10 W and costs nothing."""
+    case = Case([(4, 4), (4, 4)], HALF, expansion=[(HOUR, 2)])
+    found = bill(case, costs(LINEAR, Tariff((10.0, 20.0), 0.0), kinds=(0, 1)))
+    assert found.energy == pytest.approx(0.3 + 2 * 0.01 + 2 * 0.01)
+    assert found.cost == pytest.approx(2 * 0.5)
+
+
+def test_servers_that_draw_a_power_station_are_added_up() -> None:
+    found = bill(Case([(4, 4)] * 3, HALF), costs(Tariff((1e12, 3e12))))
+    assert found.peak == pytest.approx(4e9)
+
+
+def test_net_is_income_less_cost() -> None:
+    ran = run(Case([(4, 4)], HALF))
+    found = measure(finished(ran, costs(), {"cpu": 3.0}))
+    assert (found["income"], found["cost"], found["net"]) == pytest.approx((6, 1, 5))
+    assert found["energy"] == pytest.approx(0.3)
+    assert "net" not in measure(finished(ran, costs()))
+    assert "net" not in measure(finished(ran, costs(Tariff()), {"cpu": 3.0}))
+    assert measure(finished(ran, costs(Tariff())))["server_hours"] == pytest.approx(2)
+
+
+def test_a_request_for_nothing_of_the_resource_uses_its_server() -> None:
+    case = Case([(4, 4)], [(0.0, HOUR, (0, 1)), (2 * HOUR, 1.0, (1, 0))])
+    found = bill(case, costs(off_after=0.0))
+    assert (found.used, found.energy) == pytest.approx((1, 0.1))
+
+
+class Across(Agent):
+    """Places 6 cpu on servers 0 and 1 of a network, and 1 cpu on server 7."""
+
+    def decide(self, view: View, request: Request) -> Placement:
+        if request.demand[0] == QUANTUM:
+            return request.on(7, 0)
+        return Placement(((0, 0, (4 * QUANTUM, 0)), (1, 0, (2 * QUANTUM, 0))), (0, 1))
+
+
+def test_a_request_may_lie_on_several_servers_of_a_network() -> None:
+    """For an hour 300 W, 200 W, and six times 100 W; for another one eight times 100 W, or 0 where they are off."""
+    ledger = ledger_of("fabric", remembers=True)
+    demand = np.array([[6, 0], [1, 0]]) * QUANTUM
+    bandwidth = np.full(2, QUANTUM // 2)
+    arrival, length = np.array([0.0, 2 * HOUR]), np.array([HOUR, 1.0])
+    simulation = Simulation(Workload(("cpu", "mem"), arrival, length, demand, np.arange(2), bandwidth), ledger)
+    sampler = Sampler(simulation, ledger)
+    play(simulation, Across(), sampler)
+    for terms, energy, used in ((costs(), 1.1 + 0.8, 2), (costs(off_after=0.0, waking=7.0), 0.5 + 0.007, 2)):
+        found = billed(FinishedRun(simulation, 0, sampler.columns(), 0, prices={}, costs=terms))
+        assert (found.energy, found.used, found.there) == pytest.approx((energy, used, 16))
+
+
+# -- random runs -------------------------------------------------------------------------------------------------------
+
+WATTS = st.sampled_from([0.0, 10.0, 70.0, 300.0])
+TARIFFS = st.builds(
+    Tariff,
+    st.lists(WATTS, min_size=2, max_size=4).map(tuple),
+    st.sampled_from([0.0, 0.5, 2.0]),
+    st.integers(0, 3),
+    st.sampled_from([0.25, 1.0]),
+)
+COURSES = st.builds(
+    Course,
+    st.lists(st.sampled_from([0.0, 100.0, 400.0, -20.0]), min_size=1, max_size=4).map(np.array),
+    st.sampled_from([0.5, 1.0, 3.0]),
+    st.sampled_from([0.0, 0.5, 2.0]),
+)
+
+
+@st.composite
+def terms(draw: st.DrawFn) -> Costs:
+    tariffs = tuple(draw(st.lists(TARIFFS, min_size=1, max_size=3)))
+    kinds = draw(st.lists(st.integers(0, len(tariffs) - 1), min_size=3, max_size=3))
+    return Costs(
+        tariffs=tariffs,
+        kinds=np.array(kinds),
+        added=kinds[0],
+        resource=draw(st.integers(0, 1)),
+        activity=draw(st.sampled_from([1.0, 0.5])),
+        off_after=draw(st.sampled_from([0.0, 0.5, 1.0, 2.0, inf])),
+        off_power=draw(st.sampled_from([0.0, 3.0])),
+        waking=draw(st.sampled_from([0.0, 4.0])),
+        pue=draw(st.sampled_from([1.0, 1.5])),
+        electricity=draw(st.none() | COURSES),
+        carbon=draw(st.none() | COURSES),
+    )
+
+
+def walked(over: FinishedRun, terms: Costs) -> dict[str, Any]:
+    """Tell the reference what happened, from the record and the changes alone."""
+    simulation, record = over.simulation, over.simulation.record
+    capacity = simulation.view.capacity.sum(axis=1)[:, terms.resource].tolist()
+    grown = [change for change in simulation.changes if change.what == "expansion"]
+    first = len(capacity) - sum(change.subject for change in grown)
+    added = [0.0] * first + [change.time for change in grown for _ in range(change.subject)]
+    kinds = [*terms.kinds.tolist()[:first], *[terms.added] * (len(capacity) - min(first, len(terms.kinds)))]
+    servers = [
+        reference.Server(time, amount, terms.tariffs[kind])
+        for time, amount, kind in zip(added, capacity, kinds, strict=True)
+    ]
+    for change in simulation.changes:
+        if change.what == "failure":
+            servers[change.subject].outages.append((change.time, inf))
+        elif change.what == "repair":
+            since, _ = servers[change.subject].outages.pop()
+            servers[change.subject].outages.append((since, change.time))
+    asked = simulation.asked()
+    for row in np.flatnonzero(record.server[: record.rows] >= 0).tolist():
+        start, cut = float(record.decided[row]), float(record.interruption[row])
+        end = start + float(asked.duration[row]) if isnan(cut) else cut
+        spell = (start, end, int(asked.demand[row, terms.resource]))
+        if asked.demand[row].any():
+            servers[record.server[row]].held.append(spell)
+    return reference.bill(servers, terms, over.begin, over.finish)
+
+
+SWITCHED = costs(off_after=0.5, off_power=3.0, waking=4.0, carbon=Course(np.array([1.0, 100.0]), 1.0))
+TWICE = Case(
+    [(4, 4), (2, 2)],
+    [(0.0, 1.0, (2, 0)), (0.0, 0.0, (1, 1)), (2.0, 0.0, (1, 1)), (3.0, 2.0, (4, 4)), (9.0, 1.0, (1, 1))],
+    failures=[(3.0, 0, 2.0), (5.0, 0, 1.0)],
+    requeue=True,
+    overflow=Overflow("wait"),
+)
+
+
+@given(cases(), terms())
+@example(TWICE, SWITCHED)
+def test_every_number_is_that_of_a_walk_through_time(case: Case, terms: Costs) -> None:
+    ran = run(case)
+    assume(ran.first < len(ran.simulation.workload))
+    terms = replace(terms, kinds=np.resize(terms.kinds, len(case.servers)))
+    over = finished(ran, terms)
+    found, expected = asdict(billed(over)), walked(over, terms)
+    for name in ("carbon", "electricity"):
+        assert (found[name] is None) == (getattr(terms, name) is None)
+    for name, value in found.items():
+        if value is not None:
+            assert value == pytest.approx(float(expected[name]), rel=1e-9, abs=1e-12), name
+            assert type(value) in (int, float)
+    assert found["used"] <= found["on"] + 1e-12 <= found["there"] + 2e-12

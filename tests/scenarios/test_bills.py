@@ -1,0 +1,183 @@
+"""What a scenario says of costs: its mistakes, its files, which servers are of which kind, and what comes out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import binwright as bw
+from scenarios.batch.batch import Batch
+from scenarios.build.cluster import build_cluster
+from scenarios.build.costs import build_costs
+from scenarios.run.check import check_scenario
+from scenarios.schema.load import load_scenario, resolved, scenario_from
+from simcore.errors import ScenarioError, UserError
+from simcore.vocabulary import QUANTUM
+from tests.support.batches import plain
+
+POWER: dict[str, Any] = {"idle": "100 W", "peak": "0.3 kW"}
+GROUPS = [
+    {"name": "small", "count": 2, "node": {"cpu": 4, "mem": "8 GB"}},
+    {"name": "large", "count": 1, "node": {"cpu": 8, "mem": "8 GB"}},
+]
+
+
+def data(costs: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return plain().dump() | {"costs": costs} | changes
+
+
+MISTAKES: list[tuple[dict[str, Any], str, str]] = [
+    ({"servers": {"power": {"idle": 3}}}, "costs.servers.power.peak", "is missing"),
+    ({"servers": {"power": {"idle": 3, "curve": [1, 2]}}}, "costs.servers.power.idle", "does not go with a curve"),
+    ({"servers": {"power": {"curve": [1]}}}, "costs.servers.power.curve", "fewer than two points"),
+    ({"servers": {"power": {"idle": "3 GB", "peak": 3}}}, "costs.servers.power.idle", "'GB' is not a unit of power"),
+    ({"servers": {"reserved": {"count": 3, "price": 1}}}, "costs.servers.price", "is missing"),
+    ({"servers": {"price": -1}}, "costs.servers.price", "is a wrong value"),
+    ({"switch_off": {"after": 1, "waking": "3 W"}}, "costs.switch_off.waking", "'W' is not a unit of energy"),
+    ({"utilisation": "gpu"}, "costs.utilisation", "the cluster has no such resource"),
+    ({"electricity": {"carbon": 300}}, "costs.electricity", "there is no power to pay"),
+    ({"electricity": {"pue": 0.9}, "servers": {"power": POWER}}, "costs.electricity.pue", "is a wrong value"),
+    ({"kinds": {"large": {"price": 1}}}, "costs.kinds", "the servers are of one kind"),
+]
+
+
+@pytest.mark.parametrize(("costs", "key", "problem"), MISTAKES, ids=[f"{key}: {said}" for _, key, said in MISTAKES])
+def test_a_mistake_is_named(costs: dict[str, Any], key: str, problem: str) -> None:
+    with pytest.raises(ScenarioError, match=problem) as caught:
+        scenario_from(data(costs))
+    assert caught.value.key == key
+    assert caught.value.remedy
+
+
+KINDS: list[tuple[dict[str, Any], str, str]] = [
+    ({"kinds": {"lrage": {"price": 1}}}, "costs.kinds.lrage", "there are no servers of this kind"),
+    ({"kinds": {"large": {"price": 1}}}, "costs.servers", "says no price, and other servers have one"),
+    ({"servers": {"power": POWER}, "kinds": {"large": {}}}, "costs.kinds.large", "says no power"),
+]
+
+
+@pytest.mark.parametrize(("costs", "key", "problem"), KINDS, ids=[key for _, key, _ in KINDS])
+@pytest.mark.parametrize("file", [False, True], ids=["groups", "csv"])
+def test_kinds_are_those_of_the_servers(
+    costs: dict[str, Any], key: str, problem: str, file: bool, tmp_path: Path
+) -> None:
+    cluster: dict[str, Any] = {"groups": GROUPS}
+    if file:
+        (tmp_path / "nodes.csv").write_text("cpu,sku\n4,small\n4,small\n8,large\n")
+        cluster = {"csv": {"path": str(tmp_path / "nodes.csv"), "columns": {"cpu": "cpu"}, "kind": "sku"}}
+    plainer = {**plain().dump(), "cluster": cluster, "prices": {}, "costs": costs}
+    plainer["workload"] = plainer["workload"] | {"flavours": [{"cpu": 1}]}
+    with pytest.raises(UserError, match=problem) as caught:
+        check_scenario(scenario_from(plainer))
+    assert caught.value.key == key
+
+
+@pytest.mark.parametrize(
+    ("cluster", "kinds", "added"),
+    [
+        ({"groups": GROUPS}, [0, 0, 1], 1),
+        ({"groups": GROUPS[::-1]}, [0, 1, 1], 1),
+        ({"groups": GROUPS, "numbering": "drawn"}, None, None),
+    ],
+)
+def test_every_server_has_the_tariff_of_its_kind(cluster: Any, kinds: list[int] | None, added: int | None) -> None:
+    costs = {"servers": {"price": 1}, "kinds": {"large": {"price": 8}}}
+    scenario = scenario_from(data(costs, cluster=cluster))
+    for seed in range(6):
+        found = build_costs(scenario, seed)
+        assert found is not None
+        capacity = (build_cluster(scenario, seed).capacity[:, 0, 0] / QUANTUM).tolist()
+        assert [found.tariffs[kind].price for kind in found.kinds] == [8 if cpu == 8 else 1 for cpu in capacity]
+        assert kinds is None or (found.kinds.tolist(), found.added) == (kinds, added)
+        assert found.tariffs[found.added].price == (8 if cluster["groups"][-1]["name"] == "large" else 1)
+
+
+FILES: list[tuple[str, dict[str, Any], int | None, str]] = [
+    ("a,b\n1,2\n", {}, 1, "has 2 columns of numbers"),
+    ("a,b\n1,2\n", {"time": "c"}, 1, "has 2 columns of numbers"),
+    ("a\n1\n", {"time": "c"}, 1, "has no column c"),
+    ("at,a\n2026-01-01T00:00Z,1\n2026-01-01T01:00,1\n", {"time": "at"}, 3, "is not such a time"),
+    ("at,a\n2026-01-01T00:00Z,1\nnoon,1\n", {"time": "at"}, 3, "is not such a time"),
+    ("at,a\n2026-01-01 00:00,1\n2026-01-01 02:00,1\n", {"time": "at"}, 3, "is 7200 s after the time of the row"),
+    ("at,a\n2026-10-25 02:00,1\n2026-10-25 02:00,1\n", {"time": "at"}, 3, "is 0 s after the time of the row"),
+    ("a,b\n1,2\n", {"column": "c"}, 1, "has no column c"),
+    ("a\n1\nmany\n", {}, 3, "is not such a number"),
+    ("a\n1\n-1\n", {}, 3, "is not such a number"),
+    ("a\n", {}, None, "has no rows"),
+    ("a\n1\n2\n", {"start": "2 h"}, None, "is after the end of the file"),
+]
+
+
+@pytest.mark.parametrize(("text", "more", "line", "problem"), FILES, ids=[problem for *_, problem in FILES])
+def test_a_file_of_carbon_that_cannot_be_read_is_refused(
+    text: str, more: dict[str, Any], line: int | None, problem: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "carbon.csv"
+    path.write_text(text)
+    costs = {"servers": {"power": POWER}, "electricity": {"carbon": {"path": str(path), **more}}}
+    with pytest.raises(UserError, match=problem) as caught:
+        check_scenario(scenario_from(data(costs)))
+    assert caught.value.line == line
+    path.unlink()
+    with pytest.raises(UserError, match="there is no such file"):
+        check_scenario(scenario_from(data(costs)))
+
+
+def test_rows_may_be_half_an_hour_apart_and_numbers_of_prices_below_zero(tmp_path: Path) -> None:
+    path = tmp_path / "price.csv"
+    path.write_text("at,MW,price\n2026-01-01 00:00,7,.3\n2026-01-01 00:30,8,-.1\n")
+    file = {"path": str(path), "column": "price", "time": "at", "every": "30 min", "start": "10 min"}
+    found = build_costs(scenario_from(data({"servers": {"power": POWER}, "electricity": {"price": file}})))
+    assert found is not None
+    assert found.electricity is not None
+    assert found.electricity.values.tolist() == [0.3, -0.1]
+    assert (found.electricity.every, found.electricity.start, found.electricity.repeats) == (1800, 600, False)
+    assert (found.carbon, found.off_after, found.resource) == (None, float("inf"), 0)
+
+
+def test_a_scenario_has_its_costs_measured(tmp_path: Path) -> None:
+    """One server with one request at a time: 150 W of 100 to 300 W for an hour of 100 g and one of 400 g a kWh."""
+    hours = [f"2026-12-31T{hour}:00:00Z,{intensity}\n" for hour, intensity in ((21, 100), (22, 400), (23, 9))]
+    (tmp_path / "carbon.csv").write_text(f"hour,gCO2\n{''.join(hours)}")
+    (tmp_path / "s.yaml").write_text(
+        """\
+cluster: {servers: 1, node: {cpu: 4}}
+workload: {requests: 3, arrivals: {fixed: {every: 1 h}}, flavours: [{cpu: 1}], lifetimes: {fixed: 1 h}}
+agents: [first-fit]
+prices: {cpu_hour: 2}
+costs:
+  servers: {power: {idle: 100 W, peak: 300 W}, price: 0.5}
+  electricity: {pue: 2, price: 0.1, carbon: {path: carbon.csv, time: hour}}
+metrics: [mine.py:worst]
+size: {until: energy <= 3 kWh}
+"""
+    )
+    (tmp_path / "mine.py").write_text(
+        "from binwright import FinishedRun, metric\n\n\n"
+        '@metric(heading="worst", meaning="peak over mean power")\n'
+        "def worst(run: FinishedRun) -> float:\n    return run.bill.peak / run.bill.power\n"
+    )
+    scenario = load_scenario(tmp_path / "s.yaml")
+    (tmp_path / "again.yaml").write_text(resolved(scenario))
+    assert load_scenario(tmp_path / "again.yaml") == scenario
+    results = bw.run(scenario, out=tmp_path / "out")
+    (run,) = results.runs.to_dicts()
+    assert (run["energy"], run["power"], run["power_peak"]) == pytest.approx((0.6, 0.3, 0.3))
+    assert run["carbon"] == pytest.approx(0.3 * 0.1 + 0.3 * 0.4)
+    assert (run["cost_servers"], run["cost_electricity"], run["cost"]) == pytest.approx((1, 0.06, 1.06))
+    assert (run["income"], run["net"], run["worst"]) == pytest.approx((4, 2.94, 1))
+    assert (run["server_hours"], run["server_hours_on"], run["woken"]) == pytest.approx((2, 2, 0))
+    table = results.compare(metrics=["energy", "net"]).frame
+    assert table["metric"].to_list() == ["energy", "net"]
+    (tmp_path / "carbon.csv").write_text("hour,gCO2\n2026-12-31,100\n")
+    failed = Batch(load_scenario(tmp_path / "s.yaml"), tmp_path / "out").run().failed
+    assert "costs.electricity.carbon ends after 1 hours, and the run needs 2: give it more" in failed["error"][0]
+
+
+def test_hours_are_counted_without_power_and_prices(tmp_path: Path) -> None:
+    (run,) = bw.run(plain(costs={}, replications=1, agents=["first-fit"]), out=tmp_path).runs.to_dicts()
+    assert run["server_hours"] == pytest.approx(2 * run["hours"])
+    assert 0 < run["server_hours_used"] <= run["server_hours_on"] == pytest.approx(run["server_hours"])
+    assert not {"energy", "power", "carbon", "cost", "net"} & run.keys()
