@@ -21,6 +21,7 @@ from fabric.topology import Topology
 from simcore.rng import stream
 from simcore.vocabulary import QUANTUM, Agent, Placement, Request
 from tests.support.networks import homes, lone
+from tests.support.networks import ledger_of as ledger
 from tests.support.properties import first, scaled
 
 NETWORKS = [
@@ -125,6 +126,17 @@ def test_no_sum_on_a_block_is_above_its_peak(most: list[int]) -> None:
         assert peak(made, 1) >= scores.max()
         for block in (0, 1):
             assert peak(made, 8 + block) == scores[8 * block]
+
+
+def test_networks_note_what_changes_where_that_pays() -> None:
+    assert ledger("alpha").view.changed is None
+    large = ledger("gamma")
+    assert large.view.changed is not None
+    assert not large.view.changed.flags.writeable
+    assert large.view.changed[0] == 0
+    large.fail(3, "link")
+    large.fail(5)
+    assert large.view.changed[:3].tolist() == [2, 3, 5]
 
 
 def test_where_sums_are_not_exact_there_is_no_search() -> None:
