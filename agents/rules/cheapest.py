@@ -23,7 +23,7 @@ from typing import Any, cast
 from agents.rules.scan import Scan
 from fabric.changes import BLOCK, SERVERS_WORTH_IT
 from fabric.servers import fits_node, fits_spread
-from fabric.standings import SEEN, SERVERS, best_of, build, climb, compete, find, first_of, keep, put
+from fabric.standings import ONCE, SEEN, SERVERS, best_of, build, climb, compete, find, first_of, keep, put
 from simcore.errors import UserError
 from simcore.jit import inlined, kernel, lean, lean_inlined
 from simcore.jit.costs import ANY, NOTHING, at_place, bound_of, is_of_server, is_somewhere, ordered
@@ -103,10 +103,11 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
     ) -> int:
         servers, nodes, blocks = len(free), free.shape[1], trees.shape[1] // 3
         row, changes = find(known, demand, spread), log[0]
-        if row < 0 or changes - known[row, SEEN] >= len(log):
-            if row < 0:
-                row = -1 - row
-                keep(known, row, demand, spread)
+        if row < 0:  # a demand that comes once is not worth a tree
+            keep(known, -1 - row, demand, spread)
+            known[-1 - row, SEEN], known[-1 - row, SERVERS] = changes, ONCE
+            return some(free, capacity, demand, spread, numbers, 0, servers)[1]
+        if known[row, SERVERS] == ONCE or changes - known[row, SEEN] >= len(log):
             tree = trees[row]
             for block in range(blocks):
                 first = min(block * BLOCK, servers)
