@@ -31,13 +31,21 @@ DECLINED = Refusal("declined")
 
 @lean
 def next_server(
-    homes: Homes, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, home: int, every: bool
+    homes: Homes,
+    link_free: Ints,
+    demand: Amounts,
+    bandwidth: int,
+    weighted: bool,
+    home: int,
+    every: bool,
+    spare: float,
 ) -> tuple[int, int]:
     """Find the nearest server that works, and what it costs: at home, in a neighbouring rack, or anywhere.
 
     Of these what completes the request, then what gives most, less what it costs; the first of equals, rack by rack.
     If none works, the first that would give anything; -1 without any. Servers without the bandwidth count if they hold
-    the whole request, or with `every`. Racks are passed over where nobody can be better.
+    the whole request, or with `every`. Racks are passed over where nobody can be better, and all farther ones where the
+    links that lead there would cost as much as there is to spare, or more: it is -1 then, too.
     """
     room, pod_of, order, until = homes.network.room, homes.network.routes.pod_of, homes.order, homes.until
     wires, there, racks, need = homes.wires, homes.there, homes.racks, homes.network.room.need
@@ -45,6 +53,8 @@ def next_server(
     pod, joined = pod_of[home], True
     best, best_complete, best_value, best_cost, passed = NONE, False, 0, 0, NONE
     for away in range(3):
+        if away > 0 and not first and leading(homes, home, away, bandwidth) >= spare:
+            return NONE, 0
         begin, end = home, home + 1
         if away == 1:
             begin, end = (homes.pods[pod], homes.pods[pod + 1]) if pod >= 0 else (0, 0)
@@ -104,9 +114,10 @@ def fill(
     begin(network.room, demand)
     status, cost = GOES_ON, 0
     while status == GOES_ON:
-        if cost + to_come(homes, bandwidth) >= limit:
+        spare = limit - (cost + to_come(homes, bandwidth))
+        if spare <= 0:
             return GOES_ON, 0
-        server, more = next_server(homes, link_free, demand, bandwidth, weighted, home, every)
+        server, more = next_server(homes, link_free, demand, bandwidth, weighted, home, every, spare)
         if server < 0:
             break
         cost += more
@@ -142,6 +153,23 @@ def to_come(homes: Homes, bandwidth: int) -> float:
         needed += 1
     links = float(min(weights.links, weights.uplinks)) * needed * share(bandwidth, most[-1])
     return of_links(homes, bandwidth) + links - (weights.stranded + weights.cut_off) * given
+
+
+@lean_inlined
+def leading(homes: Homes, home: int, away: int, bandwidth: int) -> float:
+    """Return what the links cost at least that lead farther than those taken so far, in a fabric.
+
+    Two lead to another rack; and three, one in another pod's rack and two to the spines, to another pod.
+    """
+    room, routes, farthest = homes.network.room, homes.network.routes, 0
+    if routes.planes == 0:
+        return 0.0
+    for j in range(room.counts[0]):
+        rack = routes.servers[room.servers[j], 0]
+        if rack != home:
+            farthest = max(farthest, 1 if routes.pod_of[rack] == routes.pod_of[home] else 2)
+    links = 0 if away <= farthest else 1 + away
+    return float(links * homes.weights.uplinks) * share(bandwidth, homes.most[-1])
 
 
 @kernel
