@@ -49,9 +49,10 @@ The last column compares the most servers with the fewest, each in the form that
 
 {table}
 
-The first decision for a demand looks at all servers in either form, and is not in the times. Every demand that is kept
-looks at every change: with twice as many kinds of demands a decision takes up to twice as long. At most {kept} demands
-are kept, in 3 bytes a server each; one more takes the place of the one that was not asked for for the longest time.
+The first two decisions for a demand look at all servers in either form, and are not in the times. Every demand that is
+kept looks at every change: with twice as many kinds of demands a decision takes up to twice as long. At most {kept}
+demands are kept, in 3 bytes a server each; one more takes the place of the one that was not asked for for the longest
+time.
 `padrl` and `sched-rl` see the whole cluster, and `cvd-rl` and `random-top` choose among the best few: they scan.
 """
 

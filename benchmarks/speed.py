@@ -114,7 +114,7 @@ def networks() -> None:
         capacity = np.full((routing.topology.servers, 1, 2), 10 * QUANTUM, np.int64)
         here = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
         asked = MultiServerRequests(requests, Uniform(), holding).draw(("cpu", "mem"), 0)
-        # best-home tries every rack: by delta it takes milliseconds for a decision.
+        # best-home tries every rack: the larger networks would take minutes (benchmarks.racks has its decisions).
         for agent in ("tetris", "nalb", "best-home") if routing.topology.servers < 1000 else ("tetris", "nalb"):
             accepted = paced(agent, asked, here, routing)
             best = best_of(partial(paced, agent, asked, here, routing))

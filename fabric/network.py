@@ -82,7 +82,8 @@ class NetworkLedger(Ledger):
         topology = self.topology = routing.topology
         self._link_free, self._links_shown = topology.link_capacity.copy(), topology.link_capacity.copy()
         self._cuts: dict[int, int] = {}  # links out of service, and for how many reasons
-        self._books = books(topology, routing.routes, self._free, self._shown, self._link_free, self._links_shown)
+        arrays = self._free, self._shown, self._link_free, self._links_shown
+        self._books = books(topology, routing.routes, *arrays, self._log)
         placed = np.zeros(HEAD, np.int64)
         self._settle = prepared(take, self._books, placed, (1,) * self._resources, 1, True)
         self._return = prepared(give_back, self._books, placed, 1)
@@ -96,6 +97,7 @@ class NetworkLedger(Ledger):
             cluster.resources,
             self.view.capacity,
             self.view.free,
+            changed=self.view.changed,
             topology=topology,
             routing=routing,
             link_capacity=topology.link_capacity,
@@ -221,7 +223,13 @@ class NetworkLedger(Ledger):
         for link in links:
             self._cuts[link] = self._cuts.get(link, 0) + 1
             self._link_free[link] = self._links_shown[link] = FAILED
+        self._note_owners(links)
         return hit
+
+    def _note_owners(self, links: Iterable[int]) -> None:
+        """Note the servers whose own links have changed."""
+        if self._log is not None:
+            self._note([[server] for link in links for server in self._books.owners[link].tolist() if server >= 0])
 
     def _on(self, server: int) -> Iterable[int]:
         return (row for row, held in self._held.items() if any(share[0] == server for share in self._shares(held)))
@@ -232,11 +240,13 @@ class NetworkLedger(Ledger):
             super().repair(part)
             self._recount()
             return
-        for link in self._links_of(part, kind):
+        links = self._links_of(part, kind)
+        for link in links:
             self._cuts[link] -= 1
             if not self._cuts[link]:
                 del self._cuts[link]
                 self._link_free[link] = self._links_shown[link] = self.topology.link_capacity[link]
+        self._note_owners(links)
 
     def _links_of(self, part: int, kind: Kind) -> set[int]:
         return {part} if kind == "link" else set(np.flatnonzero((self.topology.link_ends == part).any(axis=1)).tolist())

@@ -25,7 +25,7 @@ import numpy as np
 
 from fabric.shortest import FAR, k_shortest
 from fabric.topology import Indices, Topology, TopologyError
-from simcore.jit import kernel
+from simcore.jit import kernel, lean, making_arrays
 from simcore.vocabulary import Ints, fixed
 
 MOST_PATHS = 1000
@@ -135,7 +135,7 @@ def _switches_only(topology: Topology) -> tuple[Indices, Indices]:
     return kept[topology.first[: count + 1]].astype(np.int32), edges
 
 
-@kernel
+@lean
 def first_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) -> int:
     """Find the first of the K paths between two racks whose links all have the bandwidth free, or -1.
 
@@ -154,6 +154,12 @@ def first_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) 
             if _free_across(routes, link_free, a, b, k) >= bandwidth:
                 return k
         return -1
+    return _first_searched(routes, link_free, a, b, bandwidth)
+
+
+@making_arrays
+def _first_searched(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) -> int:
+    """Find what `first_path` does among paths that are searched for."""
     paths = _searched(routes, a, b)
     for k in range(routes.k):
         if paths[k, 0] > 0 and _least(link_free, paths, k) >= bandwidth:
@@ -161,7 +167,7 @@ def first_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) 
     return -1
 
 
-@kernel
+@making_arrays
 def weighted_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) -> int:
     """Find the first of the K weighted paths between two racks whose links all have the bandwidth free, or -1.
 
@@ -177,7 +183,7 @@ def weighted_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: in
     return -1
 
 
-@kernel
+@lean
 def path_links(routes: Routes, a: int, b: int, k: int, out: Indices) -> int:
     """Write the links of path k from rack a to rack b to `out` int32; how many there are, -1 without such a path.
 
@@ -187,10 +193,16 @@ def path_links(routes: Routes, a: int, b: int, k: int, out: Indices) -> int:
         return 0 if k == 0 else -1
     if routes.arithmetic_in if routes.pod_of[a] == routes.pod_of[b] else routes.arithmetic_across:
         return _fabric_links(routes, a, b, k, out)
+    return _searched_links(routes, a, b, k, out)
+
+
+@making_arrays
+def _searched_links(routes: Routes, a: int, b: int, k: int, out: Indices) -> int:
+    """Write the links of a path that is searched for, as `path_links` does."""
     return _written(_searched(routes, a, b), k, a < b, out)
 
 
-@kernel
+@lean
 def find_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int, weighted: bool) -> int:
     """Find the first of the K paths between two racks with the bandwidth free, by hops or `weighted`, or -1."""
     if weighted:
@@ -198,7 +210,7 @@ def find_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int, w
     return first_path(routes, link_free, a, b, bandwidth)
 
 
-@kernel
+@lean
 def find_route(routes: Routes, link_free: Ints, s: int, t: int, bandwidth: int, weighted: bool) -> int:
     """Find the path that a route from server s to server t takes, the servers' own links included, or -1.
 
@@ -212,7 +224,7 @@ def find_route(routes: Routes, link_free: Ints, s: int, t: int, bandwidth: int, 
     return find_path(routes, link_free, routes.servers[s, 0], routes.servers[t, 0], bandwidth, weighted)
 
 
-@kernel
+@lean
 def route_links(routes: Routes, link_free: Ints, s: int, t: int, k: int, weighted: bool, out: Indices) -> int:
     """Write the links of path k from server s to server t, in order, to `out` int32; how many there are.
 
@@ -227,7 +239,7 @@ def route_links(routes: Routes, link_free: Ints, s: int, t: int, k: int, weighte
         out[0] = routes.servers[s, 1]
         count = 1
     if weighted and a != b:
-        between = _written(_weighted(routes, link_free, a, b, k + 1, FAR), k, a < b, out[count:])
+        between = _weighted_links(routes, link_free, a, b, k, out[count:])
     else:
         between = path_links(routes, a, b, k, out[count:])
     if between < 0:
@@ -237,6 +249,12 @@ def route_links(routes: Routes, link_free: Ints, s: int, t: int, k: int, weighte
         out[count] = routes.servers[t, 1]
         count += 1
     return count
+
+
+@making_arrays
+def _weighted_links(routes: Routes, link_free: Ints, a: int, b: int, k: int, out: Indices) -> int:
+    """Write the links of a weighted path, as `path_links` does."""
+    return _written(_weighted(routes, link_free, a, b, k + 1, FAR), k, a < b, out)
 
 
 @kernel
@@ -257,7 +275,7 @@ def _weighted(routes: Routes, link_free: Ints, a: int, b: int, wanted: int, enou
     return k_shortest(routes.alone, routes.first, routes.edges, link_free, True, wanted, enough, low, high)
 
 
-@kernel
+@lean
 def _way(routes: Routes, a: int, b: int, k: int, each: int) -> int:
     """Which way shortest path k of a fabric goes up: of the planes' `each` ways, counted plane by plane."""
     planes = routes.planes
@@ -272,7 +290,7 @@ def _way(routes: Routes, a: int, b: int, k: int, each: int) -> int:
     return (total - spine) * each + spine
 
 
-@kernel
+@lean
 def _fabric_links(routes: Routes, a: int, b: int, k: int, out: Indices) -> int:
     """Write the links of shortest path k of a fabric, as `path_links` does."""
     if routes.pod_of[a] == routes.pod_of[b]:
@@ -289,14 +307,14 @@ def _fabric_links(routes: Routes, a: int, b: int, k: int, out: Indices) -> int:
     return 4
 
 
-@kernel
+@lean
 def _free_in(routes: Routes, link_free: Ints, a: int, b: int, k: int) -> int:
     """Compute what path k within a pod has free."""
     up = routes.rack_links + _way(routes, a, b, k, 1)
     return int(min(link_free[up + a * routes.planes], link_free[up + b * routes.planes]))
 
 
-@kernel
+@lean
 def _free_across(routes: Routes, link_free: Ints, a: int, b: int, k: int) -> int:
     """Compute what path k between pods has free."""
     spine = _way(routes, a, b, k, routes.uplinks)

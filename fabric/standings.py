@@ -1,9 +1,10 @@
 """Keeps which server is best for each of the demands asked for lately, so that a decision looks at what changed only.
 
 Of every kept demand there is a tournament tree over blocks of servers: of each block the least cost on any of its
-servers, and the server that has it. It is brought up to date when the demand is asked for again, from the log of the
-servers that changed since. A block whose best server became worse keeps the old cost, as a bound, until it would win.
-`agents.rules.cheapest` has the rest, as what a server costs is the rule's.
+servers, and the server that has it. It is built when the demand comes for the second time, and brought up to date
+whenever it is asked for again, from the log of the servers that changed since. A block whose best server became worse
+keeps the old cost, as a bound, until it would win. `agents.rules.cheapest` has the rest, as what a server costs is the
+rule's.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ SEEN, SERVERS, SPREAD, AMOUNTS = range(4)
 """Columns of `Standings.known`: how many changes the tree knows, and how many servers, 0 for none; then what was asked
 for. Whatever else a place may depend on becomes a column here, compared in `find`.
 """
+ONCE = -1
+"""What SERVERS is for a demand that came by only once: it has no tree yet."""
 
 
 class Standings(NamedTuple):

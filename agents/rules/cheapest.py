@@ -8,8 +8,8 @@ It returns one number, two or three. One is what the place costs. Two are what t
 what the node does: the request goes to the cheapest server on which it fits, and there to the cheapest node on which it
 fits. Of three the first is less than or equal to the cost of all places of the server, so that servers can be passed
 over; the second is what the place costs, and the third decides between nodes of one server that cost the same. Lower is
-better, equals go to the lowest server and then the lowest node. Infinity, or a cost
-above 9e18 (`NOTHING`), means nowhere, and the search ends at a place that costs `ANY`, as nothing costs less.
+better, equals go to the lowest server and then the lowest node. Infinity means nowhere, and among whole numbers the
+largest (`NOTHING`). The search ends at a place that costs `ANY`, as nothing costs less.
 
 It is compiled: it may call other `@kernel` functions and numpy, and the constants that it names are part of what is
 kept of it.
@@ -23,10 +23,10 @@ from typing import Any, cast
 from agents.rules.scan import Scan
 from fabric.changes import BLOCK, SERVERS_WORTH_IT
 from fabric.servers import fits_node, fits_spread
-from fabric.standings import SEEN, SERVERS, best_of, build, climb, compete, find, first_of, keep, put
+from fabric.standings import ONCE, SEEN, SERVERS, best_of, build, climb, compete, find, first_of, keep, put
 from simcore.errors import UserError
 from simcore.jit import inlined, kernel, lean, lean_inlined
-from simcore.jit.costs import ANY, NOTHING, at_place, bound_of, is_of_server, ordered
+from simcore.jit.costs import ANY, NOTHING, at_place, bound_of, is_of_server, is_somewhere, ordered
 from simcore.vocabulary import Amounts, Floats, Ints
 
 GIVEN = 5
@@ -52,20 +52,21 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
             # Of what a cost returns only a part is used here, and the compiler leaves the others out.
             first_cost: Any = of(here, of_all, demand, spread, 0, *numbers)
             of_server, bound = is_of_server(first_cost), bound_of(first_cost)
-            if not bound < least:
+            if best >= 0 and not bound < least:
                 continue
             chosen, least_order = False, NOTHING
             if spread:
                 if fits_spread(free, server, demand):
                     place, _ = at_place(of(here, of_all, demand, True, 0, *numbers), bound)
-                    if place < least:
+                    if is_somewhere(place) and (best < 0 or place < least):
                         best, chosen, least = server * nodes, True, place
             else:
                 for node in range(nodes):
                     if not of_server and not fits_node(free, server, node, demand):
                         continue  # first, as the cost of a place may be dear
                     place, order = at_place(of(here, of_all, demand, False, node, *numbers), bound)
-                    is_less = (place < least and order < NOTHING) or (chosen and place == least and order < least_order)
+                    is_less = best < 0 or place < least or (chosen and place == least and order < least_order)
+                    is_less = is_less and is_somewhere(place) and is_somewhere(order)
                     if is_less and (not of_server or fits_node(free, server, node, demand)):
                         best, chosen, least, least_order = server * nodes + node, True, place, order
             if not of_server and chosen and least == ANY:
@@ -102,10 +103,11 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
     ) -> int:
         servers, nodes, blocks = len(free), free.shape[1], trees.shape[1] // 3
         row, changes = find(known, demand, spread), log[0]
-        if row < 0 or changes - known[row, SEEN] >= len(log):
-            if row < 0:
-                row = -1 - row
-                keep(known, row, demand, spread)
+        if row < 0:  # a demand that comes once is not worth a tree
+            keep(known, -1 - row, demand, spread)
+            known[-1 - row, SEEN], known[-1 - row, SERVERS] = changes, ONCE
+            return some(free, capacity, demand, spread, numbers, 0, servers)[1]
+        if known[row, SERVERS] == ONCE or changes - known[row, SEEN] >= len(log):
             tree = trees[row]
             for block in range(blocks):
                 first = min(block * BLOCK, servers)

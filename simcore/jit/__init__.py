@@ -174,6 +174,11 @@ def lean_inlined(function: F) -> F:
     return cast(F, Kernel(function, forceinline=True, _nrt=False))
 
 
+def making_arrays(function: F) -> F:
+    """Compile a function as `kernel` does, one that makes arrays and is called by `lean` ones, which it isn't."""
+    return cast(F, Kernel(function, _nrt=True))
+
+
 @contextmanager
 def postponed() -> Iterator[None]:
     """Keep `prepared` from compiling within it, for agents that are started only to see whether they refuse to."""

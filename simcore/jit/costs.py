@@ -9,7 +9,7 @@ from numba import types
 from numba.extending import overload
 
 NOTHING = np.iinfo(np.int64).max
-"""More than any place costs."""
+"""More than any place costs, where costs are whole numbers."""
 ANY = np.iinfo(np.int64).min
 """Less than any place costs."""
 
@@ -33,8 +33,13 @@ def at_place(cost: Any, bound: Any) -> tuple[Any, Any]:
     raise NotImplementedError
 
 
+def is_somewhere(cost: Any) -> bool:
+    """Tell whether a place of this cost may be taken: not of `NOTHING`, infinity or no number. For kernels only."""
+    raise NotImplementedError
+
+
 def ordered(cost: Any) -> int:
-    """Return an int64 for a cost below `NOTHING`, in the order of the costs, equal for equals. For kernels only."""
+    """Return an int64 below `NOTHING` for a cost that is somewhere, in the order of the costs. For kernels only."""
     raise NotImplementedError
 
 
@@ -53,6 +58,11 @@ def _at_place(cost: Any, bound: Any) -> Any:
     count = len(cost) if isinstance(cost, types.BaseTuple) else 1
     forms = {1: lambda cost, bound: (cost, 0), 2: lambda cost, bound: (bound, cost[1]), 3: lambda cost, bound: cost[1:]}
     return forms.get(count)
+
+
+@overload(is_somewhere, strict=False)  # type: ignore[untyped-decorator]
+def _is_somewhere(cost: Any) -> Any:
+    return (lambda cost: cost < np.inf) if isinstance(cost, types.Float) else (lambda cost: cost < NOTHING)
 
 
 @overload(ordered, strict=False)  # type: ignore[untyped-decorator]

@@ -26,3 +26,10 @@ def choosy(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int)
 def bounded(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int) -> tuple[int, int, int]:
     """Return a bound of the server, whole costs of places, and an order of its nodes."""
     return left(free) // 4, left(free) // 4 + (free[node, 1] + node) % 3, -free[node, 0]
+
+
+@cheapest
+def dear(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int) -> float:
+    """Return costs beyond whole numbers of 64 bits."""
+    cost = (free[node, 0] + node) % 4
+    return np.inf if cost == 3 else 1e300 * (1 + cost)

@@ -3,174 +3,58 @@
 from __future__ import annotations
 
 from math import isfinite
-from typing import NamedTuple
 
 import numpy as np
 
-from agents.heuristics.networks.common import Network, NetworkAgent, answered, largest, take, widest
+from agents.heuristics.networks.common import Network, NetworkAgent, answered, joins, take
+from agents.heuristics.networks.homes import (
+    MOST,
+    NONE,
+    WHOLE,
+    CostWeights,
+    Homes,
+    holds,
+    homes_of,
+    is_able,
+    see,
+    share,
+    worth,
+)
 from fabric.filling import COMPLETE, GOES_ON, begin
 from fabric.network import NetworkView, Provisioned
-from fabric.routing import find_path
-from fabric.topology import Indices
 from simcore.errors import UserError
-from simcore.jit import kernel
+from simcore.jit import kernel, lean, lean_inlined
 from simcore.vocabulary import Amounts, Ints, Refusal, Request, View
 
-WHOLE = 1000
-"""Weights are multiples of one part in this many."""
-NONE = -1
-MOST = np.iinfo(np.int64).max
 DECLINED = Refusal("declined")
 
 
-class CostWeights(NamedTuple):
-    """Holds what counts how much, each a multiple of one part in WHOLE: see `BestHome`."""
-
-    links: int
-    uplinks: int
-    stranded: int
-    cut_off: int
-    leftover: int
-
-
-class Homes(NamedTuple):
-    """Holds what a search for the best home reads and writes.
-
-    `first`, `neighbour` and `via` are the topology's; `most` int64 [resources + 1] is the largest server, and the
-    capacity of its link. `cost` int64 [1] is what the last answer costs, see `fill`. The racks of pod p are
-    `mates[pods[p]:pods[p + 1]]`, int32 [racks]. The rest is scratch.
-
-    `able` int32 [servers] are the servers that may be chosen, rack by rack: those of rack r are
-    `able[until[r]:until[r + 1]]`, `until` int32 [racks + 1]. In the same places `there` int64 [servers, resources] is
-    what they have free, `parts` the same as shares, `apart` int64 [servers] how much of it is stranded, `behind` int64
-    [servers] how much is cut off, and `wires` int64 [servers] what their own links have free (of several, the widest).
-
-    `joined` int64 [racks, 2] is the stamp of the filling that came by, and of how many of its servers it is known that
-    the rack has working routes to them: -1 when one has none.
-    """
-
-    network: Network
-    switches: int
-    first: Indices
-    neighbour: Indices
-    via: Indices
-    most: Ints
-    weights: CostWeights
-    cost: Ints
-    pods: Indices
-    mates: Indices
-    able: Indices
-    until: Indices
-    there: Ints
-    parts: Ints
-    apart: Ints
-    behind: Ints
-    wires: Ints
-    joined: Ints
-
-
-@kernel
-def find_able(homes: Homes, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, every: bool) -> None:
-    """Write which servers may be chosen: who has anything free and the bandwidth, or hold the whole request.
-
-    With `every`, also those without bandwidth.
-    """
-    count, there, parts, servers = 0, homes.there, homes.parts, homes.network.routes.servers
-    for rack in range(len(homes.until) - 1):
-        for edge in range(homes.first[rack], homes.first[rack + 1]):
-            server = homes.neighbour[edge] - homes.switches
-            if server < 0:  # servers come before switches
-                break
-            anything, whole = False, True
-            for r in range(len(demand)):
-                there[count, r] = 0
-                for node in range(free.shape[1]):
-                    there[count, r] += free[server, node, r]
-                anything |= there[count, r] > 0
-                whole &= there[count, r] >= demand[r]
-            link = servers[server, 1]
-            wire = link_free[link] if link >= 0 else widest(homes.first, homes.via, link_free, rack)
-            if anything and (every or whole or wire >= bandwidth):
-                for r in range(len(demand)):
-                    parts[count, r] = share(there[count, r], homes.most[r])
-                homes.apart[count] = parts[count].max() - parts[count].min()
-                homes.behind[count] = cut_off(parts[count].sum(), wire, homes.most[-1])
-                homes.able[count], homes.wires[count] = server, wire
-                count += 1
-        homes.until[rack + 1] = count
-
-
-@kernel
-def share(amount: int, of: int) -> int:
-    """Return a share in billionths, so that the last bits of a float decide no tie; 0 of nothing."""
-    return int(amount / of * 1e9 + 0.5) if of > 0 else 0
-
-
-@kernel
-def cut_off(left: int, wire: int, most: int) -> int:
-    """Return the part of what a server has left that its link lacks to the widest: 0 of one with a whole link free."""
-    return left * (1000000 - share(max(0, wire), most) // 1000) // 1000000
-
-
-@kernel
-def worth(homes: Homes, place: int, bandwidth: int, first: bool) -> tuple[int, int, bool]:
-    """Compute what the server at a place would give, what taking it costs, and whether the request is complete.
-
-    Links are not part of that cost.     Stranded is how much more it has left of one resource than of another; one
-    server alone needs no link.
-    """
-    need, most, weights, there = homes.network.room.need, homes.most, homes.weights, homes.there
-    given, complete, low, high, total = 0, True, MOST, 0, 0
-    for r in range(len(need)):
-        amount, left = there[place, r], 0
-        complete &= bool(amount >= need[r])
-        if amount <= need[r]:
-            given += homes.parts[place, r]
-        else:
-            given += share(need[r], most[r])
-            left = share(amount - need[r], most[r])
-        low, high, total = min(low, left), max(high, left), total + left
-    cost = weights.stranded * (high - low - homes.apart[place]) + weights.leftover * total
-    if weights.cut_off > 0:
-        wire = homes.wires[place] - (0 if first and complete else bandwidth)
-        cost += weights.cut_off * (cut_off(total, wire, most[-1]) - homes.behind[place])
-    return given, cost, complete
-
-
-@kernel
-def joins(homes: Homes, link_free: Ints, rack: int, bandwidth: int, weighted: bool) -> bool:
-    """Tell whether this rack has a working path to the racks of all servers chosen; looks for each path only once."""
-    room, routes, joined = homes.network.room, homes.network.routes, homes.joined
-    if joined[rack, 0] != room.counts[3]:
-        joined[rack, 0], joined[rack, 1] = room.counts[3], 0
-    while 0 <= joined[rack, 1] < room.counts[0]:
-        other = routes.servers[room.servers[joined[rack, 1]], 0]
-        joined[rack, 1] = (
-            joined[rack, 1] + 1 if find_path(routes, link_free, other, rack, bandwidth, weighted) >= 0 else -1
-        )
-    return bool(joined[rack, 1] >= 0)
-
-
-@kernel
-def next_server(homes: Homes, link_free: Ints, bandwidth: int, weighted: bool, home: int) -> tuple[int, int]:
+@lean
+def next_server(
+    homes: Homes,
+    link_free: Ints,
+    demand: Amounts,
+    bandwidth: int,
+    weighted: bool,
+    home: int,
+    every: bool,
+    spare: float,
+) -> tuple[int, int]:
     """Find the nearest server that works, and what it costs: at home, in a neighbouring rack, or anywhere.
 
     Of these what completes the request, then what gives most, less what it costs; the first of equals, rack by rack.
-    If none works, the first that would give anything; -1 without any.
+    If none works, the first that would give anything; -1 without any. Servers without the bandwidth count if they hold
+    the whole request, or with `every`. Racks are passed over where nobody can be better, and all farther ones where the
+    links that lead there would cost as much as there is to spare, or more: it is -1 then, too.
     """
-    room, pod_of, able, until, wires = (
-        homes.network.room,
-        homes.network.routes.pod_of,
-        homes.able,
-        homes.until,
-        homes.wires,
-    )
-    chosen, first, stamp = room.chosen, room.counts[0] == 0, room.counts[3]
+    room, pod_of, order, until = homes.network.room, homes.network.routes.pod_of, homes.order, homes.until
+    wires, there, racks, need = homes.wires, homes.there, homes.racks, homes.network.room.need
+    chosen, first, stamp, everything = room.chosen, room.counts[0] == 0, room.counts[3], len(demand)
     pod, joined = pod_of[home], True
-    link = homes.network.routes.servers[room.servers[0], 1]
-    linked = first or link < 0 or link_free[link] >= bandwidth  # only the first may be without
     best, best_complete, best_value, best_cost, passed = NONE, False, 0, 0, NONE
     for away in range(3):
+        if away > 0 and not first and leading(homes, home, away, bandwidth) >= spare:
+            return NONE, 0
         begin, end = home, home + 1
         if away == 1:
             begin, end = (homes.pods[pod], homes.pods[pod + 1]) if pod >= 0 else (0, 0)
@@ -180,13 +64,19 @@ def next_server(homes: Homes, link_free: Ints, bandwidth: int, weighted: bool, h
             rack = homes.mates[step] if away == 1 else step
             if away > 0 and (rack == home or (away == 2 and pod >= 0 and pod_of[rack] == pod)):
                 continue
-            if not first and until[rack] < until[rack + 1]:
-                joined = linked and joins(homes, link_free, rack, bandwidth, weighted)
+            most = racks[rack, everything + 1]
+            if most < 0 or (best >= 0 and most <= best_value and (best_complete or not holds(racks, rack, need))):
+                continue
+            if not first:
+                joined = racks[rack, everything] >= bandwidth
+                joined = joined and joins(homes.network, homes.joined, link_free, rack, bandwidth, weighted)
                 if passed >= 0 and not joined:
                     continue
             for place in range(until[rack], until[rack + 1]):
-                server = int(able[place])
-                if chosen[server] == stamp:
+                server = int(order[place])
+                if chosen[server] == stamp or there[place, everything] == 0:
+                    continue
+                if not every and wires[place] < bandwidth and not holds(there, place, demand):
                     continue
                 given, cost, complete = worth(homes, place, bandwidth, first)
                 value = WHOLE * given - cost
@@ -204,54 +94,109 @@ def next_server(homes: Homes, link_free: Ints, bandwidth: int, weighted: bool, h
     return passed, 0
 
 
-@kernel
+@lean
 def fill(
-    homes: Homes, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, home: int
+    homes: Homes,
+    free: Ints,
+    link_free: Ints,
+    demand: Amounts,
+    bandwidth: int,
+    weighted: bool,
+    home: int,
+    every: bool,
+    limit: int,
 ) -> tuple[int, int]:
-    """Provision from this rack on; returns the status, as `choose` does, and the cost, WHOLE billions for a server."""
-    network, weights = homes.network, homes.weights
+    """Provision from this rack on; returns the status, as `choose` does, and the cost, WHOLE billions for a server.
+
+    It gives up, and the status is `GOES_ON`, where the cost can't be below the limit any more.
+    """
+    network = homes.network
     begin(network.room, demand)
     status, cost = GOES_ON, 0
     while status == GOES_ON:
-        server, more = next_server(homes, link_free, bandwidth, weighted, home)
+        spare = limit - (cost + to_come(homes, bandwidth))
+        if spare <= 0:
+            return GOES_ON, 0
+        server, more = next_server(homes, link_free, demand, bandwidth, weighted, home, every, spare)
         if server < 0:
             break
         cost += more
         status = take(network, free, link_free, server, bandwidth, weighted)
-    links = 0
+    return status, cost + of_links(homes, bandwidth)
+
+
+@lean_inlined
+def of_links(homes: Homes, bandwidth: int) -> int:
+    """Compute what the links cost that are taken so far."""
+    network, weights, links = homes.network, homes.weights, 0
     for j in range(network.room.counts[2]):
         links += weights.links if network.link_tier[network.room.links[j]] == 0 else weights.uplinks
-    return status, cost + links * share(bandwidth, homes.most[-1])
+    return links * share(bandwidth, homes.most[-1])
 
 
-@kernel
-def same_as_before(homes: Homes, home: int) -> bool:
-    """Tell whether nobody is able at home, nor in a neighbouring rack before it: then both give the same placement."""
-    until, pod_of = homes.until, homes.network.routes.pod_of
-    before = False
-    for rack in range(home):
-        before |= bool(until[rack] == until[rack + 1] and pod_of[rack] == pod_of[home])
-    return before and bool(until[home] == until[home + 1])
+@lean_inlined
+def to_come(homes: Homes, bandwidth: int) -> float:
+    """Return what links taken so far and all that is still to be taken cost at least.
+
+    As many of the largest servers are needed, each with a link of its own. What servers cost can't be less than if all
+    that they give had been stranded and cut off. Shares are rounded, by up to 4 for each server and resource.
+    """
+    room, most, weights = homes.network.room, homes.most, homes.weights
+    needed, given, resources = 1, 4.0 * homes.parts.size, len(room.need)
+    for r in range(resources):
+        if most[r] > 0:
+            needed = max(needed, -(-room.need[r] // most[r]))
+        given += share(room.need[r], most[r])
+    if room.counts[0] == 0:
+        needed = 0 if needed == 1 else needed
+    elif room.counts[0] == 1:
+        needed += 1
+    links = float(min(weights.links, weights.uplinks)) * needed * share(bandwidth, most[-1])
+    return of_links(homes, bandwidth) + links - (weights.stranded + weights.cut_off) * given
+
+
+@lean_inlined
+def leading(homes: Homes, home: int, away: int, bandwidth: int) -> float:
+    """Return what the links cost at least that lead farther than those taken so far, in a fabric.
+
+    Two lead to another rack; and three, one in another pod's rack and two to the spines, to another pod.
+    """
+    room, routes, farthest = homes.network.room, homes.network.routes, 0
+    if routes.planes == 0:
+        return 0.0
+    for j in range(room.counts[0]):
+        rack = routes.servers[room.servers[j], 0]
+        if rack != home:
+            farthest = max(farthest, 1 if routes.pod_of[rack] == routes.pod_of[home] else 2)
+    links = 0 if away <= farthest else 1 + away
+    return float(links * homes.weights.uplinks) * share(bandwidth, homes.most[-1])
 
 
 @kernel
 def best_home(
     homes: Homes, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, masked: bool
 ) -> int:
-    """Try, as a `Rule`, every rack, and take the cheapest, the first of equals; says what the first rack lacks."""
-    best, least = NONE, MOST
-    find_able(homes, free, link_free, demand, bandwidth, False)
+    """Try, as a `Rule`, every rack, and take the cheapest, the first of equals; says what the first rack lacks.
+
+    Racks of a pod in which nobody is able are homes to the same placement, so one of them is enough.
+    """
+    best, least, nobody = NONE, MOST, homes.nobody
+    see(homes, free, link_free)
+    for pod in range(len(nobody)):
+        nobody[pod] = 0
     for home in range(len(homes.until) - 1):
-        if same_as_before(homes, home):
-            continue
-        status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, home)
+        if not is_able(homes, home, demand, bandwidth):
+            pod = homes.network.routes.pod_of[home]
+            nobody[pod] += 1
+            if nobody[pod] > 1:
+                continue
+        status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, home, False, least)
         if status == COMPLETE and cost < least:
             best, least = home, cost
     if best < 0:
-        find_able(homes, free, link_free, demand, bandwidth, True)
-        status, _ = fill(homes, free, link_free, demand, bandwidth, weighted, 0)
+        status, _ = fill(homes, free, link_free, demand, bandwidth, weighted, 0, True, MOST)
         return answered(homes.network, status)
-    status, homes.cost[0] = fill(homes, free, link_free, demand, bandwidth, weighted, best)
+    status, homes.cost[0] = fill(homes, free, link_free, demand, bandwidth, weighted, best, False, MOST)
     return answered(homes.network, status)
 
 
@@ -314,29 +259,8 @@ class BestHome(NetworkAgent):
         return found
 
     def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Homes:
-        """Return the topology, and room to work in."""
-        topology, resources = view.topology, view.free.shape[2]
-        pods = topology.pod_of[topology.pod_of >= 0]
-        return Homes(
-            network=shared,
-            switches=topology.switches,
-            first=topology.first,
-            neighbour=topology.neighbour,
-            via=topology.via,
-            most=np.array(largest(view), np.int64),
-            weights=self.weights,
-            cost=np.zeros(1, np.int64),
-            pods=np.concatenate([[0], np.cumsum(np.bincount(pods))]).astype(np.int32),
-            mates=np.argsort(topology.pod_of, kind="stable")[topology.racks - len(pods) :].astype(np.int32),
-            able=np.zeros(topology.servers + 1, np.int32),
-            until=np.zeros(topology.racks + 1, np.int32),
-            there=np.zeros((topology.servers + 1, resources), np.int64),
-            parts=np.zeros((topology.servers + 1, resources), np.int64),
-            apart=np.zeros(topology.servers + 1, np.int64),
-            behind=np.zeros(topology.servers + 1, np.int64),
-            wires=np.zeros(topology.servers + 1, np.int64),
-            joined=np.zeros((topology.racks, 2), np.int64),
-        )
+        """Return what is known of servers and racks, and room to work in."""
+        return homes_of(view, shared, self.weights)
 
 
 def _free(view: View) -> int:

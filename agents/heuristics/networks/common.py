@@ -9,10 +9,10 @@ import numpy as np
 
 from agents.networked import network_of
 from fabric.filling import Filling, choose, filling
-from fabric.network import FAILED, NetworkView, Provisioned
-from fabric.routing import Routes, find_route
-from fabric.topology import Indices, Small
-from simcore.jit import kernel, prepared
+from fabric.network import NetworkView, Provisioned
+from fabric.routing import Routes, find_path
+from fabric.topology import Small
+from simcore.jit import kernel, lean, prepared
 from simcore.vocabulary import Agent, Amounts, Ints, Refusal, Request, View
 
 Rule: TypeAlias = Callable[[Any, Ints, Ints, Amounts, int, bool, bool], int]
@@ -59,30 +59,37 @@ def largest(view: NetworkView) -> list[int]:
     return [*view.capacity.sum(axis=1).max(axis=0).tolist(), int(links.max())]
 
 
-@kernel
-def widest(first: Indices, via: Indices, link_free: Ints, rack: int) -> int:
-    """Return what a server that is its own rack has free on the widest of its links."""
-    most = FAILED
-    for edge in range(first[rack], first[rack + 1]):
-        if via[edge] >= 0:
-            most = max(most, link_free[via[edge]])
-    return int(most)
-
-
-@kernel
+@lean
 def take(network: Network, free: Ints, link_free: Ints, server: int, bandwidth: int, weighted: bool) -> int:
     """Choose the next server, by `choose`."""
     return choose(network.routes, link_free, network.link_tier, free, network.room, server, bandwidth, weighted)
 
 
-@kernel
-def reaches(network: Network, link_free: Ints, server: int, bandwidth: int, weighted: bool) -> bool:
-    """Tell whether this server has a working route to every server chosen so far."""
-    room = network.room
-    for j in range(room.counts[0]):
-        if find_route(network.routes, link_free, room.servers[j], server, bandwidth, weighted) < 0:
-            return False
-    return True
+@lean
+def joins(network: Network, joined: Ints, link_free: Ints, rack: int, bandwidth: int, weighted: bool) -> bool:
+    """Tell whether servers of a rack with the bandwidth have working routes to all servers chosen so far.
+
+    Looks for each path only once: `joined` int64 [racks, 2] is the stamp of the filling that came by, and of how many
+    of its servers it is known that the rack has working routes to them, -1 when one has none.
+    """
+    room, routes = network.room, network.routes
+    if joined[rack, 0] != room.counts[3]:
+        joined[rack, 0], joined[rack, 1] = room.counts[3], 0
+    while 0 <= joined[rack, 1] < room.counts[0]:
+        other, link = routes.servers[room.servers[joined[rack, 1]]]
+        works = link < 0 or link_free[link] >= bandwidth
+        works = works and find_path(routes, link_free, other, rack, bandwidth, weighted) >= 0
+        joined[rack, 1] = joined[rack, 1] + 1 if works else -1
+    return bool(joined[rack, 1] >= 0)
+
+
+@lean
+def reaches(network: Network, joined: Ints, link_free: Ints, server: int, bandwidth: int, weighted: bool) -> bool:
+    """Tell whether this server, which is not chosen, has a working route to every server chosen so far."""
+    rack, link = network.routes.servers[server]
+    if network.room.counts[0] > 0 and link >= 0 and link_free[link] < bandwidth:
+        return False
+    return joins(network, joined, link_free, rack, bandwidth, weighted)
 
 
 @kernel

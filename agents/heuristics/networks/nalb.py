@@ -10,7 +10,7 @@ from agents.heuristics.networks.common import Network, NetworkAgent, Paths, answ
 from agents.heuristics.networks.nulb import Searching, breadth_first, free_between, searching
 from agents.heuristics.networks.tetris import Score, best_scored, score
 from fabric.arrays import ascending
-from fabric.filling import GOES_ON, begin
+from fabric.filling import GOES_ON, begin, has_any
 from fabric.network import NetworkView
 from simcore.jit import kernel
 from simcore.vocabulary import Amounts, Ints
@@ -28,7 +28,7 @@ def depth_first(
     scoring, network, switches = searching.scoring, searching.scoring.network, searching.switches
     begin(network.room, demand)
     score(scoring, free, link_free, demand, bandwidth)
-    start = best_scored(scoring, link_free, bandwidth, -1, weighted, False)
+    start = best_scored(scoring, free, link_free, bandwidth, -1, weighted, False)
     if start < 0:
         return 0
     stamp = network.room.counts[3]
@@ -41,8 +41,8 @@ def depth_first(
             continue
         searching.seen[vertex] = stamp
         server = vertex - switches
-        if server >= 0 and scoring.scores[server] >= 0:
-            if masked and not reaches(network, link_free, server, bandwidth, weighted):
+        if server >= 0 and has_any(free, server):
+            if masked and not reaches(network, scoring.joined, link_free, server, bandwidth, weighted):
                 passed = server if passed < 0 else passed
             else:
                 status = take(network, free, link_free, server, bandwidth, weighted)

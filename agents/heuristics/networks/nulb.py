@@ -9,7 +9,7 @@ import numpy as np
 from agents.heuristics.networks.common import Network, NetworkAgent, Paths, answered, reaches, take
 from agents.heuristics.networks.tetris import Score, Scoring, best_scored, score, scoring
 from fabric.arrays import ascending, overwrite
-from fabric.filling import GOES_ON, begin
+from fabric.filling import GOES_ON, begin, has_any
 from fabric.network import NetworkView
 from fabric.topology import Indices
 from simcore.jit import kernel
@@ -60,7 +60,7 @@ def breadth_first(
     scoring, network, switches = searching.scoring, searching.scoring.network, searching.switches
     begin(network.room, demand)
     score(scoring, free, link_free, demand, bandwidth)
-    start = best_scored(scoring, link_free, bandwidth, -1, weighted, False)
+    start = best_scored(scoring, free, link_free, bandwidth, -1, weighted, False)
     if start < 0:
         return 0
     stamp = network.room.counts[3]
@@ -71,8 +71,8 @@ def breadth_first(
         vertex = searching.ahead[head]
         head += 1
         server = vertex - switches
-        if server >= 0 and scoring.scores[server] >= 0:
-            if masked and not reaches(network, link_free, server, bandwidth, weighted):
+        if server >= 0 and has_any(free, server):
+            if masked and not reaches(network, scoring.joined, link_free, server, bandwidth, weighted):
                 passed = server if passed < 0 else passed
             else:
                 status = take(network, free, link_free, server, bandwidth, weighted)

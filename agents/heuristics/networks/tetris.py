@@ -7,19 +7,19 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from agents.heuristics.networks.common import Network, NetworkAgent, Paths, answered, largest, reaches, take, widest
+from agents.heuristics.networks.common import Network, NetworkAgent, Paths, answered, largest, reaches, take
+from fabric.changes import BLOCK
 from fabric.filling import GOES_ON, begin
 from fabric.network import NetworkView
+from fabric.peaks import EXACT, Peaks, follow, peak, peaks, weigh, wire_of
 from fabric.topology import Indices
 from simcore.errors import UserError
-from simcore.jit import kernel
+from simcore.jit import kernel, lean, lean_inlined
 from simcore.units import SHARE
 from simcore.vocabulary import Amounts, Floats, Ints
 
 FINEST = 1000
 """Penalties are multiples of one part in this many."""
-EXACT = 2**53
-"""Floats are whole numbers up to here."""
 BILLION = 10.0**9
 Score: TypeAlias = Literal["dot-product", "cosine"]
 
@@ -30,12 +30,17 @@ class Scoring(NamedTuple):
     `scores` float64 [servers] is -1 for a server that may not be chosen; `scale` float64 [resources + 1] is the weight
     of a unit of demand, `weights` float64 [resources + 1] those of a request, the last being that of bandwidth.
     `first` and `via` are the topology's. `cosine` scores by the angle between demand and what is free alone. Scores in
-    the rack of the last server chosen, or `of_first` of the first one, count `near` times, others `far`.
+    the rack of the last server chosen, or `of_first` of the first one, count `near` times, others `far`. Where there
+    are `peaks` to search in, scores are not written, and `searched` int64 [1] says so. `joined` int64 [racks, 2] is
+    what `joins` remembers.
     """
 
     network: Network
     first: Indices
     via: Indices
+    peaks: Peaks
+    searched: Ints
+    joined: Ints
     scale: Floats
     weights: Floats
     scores: Floats
@@ -50,10 +55,14 @@ def scoring(view: NetworkView, network: Network, score: Score, penalty: float = 
     far = round(penalty * FINEST)
     shared = gcd(far, FINEST)
     scale = scales(largest(view))
+    log = view.changed if score == "dot-product" else None
     return Scoring(
         network=network,
         first=view.topology.first,
         via=view.topology.via,
+        peaks=peaks(view.topology, log, largest(view)),
+        searched=np.zeros(1, np.int64),
+        joined=np.zeros((view.topology.racks, 2), np.int64),
         scale=np.array(scale, np.float64),
         weights=np.zeros(len(scale), np.float64),
         scores=np.zeros(len(view.free), np.float64),
@@ -82,45 +91,122 @@ def scales(most: list[int]) -> list[float]:
 def score(scoring: Scoring, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> None:
     """Write the score of every server that has anything free: how much is free the way the request points.
 
-    A cosine is written in billionths, to the nearest.
+    Where there are peaks, it takes in what changed instead, unless scores of this request may not be exact.
     """
-    weights, scores, scale, resources = scoring.weights, scoring.scores, scoring.scale, len(demand)
-    servers, first, via = scoring.network.routes.servers, scoring.first, scoring.via
+    weights, scale, peaks, resources = scoring.weights, scoring.scale, scoring.peaks, len(demand)
     weights[resources] = bandwidth * scale[resources]
     asked = bandwidth * weights[resources]
     for r in range(resources):
         weights[r] = demand[r] * scale[r]
         asked += demand[r] * weights[r]
+    scoring.searched[0] = False
+    if len(peaks.tree) > 0:
+        follow(peaks, free, link_free, scoring.network.routes.servers, scoring.first, scoring.via)
+        scoring.searched[0] = weigh(peaks, weights)
+    if not scoring.searched[0]:
+        _score_all(scoring, free, link_free, np.sqrt(asked))
+
+
+@lean
+def _score_all(scoring: Scoring, free: Ints, link_free: Ints, asked: float) -> None:
+    """Write the score of every server; `asked` is the length of the demand."""
     for server in range(len(free)):
-        points, square, anything = 0.0, 0.0, False
-        for r in range(resources):
-            there = 0
-            for node in range(free.shape[1]):
-                there += free[server, node, r]
-            points += there * weights[r]
-            square += there * (there * scale[r])
-            anything |= there > 0
-        link = servers[server, 1]
-        wire = max(link_free[link] if link >= 0 else widest(first, via, link_free, servers[server, 0]), 0)
-        points += wire * weights[resources]
-        square += wire * (wire * scale[resources])
-        if scoring.cosine and points > 0:
-            points = np.floor(BILLION * (points / (np.sqrt(asked) * np.sqrt(square))) + 0.5)
-        scores[server] = points if anything else -1.0
+        scoring.scores[server] = points_of(scoring, free, link_free, server, asked)
+
+
+@lean_inlined
+def points_of(scoring: Scoring, free: Ints, link_free: Ints, server: int, asked: float) -> float:
+    """Return the score of a server, -1 if it has nothing free. A cosine is in billionths, to the nearest."""
+    weights, scale = scoring.weights, scoring.scale
+    resources: int = free.shape[2]
+    points, square, anything = 0.0, 0.0, False
+    for r in range(resources):
+        there = 0
+        for node in range(free.shape[1]):
+            there += free[server, node, r]
+        points += there * weights[r]
+        square += there * (there * scale[r])
+        anything |= there > 0
+    wire = max(wire_of(scoring.network.routes.servers, scoring.first, scoring.via, link_free, server), 0)
+    points += wire * weights[resources]
+    square += wire * (wire * scale[resources])
+    if scoring.cosine and points > 0:
+        points = np.floor(BILLION * (points / (asked * np.sqrt(square))) + 0.5)
+    return points if anything else -1.0
 
 
 @kernel
-def best_scored(scoring: Scoring, link_free: Ints, bandwidth: int, rack: int, weighted: bool, masked: bool) -> int:
-    """Return the server with the highest score, the first of equals, or -1; scores outside this rack count less."""
-    scores, servers, near, far = scoring.scores, scoring.network.routes.servers, scoring.near, scoring.far
+def best_scored(
+    scoring: Scoring, free: Ints, link_free: Ints, bandwidth: int, rack: int, weighted: bool, masked: bool
+) -> int:
+    """Return the server with the highest score, the first of equals, or -1; scores outside this rack count less.
+
+    Those chosen already are left out.
+    """
+    if scoring.searched[0]:
+        return _search(scoring, free, link_free, bandwidth, rack, weighted, masked)
+    room, scores, servers = scoring.network.room, scoring.scores, scoring.network.routes.servers
     best, most = -1, -1.0
     for server in range(len(scores)):
-        if scores[server] < 0:
+        if scores[server] < 0 or room.chosen[server] == room.counts[3]:
             continue
-        points = scores[server] * (near if rack < 0 or servers[server, 0] == rack else far)
-        if points > most and (not masked or reaches(scoring.network, link_free, server, bandwidth, weighted)):
+        points = scores[server] * (scoring.near if rack < 0 or servers[server, 0] == rack else scoring.far)
+        if points > most and (
+            not masked or reaches(scoring.network, scoring.joined, link_free, server, bandwidth, weighted)
+        ):
             best, most = server, points
     return best
+
+
+@lean
+def _search(
+    scoring: Scoring, free: Ints, link_free: Ints, bandwidth: int, rack: int, weighted: bool, masked: bool
+) -> int:
+    """Do what `best_scored` does, leaving out blocks on which nobody can have a higher score."""
+    peaks, room, servers = scoring.peaks, scoring.network.room, scoring.network.routes.servers
+    ahead, keys, blocks = peaks.ahead, peaks.keys, len(peaks.tree) // 2
+    below, height, best, most = 0, 1, -1, -1.0
+    linked, wire = masked and room.counts[0] > 0, 1 << free.shape[2]
+    while 1 << below < blocks:
+        below += 1
+    ahead[0, 0], ahead[0, 1], keys[0] = 1, below, np.inf
+    while height > 0:
+        height -= 1
+        at, below, key = ahead[height, 0], ahead[height, 1], keys[height]
+        start = ((at << below) - blocks) * BLOCK
+        if key < 0 or key < most or (key == most and start > best):
+            continue
+        if linked and peaks.tree[at, wire] < bandwidth * peaks.unit[-1]:
+            continue
+        if below > 0:
+            one, other = _peak(scoring, 2 * at, below - 1, rack), _peak(scoring, 2 * at + 1, below - 1, rack)
+            for place in range(2):  # what may have more comes off the stack first, of equals the first
+                second = (place == 0) == (one >= other)
+                ahead[height, 0], ahead[height, 1] = 2 * at + second, below - 1
+                keys[height] = other if second else one
+                height += 1
+            continue
+        for server in range(start, min(start + BLOCK, len(free))):
+            points = points_of(scoring, free, link_free, server, 1.0)
+            if points < 0 or room.chosen[server] == room.counts[3]:
+                continue
+            points *= scoring.near if rack < 0 or servers[server, 0] == rack else scoring.far
+            if (points > most or (points == most and server < best)) and (
+                not masked or reaches(scoring.network, scoring.joined, link_free, server, bandwidth, weighted)
+            ):
+                best, most = server, points
+    return best
+
+
+@lean_inlined
+def _peak(scoring: Scoring, at: int, below: int, rack: int) -> float:
+    """Return what no score below a place of the tree is above: near, if servers of the rack may be there."""
+    points, near = peak(scoring.peaks, at), True
+    if rack >= 0:
+        begin, end = scoring.peaks.spans[rack]
+        start = ((at << below) - len(scoring.peaks.tree) // 2) * BLOCK
+        near = start < end and start + (BLOCK << below) > begin
+    return points if points < 0 else points * (scoring.near if near else scoring.far)
 
 
 @kernel
@@ -133,13 +219,12 @@ def tetris(
     score(scoring, free, link_free, demand, bandwidth)
     status, rack = GOES_ON, -1
     while status == GOES_ON:
-        server = best_scored(scoring, link_free, bandwidth, rack, weighted, masked)
+        server = best_scored(scoring, free, link_free, bandwidth, rack, weighted, masked)
         if server < 0 and masked:  # tell for want of what
-            server = best_scored(scoring, link_free, bandwidth, rack, weighted, False)
+            server = best_scored(scoring, free, link_free, bandwidth, rack, weighted, False)
         if server < 0:
             break
         status = take(network, free, link_free, server, bandwidth, weighted)
-        scoring.scores[server] = -1.0
         if rack < 0 or not scoring.of_first:
             rack = network.routes.servers[server, 0]
     return answered(network, status)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simcore.jit import kernel
+from simcore.jit import kernel, lean
 from simcore.vocabulary import Floats, Ints
 
 OWN = (
@@ -100,13 +100,13 @@ def beginning(rng: np.random.Generator) -> Floats:
     return flat
 
 
-@kernel
+@lean
 def squashed(value: float) -> float:
     """Return 0 for nothing, and nears 1 for much."""
     return value / (1.0 + value) if value < np.inf else 1.0
 
 
-@kernel
+@lean
 def score(
     server: Floats, bias: Floats, out: Floats, shared: Floats, x: Floats, count: int, hidden: Floats, y: Floats
 ) -> None:
@@ -116,7 +116,8 @@ def score(
     """
     own = x.shape[1]
     common, mine = hidden[0], hidden[1]
-    common[:] = 0.0
+    for column in range(COLUMNS):
+        common[column] = 0.0
     for unit in range(HIDDEN):
         common[unit] = bias[unit]
     for f in range(len(shared)):
@@ -161,7 +162,7 @@ def rejects(weights: Weights, terms: Floats) -> bool:
     return bool(total > 0)
 
 
-@kernel
+@lean
 def describe(
     x: Floats,
     n: int,

@@ -15,14 +15,14 @@ from fabric.compiled.network_episodes import NetworkRules, NetworkState, answer
 from fabric.filling import COMPLETE, GOES_ON, Filling, begin, choose
 from fabric.routing import Routes, find_path
 from fabric.topology import Indices
-from simcore.jit import kernel
+from simcore.jit import kernel, lean
 from simcore.vocabulary import Amounts, Floats, Ints
 
 DECLINED = 0
 """What `place` answers when the network rejects a request that it could place."""
 
 
-@kernel
+@lean
 def joins(
     routes: Routes, link_free: Ints, room: Filling, joined: Ints, rack: int, bandwidth: int, weighted: bool
 ) -> bool:
@@ -36,7 +36,7 @@ def joins(
     return bool(joined[rack, 1] >= 0)
 
 
-@kernel
+@lean
 def enough(need: Ints, most: Ints, gives: Floats, row: int) -> float:
     """Return how much of what is needed `gives[row]` is, of the scarcest resource, squashed."""
     least = np.inf
@@ -46,13 +46,13 @@ def enough(need: Ints, most: Ints, gives: Floats, row: int) -> float:
     return squashed(least)
 
 
-@kernel
+@lean
 def relative(duration: float, mean: float) -> float:
     """Return the amount relative to the mean; 1 where there is no mean."""
     return duration / mean if 0 < mean < np.inf else 1.0
 
 
-@kernel
+@lean
 def describe_all(
     described: Indices,
     features: Floats,
@@ -87,7 +87,7 @@ def describe_all(
     return count
 
 
-@kernel
+@lean
 def share(
     shared: Floats,
     rack: int,
@@ -120,13 +120,14 @@ def share(
     shared[8], shared[9] = squashed(known[4]), known[5]
 
 
-@kernel
+@lean
 def follow(
     style: int, known: int, alike: Flags, lengths: Ints, liked: Indices, picked: Indices, costs: Floats
 ) -> tuple[int, float, bool]:
     """Return how many choices of a style are known, as others chose alike; their cost; and whether that is all."""
     total, step, same = 0.0, 0, 0 if known > 0 else style
-    alike[:known] = True
+    for other in range(known):
+        alike[other] = True
     while same != style and step < lengths[same]:
         server = liked[same, step, style]
         picked[style, step] = server
@@ -140,7 +141,7 @@ def follow(
     return step, total, same != style
 
 
-@kernel
+@lean
 def fill(
     sight: Sight,
     weights: Weights,
@@ -174,7 +175,8 @@ def fill(
     for before in range(step):
         status = choose(routes, link_free, sight.link_tier, free, room, picked[style, before], bandwidth, weighted)
     while status == GOES_ON:
-        best[:] = -np.inf
+        for each in range(STYLES):
+            best[each] = -np.inf
         liked[style, step] = -1
         first, away = counts[0] == 0, 0
         while liked[style, step, 0] < 0 and away < (1 if first else 3):

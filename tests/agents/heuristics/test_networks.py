@@ -16,10 +16,11 @@ from scipy.stats import chisquare
 
 from agents import AGENTS
 from agents.heuristics.networks.random_servers import DRAWS
-from agents.heuristics.networks.tetris import EXACT, scales
+from agents.heuristics.networks.tetris import scales
 from fabric.cluster import NEVER, Cluster
 from fabric.graph import Graph, build
 from fabric.network import FAILED, NetworkLedger, NetworkView, Provisioned
+from fabric.peaks import EXACT
 from fabric.presets import topology
 from fabric.routing import Routing
 from fabric.shapes import fabric, tree

@@ -15,7 +15,7 @@ from scenarios.batch.batch import Batch
 from scenarios.schema.load import load_scenario
 from tests.reference.agents import Where, feasible
 from tests.support.batches import numbers
-from tests.support.costs import bounded, choosy, picky
+from tests.support.costs import bounded, choosy, dear, picky
 from tests.support.properties import scaled
 from tests.support.views import ask, view_of
 
@@ -77,6 +77,9 @@ def expected(scan: Any, free: Any, demand: Any, spread: bool) -> Where | None:
             here = (2 * node + amount) % 3
             allowed = other != 4 and (spread or here != 2)
             key = other % 2, server, 0 if spread else here
+        elif scan is dear:
+            cost = (amount + node) % 4
+            allowed, key = cost != 3, (cost, server, 0)
         else:
             bound = sum(each[0] for each in free[server]) // 4
             allowed, key = True, (bound + (free[server][node][1] + node) % 3, server, -amount)
@@ -85,7 +88,7 @@ def expected(scan: Any, free: Any, demand: Any, spread: bool) -> Where | None:
     return min(costs, key=lambda where: costs[where], default=None)
 
 
-@pytest.mark.parametrize("scan", [picky, choosy, bounded], ids=["place", "server", "bounded"])
+@pytest.mark.parametrize("scan", [dear, choosy, bounded, pytest.param(picky, marks=pytest.mark.long)])
 @given(st.data())
 @scaled(2)
 def test_the_cheapest_place_is_the_first_of_the_cheapest(scan: Any, data: st.DataObject) -> None:

@@ -28,7 +28,7 @@ from simcore.vocabulary import Compiled
 from tests.reference.engine import Case as Run
 from tests.support import simulations
 from tests.support.compiled import Case, agent_of, assert_same, busy, cases, played
-from tests.support.costs import bounded, choosy, picky
+from tests.support.costs import bounded, choosy, dear, picky
 from tests.support.properties import first, scaled
 
 DEMANDS = [(1, 1), (2, 3), (3, 0), (5, 5)]
@@ -76,7 +76,7 @@ def follow(rule: Compiled, nodes: int, kept: int, seed: int, demands: Any, steps
     assert len(known.known) == kept
 
 
-RULES = [bounded, picky, first_fit, best_fit, choosy, best_fit_loose, worst_fit, internal]
+RULES = [bounded, picky, first_fit, best_fit, choosy, best_fit_loose, worst_fit, internal, dear]
 RULES += [AGENTS.load(name).scan for name in ("balance-fit", "dot-product")]
 
 

@@ -1,0 +1,162 @@
+"""Rules that search a tree of what blocks of servers have free, against the look at all, decision by decision."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fabric.ledger
+from agents import AGENTS
+from fabric.cluster import NEVER, Cluster
+from fabric.network import NetworkLedger, NetworkView
+from fabric.peaks import MOST_PARTS, follow, peak, peaks, units, weigh
+from fabric.routing import Routing
+from fabric.shapes import fabric as pods
+from fabric.topology import Topology
+from simcore.rng import stream
+from simcore.vocabulary import QUANTUM, Agent, Placement, Request
+from tests.support.networks import homes, lone
+from tests.support.networks import ledger_of as ledger
+from tests.support.properties import first, scaled
+
+NETWORKS = [
+    pods(4, 5, 2, 2, 1, (1, 2, 2)),  # blocks and racks overlap
+    pods(6, 16, 2, 2, 1, (1, 4, 4)),
+    homes(),
+    lone(),
+]
+AGENTS_ASKED: list[tuple[str, dict[str, Any]]] = [
+    ("tetris", {}),
+    ("feasible", {"agent": "tetris", "options": {"near": "first", "penalty": 0.5}}),
+    ("nulb", {}),
+    ("feasible", {"agent": "nalb"}),
+    ("tetris", {"penalty": 0.0}),
+    ("tetris", {"score": "cosine"}),
+    ("best-home", {}),
+    ("best-home", {"uplinks": 3.0, "cut_off": 1.0, "leftover": 0.25, "reject": 2.0}),
+]
+
+
+def ledger_of(network: Topology, most: list[int], nodes: int = 1) -> NetworkLedger:
+    """Build a ledger that notes what changes, however few servers there are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fabric.ledger, "SERVERS_WORTH_IT", 1)
+        capacity = np.broadcast_to(np.array(most, np.int64) * QUANTUM, (network.servers, nodes, len(most))).copy()
+        names = ("cpu", "mem", "gpu", "disk", "more")[: len(most)]
+        return NetworkLedger(Cluster(names, capacity, (NEVER,) * len(most), capacity[0]), Routing(network))
+
+
+def pair(ledger: NetworkLedger, name: str, options: dict[str, Any]) -> list[tuple[Agent, NetworkView]]:
+    """Start an agent that follows what changed, and one that looks at all servers."""
+    found = []
+    for view in (ledger.view, replace(ledger.view, changed=None)):
+        agent: Agent = AGENTS.load(name)(**options)
+        agent.start(view, stream(0, "agent"))
+        found.append((agent, view))
+    return found
+
+
+def change(ledger: NetworkLedger, rng: np.random.Generator, held: list[int], down: list[tuple[Any, int]]) -> None:
+    """Release, fail or repair something."""
+    what = rng.choice(["release", "release", "release", "server", "link", "switch", "repair"])
+    if what == "release" and held:
+        ledger.release(held.pop(rng.integers(len(held))))
+    elif what == "repair" and down:
+        ledger.repair(*reversed(down.pop()))
+    elif what in ("server", "link", "switch"):
+        part = int(rng.integers(ledger.parts(what)))
+        if (what, part) not in down:
+            down.append((what, part))
+            for row in ledger.fail(part, what):
+                held.remove(row)
+                ledger.release(row)
+
+
+@pytest.mark.parametrize(("name", "options"), first(1, AGENTS_ASKED))
+@given(st.sampled_from(NETWORKS), st.integers(0, 2**32))
+@scaled(0.6)
+def test_a_search_finds_what_a_look_at_all_servers_finds(
+    name: str, options: dict[str, Any], network: Topology, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    ledger = ledger_of(network, [4, 3])
+    agents = pair(ledger, name, options)
+    held: list[int] = []
+    down: list[tuple[Any, int]] = []
+    for row in range(40):
+        demand = tuple((rng.integers(0, [14, 10]) * QUANTUM // rng.choice([1, 1, 3])).tolist())
+        request = Request(row, 0.0, 1.0, demand, False, int(rng.choice([0, 1, 2, 4])) * QUANTUM // 10)
+        said, expected = (agent.decide(view, request) for agent, view in agents)
+        assert said == expected
+        if isinstance(said, Placement):
+            ledger.apply(request, said)
+            held.append(row)
+        for _ in range(rng.choice([0, 0, 1, 4])):
+            change(ledger, rng, held, down)
+    ledger.check()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("most", [[4], [4, 3], [64, 512, 8], [7, 11, 13, 17]])
+def test_no_sum_on_a_block_is_above_its_peak(most: list[int]) -> None:
+    """The bound is one for all weights, and that of a block of equal servers is their score."""
+    network = pods(4, 16, 2, 2, 1, (1, 2, 2))
+    ledger = ledger_of(network, most)
+    routes, rng = ledger.view.routing.routes, np.random.default_rng(len(most))
+    made = peaks(network, ledger.view.changed, [each * QUANTUM for each in most] + [QUANTUM])
+    assert len(made.tree) == 2 * 8
+    shares = rng.integers(0, 5, (network.servers, len(most) + 1))
+    shares[:16] = shares[0]
+    ledger._shown[:, 0] = shares[:, :-1] * ledger._capacity[:, 0] // 4
+    ledger._links_shown[: network.servers] = shares[:, -1] * QUANTUM // 4
+    view = ledger.view
+    follow(made, view.free, view.link_free, routes.servers, network.first, network.via)
+    for _ in range(50):
+        weights: Any = made.unit * rng.integers(0, 4, len(most) + 1).astype(np.float64)
+        assert weigh(made, weights)
+        scores = view.free[:, 0] @ weights[:-1] + view.link_free[: network.servers] * weights[-1]
+        scores[~view.free.any(axis=(1, 2))] = -1
+        for block in range(8):
+            assert peak(made, 8 + block) >= scores[8 * block : 8 * block + 8].max()
+        assert peak(made, 1) >= scores.max()
+        for block in (0, 1):
+            assert peak(made, 8 + block) == scores[8 * block]
+
+
+def test_networks_note_what_changes_where_that_pays() -> None:
+    assert ledger("alpha").view.changed is None
+    large = ledger("gamma")
+    assert large.view.changed is not None
+    assert not large.view.changed.flags.writeable
+    assert large.view.changed[0] == 0
+    large.fail(3, "link")
+    large.fail(5)
+    assert large.view.changed[:3].tolist() == [2, 3, 5]
+
+
+def test_where_sums_are_not_exact_there_is_no_search() -> None:
+    network = pods(4, 5, 2, 2, 1, (1, 2, 2))
+    log = ledger_of(network, [4, 3]).view.changed
+    assert len(peaks(network, log, [4, 3, 1]).tree) > 0
+    assert len(peaks(network, None, [4, 3, 1]).tree) == 0
+    assert len(peaks(network, log, [1] * (MOST_PARTS + 1)).tree) == 0
+    assert len(peaks(network, log, [10**9 + 7, 10**9 + 9, 1]).tree) == 0
+    assert units([10, 4, 0]) == [2, 5, 0]
+
+
+@pytest.mark.parametrize("score", first(1, ["dot-product", "cosine"]))
+def test_huge_demands_look_at_all_servers(score: str) -> None:
+    """Floats do not hold their scores exactly, and then rounding decides, as in the look at all servers."""
+    ledger = ledger_of(NETWORKS[0], [10**5, 10**6])
+    agents = pair(ledger, "tetris", {"score": score})
+    for row, cpu in enumerate((1, 10**5, 10**6)):
+        request = Request(row, 0.0, 1.0, (cpu * QUANTUM, cpu * QUANTUM + 1), False, 1)
+        said, expected = (agent.decide(view, request) for agent, view in agents)
+        assert said == expected
+        assert isinstance(said, Placement)
+        ledger.apply(request, said)
