@@ -12,7 +12,7 @@ import numpy as np
 
 from fabric.routing import Routes, Routing, find_route, route_links
 from fabric.topology import Indices, Small
-from simcore.jit import kernel
+from simcore.jit import lean
 from simcore.vocabulary import Amounts, Ints
 
 GOES_ON, COMPLETE = 0, 1
@@ -55,7 +55,7 @@ def filling(routing: Routing, nodes: int, resources: int) -> Filling:
     )
 
 
-@kernel
+@lean
 def begin(room: Filling, demand: Amounts) -> None:
     """Start on a request."""
     for r in range(len(demand)):
@@ -64,7 +64,7 @@ def begin(room: Filling, demand: Amounts) -> None:
     room.counts[3] += 1
 
 
-@kernel
+@lean
 def has_any(free: Ints, server: int) -> bool:
     """Tell whether this server has anything free at all; `free` int64 [servers, nodes, resources]."""
     for node in range(free.shape[1]):
@@ -74,7 +74,7 @@ def has_any(free: Ints, server: int) -> bool:
     return False
 
 
-@kernel
+@lean
 def blocked_tier(
     routes: Routes, link_free: Ints, link_tier: Small, room: Filling, s: int, t: int, bandwidth: int, weighted: bool
 ) -> int:
@@ -92,7 +92,7 @@ def blocked_tier(
     return tier
 
 
-@kernel
+@lean
 def choose(
     routes: Routes,
     link_free: Ints,

@@ -25,7 +25,7 @@ import numpy as np
 
 from fabric.shortest import FAR, k_shortest
 from fabric.topology import Indices, Topology, TopologyError
-from simcore.jit import kernel
+from simcore.jit import allocating, lean
 from simcore.vocabulary import Ints, fixed
 
 MOST_PATHS = 1000
@@ -135,7 +135,7 @@ def _switches_only(topology: Topology) -> tuple[Indices, Indices]:
     return kept[topology.first[: count + 1]].astype(np.int32), edges
 
 
-@kernel
+@lean
 def first_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) -> int:
     """Find the first of the K paths between two racks whose links all have the bandwidth free, or -1.
 
@@ -154,14 +154,10 @@ def first_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) 
             if _free_across(routes, link_free, a, b, k) >= bandwidth:
                 return k
         return -1
-    paths = _searched(routes, a, b)
-    for k in range(routes.k):
-        if paths[k, 0] > 0 and _least(link_free, paths, k) >= bandwidth:
-            return k
-    return -1
+    return _searched_path(routes, link_free, a, b, bandwidth)
 
 
-@kernel
+@allocating
 def weighted_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) -> int:
     """Find the first of the K weighted paths between two racks whose links all have the bandwidth free, or -1.
 
@@ -177,7 +173,7 @@ def weighted_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: in
     return -1
 
 
-@kernel
+@lean
 def path_links(routes: Routes, a: int, b: int, k: int, out: Indices) -> int:
     """Write the links of path k from rack a to rack b to `out` int32; how many there are, -1 without such a path.
 
@@ -187,10 +183,10 @@ def path_links(routes: Routes, a: int, b: int, k: int, out: Indices) -> int:
         return 0 if k == 0 else -1
     if routes.arithmetic_in if routes.pod_of[a] == routes.pod_of[b] else routes.arithmetic_across:
         return _fabric_links(routes, a, b, k, out)
-    return _written(_searched(routes, a, b), k, a < b, out)
+    return _searched_links(routes, a, b, k, out)
 
 
-@kernel
+@lean
 def find_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int, weighted: bool) -> int:
     """Find the first of the K paths between two racks with the bandwidth free, by hops or `weighted`, or -1."""
     if weighted:
@@ -198,7 +194,7 @@ def find_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int, w
     return first_path(routes, link_free, a, b, bandwidth)
 
 
-@kernel
+@lean
 def find_route(routes: Routes, link_free: Ints, s: int, t: int, bandwidth: int, weighted: bool) -> int:
     """Find the path that a route from server s to server t takes, the servers' own links included, or -1.
 
@@ -212,7 +208,7 @@ def find_route(routes: Routes, link_free: Ints, s: int, t: int, bandwidth: int, 
     return find_path(routes, link_free, routes.servers[s, 0], routes.servers[t, 0], bandwidth, weighted)
 
 
-@kernel
+@lean
 def route_links(routes: Routes, link_free: Ints, s: int, t: int, k: int, weighted: bool, out: Indices) -> int:
     """Write the links of path k from server s to server t, in order, to `out` int32; how many there are.
 
@@ -227,7 +223,7 @@ def route_links(routes: Routes, link_free: Ints, s: int, t: int, k: int, weighte
         out[0] = routes.servers[s, 1]
         count = 1
     if weighted and a != b:
-        between = _written(_weighted(routes, link_free, a, b, k + 1, FAR), k, a < b, out[count:])
+        between = _weighted_links(routes, link_free, a, b, k, out[count:])
     else:
         between = path_links(routes, a, b, k, out[count:])
     if between < 0:
@@ -239,7 +235,7 @@ def route_links(routes: Routes, link_free: Ints, s: int, t: int, k: int, weighte
     return count
 
 
-@kernel
+@lean
 def _written(paths: Indices, k: int, forward: bool, out: Indices) -> int:
     """Write the links of a searched path, which begins at the lower rack; how many, -1 without such a path."""
     count = int(paths[k, 0])
@@ -250,14 +246,20 @@ def _written(paths: Indices, k: int, forward: bool, out: Indices) -> int:
     return count
 
 
-@kernel
+@allocating
+def _weighted_links(routes: Routes, link_free: Ints, a: int, b: int, k: int, out: Indices) -> int:
+    """Search a weighted path, and write its links as `path_links` does."""
+    return _written(_weighted(routes, link_free, a, b, k + 1, FAR), k, a < b, out)
+
+
+@allocating
 def _weighted(routes: Routes, link_free: Ints, a: int, b: int, wanted: int, enough: int) -> Indices:
     """Search the weighted paths of a pair, from the lower rack, as `k_shortest` does; stops at one with `enough`."""
     low, high = min(a, b), max(a, b)
     return k_shortest(routes.alone, routes.first, routes.edges, link_free, True, wanted, enough, low, high)
 
 
-@kernel
+@lean
 def _way(routes: Routes, a: int, b: int, k: int, each: int) -> int:
     """Which way shortest path k of a fabric goes up: of the planes' `each` ways, counted plane by plane."""
     planes = routes.planes
@@ -272,7 +274,7 @@ def _way(routes: Routes, a: int, b: int, k: int, each: int) -> int:
     return (total - spine) * each + spine
 
 
-@kernel
+@lean
 def _fabric_links(routes: Routes, a: int, b: int, k: int, out: Indices) -> int:
     """Write the links of shortest path k of a fabric, as `path_links` does."""
     if routes.pod_of[a] == routes.pod_of[b]:
@@ -289,14 +291,14 @@ def _fabric_links(routes: Routes, a: int, b: int, k: int, out: Indices) -> int:
     return 4
 
 
-@kernel
+@lean
 def _free_in(routes: Routes, link_free: Ints, a: int, b: int, k: int) -> int:
     """Compute what path k within a pod has free."""
     up = routes.rack_links + _way(routes, a, b, k, 1)
     return int(min(link_free[up + a * routes.planes], link_free[up + b * routes.planes]))
 
 
-@kernel
+@lean
 def _free_across(routes: Routes, link_free: Ints, a: int, b: int, k: int) -> int:
     """Compute what path k between pods has free."""
     spine = _way(routes, a, b, k, routes.uplinks)
@@ -308,7 +310,7 @@ def _free_across(routes: Routes, link_free: Ints, a: int, b: int, k: int) -> int
     return int(min(racks, spines))
 
 
-@kernel
+@lean
 def _least(link_free: Ints, paths: Indices, k: int) -> int:
     """Compute what the fullest link of a searched path has free."""
     least = int(link_free[paths[k, 1]])
@@ -317,7 +319,23 @@ def _least(link_free: Ints, paths: Indices, k: int) -> int:
     return least
 
 
-@kernel
+@allocating
+def _searched_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) -> int:
+    """Find the first of the paths that were searched for with the bandwidth free, or -1."""
+    paths = _searched(routes, a, b)
+    for k in range(routes.k):
+        if paths[k, 0] > 0 and _least(link_free, paths, k) >= bandwidth:
+            return k
+    return -1
+
+
+@allocating
+def _searched_links(routes: Routes, a: int, b: int, k: int, out: Indices) -> int:
+    """Write the links of a path that was searched for as `path_links` does."""
+    return _written(_searched(routes, a, b), k, a < b, out)
+
+
+@allocating
 def _searched(routes: Routes, a: int, b: int) -> Indices:
     """Find the paths of a pair, int32 [K, any] as in `kept`; searched if they are not kept, and kept if possible."""
     low, high = min(a, b), max(a, b)

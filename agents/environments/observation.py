@@ -10,8 +10,8 @@ import numpy.typing as npt
 from fabric.compiled.network_episodes import NetworkEpisodes, NetworkRules, NetworkState, filling_of
 from fabric.filling import Filling
 from fabric.topology import Indices, Topology
-from simcore.jit import kernel, prepared
-from simcore.vocabulary import Ints
+from simcore.jit import lean, prepared
+from simcore.vocabulary import Floats, Ints
 
 Reals: TypeAlias = npt.NDArray[np.float32]
 USUAL = 32.0
@@ -88,7 +88,117 @@ class Observer:
         return self.seen
 
 
-@kernel
+class Shown(NamedTuple):
+    """Holds what an environment shows, written where it lies: only what changed since the last time.
+
+    The first axis of every array is the simulation. `nodes`, `edges`, `cluster` are an `Observation`; `chosen` int8
+    [s, servers] are the servers chosen; `rewards` float64 [s] and `ended` bool [s] say what came of the last step.
+    `row` int64 [s] is the request that is shown, -1 for none, and `need` int64 [s, resources] what it was shown to
+    need.
+    """
+
+    nodes: Reals
+    edges: Reals
+    cluster: Reals
+    chosen: npt.NDArray[np.int8]
+    rewards: Floats
+    ended: npt.NDArray[np.bool_]
+    row: Ints
+    need: Ints
+
+
+@lean
+def show(
+    features: Features,
+    rules: NetworkRules,
+    state: NetworkState,
+    fillings: Filling,
+    switches: int,
+    rewards: Floats,
+    shown: Shown,
+    first: int,
+    end: int,
+    stepped: bool,
+) -> None:
+    """Write all that is `shown` of simulations `first` to `end` - 1: the same `Observation` as `observe_all` does.
+
+    Where they have `stepped`, also what came of it; `rewards` float64 [3] are for a request placed, for one rejected,
+    and for a choice.
+    """
+    for i in range(first, end):
+        if stepped:
+            placed, rejected = state.result[i, 0], state.result[i, 1]
+            shown.rewards[i] = placed * rewards[0] + rejected * rewards[1] + rewards[2]
+            shown.ended[i] = state.at[i, 0] >= state.at[i, 1]
+        _show(features, rules, state, filling_of(fillings, i), switches, shown, i)
+
+
+@lean
+def _show(
+    features: Features,
+    rules: NetworkRules,
+    state: NetworkState,
+    room: Filling,
+    switches: int,
+    shown: Shown,
+    i: int,
+) -> None:
+    """Show one simulation. From choice to choice for one request only what it needs changes, and what it has."""
+    at, stamp = state.at[i, 0], room.counts[3]
+    row = min(at, state.at[i, 1] - 1)
+    if row < 0 or (at > row and shown.row[i] == at):  # there is nothing to show, or it was over before
+        return
+    nodes, anew = shown.nodes[i], shown.row[i] != at
+    shown.row[i] = at
+    for r in range(len(room.need)):
+        if anew or shown.need[i, r] != room.need[r]:
+            shown.need[i, r] = room.need[r]
+            there = _show_resource(features, state.free[i], room.need[r], r, nodes[switches:])
+            shown.cluster[i, r] = 1.0 - there / rules.total[r] if rules.total[r] > 0 else 0.0
+    if anew:
+        for server in range(shown.chosen.shape[1]):
+            is_chosen = room.chosen[server] == stamp
+            shown.chosen[i, server] = is_chosen
+            nodes[switches + server, len(room.need)] = 1.0 if is_chosen else 0.0
+        _show_links(features, state.link_free[i], state.bandwidth[i, row], shown.edges[i])
+        duration = state.duration[i, row]
+        shown.cluster[i, len(room.need)] = duration / (duration + USUAL) if duration < np.inf else 1.0
+    elif room.counts[0] > 0:
+        server = room.servers[room.counts[0] - 1]
+        shown.chosen[i, server] = 1
+        nodes[switches + server, len(room.need)] = 1.0
+
+
+@lean
+def _show_resource(features: Features, free: Ints, need: int, r: int, nodes: Reals) -> int:
+    """Write what servers have of a resource; returns the sum. Servers that have the same are looked at once."""
+    there, before, same = 0, 0, _enough(features.plain, 0, need)
+    nothing = same
+    for server in range(len(free)):
+        amount = 0
+        for node in range(free.shape[1]):
+            amount += free[server, node, r]
+        if amount == 0:
+            nodes[server, r] = nothing
+        else:
+            if amount != before:
+                before, same = amount, _enough(features.plain, amount, need)
+            nodes[server, r] = same
+        there += amount
+    return there
+
+
+@lean
+def _show_links(features: Features, link_free: Ints, bandwidth: int, edges: Reals) -> None:
+    before, same = 0, _enough(features.plain, 0, bandwidth)
+    for link in range(len(link_free)):
+        if link_free[link] != before:
+            before = link_free[link]
+            same = _enough(features.plain, before, bandwidth)
+        edges[link] = same
+
+
+@lean
 def observe_all(
     features: Features,
     rules: NetworkRules,
@@ -117,7 +227,7 @@ def observe_all(
             )
 
 
-@kernel
+@lean
 def observe(
     features: Features,
     total: Ints,
@@ -150,7 +260,7 @@ def observe(
     cluster[resources] = duration / (duration + USUAL) if duration < np.inf else 1.0
 
 
-@kernel
+@lean
 def _deduct(
     features: Features, free: Ints, link_free: Ints, room: Filling, bandwidth: int, nodes: Reals, edges: Reals
 ) -> None:
@@ -170,7 +280,7 @@ def _deduct(
         edges[link] = _enough(features.plain, link_free[link] - bandwidth, bandwidth)
 
 
-@kernel
+@lean
 def _enough(plain: bool, free: int, wanted: int) -> float:
     if wanted == 0:
         return NOTHING if plain else 1.0
