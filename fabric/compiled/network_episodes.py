@@ -268,7 +268,12 @@ def _take(rules: NetworkRules, state: NetworkState, room: Filling, i: int, serve
             narrow(
                 rules.routes, rules.home, state.link_free[i], room, server, bandwidth, rules.weighted, state.reach[i]
             )
-        return GOES_ON if _allow(rules, state, room, i) else -1
+            return GOES_ON if _allow(rules, state, room, i) else -1
+        state.mask[i, server] = False  # nothing else changed
+        for other in range(state.mask.shape[1]):
+            if state.mask[i, other]:
+                return GOES_ON
+        return -1
     return status
 
 
