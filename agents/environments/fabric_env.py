@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
-from agents.environments.observation import Features, Shown, edge_index, observation, show
+from agents.environments.observation import ALIKE, Features, Shown, Watched, edge_index, observation, show, watched
 from agents.environments.stepping import Buffers, Face, FaceEnv, FaceVector
 from agents.world import World
 from fabric.compiled.network_episodes import NetworkEpisodes
@@ -19,7 +19,6 @@ from simcore.jit import prepared
 Rewards: TypeAlias = Mapping[str, float]
 REWARDS: Rewards = {"placed": 10.0, "rejected": -10.0, "choice": 0.0}
 """For a request placed, for one rejected, and for every choice."""
-FEATURES = Features()
 
 
 class _Face(Face):
@@ -51,7 +50,7 @@ class _Face(Face):
         }
         super().__init__(boxes, servers, count, buffers)
         self.episodes.state = self.episodes.state._replace(mask=self.seen["mask"].view(np.bool_))
-        first = observation(topology, resources, count, FEATURES)
+        first = observation(topology, resources, count, Features())
         self.seen["nodes"][:], self.seen["links"][:] = first.nodes, first.edges[:, :, None]
         self.seen["edges"][:] = ends
         self._shown = Shown(
@@ -63,27 +62,29 @@ class _Face(Face):
             self.ended,
             np.full(count, -1),
             np.zeros((count, resources), np.int64),
+            np.zeros(ALIKE, np.int64),
+            np.zeros(ALIKE),
         )
-        self._switches = topology.switches
+        self._switches, self._state, self._watched = topology.switches, self.episodes.state, watched(self.episodes)
         self.told = {"placed": self.episodes.state.result[:, 0], "rejected": self.episodes.state.result[:, 1]}
         self._worth = np.array([{**REWARDS, **rewards}[name] for name in REWARDS], np.float64)
-        self._show: Any = prepared(show, *self._arguments, 0, count, True)
+        self._show: Any = prepared(show, self._look(), self._switches, self._worth, self._shown, 0, count, True)
 
     def act(self) -> None:
         """Choose a server in every simulation."""
         self.episodes.step(self.choices)
-        self._show(*self._arguments, 0, self.count, True)
+        self._show(self._look(), self._switches, self._worth, self._shown, 0, self.count, True)
 
     def reset(self, simulation: int, seed: int) -> None:
         """Begin an episode, and show its first request."""
         self.episodes.reset(simulation, self.world.draw(seed))
         self._shown.row[simulation] = -1
-        self._show(*self._arguments, simulation, simulation + 1, False)
+        self._show(self._look(), self._switches, self._worth, self._shown, simulation, simulation + 1, False)
 
-    @property
-    def _arguments(self) -> tuple[Any, ...]:
-        episodes = self.episodes
-        return FEATURES, episodes.rules, episodes.state, episodes.filling, self._switches, self._worth, self._shown
+    def _look(self) -> Watched:
+        if self._state is not self.episodes.state:
+            self._state, self._watched = self.episodes.state, watched(self.episodes)
+        return self._watched
 
 
 class FabricEnv(FaceEnv):

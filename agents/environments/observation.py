@@ -16,6 +16,8 @@ from simcore.vocabulary import Floats, Ints
 Reals: TypeAlias = npt.NDArray[np.float32]
 USUAL = 32.0
 """Seconds (steps of the published experiments): a request that is held this long has .5 as its holding time."""
+ALIKE = 64
+"""Different amounts that `show` keeps in mind."""
 NOTHING = float(1 / (1 + np.exp(np.float32(1))))
 """enough(0, wanted)."""
 
@@ -88,13 +90,29 @@ class Observer:
         return self.seen
 
 
+class Watched(NamedTuple):
+    """Holds what an environment looks at: few arrays of `NetworkRules`, `NetworkState` and `Filling`."""
+
+    total: Ints
+    free: Ints
+    link_free: Ints
+    at: Ints
+    duration: Floats
+    bandwidth: Ints
+    result: Ints
+    need: Ints
+    counts: Ints
+    servers: Indices
+    chosen: Ints
+
+
 class Shown(NamedTuple):
     """Holds what an environment shows, written where it lies: only what changed since the last time.
 
-    The first axis of every array is the simulation. `nodes`, `edges`, `cluster` are an `Observation`; `chosen` int8
-    [s, servers] are the servers chosen; `rewards` float64 [s] and `ended` bool [s] say what came of the last step.
-    `row` int64 [s] is the request that is shown, -1 for none, and `need` int64 [s, resources] what it was shown to
-    need.
+    The first axis of most arrays is the simulation. `nodes`, `edges`, `cluster` are an `Observation` with the usual
+    `Features`; `chosen` int8 [s, servers] are the servers chosen; `rewards` float64 [s] and `ended` bool [s] say what
+    came of the last step. `row` int64 [s] is the request that is shown, -1 for none, and `needed` int64 [s, resources]
+    what it was shown to need. `amounts` int64 and `values` float64 [`ALIKE`] are scratch.
     """
 
     nodes: Reals
@@ -104,22 +122,23 @@ class Shown(NamedTuple):
     rewards: Floats
     ended: npt.NDArray[np.bool_]
     row: Ints
-    need: Ints
+    needed: Ints
+    amounts: Ints
+    values: Floats
+
+
+def watched(episodes: NetworkEpisodes) -> Watched:
+    """Collect what is looked at; to be done again when `episodes.state` was replaced."""
+    state, room = episodes.state, episodes.filling
+    return Watched(
+        episodes.rules.total,
+        *(state.free, state.link_free, state.at, state.duration, state.bandwidth, state.result),
+        *(room.need, room.counts, room.servers, room.chosen),
+    )
 
 
 @lean
-def show(
-    features: Features,
-    rules: NetworkRules,
-    state: NetworkState,
-    fillings: Filling,
-    switches: int,
-    rewards: Floats,
-    shown: Shown,
-    first: int,
-    end: int,
-    stepped: bool,
-) -> None:
+def show(watched: Watched, switches: int, rewards: Floats, shown: Shown, first: int, end: int, stepped: bool) -> None:
     """Write all that is `shown` of simulations `first` to `end` - 1: the same `Observation` as `observe_all` does.
 
     Where they have `stepped`, also what came of it; `rewards` float64 [3] are for a request placed, for one rejected,
@@ -127,74 +146,67 @@ def show(
     """
     for i in range(first, end):
         if stepped:
-            placed, rejected = state.result[i, 0], state.result[i, 1]
+            placed, rejected = watched.result[i, 0], watched.result[i, 1]
             shown.rewards[i] = placed * rewards[0] + rejected * rewards[1] + rewards[2]
-            shown.ended[i] = state.at[i, 0] >= state.at[i, 1]
-        _show(features, rules, state, filling_of(fillings, i), switches, shown, i)
+            shown.ended[i] = watched.at[i, 0] >= watched.at[i, 1]
+        _show(watched, switches, shown, i)
 
 
 @lean
-def _show(
-    features: Features,
-    rules: NetworkRules,
-    state: NetworkState,
-    room: Filling,
-    switches: int,
-    shown: Shown,
-    i: int,
-) -> None:
+def _show(watched: Watched, switches: int, shown: Shown, i: int) -> None:
     """Show one simulation. From choice to choice for one request only what it needs changes, and what it has."""
-    at, stamp = state.at[i, 0], room.counts[3]
-    row = min(at, state.at[i, 1] - 1)
+    at, stamp, resources = watched.at[i, 0], watched.counts[i, 3], watched.need.shape[1]
+    row = min(at, watched.at[i, 1] - 1)
     if row < 0 or (at > row and shown.row[i] == at):  # there is nothing to show, or it was over before
         return
     nodes, anew = shown.nodes[i], shown.row[i] != at
     shown.row[i] = at
-    for r in range(len(room.need)):
-        if anew or shown.need[i, r] != room.need[r]:
-            shown.need[i, r] = room.need[r]
-            there = _show_resource(features, state.free[i], room.need[r], r, nodes[switches:])
-            shown.cluster[i, r] = 1.0 - there / rules.total[r] if rules.total[r] > 0 else 0.0
+    for r in range(resources):
+        if anew or shown.needed[i, r] != watched.need[i, r]:
+            shown.needed[i, r] = watched.need[i, r]
+            there = _show_resource(watched.free[i], watched.need[i, r], r, nodes[switches:], shown)
+            total = watched.total[r]
+            shown.cluster[i, r] = 1.0 - there / total if total > 0 else 0.0
     if anew:
         for server in range(shown.chosen.shape[1]):
-            is_chosen = room.chosen[server] == stamp
+            is_chosen = watched.chosen[i, server] == stamp
             shown.chosen[i, server] = is_chosen
-            nodes[switches + server, len(room.need)] = 1.0 if is_chosen else 0.0
-        _show_links(features, state.link_free[i], state.bandwidth[i, row], shown.edges[i])
-        duration = state.duration[i, row]
-        shown.cluster[i, len(room.need)] = duration / (duration + USUAL) if duration < np.inf else 1.0
-    elif room.counts[0] > 0:
-        server = room.servers[room.counts[0] - 1]
+            nodes[switches + server, resources] = 1.0 if is_chosen else 0.0
+        _show_links(watched.link_free[i], watched.bandwidth[i, row], shown.edges[i])
+        duration = watched.duration[i, row]
+        shown.cluster[i, resources] = duration / (duration + USUAL) if duration < np.inf else 1.0
+    elif watched.counts[i, 0] > 0:
+        server = watched.servers[i, watched.counts[i, 0] - 1]
         shown.chosen[i, server] = 1
-        nodes[switches + server, len(room.need)] = 1.0
+        nodes[switches + server, resources] = 1.0
 
 
 @lean
-def _show_resource(features: Features, free: Ints, need: int, r: int, nodes: Reals) -> int:
-    """Write what servers have of a resource; returns the sum. Servers that have the same are looked at once."""
-    there, before, same = 0, 0, _enough(features.plain, 0, need)
-    nothing = same
+def _show_resource(free: Ints, need: int, r: int, nodes: Reals, shown: Shown) -> int:
+    """Write what servers have of a resource; returns the sum. What many servers have is computed once."""
+    amounts, values = shown.amounts, shown.values
+    for place in range(ALIKE):
+        amounts[place] = -1
+    there = 0
     for server in range(len(free)):
         amount = 0
         for node in range(free.shape[1]):
             amount += free[server, node, r]
-        if amount == 0:
-            nodes[server, r] = nothing
-        else:
-            if amount != before:
-                before, same = amount, _enough(features.plain, amount, need)
-            nodes[server, r] = same
+        place = (amount >> 6) % ALIKE  # quanta of whole units lie apart
+        if amounts[place] != amount:
+            amounts[place], values[place] = amount, _enough(False, amount, need)
+        nodes[server, r] = values[place]
         there += amount
     return there
 
 
 @lean
-def _show_links(features: Features, link_free: Ints, bandwidth: int, edges: Reals) -> None:
-    before, same = 0, _enough(features.plain, 0, bandwidth)
+def _show_links(link_free: Ints, bandwidth: int, edges: Reals) -> None:
+    before, same = 0, _enough(False, 0, bandwidth)
     for link in range(len(link_free)):
         if link_free[link] != before:
             before = link_free[link]
-            same = _enough(features.plain, before, bandwidth)
+            same = _enough(False, before, bandwidth)
         edges[link] = same
 
 
