@@ -3,8 +3,8 @@
 Random choices among those allowed are drawn once; the same episodes are then stepped again with these choices, and
 timed: nothing but `step`, and `reset` of single environments. Episodes that end and new requests that are drawn are in
 it. CPU time of one core, the median of some rounds, each in a process of its own. FOLDER is another checkout, measured
-in turns with this one; what is seen and earned there and here is compared, byte for byte. `--page` writes
-docs/experiments/environments.md.
+in turns with this one; what is seen and earned there and here in the first steps is compared, byte for byte. `--page`
+writes docs/experiments/environments.md.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ order of calls. *Wanted* was set beforehand.
 """
 BEFORE = """
 *Before* is a checkout in which observations were computed anew and copied at every step, measured in turns with this
-one (`--beside FOLDER`). What is seen and earned is the same in all rows of a case, byte for byte.
+one (`--beside FOLDER`). What is seen and earned in the first 200 steps or more is the same in all rows of a case, byte
+for byte.
 """
 FORMS: dict[str, dict[str, Any]] = {"new arrays": {}, "in place": {"in_place": True}}
 
