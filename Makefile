@@ -63,6 +63,7 @@ rest: .venv/full
 bench: .venv/full
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.episodes
+	$(BIN)/python -m benchmarks.environments --rounds 1
 
 docs: .venv/full
 	$(BIN)/python -m scenarios.schema.reference > docs/reference/scenario.md

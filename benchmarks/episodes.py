@@ -2,8 +2,8 @@
 
     python -m benchmarks.episodes [TOPOLOGY...]
 
-Random choices among those allowed. `state` steps only; `seen` also writes the observation; `Gymnasium` goes through
-`make_vec`, copies and draws of new requests included. CPU seconds, so that other work on the machine counts less.
+Random choices among those allowed. `state` steps only; `seen` also writes the whole observation, as trainers have it.
+CPU seconds, so that other work on the machine counts less. `benchmarks.environments` measures Gymnasium's environments.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import sys
 from time import process_time
 from typing import Any
 
-import gymnasium
 import numpy as np
 import numpy.typing as npt
 
@@ -41,13 +40,6 @@ def rate(topology: str, how: str) -> float:
     ]
     scenario = load_scenario("nara/table1", overrides)
     rng = np.random.default_rng(0)
-    if how == "Gymnasium":
-        many = gymnasium.make_vec("binwright.environments:binwright/Fabric-v0", SIMULATIONS, scenario=scenario)
-        seen, _ = many.reset(seed=0)
-        begin = process_time()
-        for _ in range(STEPS):
-            seen, *_ = many.step(choices(seen["mask"], rng))
-        return SIMULATIONS * STEPS / (process_time() - begin)
     world = build_learning(scenario)
     episodes = world.episodes(SIMULATIONS)
     look = Observer(episodes, Features())
@@ -67,10 +59,10 @@ def rate(topology: str, how: str) -> float:
 
 def main(topologies: list[str]) -> None:
     """Print a row per topology."""
-    print(f"{'':8}{'state':>12}{'seen':>12}{'Gymnasium':>12}   choices per second, {SIMULATIONS} simulations")
+    print(f"{'':8}{'state':>12}{'seen':>12}   choices per second, {SIMULATIONS} simulations")
     for topology in topologies or ["alpha", "gamma"]:
         rate(topology, "seen")  # compiled, and in the processor's memory
-        row = "".join(f"{rate(topology, how):12,.0f}" for how in ("state", "seen", "Gymnasium"))
+        row = "".join(f"{rate(topology, how):12,.0f}" for how in ("state", "seen"))
         print(f"{topology:8}{row}")
 
 

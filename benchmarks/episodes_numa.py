@@ -1,4 +1,4 @@
-"""Speed of compiled episodes on NUMA servers: python -m benchmarks.episodes_numa [--requests N].
+"""Speed of compiled runs on NUMA servers: python -m benchmarks.episodes_numa [--requests N].
 
 A synthetic load that fills the servers to nine tenths; what does not fit is dropped. CPU time of one thread.
 """
@@ -9,7 +9,6 @@ import argparse
 from math import inf
 from time import process_time
 
-import gymnasium
 import numpy as np
 
 from agents import AGENTS
@@ -18,7 +17,6 @@ from fabric.cluster import NEVER, Cluster
 from fabric.compiled.numa_loop import as_argument, go
 from fabric.compiled.numa_run import CompiledSimulation
 from fabric.ledger import Ledger
-from scenarios.schema.load import load_scenario
 from simcore.engine import Simulation, play
 from simcore.vocabulary import QUANTUM, Compiled, Workload
 
@@ -54,19 +52,6 @@ def rules() -> dict[str, Compiled]:
     return {**found, "value-es, 6 terms and 48 weights": Compiled(value_es, (network, np.zeros(0)))}
 
 
-def steps(count: int, steps: int = 300) -> float:
-    """Environment steps a second, all simulations together, with observations and random choices."""
-    name = "binwright.environments:binwright/Numa-v0"
-    many = gymnasium.make_vec(name, count, scenario=load_scenario("quickstart"))
-    seen, _ = many.reset(seed=0)
-    rng = np.random.default_rng(0)
-    began = process_time()
-    for _ in range(steps):
-        actions = (seen["mask"] * rng.random(seen["mask"].shape)).argmax(axis=1)
-        seen, *_ = many.step(actions)
-    return count * steps / (process_time() - began)
-
-
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -81,8 +66,6 @@ def main() -> None:
     began = process_time()
     play(Simulation(workload, Ledger(cluster)), AGENTS.load("best-fit")())
     print(f"{'best-fit on the SimPy engine':40} {len(workload) / (process_time() - began) / 1e6:8.2f}")
-    for count in (1, 64):
-        print(f"environment steps a second, {count} together: {steps(count):,.0f}")
 
 
 if __name__ == "__main__":

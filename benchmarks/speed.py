@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -97,6 +98,19 @@ def engine() -> None:
             )
 
 
+def memory() -> None:
+    """Print what a run takes beside its workload, at most and in the end."""
+    requests, here, agent = workload(50), cluster(50), AGENTS.load("first-fit")()
+    ledger = Ledger(here)
+    agent.start(ledger.view, stream(0, "agent"))
+    tracemalloc.start()
+    simulation = Simulation(requests, ledger)
+    play(simulation, agent, Sampler(simulation, ledger))
+    held, most = (taken / REQUESTS for taken in tracemalloc.get_traced_memory())
+    tracemalloc.stop()
+    print(f"\nbytes a request beside the workload, first-fit on 50 servers: {most:.0f} at most, {held:.0f} in the end")
+
+
 def networks() -> None:
     """Print requests per second in networks: the published protocol, recording on."""
     print(f"\n{'agent':12}{'network':>24}{'requests/s':>14}{'accepted':>10}{'build s':>9}")
@@ -152,5 +166,6 @@ def commands() -> None:
 
 if __name__ == "__main__":
     engine()
+    memory()
     networks()
     commands()

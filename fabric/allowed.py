@@ -10,7 +10,7 @@ import numpy.typing as npt
 from fabric.filling import Filling, has_any
 from fabric.routing import Routes, first_path, weighted_path
 from fabric.topology import Indices, Topology
-from simcore.jit import kernel
+from simcore.jit import lean
 from simcore.vocabulary import Ints
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -23,7 +23,7 @@ def homes(topology: Topology) -> Indices:
     return home
 
 
-@kernel
+@lean
 def narrow(
     routes: Routes,
     home: Indices,
@@ -50,7 +50,7 @@ def narrow(
                 reach[other] = first_path(routes, link_free, rack, other, bandwidth) >= 0
 
 
-@kernel
+@lean
 def allow(
     routes: Routes,
     free: Ints,

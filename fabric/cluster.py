@@ -10,6 +10,8 @@ import numpy.typing as npt
 from simcore.vocabulary import Amounts, Ints
 
 NEVER = int(np.iinfo(np.int64).max)
+AT_ONCE = 16_384
+"""Demands that are looked at together: what that takes of memory is a hundred bytes for each."""
 MOST_DEVICES = 32
 """Devices of a server, at most: a choice of them is the bits of a number."""
 
@@ -53,12 +55,18 @@ class Cluster:
 
     def possible(self, demand: Ints) -> npt.NDArray[np.bool_]:
         """Tell which demands [n, resources] some empty server could hold, added ones included, bool [n]."""
+        kinds = np.unique(np.concatenate([self.capacity, self.growth[None]]), axis=0)
+        parts = (demand[first : first + AT_ONCE] for first in range(0, len(demand), AT_ONCE))
+        return np.concatenate([np.zeros(0, np.bool_), *(self._fit(part, kinds) for part in parts)])
+
+    def _fit(self, demand: Ints, kinds: Ints) -> npt.NDArray[np.bool_]:
+        """Tell which demands one of these empty servers could hold, int64 [kinds, nodes, resources]."""
         nodes = self.capacity.shape[1]
         odd = np.arange(nodes)[:, None, None] < demand % nodes
         parts = demand // nodes + odd
         whole = np.zeros(len(demand), np.bool_)
         evenly = np.zeros(len(demand), np.bool_)
-        for kind in np.unique(np.concatenate([self.capacity, self.growth[None]]), axis=0):
+        for kind in kinds:
             whole |= (kind[:, None] >= demand).all(axis=2).any(axis=0)
             evenly |= (kind[:, None] >= parts).all(axis=2).all(axis=0)
         spread = self.spreads(demand)

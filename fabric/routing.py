@@ -25,7 +25,7 @@ import numpy as np
 
 from fabric.shortest import FAR, k_shortest
 from fabric.topology import Indices, Topology, TopologyError
-from simcore.jit import kernel, lean, making_arrays
+from simcore.jit import allocating, lean
 from simcore.vocabulary import Ints, fixed
 
 MOST_PATHS = 1000
@@ -154,20 +154,10 @@ def first_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) 
             if _free_across(routes, link_free, a, b, k) >= bandwidth:
                 return k
         return -1
-    return _first_searched(routes, link_free, a, b, bandwidth)
+    return _searched_path(routes, link_free, a, b, bandwidth)
 
 
-@making_arrays
-def _first_searched(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) -> int:
-    """Find what `first_path` does among paths that are searched for."""
-    paths = _searched(routes, a, b)
-    for k in range(routes.k):
-        if paths[k, 0] > 0 and _least(link_free, paths, k) >= bandwidth:
-            return k
-    return -1
-
-
-@making_arrays
+@allocating
 def weighted_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) -> int:
     """Find the first of the K weighted paths between two racks whose links all have the bandwidth free, or -1.
 
@@ -194,12 +184,6 @@ def path_links(routes: Routes, a: int, b: int, k: int, out: Indices) -> int:
     if routes.arithmetic_in if routes.pod_of[a] == routes.pod_of[b] else routes.arithmetic_across:
         return _fabric_links(routes, a, b, k, out)
     return _searched_links(routes, a, b, k, out)
-
-
-@making_arrays
-def _searched_links(routes: Routes, a: int, b: int, k: int, out: Indices) -> int:
-    """Write the links of a path that is searched for, as `path_links` does."""
-    return _written(_searched(routes, a, b), k, a < b, out)
 
 
 @lean
@@ -251,13 +235,7 @@ def route_links(routes: Routes, link_free: Ints, s: int, t: int, k: int, weighte
     return count
 
 
-@making_arrays
-def _weighted_links(routes: Routes, link_free: Ints, a: int, b: int, k: int, out: Indices) -> int:
-    """Write the links of a weighted path, as `path_links` does."""
-    return _written(_weighted(routes, link_free, a, b, k + 1, FAR), k, a < b, out)
-
-
-@kernel
+@lean
 def _written(paths: Indices, k: int, forward: bool, out: Indices) -> int:
     """Write the links of a searched path, which begins at the lower rack; how many, -1 without such a path."""
     count = int(paths[k, 0])
@@ -268,7 +246,13 @@ def _written(paths: Indices, k: int, forward: bool, out: Indices) -> int:
     return count
 
 
-@kernel
+@allocating
+def _weighted_links(routes: Routes, link_free: Ints, a: int, b: int, k: int, out: Indices) -> int:
+    """Search a weighted path, and write its links as `path_links` does."""
+    return _written(_weighted(routes, link_free, a, b, k + 1, FAR), k, a < b, out)
+
+
+@allocating
 def _weighted(routes: Routes, link_free: Ints, a: int, b: int, wanted: int, enough: int) -> Indices:
     """Search the weighted paths of a pair, from the lower rack, as `k_shortest` does; stops at one with `enough`."""
     low, high = min(a, b), max(a, b)
@@ -326,7 +310,7 @@ def _free_across(routes: Routes, link_free: Ints, a: int, b: int, k: int) -> int
     return int(min(racks, spines))
 
 
-@kernel
+@lean
 def _least(link_free: Ints, paths: Indices, k: int) -> int:
     """Compute what the fullest link of a searched path has free."""
     least = int(link_free[paths[k, 1]])
@@ -335,7 +319,23 @@ def _least(link_free: Ints, paths: Indices, k: int) -> int:
     return least
 
 
-@kernel
+@allocating
+def _searched_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) -> int:
+    """Find the first of the paths that were searched for with the bandwidth free, or -1."""
+    paths = _searched(routes, a, b)
+    for k in range(routes.k):
+        if paths[k, 0] > 0 and _least(link_free, paths, k) >= bandwidth:
+            return k
+    return -1
+
+
+@allocating
+def _searched_links(routes: Routes, a: int, b: int, k: int, out: Indices) -> int:
+    """Write the links of a path that was searched for as `path_links` does."""
+    return _written(_searched(routes, a, b), k, a < b, out)
+
+
+@allocating
 def _searched(routes: Routes, a: int, b: int) -> Indices:
     """Find the paths of a pair, int32 [K, any] as in `kept`; searched if they are not kept, and kept if possible."""
     low, high = min(a, b), max(a, b)

@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from fabric.arrays import overwrite
 from fabric.topology import Indices
-from simcore.jit import kernel
+from simcore.jit import allocating, kernel
 from simcore.vocabulary import Ints
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 FAR = np.iinfo(np.int64).max
 
 
-@kernel
+@allocating
 def k_shortest(
     alone: int, first: Indices, edges: Indices, length: Ints, weighted: bool, wanted: int, enough: int, a: int, b: int
 ) -> Indices:

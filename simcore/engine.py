@@ -89,7 +89,9 @@ class Simulation:
         self._models = ledger.expect(workload)
         self._roles = ledger.roles_of(workload)
         self.record.outcome[~ledger.possible(workload.demand, self._models, self._roles)] = IMPOSSIBLE
-        self._bandwidth = workload.bandwidth if workload.bandwidth is not None else np.zeros(len(workload), np.int64)
+        self._bandwidth = (
+            np.broadcast_to(np.int64(0), len(workload)) if workload.bandwidth is None else workload.bandwidth
+        )
         self._faults = [(each.kind, FaultProcess(each, self.clock, self)) for each in faults]
         for kind, process in self._faults:
             process.watch(range(ledger.parts(kind)))
@@ -277,9 +279,8 @@ class Simulation:
     def _arrivals(self) -> Iterator[Request]:
         """Yield the workload's requests that an empty server could hold."""
         workload, networks = self.workload, self.workload.networks
-        rows = np.flatnonzero(self.record.outcome == PENDING)
-        for first in range(0, len(rows), CHUNK):
-            chunk = rows[first : first + CHUNK]
+        for first in range(0, len(workload), CHUNK):
+            chunk = first + np.flatnonzero(self.record.outcome[first : min(first + CHUNK, len(workload))] == PENDING)
             columns = zip(
                 chunk.tolist(),
                 workload.arrival[chunk].tolist(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,8 +31,8 @@ class Record:
         self.reasons = list(reasons)
         self._codes = {reason: code for code, reason in enumerate(reasons)}
         self.rows = 0
-        self.sequence: list[int] = []
-        """The rows that got their answer, in order."""
+        self.sequence = array("i")
+        """The rows that got their answer, in order: int32."""
         self.outcome = np.zeros(0, np.int8)
         self.decided: Floats = np.zeros(0)
         self.server = np.zeros(0, np.int32)

@@ -6,7 +6,8 @@ servers at least. Laws read from trace files are in `workloads.traced_demands`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from simcore.errors import WorkloadError
 from simcore.registry import Registry
 from simcore.vocabulary import Floats, Ints
-from workloads.lifetimes import pick
+from workloads.lifetimes import edges_of
 
 DEMANDS = Registry(
     "demand",
@@ -37,6 +38,8 @@ class Law:
 
     pairs: Ints
     weights: Floats
+    edges: Floats = field(init=False)
+    """Shares of the weights up to each of the pairs but the last one."""
 
     def __post_init__(self) -> None:
         shape = (len(self.weights), 2)
@@ -49,6 +52,7 @@ class Law:
         ):
             if wrong:
                 raise WorkloadError(problem, key="workload.demand", remedy="Correct the law that the demand returns.")
+        object.__setattr__(self, "edges", edges_of(self.weights))
 
     @property
     def mean(self) -> tuple[float, float]:
@@ -61,7 +65,7 @@ class Law:
 
         So a change of law leaves the other streams where they are, and more requests continue fewer.
         """
-        return self.pairs[pick(tuple(self.weights.tolist()), uniform)]
+        return self.pairs[np.searchsorted(self.edges, uniform, side="right")]
 
 
 def equal(pairs: Ints) -> Law:
@@ -102,9 +106,14 @@ class Uniform:
                 value=[self.low, self.high],
                 remedy="Give 1 <= low <= high <= 1000.",
             )
-        amounts = np.arange(self.low, self.high + 1, dtype=np.int64)
-        cpu, mem = np.meshgrid(amounts, amounts, indexing="ij")
-        return equal(np.column_stack([cpu.ravel(), mem.ravel()]))
+        return _uniform(self.low, self.high)
+
+
+@lru_cache(maxsize=8)
+def _uniform(low: int, high: int) -> Law:
+    amounts = np.arange(low, high + 1, dtype=np.int64)
+    cpu, mem = np.meshgrid(amounts, amounts, indexing="ij")
+    return equal(np.column_stack([cpu.ravel(), mem.ravel()]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,9 +62,9 @@ class Synthetic:
             duration[chosen] = _lifetimes(self, number, kind).at(uniform[chosen])
         _check_times("arrivals", arrival, finite=True)
         _check_times("lifetimes", duration, finite=False)
-        roles = tuple(dict.fromkeys(kind.role for kind in self.flavours))
-        of = np.array([roles.index(kind.role) for kind in self.flavours])[flavour]
-        said = None if roles == (NO_ROLE,) else Roles(roles, of)
+        roles, said = tuple(dict.fromkeys(kind.role for kind in self.flavours)), None
+        if roles != (NO_ROLE,):
+            said = Roles(roles, np.array([roles.index(kind.role) for kind in self.flavours])[flavour])
         return Workload(resources, arrival, duration, demands[flavour], np.arange(n), roles=said)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from simcore.vocabulary import Floats, Ints
 
@@ -89,5 +90,10 @@ class Empirical:
 
 def pick(weights: tuple[float, ...], uniform: Floats) -> Ints:
     """Choose an index among weights by each uniform, int64 [n]."""
-    edges = np.cumsum(weights) / np.sum(weights)
-    return np.searchsorted(edges[:-1], uniform, side="right")
+    return np.searchsorted(edges_of(weights), uniform, side="right")
+
+
+def edges_of(weights: npt.ArrayLike) -> Floats:
+    """Return the shares of k weights up to each of them but the last one, float64 [k - 1]."""
+    edges: Floats = np.cumsum(weights) / np.sum(weights)
+    return edges[:-1]

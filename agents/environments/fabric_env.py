@@ -7,13 +7,14 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
 
-from agents.environments.observation import Features, Observer, edge_index
-from agents.environments.stepping import Face, FaceEnv, FaceVector, Seen
+from agents.environments.observation import ALIKE, Features, Shown, Watched, edge_index, observation, show, watched
+from agents.environments.stepping import Buffers, Face, FaceEnv, FaceVector
 from agents.world import World
 from fabric.compiled.network_episodes import NetworkEpisodes
 from simcore.errors import UserError
-from simcore.vocabulary import Floats, Ints
+from simcore.jit import prepared
 
 Rewards: TypeAlias = Mapping[str, float]
 REWARDS: Rewards = {"placed": 10.0, "rejected": -10.0, "choice": 0.0}
@@ -25,71 +26,74 @@ class _Face(Face):
 
     episodes: NetworkEpisodes
 
-    def __init__(self, world: World, count: int, mask: str, rewards: Rewards) -> None:
+    def __init__(self, world: World, count: int, mask: str, rewards: Rewards, buffers: Buffers | None) -> None:
         if mask not in ("any", "feasible"):
             raise UserError("no such mask", key="mask", value=mask, remedy="Give any, or feasible.")
         if unknown := rewards.keys() - REWARDS.keys():
             remedy = f"Known: {', '.join(REWARDS)}."
             raise UserError("no such reward", key="rewards", value=sorted(unknown), remedy=remedy)
-        self.world = world
-        self.episodes = world.episodes(count, feasible=mask == "feasible")
-        self.look = Observer(self.episodes, Features())
-        topology = self.episodes.view.topology
-        self.actions = topology.servers
-        self.edge_index = np.repeat(edge_index(topology).T[None], count, axis=0)
-        self._rewards = {**REWARDS, **rewards}
-
-    def space(self) -> Any:
-        """Return the space of one environment's observations."""
-        seen = self.look.seen
+        self.world, self.episodes = world, world.episodes(count, feasible=mask == "feasible")
+        topology, resources = self.episodes.view.topology, len(self.episodes.view.resources)
+        servers, vertices = topology.servers, topology.switches + topology.servers
+        ends = edge_index(topology).T
 
         def box(shape: tuple[int, ...], dtype: Any = np.float32, high: float = 1) -> spaces.Box:
             return spaces.Box(0, high, shape, dtype)
 
-        vertices = seen.nodes.shape[1]
-        return spaces.Dict(
-            {
-                "nodes": box(seen.nodes.shape[1:]),
-                "links": box((*seen.edges.shape[1:], 1)),
-                "edges": box(self.edge_index.shape[1:], np.int32, vertices - 1),
-                "chosen": box((self.actions,), np.int8),
-                "mask": box((self.actions,), np.int8),
-                "cluster": box(seen.cluster.shape[1:]),
-            }
-        )
-
-    def seen(self) -> Seen:
-        """Return copies of what is seen, with the simulation as the first axis."""
-        seen = self.look()
-        return {
-            "nodes": seen.nodes.copy(),
-            "links": seen.edges[:, :, None].copy(),
-            "edges": self.edge_index.copy(),
-            "chosen": seen.nodes[:, -self.actions :, -1].astype(np.int8),
-            "mask": self.episodes.state.mask.astype(np.int8),
-            "cluster": seen.cluster.copy(),
+        boxes = {
+            "nodes": box((vertices, resources + 1)),
+            "links": box((ends.shape[1], 1)),
+            "edges": box(ends.shape, np.int32, vertices - 1),
+            "chosen": box((servers,), np.int8),
+            "mask": box((servers,), np.int8),
+            "cluster": box((resources + 1,)),
         }
+        super().__init__(boxes, servers, count, buffers)
+        self.episodes.state = self.episodes.state._replace(mask=self.seen["mask"].view(np.bool_))
+        first = observation(topology, resources, count, Features())
+        self.seen["nodes"][:], self.seen["links"][:] = first.nodes, first.edges[:, :, None]
+        self.seen["edges"][:] = ends
+        self._shown = Shown(
+            self.seen["nodes"],
+            self.seen["links"][:, :, 0],
+            self.seen["cluster"],
+            self.seen["chosen"],
+            self.rewards,
+            self.ended,
+            np.full(count, -1),
+            np.zeros((count, resources), np.int64),
+            np.zeros(ALIKE, np.int64),
+            np.zeros(ALIKE),
+        )
+        self._switches, self._state, self._watched = topology.switches, self.episodes.state, watched(self.episodes)
+        self.told = {"placed": self.episodes.state.result[:, 0], "rejected": self.episodes.state.result[:, 1]}
+        self._worth = np.array([{**REWARDS, **rewards}[name] for name in REWARDS], np.float64)
+        self._show: Any = prepared(show, self._look(), self._switches, self._worth, self._shown, 0, count, True)
 
-    def act(self, actions: Ints) -> Floats:
-        """Choose a server in every simulation; returns the rewards."""
-        self.episodes.step(actions)
-        placed, rejected = self.episodes.state.result.T
-        rewards = self._rewards
-        earned: Floats = placed * rewards["placed"] + rejected * rewards["rejected"] + rewards["choice"]
-        return earned
+    def act(self) -> None:
+        """Choose a server in every simulation."""
+        self.episodes.step(self.choices)
+        self._show(self._look(), self._switches, self._worth, self._shown, 0, self.count, True)
 
-    def told(self, seen: Seen) -> Seen:
-        """Return how many requests were placed and rejected in the last step."""
-        placed, rejected = self.episodes.state.result.T.copy()
-        return {"placed": placed, "rejected": rejected}
+    def reset(self, simulation: int, seed: int) -> None:
+        """Begin an episode, and show its first request."""
+        self.episodes.reset(simulation, self.world.draw(seed))
+        self._shown.row[simulation] = -1
+        self._show(self._look(), self._switches, self._worth, self._shown, simulation, simulation + 1, False)
+
+    def _look(self) -> Watched:
+        if self._state is not self.episodes.state:
+            self._state, self._watched = self.episodes.state, watched(self.episodes)
+        return self._watched
 
 
 class FabricEnv(FaceEnv):
     """Requests for several servers of a network, answered one server at a time.
 
-    An action is a server. Choosing one that the observation's `mask` forbids (nothing free, or chosen already) fails
-    the request. With `mask="feasible"` servers without a working route to those chosen are forbidden, too.
-    `reset(seed=7)` offers the requests that the scenario has for seed 7. `info` counts what a step placed and rejected.
+    An action is a server. Choosing one that the observation's `mask` forbids (nothing free, or chosen already; it is
+    `info["action_mask"]`, too) fails the request. With `mask="feasible"` servers without a working route to those
+    chosen are forbidden, too. `reset(seed=7)` offers the requests that the scenario has for seed 7. `info` counts what
+    a step placed and rejected. With `in_place` every step returns the same arrays, written anew.
     """
 
     def __init__(
@@ -97,13 +101,14 @@ class FabricEnv(FaceEnv):
         world: World,
         mask: Literal["any", "feasible"] = "any",
         rewards: Rewards = REWARDS,
+        in_place: bool = False,
         render_mode: None = None,
     ) -> None:
-        super().__init__(_Face(world, 1, mask, rewards), render_mode)
+        super().__init__(_Face(world, 1, mask, rewards, None), in_place, render_mode)
 
 
 class FabricVector(FaceVector):
-    """Many `FabricEnv`s stepped in one compiled call. One that is over begins anew in the next step."""
+    """Many `FabricEnv`s stepped together; `FaceVector` and `Face` say of the other options."""
 
     def __init__(
         self,
@@ -111,6 +116,10 @@ class FabricVector(FaceVector):
         num_envs: int = 1,
         mask: Literal["any", "feasible"] = "any",
         rewards: Rewards = REWARDS,
+        in_place: bool = False,
+        buffers: Buffers | None = None,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         render_mode: None = None,
     ) -> None:
-        super().__init__(_Face(world, num_envs, mask, rewards), render_mode)
+        face = _Face(world, num_envs, mask, rewards, buffers)
+        super().__init__(face, in_place or buffers is not None, autoreset_mode, render_mode)

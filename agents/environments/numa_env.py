@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
 
-from agents.environments.stepping import Face, FaceEnv, FaceVector, Seen
+from agents.environments.stepping import Buffers, Face, FaceEnv, FaceVector
 from agents.world import World
-from fabric.compiled.numa_episodes import NumaEpisodes
+from fabric.compiled.numa_episodes import NumaEpisodes, NumaShown
 from fabric.network import NetworkLedger
 from simcore.errors import UserError
-from simcore.vocabulary import QUANTUM, Floats, Ints
+from simcore.vocabulary import QUANTUM, Floats, Workload
 
 Reward: TypeAlias = Literal["one", "delta", "income"]
 HOUR = 3600.0
@@ -24,7 +25,9 @@ class _Face(Face):
 
     episodes: NumaEpisodes
 
-    def __init__(self, world: World, count: int, reward: Reward, prices: Mapping[str, float]) -> None:
+    def __init__(
+        self, world: World, count: int, reward: Reward, prices: Mapping[str, float], buffers: Buffers | None
+    ) -> None:
         if reward not in ("one", "delta", "income"):
             remedy = "Give one, delta or income."
             raise UserError("no such reward", key="reward", value=reward, remedy=remedy)
@@ -34,59 +37,45 @@ class _Face(Face):
         if isinstance(ledger, NetworkLedger) or world.pacing:
             remedy = "Take a scenario without network and pacing; binwright/Fabric-v0 is for networks."
             raise UserError("nodes of servers are chosen here as requests arrive", key="cluster", remedy=remedy)
+        servers, nodes, resources = ledger.cluster.capacity.shape
+        boxes: dict[str, spaces.Box] = {
+            "free": spaces.Box(0, 1, (servers, nodes, resources), np.float32),
+            "request": spaces.Box(0, nodes, (resources + 1,), np.float32),
+            "mask": spaces.Box(0, 1, (servers * nodes,), np.int8),
+        }
+        super().__init__(boxes, servers * nodes, count, buffers)
         self.world, self._reward = world, reward
-        self.episodes = NumaEpisodes(ledger.cluster, world.overflow.mode, count)
-        self.actions = self.episodes.mask.shape[1]
-        self._placed = np.zeros(count, np.bool_)
-        self._most = ledger.cluster.capacity.max(axis=(0, 1))
+        self.told = {"placed": np.zeros(count, np.bool_)}
+        shown = NumaShown(
+            self.seen["free"],
+            self.seen["request"],
+            self.seen["mask"].view(np.bool_),
+            self.rewards,
+            self.ended,
+            self.told["placed"],
+        )
+        self.episodes = NumaEpisodes(ledger.cluster, world.overflow.mode, shown)
+        self._total = ledger.cluster.capacity[:, :, 0].sum()
         self._prices = np.array([prices.get(name, 0.0) for name in ledger.view.resources]) / QUANTUM / HOUR
 
-    def space(self) -> Any:
-        """Return the space of one environment's observations."""
-        _, nodes, resources = self.episodes.cluster.capacity.shape
-        return spaces.Dict(
-            {
-                "free": spaces.Box(0, 1, (self.actions // nodes, nodes, resources), np.float32),
-                "request": spaces.Box(0, nodes, (resources + 1,), np.float32),
-                "mask": spaces.Box(0, 1, (self.actions,), np.int8),
-            }
-        )
+    def act(self) -> None:
+        """Choose a place in every simulation."""
+        self.episodes.step(self.choices)
 
-    def seen(self) -> Seen:
-        """Return copies of what is seen, with the simulation as the first axis."""
-        episodes, many = self.episodes, self.episodes.many
-        every = np.arange(episodes.count)
-        there = np.maximum(many.capacity, 1)
-        asked = many.demand[every, episodes.row] / np.maximum(self._most, 1)
-        request = np.column_stack([asked, many.spread[every, episodes.row]])
-        request[episodes.over] = 0.0
-        return {
-            "free": (many.free / there).astype(np.float32),
-            "request": request.astype(np.float32),
-            "mask": episodes.mask.astype(np.int8),
-        }
-
-    def begin(self, simulation: int, rng: np.random.Generator, seed: int | None) -> None:
+    def reset(self, simulation: int, seed: int) -> None:
         """Begin an episode, in which nothing is placed yet."""
-        super().begin(simulation, rng, seed)
-        self._placed[simulation] = False
+        workload = self.world.draw(seed)
+        self.episodes.reset(simulation, workload, self._worth(workload))
 
-    def act(self, actions: Ints) -> Floats:
-        """Choose a place in every simulation; returns the rewards."""
-        episodes, many = self.episodes, self.episodes.many
-        at = np.arange(episodes.count), episodes.row.copy()
-        self._placed = episodes.step(actions)
+    def _worth(self, workload: Workload) -> Floats:
+        """Return the rewards for placing each of the requests, float64 [n]."""
         if self._reward == "one":
-            worth = np.ones(episodes.count)
-        elif self._reward == "delta":
-            worth = many.demand[at][:, 0] / episodes.total[0]
-        else:
-            worth = (many.demand[at] @ self._prices) * many.duration[at]
-        return np.where(self._placed, worth, 0.0)
-
-    def told(self, seen: Seen) -> Seen:
-        """Return what may be answered next, and whether the last request was placed."""
-        return {"action_mask": seen["mask"], "placed": self._placed.copy()}
+            return np.ones(len(workload))
+        if self._reward == "delta":
+            shares: Floats = workload.demand[:, 0] / self._total
+            return shares
+        income: Floats = (workload.demand @ self._prices) * workload.duration
+        return income
 
 
 class NumaEnv(FaceEnv):
@@ -98,17 +87,23 @@ class NumaEnv(FaceEnv):
     seed 7.
 
     `reward` for a request placed: `one`; `delta`, what it takes of the cluster's first resource, as a share; `income`,
-    at the scenario's prices over its whole holding period.
+    at the scenario's prices over its whole holding period. With `in_place` every step returns the same arrays, written
+    anew.
     """
 
     def __init__(
-        self, world: World, reward: Reward = "one", prices: Mapping[str, float] | None = None, render_mode: None = None
+        self,
+        world: World,
+        reward: Reward = "one",
+        prices: Mapping[str, float] | None = None,
+        in_place: bool = False,
+        render_mode: None = None,
     ) -> None:
-        super().__init__(_Face(world, 1, reward, prices or {}), render_mode)
+        super().__init__(_Face(world, 1, reward, prices or {}, None), in_place, render_mode)
 
 
 class NumaVector(FaceVector):
-    """Many `NumaEnv`s stepped in one compiled call. One that is over begins anew in the next step."""
+    """Many `NumaEnv`s stepped in one compiled call; `FaceVector` and `Face` say of the other options."""
 
     def __init__(
         self,
@@ -116,6 +111,10 @@ class NumaVector(FaceVector):
         num_envs: int = 1,
         reward: Reward = "one",
         prices: Mapping[str, float] | None = None,
+        in_place: bool = False,
+        buffers: Buffers | None = None,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         render_mode: None = None,
     ) -> None:
-        super().__init__(_Face(world, num_envs, reward, prices or {}), render_mode)
+        face = _Face(world, num_envs, reward, prices or {}, buffers)
+        super().__init__(face, in_place or buffers is not None, autoreset_mode, render_mode)

@@ -10,12 +10,14 @@ import numpy.typing as npt
 from fabric.compiled.network_episodes import NetworkEpisodes, NetworkRules, NetworkState, filling_of
 from fabric.filling import Filling
 from fabric.topology import Indices, Topology
-from simcore.jit import kernel, prepared
-from simcore.vocabulary import Ints
+from simcore.jit import lean, prepared
+from simcore.vocabulary import Floats, Ints
 
 Reals: TypeAlias = npt.NDArray[np.float32]
 USUAL = 32.0
 """Seconds (steps of the published experiments): a request that is held this long has .5 as its holding time."""
+ALIKE = 64
+"""Different amounts that `show` keeps in mind."""
 NOTHING = float(1 / (1 + np.exp(np.float32(1))))
 """enough(0, wanted)."""
 
@@ -88,7 +90,127 @@ class Observer:
         return self.seen
 
 
-@kernel
+class Watched(NamedTuple):
+    """Holds what an environment looks at: few arrays of `NetworkRules`, `NetworkState` and `Filling`."""
+
+    total: Ints
+    free: Ints
+    link_free: Ints
+    at: Ints
+    duration: Floats
+    bandwidth: Ints
+    result: Ints
+    need: Ints
+    counts: Ints
+    servers: Indices
+    chosen: Ints
+
+
+class Shown(NamedTuple):
+    """Holds what an environment shows, written where it lies: only what changed since the last time.
+
+    The first axis of most arrays is the simulation. `nodes`, `edges`, `cluster` are an `Observation` with the usual
+    `Features`; `chosen` int8 [s, servers] are the servers chosen; `rewards` float64 [s] and `ended` bool [s] say what
+    came of the last step. `row` int64 [s] is the request that is shown, -1 for none, and `needed` int64 [s, resources]
+    what it was shown to need. `amounts` int64 and `values` float64 [`ALIKE`] are scratch.
+    """
+
+    nodes: Reals
+    edges: Reals
+    cluster: Reals
+    chosen: npt.NDArray[np.int8]
+    rewards: Floats
+    ended: npt.NDArray[np.bool_]
+    row: Ints
+    needed: Ints
+    amounts: Ints
+    values: Floats
+
+
+def watched(episodes: NetworkEpisodes) -> Watched:
+    """Collect what is looked at; to be done again when `episodes.state` was replaced."""
+    state, room = episodes.state, episodes.filling
+    return Watched(
+        episodes.rules.total,
+        *(state.free, state.link_free, state.at, state.duration, state.bandwidth, state.result),
+        *(room.need, room.counts, room.servers, room.chosen),
+    )
+
+
+@lean
+def show(watched: Watched, switches: int, rewards: Floats, shown: Shown, first: int, end: int, stepped: bool) -> None:
+    """Write all that is `shown` of simulations `first` to `end` - 1: the same `Observation` as `observe_all` does.
+
+    Where they have `stepped`, also what came of it; `rewards` float64 [3] are for a request placed, for one rejected,
+    and for a choice.
+    """
+    for i in range(first, end):
+        if stepped:
+            placed, rejected = watched.result[i, 0], watched.result[i, 1]
+            shown.rewards[i] = placed * rewards[0] + rejected * rewards[1] + rewards[2]
+            shown.ended[i] = watched.at[i, 0] >= watched.at[i, 1]
+        _show(watched, switches, shown, i)
+
+
+@lean
+def _show(watched: Watched, switches: int, shown: Shown, i: int) -> None:
+    """Show one simulation. From choice to choice for one request only what it needs changes, and what it has."""
+    at, stamp, resources = watched.at[i, 0], watched.counts[i, 3], watched.need.shape[1]
+    row = min(at, watched.at[i, 1] - 1)
+    if row < 0 or (at > row and shown.row[i] == at):  # there is nothing to show, or it was over before
+        return
+    nodes, anew = shown.nodes[i], shown.row[i] != at
+    shown.row[i] = at
+    for r in range(resources):
+        if anew or shown.needed[i, r] != watched.need[i, r]:
+            shown.needed[i, r] = watched.need[i, r]
+            there = _show_resource(watched.free[i], watched.need[i, r], r, nodes[switches:], shown)
+            total = watched.total[r]
+            shown.cluster[i, r] = 1.0 - there / total if total > 0 else 0.0
+    if anew:
+        for server in range(shown.chosen.shape[1]):
+            is_chosen = watched.chosen[i, server] == stamp
+            shown.chosen[i, server] = is_chosen
+            nodes[switches + server, resources] = 1.0 if is_chosen else 0.0
+        _show_links(watched.link_free[i], watched.bandwidth[i, row], shown.edges[i])
+        duration = watched.duration[i, row]
+        shown.cluster[i, resources] = duration / (duration + USUAL) if duration < np.inf else 1.0
+    elif watched.counts[i, 0] > 0:
+        server = watched.servers[i, watched.counts[i, 0] - 1]
+        shown.chosen[i, server] = 1
+        nodes[switches + server, resources] = 1.0
+
+
+@lean
+def _show_resource(free: Ints, need: int, r: int, nodes: Reals, shown: Shown) -> int:
+    """Write what servers have of a resource; returns the sum. What many servers have is computed once."""
+    amounts, values = shown.amounts, shown.values
+    for place in range(ALIKE):
+        amounts[place] = -1
+    there = 0
+    for server in range(len(free)):
+        amount = 0
+        for node in range(free.shape[1]):
+            amount += free[server, node, r]
+        place = (amount >> 6) % ALIKE  # quanta of whole units lie apart
+        if amounts[place] != amount:
+            amounts[place], values[place] = amount, _enough(False, amount, need)
+        nodes[server, r] = values[place]
+        there += amount
+    return there
+
+
+@lean
+def _show_links(link_free: Ints, bandwidth: int, edges: Reals) -> None:
+    before, same = 0, _enough(False, 0, bandwidth)
+    for link in range(len(link_free)):
+        if link_free[link] != before:
+            before = link_free[link]
+            same = _enough(False, before, bandwidth)
+        edges[link] = same
+
+
+@lean
 def observe_all(
     features: Features,
     rules: NetworkRules,
@@ -117,7 +239,7 @@ def observe_all(
             )
 
 
-@kernel
+@lean
 def observe(
     features: Features,
     total: Ints,
@@ -150,7 +272,7 @@ def observe(
     cluster[resources] = duration / (duration + USUAL) if duration < np.inf else 1.0
 
 
-@kernel
+@lean
 def _deduct(
     features: Features, free: Ints, link_free: Ints, room: Filling, bandwidth: int, nodes: Reals, edges: Reals
 ) -> None:
@@ -170,7 +292,7 @@ def _deduct(
         edges[link] = _enough(features.plain, link_free[link] - bandwidth, bandwidth)
 
 
-@kernel
+@lean
 def _enough(plain: bool, free: int, wanted: int) -> float:
     if wanted == 0:
         return NOTHING if plain else 1.0

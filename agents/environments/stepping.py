@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import gymnasium
@@ -16,51 +16,76 @@ from gymnasium.vector.utils import batch_space
 from agents.world import World
 from fabric.compiled.network_episodes import NetworkEpisodes
 from fabric.compiled.numa_episodes import NumaEpisodes
+from simcore.errors import UserError
 from simcore.vocabulary import Floats, Ints
 
 Seen: TypeAlias = dict[str, npt.NDArray[Any]]
+Buffers: TypeAlias = Mapping[str, npt.NDArray[Any]]
+"""Arrays of the caller's, by name: what is seen, `rewards` and `terminations`."""
 
 
 class Face(ABC):
-    """Shows the simulations of a world as environments do.
+    """Shows the simulations of a world as environments do. All arrays have the simulation as their first axis.
 
-    Subclasses have `world`, `episodes`, and how many `actions` there are.
+    `boxes` are the spaces of what one environment sees, by name. `seen` is what is seen, `told` what `info` says
+    besides, `rewards` float64 and `ended` bool what came of the last step: every step writes to the same arrays, and
+    only what changed, so nobody else may write there. They are the caller's where `buffers` has them.
     """
 
     world: World
     episodes: NetworkEpisodes | NumaEpisodes
-    actions: int
+    told: Seen
+
+    def __init__(self, boxes: Mapping[str, spaces.Box], actions: int, count: int, buffers: Buffers | None) -> None:
+        given = dict(buffers or {})
+        self.space: Any = spaces.Dict(dict(boxes))
+        self.actions, self.count = actions, count
+        self.choices: Ints = np.zeros(count, np.int64)
+        self.seen = {name: _array(given, name, (count, *box.shape), box.dtype) for name, box in boxes.items()}
+        self.rewards: Floats = _array(given, "rewards", (count,), np.float64)
+        self.ended: npt.NDArray[np.bool_] = _array(given, "terminations", (count,), np.bool_)
+        if given:
+            remedy = f"Known: {', '.join([*boxes, 'rewards', 'terminations'])}."
+            raise UserError("no such buffers", key="buffers", value=sorted(given), remedy=remedy)
 
     @abstractmethod
-    def space(self) -> Any:
-        """Return the space of one environment's observations."""
+    def act(self) -> None:
+        """Step all simulations with `choices`, and show what they are then; those that are over do not change."""
 
     @abstractmethod
-    def seen(self) -> Seen:
-        """Return copies of what is seen, with the simulation as the first axis."""
-
-    @abstractmethod
-    def act(self, actions: Ints) -> Floats:
-        """Step all simulations with `actions` int64 [count]; returns the rewards [count]."""
-
-    @abstractmethod
-    def told(self, seen: Seen) -> Seen:
-        """Return what `info` says of the last step besides what is `seen`: copies, the simulation as first axis."""
+    def reset(self, simulation: int, seed: int) -> None:
+        """Begin the scenario's own episode of a seed, and show its beginning."""
 
     def begin(self, simulation: int, rng: np.random.Generator, seed: int | None) -> None:
         """Begin the scenario's own episode of a seed; without a seed, one that no small seed has."""
-        drawn = int(rng.integers(2**31, 2**62)) if seed is None else seed
-        self.episodes.reset(simulation, self.world.draw(drawn))
+        self.reset(simulation, int(rng.integers(2**31, 2**62)) if seed is None else seed)
+
+
+def _array(given: Seen, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Take the caller's array of a name, or make a new one."""
+    array = given.pop(name, None)
+    if array is None:
+        return np.zeros(shape, dtype)
+    if array.shape != shape or array.dtype != dtype or not (array.flags.c_contiguous and array.flags.writeable):
+        remedy = f"Give a C-contiguous array that can be written to: {np.dtype(dtype)} {list(shape)}."
+        raise UserError("cannot be written to in place", key=f"buffers.{name}", value=list(array.shape), remedy=remedy)
+    return array
 
 
 class FaceEnv(gymnasium.Env[Seen, np.int64]):
-    """Shows one simulation as a Gymnasium environment."""
+    """Shows one simulation as a Gymnasium environment. With `in_place` it returns the same arrays every time."""
 
-    def __init__(self, face: Face, render_mode: None) -> None:
+    def __init__(self, face: Face, in_place: bool, render_mode: None) -> None:
         self.render_mode = render_mode
-        self._face, self._ready = face, False
-        self.observation_space = face.space()
+        self._face, self._in_place, self._ready = face, in_place, False
+        self.observation_space = face.space
         self.action_space = spaces.Discrete(face.actions)
+        # Looked at once; and memoryviews read one number several times faster than numpy's indexing.
+        self._seen = {name: array[0] for name, array in face.seen.items()}
+        self._told = [(name, array.data) for name, array in face.told.items()]
+        self._choices, self._act = face.choices, face.act
+        self._reward: Any = face.rewards.data
+        self._ended: Any = face.ended.data
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Seen, dict[str, Any]]:
         """Start an episode."""
@@ -73,52 +98,106 @@ class FaceEnv(gymnasium.Env[Seen, np.int64]):
         """Take the action."""
         if not self._ready:
             raise gymnasium.error.ResetNeeded("call reset() first")
-        reward = float(self._face.act(np.array([action], np.int64))[0])
-        over = bool(self._face.episodes.over[0])
+        self._choices[0] = action
+        self._act()
+        over = self._ended[0]
         self._ready = not over
         seen, info = self._shown()
-        return seen, reward, over, False, info
+        return seen, self._reward[0], over, False, info
+
+    def action_masks(self) -> npt.NDArray[np.bool_]:
+        """Tell which actions are allowed now, bool [actions], as `MaskablePPO` of sb3-contrib asks."""
+        masks: npt.NDArray[np.bool_] = self._seen["mask"].astype(np.bool_)
+        return masks
 
     def _shown(self) -> tuple[Seen, dict[str, Any]]:
         """Return what is seen and told, single numbers as plain ones."""
-        seen = self._face.seen()
-        told = self._face.told(seen)
-        info = {name: array[0] if array.ndim > 1 else array[0].item() for name, array in told.items()}
-        return {name: array[0] for name, array in seen.items()}, info
+        seen = self._seen if self._in_place else {name: array.copy() for name, array in self._seen.items()}
+        info = {name: numbers[0] for name, numbers in self._told}
+        info["action_mask"] = seen["mask"]
+        return seen, info
 
 
 class FaceVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
-    """Shows many simulations that are stepped in one compiled call. One that is over begins again in the next step."""
+    """Shows many simulations that are stepped in one compiled call.
 
-    def __init__(self, face: Face, render_mode: None) -> None:
+    With `in_place` it returns the same arrays every time. `autoreset_mode` says when one that is over begins again, as
+    in `gymnasium.vector.SyncVectorEnv`.
+    """
+
+    def __init__(self, face: Face, in_place: bool, autoreset_mode: str | AutoresetMode, render_mode: None) -> None:
         self.render_mode = render_mode
-        self.metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
-        self._face, self.num_envs = face, face.episodes.count
-        self.single_observation_space = face.space()
+        try:
+            self._mode = AutoresetMode(autoreset_mode)
+        except ValueError:
+            remedy = f"Give one of {', '.join(mode.value for mode in AutoresetMode)}."
+            raise UserError("no such mode", key="autoreset_mode", value=autoreset_mode, remedy=remedy) from None
+        self.metadata = {"render_modes": [], "autoreset_mode": self._mode}
+        self._face, self._in_place, self.num_envs = face, in_place, face.count
+        self.single_observation_space = face.space
         self.single_action_space = spaces.Discrete(face.actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._never = np.zeros(self.num_envs, np.bool_)
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Seen, dict[str, Any]]:
-        """Start all episodes; environment i has seed + i, or the i-th of the seeds."""
+        """Start all episodes; environment i has seed + i, or the i-th of the seeds.
+
+        With `options={"reset_mask": mask}`, bool [num_envs], it starts only those.
+        """
         super().reset(seed=seed if isinstance(seed, int) else None)
         seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else seed or [None] * self.num_envs
-        for i, own in enumerate(seeds):
-            self._face.begin(i, self.np_random, own)
-        seen = self._face.seen()
-        return seen, self._face.told(seen)
+        mask = (options or {}).get("reset_mask")
+        if mask is not None and (mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any()):
+            remedy = f"Give an array of {self.num_envs} truth values, one or more of them true."
+            raise UserError("does not say what to start", key="options.reset_mask", value=mask.tolist(), remedy=remedy)
+        for i in range(self.num_envs) if mask is None else np.flatnonzero(mask).tolist():
+            self._face.begin(i, self.np_random, seeds[i])
+            self._face.ended[i] = False
+        return self._shown()
 
     def step(
         self, actions: npt.NDArray[np.int64]
     ) -> tuple[Seen, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
         """Take an action in every simulation."""
-        face = self._face
-        again = np.flatnonzero(face.episodes.over)
-        rewards = face.act(np.asarray(actions, np.int64))
-        rewards[again] = 0.0
-        for i in again.tolist():
+        face, mode = self._face, self._mode
+        if mode is AutoresetMode.DISABLED and face.ended.any():
+            remedy = 'reset(options={"reset_mask": terminations})'
+            raise gymnasium.error.ResetNeeded(f"environments are over: call {remedy} first")
+        again = np.flatnonzero(face.episodes.over).tolist() if mode is AutoresetMode.NEXT_STEP else ()
+        face.choices[:] = actions
+        face.act()
+        for i in again:
             face.begin(i, self.np_random, None)
-        seen = face.seen()
-        return seen, rewards, face.episodes.over, np.zeros(self.num_envs, np.bool_), face.told(seen)
+            face.rewards[i], face.ended[i] = 0.0, face.episodes.over[i]
+        final = self._begun() if mode is AutoresetMode.SAME_STEP and face.ended.any() else {}
+        seen, info = self._shown()
+        rewards, ended = (face.rewards, face.ended) if self._in_place else (face.rewards.copy(), face.ended.copy())
+        return seen, rewards, ended, self._never.copy(), info | final
+
+    def action_masks(self) -> npt.NDArray[np.bool_]:
+        """Tell which actions are allowed now, bool [num_envs, actions]."""
+        return self._face.seen["mask"].astype(np.bool_)
+
+    def _begun(self) -> dict[str, Any]:
+        """Begin again what has ended; returns what was seen and told at the end, as `SyncVectorEnv` does."""
+        face, ended = self._face, self._face.ended.copy()
+        observations = np.full(self.num_envs, None, dtype=object)
+        told: dict[str, Any] = {}
+        for name, array in [*face.told.items(), ("action_mask", face.seen["mask"])]:
+            told[name], told[f"_{name}"] = np.zeros_like(array), ended.copy()
+            told[name][ended] = array[ended]
+        for i in np.flatnonzero(ended).tolist():
+            observations[i] = {name: array[i].copy() for name, array in face.seen.items()}
+            face.begin(i, self.np_random, None)
+        return {"final_obs": observations, "_final_obs": ended, "final_info": told, "_final_info": ended.copy()}
+
+    def _shown(self) -> tuple[Seen, dict[str, Any]]:
+        """Return what is seen and told."""
+        seen, told = self._face.seen, self._face.told
+        if not self._in_place:
+            seen = {name: array.copy() for name, array in seen.items()}
+            told = {name: array.copy() for name, array in told.items()}
+        return seen, {**told, "action_mask": seen["mask"]}

@@ -222,8 +222,10 @@ class FinishedRun:
         answered = np.array(simulation.record.sequence, np.int64)
         used = after_each(answered, self.decided[answered], self.held, self.end, self.amounts)
         grown = [change.decisions for change in simulation.changes if change.what == "expansion"]
-        share = used / self._sizes[1][np.searchsorted(grown, np.arange(len(answered)), side="right")]
-        share = share[(answered >= self.first) & (self.decided[answered] >= self.begin)]
+        sizes = self._sizes[1]
+        share = used / (sizes[np.searchsorted(grown, np.arange(len(answered)), side="right")] if grown else sizes)
+        measured = (answered >= self.first) & (self.decided[answered] >= self.begin)
+        share = share if measured.all() else share[measured]
         if not len(share):
             raise RunError(NOTHING if (self.outcome[self.offered] != IMPOSSIBLE).any() else TOO_LARGE)
         return share
@@ -260,4 +262,4 @@ def after_each(answered: Ints, times: Floats, held: Ints, end: Floats, demand: I
     change = np.zeros((len(answered) + 1, demand.shape[1]), np.int64)
     np.add.at(change, placed_at, demand)
     np.subtract.at(change, gone_at, demand)
-    return change[:-1].cumsum(axis=0)
+    return np.cumsum(change, axis=0, out=change)[:-1]

@@ -7,13 +7,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from simcore.jit import kernel
+from simcore.jit import lean
 from simcore.vocabulary import Floats
 
 Rows: TypeAlias = npt.NDArray[np.integer[Any]]
 
 
-@kernel
+@lean
 def push(due: Floats, holder: Rows, length: int, time: float, row: int) -> None:
     """Add to a heap of this length; changes `due` float64 [any] and `holder`, integers [any]."""
     place = length
@@ -26,7 +26,7 @@ def push(due: Floats, holder: Rows, length: int, time: float, row: int) -> None:
     due[place], holder[place] = time, row
 
 
-@kernel
+@lean
 def pop(due: Floats, holder: Rows, length: int) -> None:
     """Remove the first entry of a heap, which has this length afterwards; changes both arrays."""
     time, row, place = due[length], holder[length], 0

@@ -19,13 +19,10 @@ from fabric.network import NetworkView
 from fabric.routing import Routes
 from fabric.topology import Indices, Small
 from simcore.errors import UserError
-from simcore.jit import kernel, prepared
+from simcore.jit import lean, prepared
 from simcore.record import IMPOSSIBLE, PENDING, PLACED, REJECTED
 from simcore.rules import Pacing
 from simcore.vocabulary import Floats, Ints, Workload
-
-BEGINS, WAITS = -1, -2
-"""Stand in place of a server: the simulation begins; the simulation is left alone."""
 
 
 class NetworkRules(NamedTuple):
@@ -125,7 +122,9 @@ class NetworkEpisodes:
         self.filling = Filling(*(np.zeros((count, *array.shape), array.dtype) for array in one))
         self._most = servers * nodes, topology.links  # of what a request can add to the log
         self.state = _state(count, 1, 4 * self._most[0], 4 * self._most[1], topology.racks, view.capacity.shape)
-        self._step = prepared(_step, self.rules, self.state, self.filling, np.zeros(count, np.int64))
+        arguments = self.rules, self.state, self.filling
+        self._begin = prepared(_begin, *arguments, 0)
+        self._step = prepared(_step, *arguments, np.zeros(count, np.int64))
 
     @property
     def over(self) -> Flags:
@@ -145,20 +144,18 @@ class NetworkEpisodes:
         state.demand[i, :rows] = workload.demand
         state.bandwidth[i, :rows] = 0 if workload.bandwidth is None else workload.bandwidth
         state.outcome[i, :rows] = np.where(impossible, IMPOSSIBLE, PENDING)
-        state.at[i] = -1, rows, 0
-        only = np.full(self.count, WAITS, np.int64)
-        only[i] = BEGINS
-        self._step(self.rules, state, self.filling, only)
+        state.free[i], state.link_free[i] = self.rules.capacity, self.rules.link_capacity
+        state.room[i], state.now[i], state.at[i] = self.rules.total, 0.0, (-1, rows, 0)
+        state.heap[i], state.logged[i], state.sums[i], state.result[i] = 0, 0, 0, 0
+        self._begin(self.rules, state, self.filling, i)
 
     def step(self, choices: Ints) -> None:
         """Give every simulation a server, `choices` int64 [count]; simulations that are over do not change.
 
         A choice that `state.mask` does not allow fails the request. `state.result` says what came of it.
         """
-        if choices.min() < 0:
-            raise ValueError("servers count from 0")
-        self.make_space()
-        self._step(self.rules, self.state, self.filling, choices)
+        if self._step(self.rules, self.state, self.filling, choices):
+            self.make_space()
 
     def make_space(self) -> None:
         """Make space in the logs of every simulation for at least one more request."""
@@ -215,7 +212,7 @@ def _state(count: int, rows: int, places: int, wires: int, racks: int, shape: tu
     )
 
 
-@kernel
+@lean
 def filling_of(room: Filling, i: int) -> Filling:
     """Return the scratch of one simulation: views, not copies."""
     return Filling(
@@ -231,36 +228,33 @@ def filling_of(room: Filling, i: int) -> Filling:
     )
 
 
-@kernel
-def _clear(rules: NetworkRules, state: NetworkState, i: int) -> None:
-    """Empty the cluster of simulation `i`."""
-    state.free[i] = rules.capacity
-    state.link_free[i] = rules.link_capacity
-    state.room[i] = rules.total
-    state.now[i] = 0.0
-    state.heap[i] = 0
-    state.logged[i] = 0
-    state.sums[i] = 0
+@lean
+def _begin(rules: NetworkRules, state: NetworkState, fillings: Filling, i: int) -> None:
+    """Let simulation `i` go on from an empty cluster to its first request."""
+    _offer_next(rules, state, filling_of(fillings, i), i)
 
 
-@kernel
-def _step(rules: NetworkRules, state: NetworkState, fillings: Filling, choices: Ints) -> None:
-    """Step all simulations, as `NetworkEpisodes.step` says; changes `state` and `fillings`."""
+@lean
+def _step(rules: NetworkRules, state: NetworkState, fillings: Filling, choices: Ints) -> bool:
+    """Step all simulations, as `NetworkEpisodes.step` says; tells whether a log is short of space for another request.
+
+    Changes `state` and `fillings`.
+    """
+    shares, places = fillings.places.shape[1], state.places.shape[1]
+    links, wires = state.link_free.shape[1], state.wires.shape[1]
+    short = False
     for i in range(len(choices)):
-        if choices[i] == WAITS:
-            continue
-        state.result[i] = 0
+        state.result[i, 0], state.result[i, 1] = 0, 0
         room = filling_of(fillings, i)
-        if choices[i] == BEGINS:
-            _clear(rules, state, i)
-            _offer_next(rules, state, room, i)
-        elif state.at[i, 0] < state.at[i, 1]:
+        if state.at[i, 0] < state.at[i, 1]:
             status = _take(rules, state, room, i, choices[i])
             if status != GOES_ON:
                 answer(rules, state, fillings, room, i, status == COMPLETE)
+                short |= state.logged[i, 0] + shares > places or state.logged[i, 1] + links > wires
+    return short
 
 
-@kernel
+@lean
 def _take(rules: NetworkRules, state: NetworkState, room: Filling, i: int, server: int) -> int:
     """Take a server; returns `GOES_ON` if the request needs more and something may still be chosen."""
     bandwidth = state.bandwidth[i, state.at[i, 0]]
@@ -274,11 +268,16 @@ def _take(rules: NetworkRules, state: NetworkState, room: Filling, i: int, serve
             narrow(
                 rules.routes, rules.home, state.link_free[i], room, server, bandwidth, rules.weighted, state.reach[i]
             )
-        return GOES_ON if _allow(rules, state, room, i) else -1
+            return GOES_ON if _allow(rules, state, room, i) else -1
+        state.mask[i, server] = False  # nothing else changed
+        for other in range(state.mask.shape[1]):
+            if state.mask[i, other]:
+                return GOES_ON
+        return -1
     return status
 
 
-@kernel
+@lean
 def answer(rules: NetworkRules, state: NetworkState, fillings: Filling, room: Filling, i: int, placed: bool) -> None:
     """Give the request on offer what `room` holds, or rejects it, and go on to the next request.
 
@@ -290,7 +289,7 @@ def answer(rules: NetworkRules, state: NetworkState, fillings: Filling, room: Fi
     _offer_next(rules, state, filling_of(fillings, i), i)
 
 
-@kernel
+@lean
 def _allow(rules: NetworkRules, state: NetworkState, room: Filling, i: int) -> bool:
     return allow(
         rules.routes,
@@ -304,13 +303,13 @@ def _allow(rules: NetworkRules, state: NetworkState, room: Filling, i: int) -> b
     )
 
 
-@kernel
+@lean
 def _hold(state: NetworkState, room: Filling, i: int, row: int) -> None:
     """Take what the request was given, until its end."""
     first, wire = state.logged[i, 0], state.logged[i, 1]
     for share in range(room.counts[1]):
         server, node = room.places[share, 0], room.places[share, 1]
-        state.places[i, first + share] = room.places[share]
+        state.places[i, first + share, 0], state.places[i, first + share, 1] = server, node
         for r in range(len(room.need)):
             amount = room.amounts[share, r]
             state.amounts[i, first + share, r] = amount
@@ -328,7 +327,7 @@ def _hold(state: NetworkState, room: Filling, i: int, row: int) -> None:
         state.heap[i] += 1
 
 
-@kernel
+@lean
 def _answered(rules: NetworkRules, state: NetworkState, i: int, placed: bool) -> None:
     state.outcome[i, state.at[i, 0]] = PLACED if placed else REJECTED
     state.result[i, 0 if placed else 1] += 1
@@ -337,7 +336,7 @@ def _answered(rules: NetworkRules, state: NetworkState, i: int, placed: bool) ->
         state.sums[i, r] += rules.total[r] - state.room[i, r]
 
 
-@kernel
+@lean
 def _offer_next(rules: NetworkRules, state: NetworkState, room: Filling, i: int) -> None:
     """Let the clock go on to the next request for which a server may be chosen, or to the end."""
     while True:
@@ -365,7 +364,7 @@ def _offer_next(rules: NetworkRules, state: NetworkState, room: Filling, i: int)
         _answered(rules, state, i, False)
 
 
-@kernel
+@lean
 def _has_room(state: NetworkState, i: int, row: int) -> bool:
     fits = True
     for r in range(state.room.shape[1]):
@@ -373,7 +372,7 @@ def _has_room(state: NetworkState, i: int, row: int) -> bool:
     return fits
 
 
-@kernel
+@lean
 def _release_until(state: NetworkState, i: int, time: float) -> None:
     """Give back whatever ends up to and including that time."""
     while state.heap[i] > 0 and state.due[i, 0] <= time:

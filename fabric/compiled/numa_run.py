@@ -140,7 +140,7 @@ class CompiledSimulation(Simulation):
         self.offered = len(self.workload) if at[ALL] else last + 1
         self.stopped = bool(at[STOPPED])
         told = self.record.sequence
-        told += self.state.sequence[len(told) : at[ANSWERED]].tolist()
+        told.frombytes(self.state.sequence[len(told) : at[ANSWERED]].astype(np.int32).tobytes())
 
     def _complain(self, code: int) -> None:
         """Raise the engine's own error for an answer that the ledger refuses."""

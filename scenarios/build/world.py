@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 from math import inf
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
     warm, pacing = scenario.warm_start, scenario.pacing
     return World(
         ledger=partial(build_ledger, scenario),
-        requests=requests_of(scenario, partial(_total, scenario), cache),
+        requests=requests_of(scenario, lru_cache(maxsize=1)(partial(_total, scenario)), cache),
         overflow=_overflow(scenario),
         pacing=Pacing(pacing.step, pacing.await_room) if pacing else None,
         expansion=[(added.at, added.by) for added in scenario.cluster.expansion],

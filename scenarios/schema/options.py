@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import is_dataclass
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from inspect import Parameter, signature
 from typing import Any, get_type_hints
 
@@ -20,6 +20,7 @@ from simcore.registry import Registry
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 
+@lru_cache(maxsize=256)
 def _parameters(kind: Any) -> dict[str, Parameter]:
     """List what the constructor takes by name."""
     return {name: parameter for name, parameter in signature(kind).parameters.items() if parameter.kind in _NAMED}
@@ -30,6 +31,7 @@ def _takes_any(kind: Any) -> bool:
     return any(parameter.kind is Parameter.VAR_KEYWORD for parameter in signature(kind).parameters.values())
 
 
+@lru_cache(maxsize=256)
 def _hints(kind: Any) -> dict[str, Any]:
     """Find the types of what a constructor or a function takes."""
     if isinstance(kind, partial):

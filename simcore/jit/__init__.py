@@ -169,14 +169,17 @@ def lean(function: F) -> F:
     return cast(F, Kernel(function, _nrt=False))
 
 
+def allocating(function: F) -> F:
+    """Compile a function as `kernel` does, one that makes or takes new arrays, so that lean ones can call it.
+
+    Numba compiles what is called as it does who calls it, unless it says otherwise.
+    """
+    return cast(F, Kernel(function, _nrt=True))
+
+
 def lean_inlined(function: F) -> F:
     """Compile a function as `lean` and `inlined` do together."""
     return cast(F, Kernel(function, forceinline=True, _nrt=False))
-
-
-def making_arrays(function: F) -> F:
-    """Compile a function as `kernel` does, one that makes arrays and is called by `lean` ones, which it isn't."""
-    return cast(F, Kernel(function, _nrt=True))
 
 
 @contextmanager

@@ -95,7 +95,7 @@ class Shuffled(Agent):
 def test_agents_answer_in_any_order_and_see_what_they_did(case: Case, decide: Decide) -> None:
     simulation, reference = simulate(case), Reference(case, decide, shuffled)
     play(simulation, Shuffled(decide))
-    assert simulation.record.sequence[: len(reference.taken)] == [taken.row for taken in reference.taken]
+    assert simulation.record.sequence[: len(reference.taken)].tolist() == [taken.row for taken in reference.taken]
     compare(simulation, reference.taken, reference)
 
 
@@ -110,7 +110,7 @@ def test_every_agent_answers_a_line(name: str) -> None:
         agent.start(simulation.view, rng.stream(3, "agent"))
         play(simulation, agent)
         assert simulation.waiting == 0
-        ends.append([simulation.record.sequence, simulation.record.server.tolist()])
+        ends.append([simulation.record.sequence.tolist(), simulation.record.server.tolist()])
     assert ends[0] == ends[1]
 
 
@@ -134,7 +134,7 @@ def test_each_answer_is_all_or_nothing() -> None:
     whole = Placement(((0, 0, (1,)),))
     with pytest.raises(InfeasiblePlacement, match="does not fit"):
         play(simulation, Answering([(1, whole), (0, whole)]))
-    assert simulation.record.sequence == [1]
+    assert simulation.record.sequence.tolist() == [1]
     assert simulation.view.free.tolist() == [[[0]]]
     assert [request.index for request in simulation.offer] == [0]
 
@@ -186,7 +186,7 @@ def test_a_line_that_a_warm_start_leaves(later: int) -> None:
     simulation.overflow = Overflow("wait", together=4)
     play(simulation, agent, lambda: next(turns))
     new, (dropped, back) = range(4, 4 + later), range(4 + later, 6 + later)
-    assert simulation.record.sequence == [0, 1, 2, 3, dropped, back, *new]
+    assert simulation.record.sequence.tolist() == [0, 1, 2, 3, dropped, back, *new]
     assert simulation.record.decided[[back, *new]].tolist() == [6.0] * (1 + later)
 
 

@@ -165,7 +165,7 @@ def asking(*demands: int, bandwidth: int = 0) -> Workload:
 
 def test_what_the_mask_forbids_fails_the_request() -> None:
     episodes = small()
-    for wrong in (0, 4, 99):
+    for wrong in (0, 4, 99, -1):
         episodes.reset(0, asking(4, 4))
         episodes.step(np.array([0]))
         assert episodes.state.mask[0].tolist() == [False, True, True, True]
@@ -173,13 +173,6 @@ def test_what_the_mask_forbids_fails_the_request() -> None:
         assert episodes.state.result[0].tolist() == [0, 1]
         assert episodes.state.at[0].tolist() == [1, 2, 1]
         assert episodes.state.free.sum() == 12
-
-
-def test_negative_servers_are_refused() -> None:
-    episodes = small()
-    episodes.reset(0, asking(4))
-    with pytest.raises(ValueError, match="count from 0"):
-        episodes.step(np.array([-1]))
 
 
 def test_an_episode_of_nothing_is_over() -> None:

@@ -1,0 +1,197 @@
+"""Steps of Gymnasium environments a second: python -m benchmarks.environments [--beside FOLDER] [--page].
+
+Random choices among those allowed are drawn once; the same episodes are then stepped again with these choices, and
+timed: nothing but `step`, and `reset` of single environments. Episodes that end and new requests that are drawn are in
+it. CPU time of one core, the median of some rounds, each in a process of its own. FOLDER is another checkout, measured
+in turns with this one; what is seen and earned there and here in the first steps is compared, byte for byte. `--page`
+writes docs/experiments/environments.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+from time import process_time
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs/experiments/environments.md"
+NUMA, ALPHA, GAMMA = "Numa-v0, quickstart", "Fabric-v0, alpha", "Fabric-v0, gamma"
+SCENARIOS: dict[str, tuple[str, list[str]]] = {
+    NUMA: ("quickstart", []),
+    ALPHA: ("nara/table1", ["cluster.network.topology=alpha", "workload.requests=128", "workload.holding=31"]),
+    GAMMA: ("nara/table1", ["cluster.network.topology=gamma", "workload.requests=896", "workload.holding=620"]),
+}
+CASES = [
+    (NUMA, 64, 12_000, 1_500_000),
+    (NUMA, 1, 60_000, 200_000),
+    (ALPHA, 64, 3_000, 500_000),
+    (ALPHA, 1, 40_000, 200_000),
+    (GAMMA, 64, 600, 0),
+]
+"""Scenario, how many together, steps, and how many a second are wanted."""
+TEXT = """# Environments
+
+How many steps a second do the [Gymnasium environments](../guides/numa-learning.md#the-environment) take?
+`python -m benchmarks.environments --page` measured it and wrote this page, on one core of {cores}, load {load:.1f} when
+it began: CPU time, the median of {rounds} rounds, and their range.
+
+Choices were drawn before, at random among those allowed, and the same episodes stepped again: a step is what the
+environment does, new episodes and the requests that are drawn for them included. *With random choices* also draws them,
+with numpy, as a learner spends time on choosing, too. *New arrays* is how environments are by default; *in place* they
+write to the same ones. A single environment is that of `gymnasium.make`, with Gymnasium's own wrapper that checks the
+order of calls. *Wanted* was set beforehand.
+{before}
+{table}
+"""
+BEFORE = """
+*Before* is a checkout in which observations were computed anew and copied at every step, measured in turns with this
+one (`--beside FOLDER`). What is seen and earned in the first 200 steps or more is the same in all rows of a case, byte
+for byte.
+"""
+FORMS: dict[str, dict[str, Any]] = {"new arrays": {}, "in place": {"in_place": True}}
+
+
+def made(scenario: str, count: int, options: dict[str, Any]) -> Any:
+    """Make an environment, or many together."""
+    shipped, overrides = SCENARIOS[scenario]
+    name = f"binwright.environments:binwright/{scenario.split(',')[0]}"
+    given = {"scenario": shipped, "overrides": overrides, **options}
+    if count > 1:
+        return gymnasium.make_vec(name, count, **given)
+    return gymnasium.make(name, disable_env_checker=True, **given)
+
+
+def chosen(env: Any, count: int, steps: int) -> tuple[list[Any], float, str]:
+    """Step with random choices; returns the choices, the seconds of CPU, and a digest of all that was seen."""
+    rng, digest, actions = np.random.default_rng(0), hashlib.sha256(), []
+    seen, _ = env.reset(seed=0)
+    began = process_time()
+    for _ in range(steps):
+        mask = seen["mask"]
+        if count > 1:
+            action: Any = np.argmax(rng.random(mask.shape, np.float32) * mask, axis=1)
+        else:
+            action = int(np.argmax(rng.random(mask.shape, np.float32) * mask))
+        actions.append(action)
+        seen, _, over, _, _ = env.step(action)
+        if count == 1 and over:
+            seen, _ = env.reset()
+    took = process_time() - began
+    seen, _ = env.reset(seed=0)
+    for action in actions[: max(200, len(actions) // 60)]:
+        seen, reward, over, _, _ = env.step(action)
+        for part in (*seen.values(), np.asarray(reward), np.asarray(over)):
+            digest.update(np.ascontiguousarray(part).tobytes())
+        if count == 1 and over:
+            seen, _ = env.reset()
+    return actions, took, digest.hexdigest()
+
+
+def timed(env: Any, count: int, actions: list[Any]) -> float:
+    """Step with these choices; returns the seconds of CPU."""
+    env.reset(seed=0)
+    step, reset = env.step, env.reset
+    began = process_time()
+    if count > 1:
+        for action in actions:
+            step(action)
+    else:
+        for action in actions:
+            if step(action)[2]:
+                reset()
+    return process_time() - began
+
+
+def measured() -> dict[str, Any]:
+    """Measure all cases; where there is no other form, one."""
+    found: dict[str, Any] = {}
+    for scenario, count, steps, _ in CASES:
+        for form, options in FORMS.items():
+            try:
+                env = made(scenario, count, options)
+            except TypeError:  # a checkout that does not know the option
+                continue
+            actions, took, digest = chosen(env, count, steps)
+            seconds = min(timed(env, count, actions) for _ in range(2))
+            rates = {"steps": steps * count / seconds, "with choices": steps * count / took}
+            found[f"{scenario}|{count}|{form}"] = {**rates, "digest": digest}
+    return found
+
+
+def of(checkout: Path) -> dict[str, Any]:
+    """Measure a checkout in a process of its own."""
+    command = [sys.executable, str(Path(__file__).resolve()), "--measure"]
+    environment = {**os.environ, "PYTHONPATH": str(checkout)}
+    done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def table(rounds: dict[str, list[dict[str, Any]]]) -> list[str]:
+    """Write a row for every case, form and checkout, and check that all saw the same."""
+    lines = [
+        "| environment | together | steps a second | of them | with random choices | wanted |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for scenario, count, _, wanted in CASES:
+        digests = set()
+        for label, runs in rounds.items():
+            for form in FORMS:
+                key = f"{scenario}|{count}|{form}"
+                if key not in runs[0]:
+                    continue
+                digests |= {run[key]["digest"] for run in runs}
+                rates = [run[key]["steps"] for run in runs]
+                spread = f"{min(rates):,.0f} to {max(rates):,.0f}"
+                both = median(run[key]["with choices"] for run in runs)
+                aim = f"{wanted:,}" if wanted and not label and form == "in place" else ""
+                said = f"{scenario}, {label}" if label else f"{scenario}, {form}"
+                lines.append(f"| {said} | {count} | {median(rates):,.0f} | {spread} | {both:,.0f} | {aim} |")
+        if len(digests) > 1:
+            raise SystemExit(f"{scenario}, {count} together: not the same was seen")
+    return lines
+
+
+def main() -> None:
+    """Print the table, or write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--beside", type=Path, help="another checkout")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--page", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
+    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        print(json.dumps(measured()))
+        return
+    load = os.getloadavg()[0]
+    checkouts = {"before": options.beside.resolve(), "": ROOT} if options.beside else {"": ROOT}
+    for checkout in checkouts.values():
+        of(checkout)  # compiled
+    rounds: dict[str, list[dict[str, Any]]] = {label: [] for label in checkouts}
+    for _ in range(options.rounds):
+        for label, checkout in checkouts.items():
+            rounds[label].append(of(checkout))
+    lines = table(rounds)
+    print("\n".join(lines))
+    if options.page:
+        PAGE.write_text(page(lines, load, options.rounds, bool(options.beside)), "utf-8")
+
+
+def page(lines: list[str], load: float, rounds: int, beside: bool) -> str:
+    """Write the page around the table."""
+    before = BEFORE if beside else ""
+    return TEXT.format(cores=os.cpu_count(), load=load, rounds=rounds, before=before, table="\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,260 @@
+"""Environments as learners take them: what is written in place, when episodes begin again, what is allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.environments.fabric_env import FabricVector
+from agents.environments.numa_env import NumaVector
+from agents.environments.stepping import Seen
+from binwright.environments import fabric_vector, numa_vector
+from fabric.compiled.network_episodes import NetworkEpisodes
+from fabric.compiled.numa_episodes import NumaEpisodes
+from scenarios.build.world import build_learning
+from scenarios.schema.load import scenario_from
+from scenarios.schema.scenario import Scenario
+from simcore.errors import UserError
+from tests.reference import environments as reference
+from tests.support.properties import scaled
+
+PREFIX = "binwright.environments:binwright/"
+SERVERS: dict[str, Any] = {
+    "cluster": {"servers": 3, "nodes": 2, "node": {"cpu": 10, "mem": 10}, "spread_above": {"mem": 6}},
+    "workload": {
+        "requests": 25,
+        "arrivals": {"poisson": {"every": "1 s"}},
+        "flavours": [{"cpu": 3, "mem": 1}, {"cpu": 4, "mem": 5}, {"cpu": 7, "mem": 15.000001}, {"cpu": 30, "mem": 1}],
+        "lifetimes": {"exponential": {"mean": "30 s"}},
+    },
+    "agents": ["first-fit"],
+    "prices": {"cpu_hour": 2.0, "mem_gb_hour": 0.37},
+}
+SAME = {
+    "requests": 9,
+    "arrivals": {"fixed": {"every": "1 s"}},
+    "flavours": [{"cpu": 7, "mem": 3}],
+    "lifetimes": {"fixed": "20 s"},
+}
+
+
+def servers(name: str = "servers", **changed: Any) -> Scenario:
+    return scenario_from(SERVERS | {"name": name, "overflow": "drop"} | changed)
+
+
+def many(name: str, count: int, **options: Any) -> FabricVector | NumaVector:
+    if name == "Numa-v0":
+        return numa_vector(servers(), num_envs=count, **options)
+    return fabric_vector("nara/table1", ("workload.requests=4",), num_envs=count, **options)
+
+
+def drawn(mask: np.ndarray, rng: np.random.Generator, wrong: float = 0.05) -> np.ndarray:
+    """Places that the mask allows, mostly."""
+    any_place = rng.integers(-1, mask.shape[1] + 1, len(mask))
+    return np.where(rng.random(len(mask)) < wrong, any_place, (mask * rng.random(mask.shape)).argmax(axis=1))
+
+
+@given(
+    seed=st.integers(0, 1000),
+    reward=st.sampled_from(["one", "delta", "income"]),
+    overflow=st.sampled_from(["drop", "stop"]),
+    mode=st.sampled_from(list(AutoresetMode)[:2]),
+)
+@scaled(0.2)
+def test_what_changed_on_servers_is_all_there_is(seed: int, reward: Any, overflow: str, mode: AutoresetMode) -> None:
+    envs = numa_vector(servers(overflow=overflow), num_envs=3, reward=reward, autoreset_mode=mode)
+    episodes, rng = envs._face.episodes, np.random.default_rng(seed)
+    assert isinstance(episodes, NumaEpisodes)
+    seen, _ = envs.reset(seed=seed)
+    prices = np.array([2.0, 0.37])
+    for _ in range(40):
+        expected = reference.numa(episodes)
+        for name, array in expected.items():
+            assert seen[name].tobytes() == array.tobytes(), name
+            assert seen[name].dtype == array.dtype
+        going, worth = ~episodes.over, reference.worth(episodes, reward, prices)
+        actions = drawn(seen["mask"], rng)
+        inside = (actions >= 0) & (actions < seen["mask"].shape[1])
+        placed = going & inside & (seen["mask"][np.arange(3), np.where(inside, actions, 0)] == 1)
+        seen, rewards, _, _, info = envs.step(actions)
+        assert rewards.tolist() == np.where(placed, worth, 0.0).tolist()
+        if "final_info" not in info:
+            assert info["placed"].tolist() == placed.tolist()
+
+
+@given(seed=st.integers(0, 1000), mask=st.sampled_from(["any", "feasible"]))
+@scaled(0.1)
+def test_what_changed_in_a_network_is_all_there_is(seed: int, mask: Any) -> None:
+    envs = fabric_vector("nara/table1", ("workload.requests=12",), num_envs=3, mask=mask)
+    episodes, rng = envs._face.episodes, np.random.default_rng(seed)
+    assert isinstance(episodes, NetworkEpisodes)
+    edges = envs._face.seen["edges"].copy()
+    seen, _ = envs.reset(seed=seed)
+    for _ in range(60):
+        for name, array in reference.network(episodes, edges).items():
+            assert seen[name].tobytes() == array.tobytes(), name
+            assert seen[name].dtype == array.dtype
+        seen, *_ = envs.step(drawn(seen["mask"], rng))
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_episodes_begin_again_as_in_gymnasiums_own_vector(mode: AutoresetMode) -> None:
+    scenario = servers(workload=SAME)  # the same whatever the seed
+    ours = gymnasium.make_vec(f"{PREFIX}Numa-v0", 3, scenario=scenario, autoreset_mode=mode)
+    theirs = SyncVectorEnv([lambda: gymnasium.make(f"{PREFIX}Numa-v0", scenario=scenario)] * 3, autoreset_mode=mode)
+    assert ours.metadata["autoreset_mode"] is mode
+    rng, ends = np.random.default_rng(0), 0
+    for envs in (ours, theirs):
+        envs.reset(seed=1)
+    seen, _ = theirs.reset(seed=1)
+    for _ in range(40):
+        actions = (seen["mask"] * rng.random(seen["mask"].shape)).argmax(axis=1)
+        found, expected = ours.step(actions), theirs.step(actions)
+        seen, ended = expected[0], expected[2]
+        ends += int(ended.sum())
+        for one, other in zip(found[:4], expected[:4], strict=True):
+            same(one, other)
+        for name in ("placed", "action_mask"):
+            same(found[4][name], expected[4][name])
+        assert ("final_obs" in found[4]) == ("final_obs" in expected[4])
+        for name in ("final_obs", "_final_obs", "final_info", "_final_info"):
+            if name in expected[4]:
+                same(found[4][name], expected[4][name])
+        if mode is AutoresetMode.DISABLED and ended.any():
+            with pytest.raises(gymnasium.error.ResetNeeded, match="reset_mask"):
+                ours.step(actions)
+            again = [envs.reset(options={"reset_mask": ended}) for envs in (ours, theirs)]
+            same(again[0][0], again[1][0])
+            seen = again[1][0]
+    assert ends > 3
+
+
+def same(one: Any, other: Any) -> None:
+    if isinstance(other, dict):
+        assert one.keys() == other.keys()
+        for name in other:
+            same(one[name], other[name])
+    elif isinstance(other, np.ndarray) and other.dtype.hasobject:
+        for ours, theirs in zip(one, other, strict=True):
+            same(ours, theirs)
+    elif other is None:
+        assert one is None
+    else:
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+
+
+def test_in_a_network_episodes_begin_again_in_the_same_step() -> None:
+    envs = many("Fabric-v0", 2, autoreset_mode="SameStep")
+    seen, _ = envs.reset(seed=0)
+    ended = np.zeros(2, np.bool_)
+    while not ended.any():
+        seen, rewards, ended, _, info = envs.step(seen["mask"].argmax(axis=1))
+    for i in range(2):
+        assert seen["mask"][i].any()
+        if ended[i]:
+            assert not info["final_obs"][i]["mask"].any()
+            assert info["final_info"]["placed"][i] + info["final_info"]["rejected"][i] > 0
+            assert rewards[i] == 10 * info["final_info"]["placed"][i] - 10 * info["final_info"]["rejected"][i]
+        else:
+            assert info["final_obs"][i] is None
+    assert info["_final_obs"].tolist() == ended.tolist()
+
+
+@pytest.mark.parametrize("name", ["Numa-v0", "Fabric-v0"])
+def test_buffers_are_written_in_place(name: str) -> None:
+    plain = many(name, 3)
+    space = plain._face.seen
+    buffers: Seen = {key: np.full_like(array, 1) for key, array in space.items()}
+    buffers |= {"rewards": np.full(3, 9.0), "terminations": np.ones(3, np.bool_)}
+    ours = many(name, 3, buffers=buffers)
+    expected, _ = plain.reset(seed=4)
+    seen, info = ours.reset(seed=4)
+    assert all(seen[key] is buffers[key] for key in space)
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        for key in space:
+            np.testing.assert_array_equal(buffers[key], expected[key])
+        assert info["action_mask"] is buffers["mask"]
+        actions = drawn(expected["mask"], rng)
+        expected, rewards, ended, *_ = plain.step(actions)
+        seen, *came, _, info = ours.step(actions)
+        assert came[0] is buffers["rewards"]
+        assert came[1] is buffers["terminations"]
+        np.testing.assert_array_equal(buffers["rewards"], rewards)
+        np.testing.assert_array_equal(buffers["terminations"], ended)
+
+
+@pytest.mark.parametrize("name", ["Numa-v0", "Fabric-v0"])
+def test_what_is_returned_stays_as_it_is_unless_it_is_in_place(name: str) -> None:
+    for in_place in (False, True):
+        envs = many(name, 2, in_place=in_place)
+        one, _ = envs.reset(seed=0)
+        before = {key: array.copy() for key, array in one.items()}
+        two, *_ = envs.step(one["mask"].argmax(axis=1))
+        assert all((two[key] is one[key]) == in_place for key in one)
+        assert all((before[key] == one[key]).all() for key in one) != in_place
+
+
+def test_one_environment_can_be_written_in_place() -> None:
+    env = gymnasium.make(f"{PREFIX}Numa-v0", scenario=servers(), in_place=True, disable_env_checker=True)
+    one, _ = env.reset(seed=0)
+    two, *_ = env.step(int(one["mask"].argmax()))
+    assert all(two[key] is one[key] for key in one)
+
+
+@pytest.mark.parametrize("name", ["Numa-v0", "Fabric-v0"])
+def test_masks_of_actions(name: str) -> None:
+    scenario: Any = servers() if name == "Numa-v0" else "nara/table1"
+    env = gymnasium.make(f"{PREFIX}{name}", scenario=scenario)
+    seen, info = env.reset(seed=0)
+    for _ in range(5):
+        masks = env.get_wrapper_attr("action_masks")()  # as sb3-contrib asks
+        assert masks.dtype == np.bool_
+        assert masks.tolist() == seen["mask"].astype(np.bool_).tolist() == info["action_mask"].astype(np.bool_).tolist()
+        seen, _, _, _, info = env.step(int(masks.argmax()))
+    envs = many(name, 3)
+    seen, info = envs.reset(seed=0)
+    np.testing.assert_array_equal(envs.action_masks(), seen["mask"].astype(np.bool_))
+    np.testing.assert_array_equal(info["action_mask"], seen["mask"])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"autoreset_mode": "later"}, "autoreset_mode: no such mode"),
+        ({"buffers": {"free": np.zeros((2, 3, 2, 2))}}, "buffers.free: cannot be written to in place"),
+        ({"buffers": {"rewards": np.zeros(3)}}, "buffers.rewards: cannot be written to in place"),
+        ({"buffers": {"mask": np.zeros((6, 2), np.int8).T}}, "buffers.mask: cannot be written to in place"),
+        ({"buffers": {"reward": np.zeros(2)}}, "no such buffers"),
+    ],
+)
+def test_mistakes_are_explained(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        many("Numa-v0", 2, **options)
+
+
+def test_a_mask_of_what_to_start_is_checked() -> None:
+    envs = many("Numa-v0", 2)
+    for mask in (np.zeros(2, np.bool_), np.ones(3, np.bool_), np.ones(2)):
+        with pytest.raises(UserError, match="does not say what to start"):
+            envs.reset(options={"reset_mask": mask})
+
+
+def test_requests_of_later_episodes_may_be_more() -> None:
+    """Arrays grow with the longest episode, and those of the others stay as they are."""
+    envs = many("Numa-v0", 2)
+    envs.reset(seed=0)
+    episodes, seen = envs._face.episodes, envs._face.seen
+    assert isinstance(episodes, NumaEpisodes)
+    for i, requests in ((1, 40), (0, 3)):
+        world = build_learning(servers(workload={**SERVERS["workload"], "requests": requests}))
+        episodes.reset(i, world.draw(0), np.ones(requests))
+        expected = reference.numa(episodes)
+        assert all(seen[name].tobytes() == array.tobytes() for name, array in expected.items())

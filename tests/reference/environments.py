@@ -1,0 +1,61 @@
+"""What environments show, written anew from the state of the simulations at every step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from agents.environments.observation import Features, Observer
+from agents.environments.stepping import Seen
+from fabric.compiled.network_episodes import NetworkEpisodes
+from fabric.compiled.numa_episodes import NumaEpisodes
+from simcore.vocabulary import QUANTUM, Floats, Request
+
+
+def numa(episodes: NumaEpisodes) -> Seen:
+    """What is seen of servers with NUMA nodes; a place may be taken if an empty ledger with as much free takes it."""
+    many, every = episodes.many, np.arange(episodes.count)
+    capacity = episodes.cluster.capacity
+    asked = many.demand[every, episodes.row] / np.maximum(capacity.max(axis=(0, 1)), 1)
+    request = np.column_stack([asked, many.spread[every, episodes.row]])
+    request[episodes.over] = 0.0
+    mask = np.zeros((episodes.count, capacity.shape[0] * capacity.shape[1]), np.int8)
+    for i in np.flatnonzero(~episodes.over).tolist():
+        mask[i] = [_fits(episodes, i, place) for place in range(mask.shape[1])]
+    shares = (many.free / np.maximum(capacity, 1)).astype(np.float32)
+    return {"free": shares, "request": request.astype(np.float32), "mask": mask}
+
+
+def _fits(episodes: NumaEpisodes, i: int, place: int) -> bool:
+    many, row, nodes = episodes.many, episodes.row[i], episodes.cluster.capacity.shape[1]
+    spread, demand = bool(many.spread[i, row]), tuple(many.demand[i, row].tolist())
+    request, (server, node) = Request(int(row), 0.0, 1.0, demand, spread), divmod(place, nodes)
+    if spread and node:
+        return False
+    placement = request.across(server, nodes) if spread else request.on(server, node)
+    return all((many.free[i, s, n] >= amounts).all() for s, n, amounts in placement.shares)
+
+
+def worth(episodes: NumaEpisodes, reward: str, prices: Floats) -> Floats:
+    """The reward for placing the request on offer in each simulation; `prices` are per hour of a unit."""
+    many, at = episodes.many, (np.arange(episodes.count), episodes.row)
+    if reward == "one":
+        return np.ones(episodes.count)
+    if reward == "delta":
+        found: Floats = many.demand[at][:, 0] / episodes.cluster.capacity.sum(axis=(0, 1))[0]
+    else:
+        found = (many.demand[at] @ (prices / QUANTUM / 3600.0)) * many.duration[at]
+    return found
+
+
+def network(episodes: NetworkEpisodes, edges: np.ndarray) -> Seen:
+    """What is seen of a network with these edges."""
+    seen = Observer(episodes, Features())()
+    servers = episodes.view.topology.servers
+    return {
+        "nodes": seen.nodes,
+        "links": seen.edges[:, :, None],
+        "edges": edges,
+        "chosen": seen.nodes[:, -servers:, -1].astype(np.int8),
+        "mask": episodes.state.mask.astype(np.int8),
+        "cluster": seen.cluster,
+    }
