@@ -20,6 +20,7 @@ from agents.solver import examples, load_problem, problem
 from agents.solver.model.verify import faults
 from agents.solver.solving.solve import solve
 from tests.support import ROOT
+from tests.support.properties import first
 
 Data = dict[str, Any]
 Rule = Callable[[Data, Sequence[int]], bool]
@@ -164,7 +165,7 @@ def moved(alloc: list[int], bins: int) -> Iterator[list[int]]:
         yield other
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", first(4, RULES))
 def test_an_application_is_solved_and_its_rules_hold(name: str) -> None:
     given, rule = data(name), RULES[name]
     for seed in (0, 1):
