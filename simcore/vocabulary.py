@@ -5,7 +5,7 @@ Quantities are int64 multiples of a quantum, a millionth of the resource's unit;
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, final
@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
+from simcore.foresight import Asking, Foresight, unknown
 from simcore.roles import Roles
 
 QUANTUM = 1_000_000
@@ -126,6 +127,8 @@ class Request(NamedTuple):
     With a virtual `network`, the demand is the sum over its machines, and the answer is an `Embedding`. `models` are
     the models of devices that it may take, as bits: 1 for the first model of the cluster, 2 for the second, 4, ...; 0
     for any. `role` is a place among the roles of the workload, for rules of placement.
+
+    `duration` is what agents may know of how long it stays: the truth or a prediction, as the scenario says.
     """
 
     index: int  # type: ignore[assignment]
@@ -140,7 +143,7 @@ class Request(NamedTuple):
 
     def __repr__(self) -> str:
         kind = "spread" if self.spread else "whole"
-        return f"Request({self.index}, at {self.arrival} s for {self.duration} s, {self.demand} quanta, {kind})"
+        return f"Request({self.index}, at {self.arrival} s for {self[2]} s, {self.demand} quanta, {kind})"
 
     def on(self, server: int, node: int) -> Placement:
         """Place the whole request on one node."""
@@ -149,6 +152,17 @@ class Request(NamedTuple):
     def across(self, server: int, nodes: int) -> Placement:
         """Place an even part on each of a server's nodes; the first nodes take the odd quanta."""
         return Placement(tuple((server, node, part(self.demand, node, nodes)) for node in range(nodes)))
+
+
+class Untold(Request):
+    """A request of which agents are not told how long it stays. Who asks for its `duration` learns that."""
+
+    __slots__ = ()
+
+    @property
+    def duration(self) -> float:
+        """Refuse to say."""
+        raise unknown()
 
 
 def part(demand: Amounts, node: int, nodes: int) -> Amounts:
@@ -167,7 +181,7 @@ class Workload:
     each may take, as in `A100|V100`, empty for any; `None` when no request names any. Of the requests the first
     `usual`, or all, tell what kinds of requests there usually are. `roles` say what the requests are to rules of
     placement; `None` when they are nothing to these. `labels` are words str [n] for people, such as the tenant of each
-    request: agents do not see them.
+    request: agents do not see them. `foresight` is what agents may know of `duration`; `None` when that is the truth.
     """
 
     resources: tuple[str, ...]
@@ -181,6 +195,12 @@ class Workload:
     usual: int | None = None
     roles: Roles | None = None
     labels: Mapping[str, npt.NDArray[np.str_]] = field(default_factory=dict)
+    foresight: Foresight | None = None
+
+    @property
+    def told(self) -> Floats:
+        """What agents are told of how long requests stay, seconds float64 [n]; NaN where it is hidden."""
+        return self.duration if self.foresight is None else self.foresight.told
 
     @classmethod
     def of_units(
@@ -235,6 +255,10 @@ class View:
     `changed` int64 [any], read-only, tells how many changes of servers there were, and which changed last, a ring: see
     `fabric.changes`. It is another array when the servers are many more, and `None` where they are too few for it to be
     of use, or where rules of placement are.
+
+    Where agents are told how long requests stay, `placed` lists what was placed: the request, its first server and
+    when, in this order; `running` has the rows of those that still hold something. `asking` answers what is expected of
+    them now, see `expected`; it is `None` where the truth is known.
     """
 
     resources: tuple[str, ...]
@@ -244,6 +268,18 @@ class View:
     virtual: Form | None = None
     free_of_rules: Ints | None = None
     changed: Ints | None = None
+    asking: Asking | None = None
+    placed: Sequence[tuple[Request, int, float]] = ()
+    running: Set[int] = frozenset()
+
+    def showing(self, free: Ints) -> View:
+        """Return a view of the same moment for an agent that is to see other amounts free."""
+        known = {"asking": self.asking, "placed": self.placed, "running": self.running}
+        return View(self.resources, self.capacity, free, self.now, **known)  # type: ignore[arg-type]
+
+    def expected(self, request: Request, elapsed: float) -> float:
+        """Return how long a request is expected to stay in all, seconds, now that it still runs after `elapsed`."""
+        return request.duration if self.asking is None else self.asking(request.index, elapsed)
 
     @property
     def everything_free(self) -> Ints:
@@ -272,6 +308,8 @@ class Agent:
     """Does it choose the devices of servers itself?"""
     any_size: bool = True
     """Does it go on when the cluster grows?"""
+    needs_lifetimes: bool = False
+    """Does it ask how long requests stay? It is refused where the scenario hides that."""
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Prepare for a run: called once before its first decision, with the agent's own random stream."""

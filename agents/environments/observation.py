@@ -232,7 +232,7 @@ def observe_all(
                 state.link_free[i],
                 filling_of(fillings, i),
                 state.bandwidth[i, row],
-                state.duration[i, row],
+                state.told[i, row],
                 nodes[i, switches:],
                 edges[i],
                 cluster[i],
