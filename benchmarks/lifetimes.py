@@ -44,7 +44,8 @@ is corrected for the number of entries.
 - **shuffled**: the control. Each request is told how long another one stays, so that only the mix is right.
 
 All but `known` are asked again about requests that have outlived their prediction. So the control knows, like all of
-them, what stays for long: by having seen it stay.
+them, what stays for long: by having seen it stay. Windows of the trace are drawn at random, and those of different
+seeds overlap: these intervals are [somewhat too narrow](coverage.md) there.
 
 ![Gain over best-fit by what agents know](figures/lifetimes.svg)
 """
