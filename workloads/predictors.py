@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import exp, inf, log
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
+from simcore.errors import WorkloadError
 from simcore.predictor import Predictor
-from simcore.vocabulary import Floats, Workload
+from simcore.vocabulary import Floats, Ints, Workload
 
 
 @dataclass
@@ -38,12 +39,12 @@ class Noise(Predictor):
 
 @dataclass
 class Survival(Predictor):
-    """The median of those of the same kind that stayed as long: `by` flavour, that is demand, or by group.
+    """The median of those of the same kind that stayed as long: `by` flavour (demand), group, or a label (tenant).
 
     Kinds of fewer than `least` requests in the training share the table of all.
     """
 
-    by: Literal["flavour", "group"] = "flavour"
+    by: str = "flavour"
     least: int = 30
 
     summary: ClassVar[str] = "the median of others of the same flavour or group that stayed as long."
@@ -66,19 +67,29 @@ class Survival(Predictor):
 
     def again(self, requests: Workload, row: int, first: float, elapsed: float) -> float:
         """Return the median of those that stayed longer; where none did, twice as long as until now."""
-        kind: object = tuple(requests.demand[row].tolist())
-        if self.by == "group":
+        if self.by == "flavour":
+            kind: object = tuple(requests.demand[row].tolist())
+        elif self.by == "group":
             kind = requests.roles.all[requests.roles.of[row]].group if requests.roles else ""
+        else:
+            kind = str(requests.labels[self.by][row])
         return _median(self._tables.get(kind, self._all), elapsed)
 
-    def _kinds(self, requests: Workload) -> tuple[list[object], np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    def _kinds(self, requests: Workload) -> tuple[list[object], Ints]:
         """List the kinds, and the place there of every request, int64 [n]."""
+        if self.by == "flavour":
+            demands, of = np.unique(requests.demand, axis=0, return_inverse=True)
+            return [tuple(demand) for demand in demands.tolist()], of.reshape(-1)
         if self.by == "group":
-            if requests.roles is None:
-                return [""], np.zeros(len(requests), np.int64)
-            return [role.group for role in requests.roles.all], requests.roles.of
-        found, of = np.unique(requests.demand, axis=0, return_inverse=True)
-        return [tuple(demand) for demand in found.tolist()], of.reshape(-1)
+            roles = requests.roles
+            words = np.array([role.group for role in roles.all])[roles.of] if roles else np.full(len(requests), "")
+        elif self.by in requests.labels:
+            words = requests.labels[self.by]
+        else:
+            known = ", ".join(("flavour", "group", *requests.labels))
+            raise WorkloadError("the requests have no such label", value=self.by, remedy=f"Known: {known}.")
+        found, of = np.unique(words, return_inverse=True)
+        return [str(word) for word in found], of.reshape(-1)
 
 
 def _median(table: Floats, elapsed: float) -> float:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag
 
-from scenarios.schema.fields import Count, Model, Number, OneOf, Shown, checked, wrong
+from scenarios.schema.fields import Count, Model, Number, OneOf, Shown, Text, checked, wrong
 from scenarios.schema.registered import Registered
 from scenarios.schema.starts import Rows
 from simcore.predictor import Predictor
@@ -25,8 +25,10 @@ class Noise(Model):
 class Survival(Model):
     """Predictions are the median of those that stayed as long, by a table of how long others of the same kind did."""
 
-    by: Literal["flavour", "group"] = Field(
-        default="flavour", description="The kinds: equal demands, or the group of each request."
+    by: Text = Field(
+        default="flavour",
+        description="The kinds: `flavour` for equal demands, `group`, or a label of the requests, such as `tenant`.",
+        examples=["tenant"],
     )
     least: Count = Field(default=30, description="Kinds of fewer requests share the table of all.", examples=[100])
 

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simcore.engine import Simulation, play
-from simcore.errors import AgentError
+from simcore.errors import AgentError, UserError
 from simcore.foresight import Foresight
 from simcore.predictor import Predictor
+from simcore.roles import Role, Roles
 from simcore.vocabulary import Agent, Floats, Placement, Request, View, Workload
 from tests.reference.engine import Case, Decide, Reference
 from tests.support import simulations
@@ -133,6 +134,22 @@ def test_a_table_of_survival_is_its_definition(training: Any, asked: Any, elapse
     found = predictor.predict(workload, np.random.default_rng(0))
     assert found.tolist() == [middle(demand, -1.0) for _, _, demand in asked]
     assert predictor.again(workload, 0, 0.0, elapsed) == middle(asked[0][2], elapsed)
+
+
+def test_a_table_goes_by_labels_and_groups_too() -> None:
+    tenants, groups = (
+        np.array(["a", "b", "a"]),
+        Roles((Role("a"), Role("b"), Role("a", tolerates=("x",))), np.array([0, 1, 2])),
+    )
+    workload = replace(workload_of([(0.0, stays, (1,)) for stays in (2.0, 7.0, 2.0)]), labels={"tenant": tenants})
+    for by, known in (("tenant", workload), ("group", replace(workload, roles=groups)), ("group", workload)):
+        predictor = Survival(by, least=1)
+        predictor.fit(known)
+        apart = known.roles is not None or by == "tenant"
+        assert predictor.predict(known, np.random.default_rng(0)).tolist() == [2, 7 if apart else 2, 2]
+        assert predictor.again(known, 0, 2.0, 3.0) == (6 if apart else 7)
+    with pytest.raises(UserError, match=r"no such label.*\n  Known: flavour, group, tenant\."):
+        Survival("owner").fit(workload)
 
 
 def test_the_control_tells_the_mix_and_nothing_else() -> None:
