@@ -29,7 +29,7 @@ class Running:
         """Return the jobs that run now. Of those that should have ended it is asked again when they will."""
         now, left = view.now, []
         for request, began, job in self._jobs:
-            if request.index in view.running:
+            if request.index in view.placed.running:
                 if job.end <= now and view.asking:
                     job = job._replace(end=began + view.expected(request, now - began))
                 left.append((request, began, job))

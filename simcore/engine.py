@@ -24,7 +24,7 @@ from simcore.foresight import Asking
 from simcore.model import ResourceModel
 from simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
 from simcore.rules import Overflow, Pacing
-from simcore.vocabulary import Agent, Placement, Refusal, Request, Untold, Workload
+from simcore.vocabulary import Agent, Placement, Placements, Refusal, Request, Untold, Workload
 
 CHUNK = 4096
 """Rows of the workload turned into Python numbers at a time: fast to read one by one, bounded in memory."""
@@ -88,10 +88,8 @@ class Simulation:
         self._asking = self.view.asking = None if foresight is None else Asking(foresight)
         self._durations = np.ascontiguousarray(workload.duration).data  # reads a number faster than the array does
         self._kind: type[Request] = Untold if foresight and foresight.hidden else Request
-        self._placed: list[tuple[Request, int, float]] | None = None  # where agents are told how long requests stay
-        if self._kind is Request:
-            self.view.placed = self._placed = []
-            self.view.running = ledger.running
+        self._placed = self.view.placed = Placements(ledger.running)
+        self._lists = self._kind is Request  # what is placed, where agents are told how long requests stay
         self._returned: list[Request] = []
         self._rests: list[float] = []  # of those that were sent back, how long they still stay
         self._down: set[tuple[Kind, int]] = set()
@@ -184,8 +182,8 @@ class Simulation:
         index, now = request.index, self.clock.now
         duration = request.duration if self._asking is None else self._stays(index)
         self.record.placed(index, now, server, SPREAD if request.spread else node)
-        if self._placed is not None:
-            self._placed.append((request, server, now))
+        if self._lists:
+            self._placed.add(request, server, now)
         if duration < inf:
             self.clock.release_at(now + duration, self.ledger.release, index)
 

@@ -241,6 +241,40 @@ class Workload:
         return ordered[first], np.diff(first, append=len(ordered))
 
 
+class Placed(NamedTuple):
+    """Says what was placed: its number in the order of placement, the request, its first server, and when."""
+
+    number: int
+    request: Request
+    server: int
+    began: float
+
+
+class Placements:
+    """Lists what was placed, in order. What runs no more may be left out; `running` are the rows of what does."""
+
+    def __init__(self, running: Set[int]) -> None:
+        self.running = running
+        self.total = 0
+        self._kept: list[Placed] = []
+        self._most = 1024
+
+    def add(self, request: Request, server: int, now: float) -> None:
+        """Note one more."""
+        self._kept.append(Placed(self.total, request, server, now))
+        self.total += 1
+        if len(self._kept) > self._most:
+            self._kept = [placed for placed in self._kept if placed.request.index in self.running]
+            self._most = 2 * len(self._kept) + 1024
+
+    def since(self, number: int) -> list[Placed]:
+        """Return those from a number on."""
+        first = len(self._kept)
+        while first and self._kept[first - 1].number >= number:
+            first -= 1
+        return self._kept[first:]
+
+
 @dataclass(slots=True)
 class View:
     """What an agent may see: arrays that only the ledger writes, as of now.
@@ -256,9 +290,9 @@ class View:
     `fabric.changes`. It is another array when the servers are many more, and `None` where they are too few for it to be
     of use, or where rules of placement are.
 
-    Where agents are told how long requests stay, `placed` lists what was placed: the request, its first server and
-    when, in this order; `running` has the rows of those that still hold something. `asking` answers what is expected of
-    them now, see `expected`; it is `None` where the truth is known.
+    Where agents are told how long requests stay, `placed` lists what was placed, and `placed.running` has the rows of
+    what still runs. `asking` answers what is expected of that now, see `expected`; it is `None` where the truth is
+    known.
     """
 
     resources: tuple[str, ...]
@@ -269,13 +303,11 @@ class View:
     free_of_rules: Ints | None = None
     changed: Ints | None = None
     asking: Asking | None = None
-    placed: Sequence[tuple[Request, int, float]] = ()
-    running: Set[int] = frozenset()
+    placed: Placements = field(default_factory=lambda: Placements(frozenset()))
 
     def showing(self, free: Ints) -> View:
         """Return a view of the same moment for an agent that is to see other amounts free."""
-        known = {"asking": self.asking, "placed": self.placed, "running": self.running}
-        return View(self.resources, self.capacity, free, self.now, **known)  # type: ignore[arg-type]
+        return View(self.resources, self.capacity, free, self.now, asking=self.asking, placed=self.placed)
 
     def expected(self, request: Request, elapsed: float) -> float:
         """Return how long a request is expected to stay in all, seconds, now that it still runs after `elapsed`."""

@@ -26,9 +26,10 @@ from simcore.vocabulary import QUANTUM, Agent
 def build_world(scenario: Scenario, cache: Path | None = None) -> World:
     """Make the world of a scenario, whose sweep is left out; traces are kept converted in the folder `cache`."""
     warm, pacing = scenario.warm_start, scenario.pacing
+    requests = requests_of(scenario, lru_cache(maxsize=1)(partial(_total, scenario)), cache)
     return World(
         ledger=partial(build_ledger, scenario),
-        requests=foreseen(scenario, requests_of(scenario, lru_cache(maxsize=1)(partial(_total, scenario)), cache), cache),
+        requests=foreseen(scenario, requests, cache),
         overflow=_overflow(scenario),
         pacing=Pacing(pacing.step, pacing.await_room) if pacing else None,
         expansion=[(added.at, added.by) for added in scenario.cluster.expansion],

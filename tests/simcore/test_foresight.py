@@ -17,7 +17,7 @@ from simcore.errors import AgentError, UserError
 from simcore.foresight import Foresight
 from simcore.predictor import Predictor
 from simcore.roles import Role, Roles
-from simcore.vocabulary import Agent, Floats, Placement, Request, View, Workload
+from simcore.vocabulary import Agent, Floats, Placement, Placements, Request, View, Workload
 from tests.reference.engine import Case, Decide, Reference
 from tests.support import simulations
 from tests.support.properties import scaled
@@ -159,3 +159,19 @@ def test_the_control_tells_the_mix_and_nothing_else() -> None:
     assert found.tolist() != workload.duration.tolist()
     assert Shuffled().again(workload, 0, 5.0, 3.0) == 5
     assert Shuffled().again(workload, 0, 5.0, 8.0) == 16
+
+
+def test_what_has_ended_is_forgotten() -> None:
+    running: set[int] = set()
+    placements = Placements(running)
+    for row in range(5000):
+        running.add(row)
+        placements.add(Request(row, 0.0, 1.0, (1,), False), row % 3, float(row))
+        if row % 100:
+            running.remove(row)
+    kept = placements.since(0)
+    assert placements.total == 5000
+    assert len(kept) < 1300
+    assert {placed.request.index for placed in kept} >= running
+    assert [placed.number for placed in placements.since(4998)] == [4998, 4999]
+    assert all(placed.number == placed.began for placed in kept)

@@ -23,11 +23,11 @@ class Exits:
 
     def look(self, view: View) -> Floats:
         """Return when each server is expected to be empty, float64 [servers]: -inf for one that is, at least now."""
-        now, running = view.now, view.running
+        now, running = view.now, view.placed.running
         self._last += [[] for _ in range(len(view.free) - len(self._last))]
-        for request, server, began in view.placed[self._seen :]:
+        for _, request, server, began in view.placed.since(self._seen):
             self._note(request, began, began + request.duration, server)
-        self._seen = len(view.placed)
+        self._seen = view.placed.total
         late = []
         while self._due and self._due[0][0] <= now:
             end, row = heappop(self._due)
@@ -50,7 +50,7 @@ class Exits:
         while ends:
             end, row = ends[0]
             known = self._runs.get(row)
-            if known and row not in view.running:
+            if known and row not in view.placed.running:
                 del self._runs[row]
             elif known and known[2] == -end:
                 return -end

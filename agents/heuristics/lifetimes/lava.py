@@ -92,10 +92,10 @@ class Lava(Nilas):
 
     def _look(self, view: View) -> None:
         """Follow what happened since: what was placed, what left, what should have left."""
-        for request, number, began in view.placed[self._noted :]:
-            if request.index in view.running:
+        for _, request, number, began in view.placed.since(self._noted):
+            if request.index in view.placed.running:
                 self._add(request, number, began, view)
-        self._noted = len(view.placed)
+        self._noted = view.placed.total
         for number in list(self._servers):
             server = self._servers[number]
             _forget(server.rows, view)
@@ -125,11 +125,11 @@ class Lava(Nilas):
     def _settle(self, server: Server, of: int, view: View) -> None:
         """Give a server another class, in which it keeps what runs there now."""
         server.of, server.until = of, view.now + self._limit(of)
-        server.rows = [row for row in server.rows if row in view.running]
+        server.rows = [row for row in server.rows if row in view.placed.running]
         server.residual = list(server.rows) if server.recycling else []
 
 
 def _forget(rows: list[int], view: View) -> None:
     """Take those off the end that are gone, so that the last one runs."""
-    while rows and rows[-1] not in view.running:
+    while rows and rows[-1] not in view.placed.running:
         rows.pop()

@@ -57,8 +57,8 @@ class Written(Agent):
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Take the first place with the least step."""
         here: dict[int, list[tuple[Request, float]]] = {}
-        for other, server, began in view.placed:
-            if other.index in view.running:
+        for _, other, server, began in view.placed.since(0):
+            if other.index in view.placed.running:
                 here.setdefault(server, []).append((other, began))
                 end = self.ends.setdefault(other.index, began + other.duration)
                 if end <= view.now:
@@ -85,11 +85,11 @@ class WrittenLava(Written):
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Follow what happened, and take the first place of the least rank."""
-        for other, number, began in view.placed[self.noted :]:
-            if other.index not in view.running:
+        for _, other, number, began in view.placed.since(self.noted):
+            if other.index not in view.placed.running:
                 continue
             of, state = self.class_of(other.duration), self.known.get(number)
-            if state is None or not state["rows"] & view.running:
+            if state is None or not state["rows"] & view.placed.running:
                 state = self.known[number] = {"of": of, "until": began + self.limit(of), "rows": set(), "kept": None}
             elif of > state["of"]:
                 state["of"], state["until"] = of, began + self.limit(of)
@@ -98,12 +98,12 @@ class WrittenLava(Written):
             full = any(has > 0 and has - left >= 0.75 * has for left, has in zip(free, there, strict=True))
             if state["kept"] is None and full:
                 state["kept"] = set(state["rows"])
-        self.noted = len(view.placed)
+        self.noted = view.placed.total
         for number, state in list(self.known.items()):
-            rows = state["rows"] & view.running
+            rows = state["rows"] & view.placed.running
             if not rows:
                 del self.known[number]
-            elif state["kept"] is not None and not state["kept"] & view.running:
+            elif state["kept"] is not None and not state["kept"] & view.placed.running:
                 self.settle(state, max(0, state["of"] - 1), rows, view)
             elif view.now > state["until"]:
                 self.settle(state, state["of"] + 1, rows, view)
