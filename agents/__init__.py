@@ -37,6 +37,8 @@ AGENTS = Registry(
         "fgd": "agents.heuristics.devices.fgd:FGD",
         "random-top": "agents.heuristics.servers.random_top:RandomTop",
         "in-line": "agents.heuristics.in_line:InLine",
+        "nilas": "agents.heuristics.lifetimes.nilas:Nilas",
+        "lava": "agents.heuristics.lifetimes.lava:Lava",
         "two-stage": "agents.heuristics.two_stage:TwoStage",
         "solver": "agents.solver.online.agent:Solver",
     },

@@ -56,8 +56,9 @@ class World:
     `ledger(seed)` makes the empty cluster, whose servers are numbered as with this seed, `faults(seed)` the failures of
     a seed, and `expansion` lists (time, servers to add). `networked` tells whether servers hang on links, `virtual`
     whether requests are virtual networks, `devices` whether servers have devices, `numbered` whether seeds number the
-    servers, `ruled` whether there are rules about where requests may lie, and `timed` whether single decisions are to
-    be timed. Nothing here changes while a run is played.
+    servers, `ruled` whether there are rules about where requests may lie, `timed` whether single decisions are to be
+    timed, and `hidden` whether agents are told nothing of how long requests stay. Nothing here changes while a run is
+    played.
     """
 
     ledger: Callable[[int], Ledger]
@@ -73,6 +74,7 @@ class World:
     numbered: bool = False
     ruled: bool = False
     timed: bool = False
+    hidden: bool = False
 
     def draw(self, seed: int) -> Workload:
         """Draw the requests of a seed."""
@@ -146,6 +148,12 @@ class World:
                 "servers are chosen one by one in a network, and this cluster has none",
                 key="cluster.network",
                 remedy="Give the cluster a network.",
+            )
+        if self.hidden:
+            raise UserError(
+                "observations of a network tell how long requests stay, and the scenario hides it",
+                key="knowledge.lifetimes",
+                remedy="Write `knowledge: {lifetimes: known}`, or how it is predicted.",
             )
         if self.overflow.mode != "drop":
             remedy = "Write `overflow: drop`."

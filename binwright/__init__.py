@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from scenarios.size.sizing import size
     from simcore.engine import Simulation, play
     from simcore.errors import BinwrightError, UserError
+    from simcore.predictor import Predictor
     from simcore.vocabulary import Agent, OnDevices, Placement, Refusal, Request, View, Workload
 
     __version__: str
@@ -40,6 +41,7 @@ _HOME = {
     "FinishedRun": "analysis.measure.finished",
     "OnDevices": "simcore.vocabulary",
     "Placement": "simcore.vocabulary",
+    "Predictor": "simcore.predictor",
     "Refusal": "simcore.vocabulary",
     "Request": "simcore.vocabulary",
     "Results": "analysis.front",
@@ -72,6 +74,7 @@ __all__ = [  # found on first use, so that importing binwright costs nothing
     "FinishedRun",
     "OnDevices",
     "Placement",
+    "Predictor",
     "Refusal",
     "Request",
     "Results",

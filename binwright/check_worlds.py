@@ -142,9 +142,13 @@ WORLDS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def scenario_of(world: str, agent: object = None) -> Scenario:
-    """Load a world as a scenario with this entry of `agents:`; without one, some agent stands there."""
+def scenario_of(world: str, agent: object = None, lifetimes: str = "known") -> Scenario:
+    """Load a world as a scenario with this entry of `agents:`; without one, some agent stands there.
+
+    `lifetimes` is what agents know of these.
+    """
     scenario = {"name": "check", "overflow": "drop", "agents": ["first-fit"], **WORLDS[world]}
+    scenario["knowledge"] = {"lifetimes": lifetimes}
     return scenario_from(scenario | ({"agents": [agent]} if agent is not None else {}))
 
 

@@ -117,7 +117,7 @@ class _Check:
 
     def whole(self) -> AgentCheck:
         """Play all worlds."""
-        self._made()
+        lifetimes = "known" if self._made().needs_lifetimes else "hidden"
         decisions: dict[str, int] = {}
         placed: dict[str, int] = {}
         microseconds: dict[str, float] = {}
@@ -126,7 +126,7 @@ class _Check:
         for world in WORLDS:
             if not _is_meant_for(self.kind, world):
                 continue
-            point = build_world(scenario_of(world))
+            point = build_world(scenario_of(world, lifetimes=lifetimes))
             if point.grows_by and not self.kind.any_size:
                 declined[world] = "it is for one number of servers"
                 continue

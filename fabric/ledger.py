@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
 from operator import index
 from typing import Any
@@ -58,6 +58,11 @@ class Ledger:
             log = log_of(self._servers, self._log)
             if log is not self._log:
                 self._log, self.view.changed, self._ring = log, read_only(log), log.data
+
+    @property
+    def running(self) -> Set[int]:
+        """The rows of all requests that hold something, now and whenever it is looked at."""
+        return self._held.keys()
 
     def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
         """Take what the placement says; returns the server and the node of its first share.

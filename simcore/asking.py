@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from math import inf
+from math import inf, isnan
 from time import perf_counter_ns
 
 from simcore.errors import AgentError
@@ -83,8 +83,10 @@ def raised(agent: Agent, error: Exception, of: str) -> AgentError:
 
 
 def said(request: Request, resources: Sequence[str]) -> str:
-    """Put a request in words: which, what it asks for, when and for how long."""
-    time = f"at {request.arrival:g} s for {'ever' if request.duration == inf else f'{request.duration:g} s'}"
+    """Put a request in words: which, what it asks for, when and for how long as far as agents may know."""
+    stays = request[2]
+    lasts = "" if isnan(stays) else " for ever" if stays == inf else f" for {stays:g} s"
+    time = f"at {request.arrival:g} s{lasts}"
     spread = ", spread over all nodes of a server" if request.spread else ""
     bandwidth = f" with {say([request.bandwidth], ['bandwidth'])}" if request.bandwidth else ""
     return f"request {request.index} ({say(request.demand, resources)}{bandwidth}, {time}{spread})"

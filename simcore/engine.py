@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, repeat
-from math import ceil, inf
+from math import ceil, inf, nan
 from time import perf_counter_ns
 from typing import Literal
 
@@ -20,10 +20,11 @@ from simcore.asking import answer_all, raised, rare_collection, said
 from simcore.clock import Clock
 from simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
 from simcore.faults import FaultProcess, Faults, Kind
+from simcore.foresight import Asking
 from simcore.model import ResourceModel
 from simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
 from simcore.rules import Overflow, Pacing
-from simcore.vocabulary import Agent, Placement, Refusal, Request, Workload
+from simcore.vocabulary import Agent, Placement, Placements, Refusal, Request, Untold, Workload
 
 CHUNK = 4096
 """Rows of the workload turned into Python numbers at a time: fast to read one by one, bounded in memory."""
@@ -83,7 +84,14 @@ class Simulation:
         self._arrival = workload.arrival.copy() if pacing else workload.arrival
         self._line: deque[Request] = deque()
         self._blocked = False  # the head of the line was refused, and nothing has changed since
+        foresight = workload.foresight
+        self._asking = self.view.asking = None if foresight is None else Asking(foresight)
+        self._durations = np.ascontiguousarray(workload.duration).data  # reads a number faster than the array does
+        self._kind: type[Request] = Untold if foresight and foresight.hidden else Request
+        self._placed = self.view.placed = Placements(ledger.running)
+        self._lists = self._kind is Request  # what is placed, where agents are told how long requests stay
         self._returned: list[Request] = []
+        self._rests: list[float] = []  # of those that were sent back, how long they still stay
         self._down: set[tuple[Kind, int]] = set()
         self._spreads = ledger.spreads(workload.demand)
         self._models = ledger.expect(workload)
@@ -122,7 +130,7 @@ class Simulation:
         return Workload(
             workload.resources,
             np.concatenate([self._arrival, [request.arrival for request in back]]),
-            np.concatenate([workload.duration, [request.duration for request in back]]),
+            np.concatenate([workload.duration, self._rests]),
             np.concatenate([workload.demand, [request.demand for request in back]]),
             np.array(ids),
             np.concatenate([self._bandwidth, [request.bandwidth for request in back]]),
@@ -171,10 +179,19 @@ class Simulation:
             line.remove(request)
         else:
             line.popleft()
-        index, now, duration = request.index, self.clock.now, request.duration
+        index, now = request.index, self.clock.now
+        duration = request.duration if self._asking is None else self._stays(index)
         self.record.placed(index, now, server, SPREAD if request.spread else node)
+        if self._lists:
+            self._placed.add(request, server, now)
         if duration < inf:
             self.clock.release_at(now + duration, self.ledger.release, index)
+
+    def _stays(self, row: int) -> float:
+        """Return how long the request of a row stays, whatever agents are told."""
+        rows = len(self.workload)
+        stays: float = self._durations[row] if row < rows else self._rests[row - rows]
+        return stays
 
     # -- the run -------------------------------------------------------------------------------------------------
 
@@ -278,13 +295,13 @@ class Simulation:
 
     def _arrivals(self) -> Iterator[Request]:
         """Yield the workload's requests that an empty server could hold."""
-        workload, networks = self.workload, self.workload.networks
+        workload, networks, told = self.workload, self.workload.networks, self.workload.told
         for first in range(0, len(workload), CHUNK):
             chunk = first + np.flatnonzero(self.record.outcome[first : min(first + CHUNK, len(workload))] == PENDING)
             columns = zip(
                 chunk.tolist(),
                 workload.arrival[chunk].tolist(),
-                workload.duration[chunk].tolist(),
+                told[chunk].tolist(),
                 map(tuple, workload.demand[chunk].tolist()),
                 self._spreads[chunk].tolist(),
                 self._bandwidth[chunk].tolist(),
@@ -294,7 +311,7 @@ class Simulation:
                 strict=False,
             )
             # As Request(*row), in half the time.
-            yield from map(tuple.__new__, repeat(Request), columns)
+            yield from map(tuple.__new__, repeat(self._kind), columns)
 
     def _overflow(self, refusal: Refusal | None) -> None:
         mode = self.overflow.mode
@@ -352,17 +369,24 @@ class Simulation:
     def _back(self, row: int, now: float) -> Request:
         """Make a new request for the rest of an interrupted one."""
         if row < len(self.workload):
-            duration, demand = float(self.workload.duration[row]), tuple(self.workload.demand[row].tolist())
+            demand = tuple(self.workload.demand[row].tolist())
             spread, bandwidth = bool(self._spreads[row]), int(self._bandwidth[row])
             network = self.workload.networks[row] if self.workload.networks else None
             models = 0 if self._models is None else int(self._models[row])
             role = 0 if self._roles is None else int(self._roles[row])
         else:
             before = self._returned[row - len(self.workload)]
-            duration, demand, spread, bandwidth = before.duration, before.demand, before.spread, before.bandwidth
+            demand, spread, bandwidth = before.demand, before.spread, before.bandwidth
             network, models, role = before.network, before.models, before.role
-        left = duration - (now - float(self.record.decided[row]))
-        return Request(self.record.add(row), now, left, demand, spread, bandwidth, network, models, role)
+        ran = now - float(self.record.decided[row])
+        rest = told = self._stays(row) - ran
+        self._rests.append(rest)
+        again = self.record.add(row)
+        if self._asking:
+            source, parts = self._asking.back.get(row, (row, ()))
+            self._asking.back[again] = source, (*parts, ran)
+            told = nan if self._kind is Untold else self._asking(again, 0.0)
+        return self._kind(again, now, told, demand, spread, bandwidth, network, models, role)
 
     def repair(self, part: int, kind: Kind = "server") -> None:
         """Bring a failed part back, empty."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +17,8 @@ class ResourceModel(Protocol):
 
     @property
     def view(self) -> View: ...
+    @property
+    def running(self) -> Set[int]: ...
 
     def apply(self, request: Request, placement: Placement) -> tuple[int, int]: ...
     def confirm(self) -> None: ...

@@ -5,7 +5,7 @@ Quantities are int64 multiples of a quantum, a millionth of the resource's unit;
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, final
@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
+from simcore.foresight import Asking, Foresight, unknown
 from simcore.roles import Roles
 
 QUANTUM = 1_000_000
@@ -126,6 +127,8 @@ class Request(NamedTuple):
     With a virtual `network`, the demand is the sum over its machines, and the answer is an `Embedding`. `models` are
     the models of devices that it may take, as bits: 1 for the first model of the cluster, 2 for the second, 4, ...; 0
     for any. `role` is a place among the roles of the workload, for rules of placement.
+
+    `duration` is what agents may know of how long it stays: the truth or a prediction, as the scenario says.
     """
 
     index: int  # type: ignore[assignment]
@@ -140,7 +143,7 @@ class Request(NamedTuple):
 
     def __repr__(self) -> str:
         kind = "spread" if self.spread else "whole"
-        return f"Request({self.index}, at {self.arrival} s for {self.duration} s, {self.demand} quanta, {kind})"
+        return f"Request({self.index}, at {self.arrival} s for {self[2]} s, {self.demand} quanta, {kind})"
 
     def on(self, server: int, node: int) -> Placement:
         """Place the whole request on one node."""
@@ -149,6 +152,17 @@ class Request(NamedTuple):
     def across(self, server: int, nodes: int) -> Placement:
         """Place an even part on each of a server's nodes; the first nodes take the odd quanta."""
         return Placement(tuple((server, node, part(self.demand, node, nodes)) for node in range(nodes)))
+
+
+class Untold(Request):
+    """A request of which agents are not told how long it stays. Who asks for its `duration` learns that."""
+
+    __slots__ = ()
+
+    @property
+    def duration(self) -> float:
+        """Refuse to say."""
+        raise unknown()
 
 
 def part(demand: Amounts, node: int, nodes: int) -> Amounts:
@@ -167,7 +181,7 @@ class Workload:
     each may take, as in `A100|V100`, empty for any; `None` when no request names any. Of the requests the first
     `usual`, or all, tell what kinds of requests there usually are. `roles` say what the requests are to rules of
     placement; `None` when they are nothing to these. `labels` are words str [n] for people, such as the tenant of each
-    request: agents do not see them.
+    request: agents do not see them. `foresight` is what agents may know of `duration`; `None` when that is the truth.
     """
 
     resources: tuple[str, ...]
@@ -181,6 +195,12 @@ class Workload:
     usual: int | None = None
     roles: Roles | None = None
     labels: Mapping[str, npt.NDArray[np.str_]] = field(default_factory=dict)
+    foresight: Foresight | None = None
+
+    @property
+    def told(self) -> Floats:
+        """What agents are told of how long requests stay, seconds float64 [n]; NaN where it is hidden."""
+        return self.duration if self.foresight is None else self.foresight.told
 
     @classmethod
     def of_units(
@@ -221,6 +241,40 @@ class Workload:
         return ordered[first], np.diff(first, append=len(ordered))
 
 
+class Placed(NamedTuple):
+    """Says what was placed: its number in the order of placement, the request, its first server, and when."""
+
+    number: int
+    request: Request
+    server: int
+    began: float
+
+
+class Placements:
+    """Lists what was placed, in order. What runs no more may be left out; `running` are the rows of what does."""
+
+    def __init__(self, running: Set[int]) -> None:
+        self.running = running
+        self.total = 0
+        self._kept: list[Placed] = []
+        self._most = 1024
+
+    def add(self, request: Request, server: int, now: float) -> None:
+        """Note one more."""
+        self._kept.append(Placed(self.total, request, server, now))
+        self.total += 1
+        if len(self._kept) > self._most:
+            self._kept = [placed for placed in self._kept if placed.request.index in self.running]
+            self._most = 2 * len(self._kept) + 1024
+
+    def since(self, number: int) -> list[Placed]:
+        """Return those from a number on."""
+        first = len(self._kept)
+        while first and self._kept[first - 1].number >= number:
+            first -= 1
+        return self._kept[first:]
+
+
 @dataclass(slots=True)
 class View:
     """What an agent may see: arrays that only the ledger writes, as of now.
@@ -235,6 +289,10 @@ class View:
     `changed` int64 [any], read-only, tells how many changes of servers there were, and which changed last, a ring: see
     `fabric.changes`. It is another array when the servers are many more, and `None` where they are too few for it to be
     of use, or where rules of placement are.
+
+    Where agents are told how long requests stay, `placed` lists what was placed, and `placed.running` has the rows of
+    what still runs. `asking` answers what is expected of that now, see `expected`; it is `None` where the truth is
+    known.
     """
 
     resources: tuple[str, ...]
@@ -244,6 +302,16 @@ class View:
     virtual: Form | None = None
     free_of_rules: Ints | None = None
     changed: Ints | None = None
+    asking: Asking | None = None
+    placed: Placements = field(default_factory=lambda: Placements(frozenset()))
+
+    def showing(self, free: Ints) -> View:
+        """Return a view of the same moment for an agent that is to see other amounts free."""
+        return View(self.resources, self.capacity, free, self.now, asking=self.asking, placed=self.placed)
+
+    def expected(self, request: Request, elapsed: float) -> float:
+        """Return how long a request is expected to stay in all, seconds, now that it still runs after `elapsed`."""
+        return request.duration if self.asking is None else self.asking(request.index, elapsed)
 
     @property
     def everything_free(self) -> Ints:
@@ -272,6 +340,8 @@ class Agent:
     """Does it choose the devices of servers itself?"""
     any_size: bool = True
     """Does it go on when the cluster grows?"""
+    needs_lifetimes: bool = False
+    """Does it ask how long requests stay? It is refused where the scenario hides that."""
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Prepare for a run: called once before its first decision, with the agent's own random stream."""

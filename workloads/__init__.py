@@ -1,7 +1,7 @@
 """Binwright's requests, from generators and traces.
 
-What there is: `WORKLOADS`, `TRACES`, `ARRIVALS` and `LIFETIMES`, each open to third parties by its entry point group,
-and `catalogue()` over all of them. What to call: `workloads.traces.library` (find, detect, read a trace),
+What there is: `WORKLOADS`, `TRACES`, `ARRIVALS`, `LIFETIMES` and `PREDICTORS`, each open to third parties by its entry
+point group, and `catalogue()` over all of them. What to call: `workloads.traces.library` (find, detect, read a trace),
 `workloads.windows` (select requests from it), `workloads.generators` (draw requests from flavours),
 `workloads.describe` (what a trace holds; convert it) and `workloads.fit` (a generator like a trace).
 """
@@ -50,6 +50,15 @@ LIFETIMES = Registry(
         "empirical": "workloads.lifetimes:Empirical",
     },
 )
+PREDICTORS = Registry(
+    "predictor",
+    "binwright.predictors",
+    {
+        "noise": "workloads.predictors:Noise",
+        "survival": "workloads.predictors:Survival",
+        "shuffled": "workloads.predictors:Shuffled",
+    },
+)
 
 
 class Entry(NamedTuple):
@@ -62,13 +71,13 @@ class Entry(NamedTuple):
 
 
 def catalogue() -> list[Entry]:
-    """List every registered workload, trace, arrival process, lifetime distribution, demand and virtual network."""
+    """List every registered workload, trace, arrival process, lifetime distribution, predictor, demand and network."""
     from workloads.demands import DEMANDS
     from workloads.virtual import NETWORKS
 
     return [
         Entry(registry.kind, name, _summary(found), getattr(found, "reference", "-"))
-        for registry in (WORKLOADS, TRACES, ARRIVALS, LIFETIMES, DEMANDS, NETWORKS)
+        for registry in (WORKLOADS, TRACES, ARRIVALS, LIFETIMES, PREDICTORS, DEMANDS, NETWORKS)
         for name in registry
         for found in [registry.load(name)]
     ]

@@ -132,7 +132,7 @@ def watched(episodes: NetworkEpisodes) -> Watched:
     state, room = episodes.state, episodes.filling
     return Watched(
         episodes.rules.total,
-        *(state.free, state.link_free, state.at, state.duration, state.bandwidth, state.result),
+        *(state.free, state.link_free, state.at, state.told, state.bandwidth, state.result),
         *(room.need, room.counts, room.servers, room.chosen),
     )
 
@@ -232,7 +232,7 @@ def observe_all(
                 state.link_free[i],
                 filling_of(fillings, i),
                 state.bandwidth[i, row],
-                state.duration[i, row],
+                state.told[i, row],
                 nodes[i, switches:],
                 edges[i],
                 cluster[i],

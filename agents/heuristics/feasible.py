@@ -28,6 +28,7 @@ class Feasible(Agent):
             raise UserError("does not choose servers one by one", key="agent", value=agent, remedy=remedy)
         made.masked = True
         self.agent: Agent = made
+        self.needs_lifetimes = made.needs_lifetimes
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Start the agent."""

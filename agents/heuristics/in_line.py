@@ -34,6 +34,7 @@ class InLine(Agent):
             raise UserError("unknown order", key="order", value=order, remedy=suggest(order, get_args(Order)))
         self.agent = inner(agent, options)
         self.order, self.passing = order, passing
+        self.needs_lifetimes = order == "longest" or self.agent.needs_lifetimes
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Start the agent, with a random stream of its own."""

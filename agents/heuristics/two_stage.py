@@ -25,6 +25,8 @@ class TwoStage(Agent):
         "(conservative backfilling), IEEE TPDS; the two stages are what Wrasse, SoCC 2012, sets itself against"
     )
 
+    needs_lifetimes = True
+
     def __init__(self, order: Literal["arrival", "longest"] = "arrival") -> None:
         self.order = order
         self._place, self._running = BestFit(), Running()

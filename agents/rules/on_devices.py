@@ -130,7 +130,7 @@ class WithDevices(Agent):
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
-        self.any_size = agent.any_size
+        self.any_size, self.needs_lifetimes = agent.any_size, agent.needs_lifetimes
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Start the agent on what it is to see."""
@@ -138,7 +138,7 @@ class WithDevices(Agent):
         self._mask = prepared(
             fitting, view.free, devices.devices, (1,) * len(view.resources), devices.resource, 0, view.free
         )
-        self.agent.start(View(view.resources, view.capacity, view.free, view.now), rng)
+        self.agent.start(view.showing(view.free), rng)
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Ask the agent, and choose the devices of its server."""
@@ -148,7 +148,7 @@ class WithDevices(Agent):
         if amount:
             shown = np.empty_like(view.free)
             self._mask(view.free, view.devices, request.demand, view.resource, request.models, shown)
-        answer = self.agent.decide(View(view.resources, view.capacity, shown, view.now), request)
+        answer = self.agent.decide(view.showing(shown), request)
         if not amount or not isinstance(answer, Placement) or len(answer.shares) != 1:
             return answer
         server, _, _ = answer.shares[0]

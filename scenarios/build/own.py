@@ -11,6 +11,7 @@ import numpy as np
 
 from scenarios.build.code import of
 from scenarios.build.named import built
+from scenarios.schema.registered import Registered
 from scenarios.schema.workload import OwnWorkload
 from simcore.errors import UserError, WorkloadError
 from simcore.opened import is_ours
@@ -25,8 +26,8 @@ def is_drawn(spec: OwnWorkload) -> bool:
     return getattr(spec.registry.load(spec.chosen[0]), "drawn", True) is not False
 
 
-def identity_of(spec: OwnWorkload) -> str:
-    """Write what determines the requests: the class's code and its options, in which 1 is not true."""
+def identity_of(spec: Registered) -> str:
+    """Write what determines what a class makes: its code and its options, in which 1 is not true."""
     name, options = spec.chosen
     return json.dumps([name, of(spec.registry.load(name)), options], sort_keys=True, default=repr)
 
@@ -34,7 +35,7 @@ def identity_of(spec: OwnWorkload) -> str:
 def draw(spec: OwnWorkload, resources: tuple[str, ...], seed: int) -> Workload:
     """Draw the requests of a seed, and refuse what no run can meet."""
     name = spec.chosen[0]
-    with _guarded(name):
+    with guarded(name, "workload", DRAWING):
         found = built(spec).draw(resources, seed)
         problem = _problem(found, resources)
     if problem:
@@ -44,7 +45,7 @@ def draw(spec: OwnWorkload, resources: tuple[str, ...], seed: int) -> Workload:
 
 
 @contextmanager
-def _guarded(name: str) -> Iterator[None]:
+def guarded(name: str, key: str, remedy: str) -> Iterator[None]:
     """Turn what a class from outside raises into a `WorkloadError`."""
     try:
         yield
@@ -53,7 +54,7 @@ def _guarded(name: str) -> Iterator[None]:
     except BaseException as error:  # sys.exit, too
         at = place_of(error, lambda frame: not is_ours(Path(frame.filename).resolve()))
         problem = f"{name} raised {error!r} at {at}"
-        raise WorkloadError(problem, key="workload", remedy=DRAWING) from error
+        raise WorkloadError(problem, key=key, remedy=remedy) from error
 
 
 def _problem(workload: object, resources: tuple[str, ...]) -> str:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from agents.world import Requests
 from scenarios.build import own
+from scenarios.build.foresight import forget_predictors
 from scenarios.build.named import built
 from scenarios.build.trace import TraceRequests, forget_traces
 from scenarios.schema.changes import Changing
@@ -50,6 +51,7 @@ def requests_of(scenario: Scenario, total: Callable[[], Total], cache: Path | No
 def forget() -> None:
     """Drop the requests that were kept: files and code that they come from may have changed since."""
     forget_traces()
+    forget_predictors()
     _drawn.cache_clear()
     _drawn_by_own.cache_clear()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from agents import AGENTS
 from agents.world import WarmStart, World
 from scenarios.build.cluster import build_cluster, build_ledger
+from scenarios.build.foresight import foreseen
 from scenarios.build.requests import requests_of
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.failures import Failure, Failures, PartFailures
@@ -25,9 +26,10 @@ from simcore.vocabulary import QUANTUM, Agent
 def build_world(scenario: Scenario, cache: Path | None = None) -> World:
     """Make the world of a scenario, whose sweep is left out; traces are kept converted in the folder `cache`."""
     warm, pacing = scenario.warm_start, scenario.pacing
+    requests = requests_of(scenario, lru_cache(maxsize=1)(partial(_total, scenario)), cache)
     return World(
         ledger=partial(build_ledger, scenario),
-        requests=requests_of(scenario, lru_cache(maxsize=1)(partial(_total, scenario)), cache),
+        requests=foreseen(scenario, requests, cache),
         overflow=_overflow(scenario),
         pacing=Pacing(pacing.step, pacing.await_room) if pacing else None,
         expansion=[(added.at, added.by) for added in scenario.cluster.expansion],
@@ -39,6 +41,7 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
         numbered=scenario.cluster.numbering != "given",
         ruled=scenario.is_ruled,
         timed="times" in scenario.record,
+        hidden=scenario.knowledge.lifetimes == "hidden",
     )
 
 
@@ -70,9 +73,17 @@ def build_agent(spec: AgentSpec) -> Agent:
 def fitted(world: World, agent: Agent) -> Agent:
     """Return an agent that places in a world: where servers have devices, one that chooses them.
 
-    Raises a `UserError` where they have none and the agent chooses them, and where rules of placement are to hold for
-    an agent that chooses among several requests: each may see other servers.
+    Raises a `UserError` where they have none and the agent chooses them, where rules of placement are to hold for an
+    agent that chooses among several requests, each of which may see other servers, and where how long requests stay is
+    hidden from an agent that asks for it.
     """
+    if world.hidden and agent.needs_lifetimes:
+        raise UserError(
+            f"{type(agent).__name__} asks how long requests stay, and the scenario hides it",
+            key="agents",
+            remedy="Write `knowledge: {lifetimes: known}`, or how they are predicted, or take another agent, such as "
+            "best-fit.",
+        )
     if world.ruled and world.overflow.together and type(agent).decide_line is not Agent.decide_line:
         raise UserError(
             f"{type(agent).__name__} chooses among requests that wait, for each of which rules hide other servers",

@@ -15,6 +15,7 @@ from scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from scenarios.schema.cluster import ClusterSpec, known_resources
 from scenarios.schema.costs import CostsSpec
 from scenarios.schema.fields import Count, Index, Model, Number, PositiveTime, ShareFromZero, Text, together, wrong
+from scenarios.schema.knowledge import Knowledge
 from scenarios.schema.overflow import Overflow, expand_of, wait_of
 from scenarios.schema.placement import PlacementRule, Values, check_role, check_rule
 from scenarios.schema.size import Size, metrics_of, place_of
@@ -123,6 +124,11 @@ class Scenario(Model):
         "(`wait`; with `together`, several of the line are offered at once), or the run ends (`stop`), or servers are "
         "added (`expand`).",
         examples=["stop", "{expand: {by: 10, limit: 110}}", "{wait: {together: 32}}"],
+    )
+    knowledge: Knowledge = Field(
+        default_factory=Knowledge,
+        description="What agents may know of the requests.",
+        examples=["{lifetimes: known}", "{lifetimes: {predicted: {noise: {sigma: 1}}}}"],
     )
     agents: Annotated[tuple[AgentEntry, ...], AfterValidator(shortly)] = Field(
         description="Who answers: each agent meets the same requests.",

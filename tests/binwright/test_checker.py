@@ -197,6 +197,11 @@ class Slow(Right):
         time.sleep(5)
 
 
+class Asks(Right):
+    def decide(self, view: View, request: Request) -> Any:
+        return super().decide(view, request) if request.duration > 9 else None
+
+
 class Nowhere(Right):
     def start(self, view: View, rng: np.random.Generator) -> None:
         raise UserError("weights are missing")
@@ -227,6 +232,7 @@ WRONG = [
     (Counts, "looking only at servers that changed, it gives other answers than decide: ", "the first of three"),
     (Exits, "calls sys.exit('enough')", "Raise an exception"),
     (Twice, "which is not offered or has its answer", "at most once"),
+    (Asks, "Asks raised AgentError('how long requests stay is hidden", "`needs_lifetimes = True` into the agent"),
     (Never, "has placed nothing in any world", "Return a placement where a request fits"),
     (Nowhere, "starts in no world at all: weights are missing", "only where it has to be"),
 ]

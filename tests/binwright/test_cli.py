@@ -187,7 +187,7 @@ def test_a_failed_run_is_exit_code_1(binwright: Asker) -> None:
     said = binwright("run", "s.yaml", "--agents", "first-fit,mine.py:Mine")
     assert said.code == FAILED
     assert "ValueError('no idea')" in " ".join(said.out.split())
-    where = "mine.py:9 for request 3 (1 cpu, 2 GB mem, at 30 s for 60 s)"
+    where = "mine.py:9 for request 3 (1 cpu, 2 GB mem, at 30 s)"
     assert where.replace(" ", "") in "".join(said.out.split()), "wherever the lines are broken"
     assert "first-fit" in said.out
     assert "0/2" in said.out

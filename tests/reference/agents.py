@@ -156,4 +156,6 @@ RULES: dict[str, Rule] = {
     "internal": internal,
     "in-line": first_fit,
     "two-stage": best_fit,
+    "nilas": best_fit,
+    "lava": best_fit,
 }

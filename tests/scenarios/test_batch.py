@@ -477,6 +477,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, agent: str, mode: An
         "cluster": cluster,
         "agents": [agent],
         "overflow": mode,
+        "knowledge": {"lifetimes": {"predicted": {"noise": {"sigma": 1}}}},
         "record": ["requests", "samples"],
         "warm_start": {"until": "25 %", "with": "random"},
     }
@@ -516,6 +517,7 @@ def test_all_agents_meet_the_same_requests_and_the_same_start(tmp_path: Path, mo
     asked: dict[str, Any] = {
         "agents": ON_SERVERS,
         "overflow": mode,
+        "knowledge": {"lifetimes": "known"},
         "record": ["requests", "samples"],
         "warm_start": {"until": "40 %", "with": "random"},
         "replications": 2,

@@ -176,7 +176,7 @@ def test_a_request_of_an_error_is_in_words(tmp_path: Path) -> None:
     name = f"{tmp_path}/breaks.py:Breaks"
     results = Batch(scenario_from({**SERVERS, "agents": [name]}), tmp_path / "out").run()
     # The line is the agent's own, not numpy's.
-    assert f"{tmp_path}/breaks.py:5 for request 0 (1 cpu, 1 GB mem, at 0 s for 3 s)" in results.failed["error"][0]
+    assert f"{tmp_path}/breaks.py:5 for request 0 (1 cpu, 1 GB mem, at 0 s)" in results.failed["error"][0]
 
 
 def test_what_an_agent_breaks_by_itself_is_for_its_runs_to_say(tmp_path: Path) -> None:

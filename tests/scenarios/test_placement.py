@@ -208,7 +208,7 @@ def test_devices_have_labels() -> None:
 def test_what_does_not_go_with_rules() -> None:
     with pytest.raises(ScenarioError, match="nothing is learned with it"):
         build_learning(scenario_from(ZONES))
-    data = ZONES | {"overflow": {"wait": {"together": 4}}, "agents": ["two-stage"]}
+    data = ZONES | {"overflow": {"wait": {"together": 4}}, "knowledge": {"lifetimes": "known"}, "agents": ["two-stage"]}
     with pytest.raises(UserError, match="chooses among requests that wait"):
         execute(plan(scenario_from(data))[0], Path())
 

@@ -28,6 +28,7 @@ TINY: dict[str, Any] = {
     },
     "workload": {"demand": "uniform", "requests": 12, "holding": 4},
     "pacing": {"step": 1, "await_room": True},
+    "knowledge": {"lifetimes": "known"},
     "agents": ["random", "tetris"],
     "train": {
         "agent": {"nara": {"episodes": 3, "minibatch": 16, "epochs": 2}},

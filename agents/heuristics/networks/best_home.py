@@ -234,6 +234,7 @@ class BestHome(NetworkAgent):
             leftover=_parts("leftover", leftover),
         )
         self.reject = None if reject is None else _parts("reject", reject)
+        self.needs_lifetimes = reject is not None
         self.effort, self.spare = _parts("effort", effort), _parts("spare", spare)
 
     def start(self, view: View, rng: np.random.Generator) -> None:

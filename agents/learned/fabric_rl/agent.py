@@ -36,6 +36,7 @@ class FabricRL(Agent):
     """
 
     reference = "ours: docs/guides/learned.md has the method and the measurements"
+    needs_lifetimes = True
 
     def __init__(
         self,

@@ -330,7 +330,7 @@ def play(
             state.demand[0, row],
             state.bandwidth[0, row],
             state.now[0],
-            state.duration[0, row],
+            state.told[0, row],
             rules.weighted,
             reject,
         )

@@ -29,6 +29,7 @@ class Nara(Choosing):
     """
 
     reference = "Shabka, Zervas 2021, Nara, arXiv:2106.02412"
+    needs_lifetimes = True
 
     def __init__(
         self, weights: str = "alpha-uniform", path: str | None = None, mask: Literal["any", "feasible"] = "any"

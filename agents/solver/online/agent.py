@@ -69,6 +69,7 @@ class Solver(Agent):
             remedy = "Give a time above 0, and no fallback: who gets no place now waits for its slot."
             raise UserError("unknown plan", key="slot", value=slot, remedy=remedy)
         self._fallback = None if fallback is None else _agent(fallback)
+        self.needs_lifetimes = self._slot is not None or (self._fallback is not None and self._fallback.needs_lifetimes)
 
     _model: Model
 

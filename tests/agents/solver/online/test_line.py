@@ -311,6 +311,7 @@ def test_failures_and_growth(tmp_path: Any) -> None:
             "lifetimes": {"empirical": {"values": ["1 s", "3 s", "4 s"]}},
         },
         "overflow": {"wait": {"together": 8}},
+        "knowledge": {"lifetimes": "known"},
         "agents": [{"solver": {"slot": "1 s", "attempts": 8}}],
     }
     results = Batch(scenario_from(scenario), tmp_path).run()

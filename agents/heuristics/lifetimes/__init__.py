@@ -1,0 +1,1 @@
+"""Agents that place by how long requests are expected to stay."""

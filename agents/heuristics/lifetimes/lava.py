@@ -1,0 +1,135 @@
+"""Puts requests of one class of lifetimes together, and shorter ones into the gaps: LAVA."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from agents.heuristics.lifetimes.nilas import STEPS, Nilas, times
+from simcore.errors import UserError
+from simcore.vocabulary import Ints, Request, View
+
+CLASSES = ("1 h", "10 h", "100 h")
+"""Lifetimes up to which the classes go, but for the last one, as published."""
+
+
+@dataclass
+class Server:
+    """Holds what is known of a server that is not empty."""
+
+    of: int
+    """The class of its requests."""
+    until: float
+    """When they should be gone."""
+    recycling: bool = False
+    """Was it full? Then it takes shorter requests only."""
+    rows: list[int] = field(default_factory=list)
+    """The requests that it was given."""
+    residual: list[int] = field(default_factory=list)
+    """Those that keep it in its class."""
+
+
+class Lava(Nilas):
+    """As `nilas` among servers of equal rank, by the lifetime classes of requests and servers.
+
+    `classes` are the lifetimes up to which the classes go. An empty server takes the class of the first request that it
+    gets, and is open. Once `full` of some resource is taken it is recycling, and keeps its class while any of the
+    requests stays that it has then; after them it goes down one class with what it has. If they are not gone when their
+    class should be, it goes up one.
+
+    A request goes to a recycling server of a longer class, the nearest first; else to an open one of its own; else to
+    another one of its own or a longer class, the nearest first; else to an empty one; else to the longest of the
+    shorter ones, which takes its class.
+    """
+
+    reference = "Ling et al. 2024, LAVA, arXiv:2412.09840; docs/guides/lifetimes.md says what is our reading"
+
+    def __init__(
+        self,
+        agent: str = "best-fit",
+        options: dict[str, Any] | None = None,
+        steps: Sequence[str | float] = STEPS,
+        classes: Sequence[str | float] = CLASSES,
+        full: float = 0.9,
+    ) -> None:
+        super().__init__(agent, options, steps)
+        self.classes = times("classes", classes)
+        if not 0 < full <= 1:
+            raise UserError("is out of range", key="full", value=full, remedy="Give a share above 0, up to 1.")
+        self.full = full
+        self._servers: dict[int, Server] = {}
+        self._noted = 0
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Begin a run; what runs already counts."""
+        super().start(view, rng)
+        self._servers, self._noted = {}, 0
+
+    def costs(self, view: View, request: Request) -> Ints:
+        """Return the rank of each server, and within it the step, int64 [servers]."""
+        self._look(view)
+        of, most = self._class(request.duration), len(self.classes) + 1
+        ranks = np.full(len(view.free), 2 * most, np.int64)
+        for number, server in self._servers.items():
+            longer = server.of - of
+            if longer < 0:
+                ranks[number] = 2 * most - longer
+            elif server.recycling and longer:
+                ranks[number] = longer
+            else:
+                ranks[number] = most if not (server.recycling or longer) else most + longer
+        return ranks * (len(self.steps) + 2) + super().costs(view, request)
+
+    def _class(self, stays: float) -> int:
+        return int(np.searchsorted(self.classes, stays, side="left"))
+
+    def _limit(self, of: int) -> float:
+        return [*self.classes, inf][of]
+
+    def _look(self, view: View) -> None:
+        """Follow what happened since: what was placed, what left, what should have left."""
+        for _, request, number, began in view.placed.since(self._noted):
+            if request.index in view.placed.running:
+                self._add(request, number, began, view)
+        self._noted = view.placed.total
+        for number in list(self._servers):
+            server = self._servers[number]
+            _forget(server.rows, view)
+            _forget(server.residual, view)
+            if not server.rows:
+                del self._servers[number]
+            elif server.recycling and not server.residual:
+                self._settle(server, max(server.of - 1, 0), view)
+            elif view.now > server.until:
+                self._settle(server, server.of + 1, view)
+
+    def _add(self, request: Request, number: int, began: float, view: View) -> None:
+        of = self._class(request.duration)
+        server = self._servers.get(number)
+        if server is not None:
+            _forget(server.rows, view)
+        if server is None or not server.rows:
+            server = self._servers[number] = Server(of, began + self._limit(of))
+        elif of > server.of:
+            server.of, server.until = of, began + self._limit(of)
+        server.rows.append(request.index)
+        if not server.recycling:
+            taken, there = (array[number].sum(axis=0) for array in (view.free, view.capacity))
+            if (there - taken >= self.full * there)[there > 0].any():
+                server.recycling, server.residual = True, list(server.rows)
+
+    def _settle(self, server: Server, of: int, view: View) -> None:
+        """Give a server another class, in which it keeps what runs there now."""
+        server.of, server.until = of, view.now + self._limit(of)
+        server.rows = [row for row in server.rows if row in view.placed.running]
+        server.residual = list(server.rows) if server.recycling else []
+
+
+def _forget(rows: list[int], view: View) -> None:
+    """Take those off the end that are gone, so that the last one runs."""
+    while rows and rows[-1] not in view.placed.running:
+        rows.pop()

@@ -1,0 +1,135 @@
+"""`python -m benchmarks.lifetimes [--out FOLDER] [--page]`: what lifetimes are worth, over the noise of predictions.
+
+Runs the scenarios lifetimes/huawei and lifetimes/fragmenting, about six minutes of CPU, and prints by how much NILAS
+and LAVA differ from their base rule, best-fit, on the same seeds; with `--page` into docs/experiments/lifetimes.md.
+Runs that are in FOLDER already are not computed again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from analysis.compare.statistics import differences, mean_interval
+from analysis.figures.style import heading, legend, looks, new, save, style, tidy
+from scenarios.batch.batch import Batch
+from scenarios.schema.load import load_scenario
+
+PAGE = Path(__file__).parents[1] / "docs/experiments/lifetimes.md"
+FIGURE = PAGE.parent / "figures/lifetimes.svg"
+SCENARIOS = {"huawei": "The Huawei trace", "fragmenting": "A fragmenting load"}
+BASE, AGENTS = "best-fit", ("nilas", "lava")
+METRICS = {
+    "allocation_cpu": ("cpu allocated, points", 100.0),
+    "acceptance": ("accepted, points", 100.0),
+    "servers_used": ("servers used", 1.0),
+}
+KEY = "knowledge.lifetimes"
+TEXT = """# What are lifetimes worth?
+
+`python -m benchmarks.lifetimes --page` measured this and wrote the page. `nilas` and `lava` are told how long requests
+stay, in six ways, and choose by best-fit where that decides nothing: [what they do](../guides/lifetimes.md). Best-fit
+alone, which knows nothing, is what is left where lifetimes are hidden. Every entry is the mean difference from best-fit
+on the same requests, with half of its 95 % t interval over the seeds; bold where that interval does not hold 0. Nothing
+is corrected for the number of entries.
+
+- **known**: how long each request will stay. **sigma**: that times a factor whose logarithm is normal.
+- **survival**: the median of requests of the same demand that stayed as long, from other rows or another seed.
+- **shuffled**: the control. Each request is told how long another one stays, so that only the mix is right.
+
+All but `known` are asked again about requests that have outlived their prediction. So the control knows, like all of
+them, what stays for long: by having seen it stay. Windows of the trace are drawn at random, and those of different
+seeds overlap: these intervals are [somewhat too narrow](coverage.md) there.
+
+![Gain over best-fit by what agents know](figures/lifetimes.svg)
+"""
+
+
+def known(value: str) -> str:
+    """Name what agents know at a point, by the value of the swept key."""
+    if value == "known":
+        return value
+    [(name, options)] = json.loads(value)["predicted"].items()
+    return f"sigma {options['sigma']:g}" if name == "noise" else str(name)
+
+
+def gains(runs: pl.DataFrame, agent: str, metric: str) -> dict[str, tuple[float, float]]:
+    """Compute the mean difference of an agent from the base and half of its interval, for everything agents know."""
+    found = {}
+    for (value,), at_point in runs.group_by(KEY, maintain_order=True):
+        of = [at_point.filter(pl.col("agent") == name).sort("seed")[metric].to_numpy() for name in (agent, BASE)]
+        mean, half = mean_interval(METRICS[metric][1] * differences(*of))
+        found[known(str(value))] = float(mean), float(half)
+    return found
+
+
+def table(runs: pl.DataFrame) -> str:
+    """Write all gains in one scenario as a table in Markdown."""
+    base = runs.filter(pl.col("agent") == BASE).unique("seed")
+    seeds, requests = len(base), base["offered"].to_numpy().mean()
+    means = ", ".join(f"{what} {times * base[name].to_numpy().mean():.2f}" for name, (what, times) in METRICS.items())
+    heads = [f"{agent}: {what}" for what, _ in METRICS.values() for agent in AGENTS]
+    rows: dict[str, list[str]] = {}
+    for metric in METRICS:
+        for agent in AGENTS:
+            for name, (mean, half) in gains(runs, agent, metric).items():
+                text = f"{mean:+.2f} ± {half:.2f}"
+                rows.setdefault(name, []).append(f"**{text}**" if abs(mean) > half else text)
+    lines = [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]
+    said = f"{seeds} seeds of {requests:,.0f} requests. Best-fit: {means}.\n"
+    return "\n".join([said, f"| told | {' | '.join(heads)} |", f"| --- |{' --- |' * len(heads)}", *lines])
+
+
+def draw(results: dict[str, pl.DataFrame]) -> Any:
+    """Draw the gain in allocated cpu of both agents, a panel for each scenario."""
+    with style():
+        figure, look = new("page", 2.8), looks([BASE, *AGENTS])
+        for ax, (name, runs) in zip(figure.subplots(1, len(results), sharey=True), results.items(), strict=True):
+            tidy(ax, grid="y")
+            for shift, agent in enumerate(AGENTS):
+                found = gains(runs, agent, "allocation_cpu")
+                at = np.arange(len(found)) + 0.16 * shift - 0.08
+                mean, half = np.array(list(found.values())).T
+                colour, marker = look[agent]
+                ax.errorbar(at, mean, half, color=colour, marker=marker, markersize=4, linewidth=0, elinewidth=1.0)
+                ax.set_xticks(range(len(found)), [*found], rotation=25)
+            ax.axhline(0, color="0.4", linewidth=0.8)
+            ax.set_title(SCENARIOS[name], fontsize=8)
+        figure.axes[0].set_ylabel("cpu allocated, points over best-fit", fontsize=7)
+        heading(figure, "What lifetimes are worth, by what agents are told of them")
+        legend(figure, AGENTS, look)
+        return figure
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run what is missing, and print the tables or write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("results"))
+    parser.add_argument("--page", action="store_true", help="write docs/experiments/lifetimes.md and its figure")
+    parser.add_argument("--seeds", type=int, help="instead of as many as the scenarios say")
+    asked = parser.parse_args(argv)
+    results = {}
+    for name in SCENARIOS:
+        over = [] if asked.seeds is None else [f"replications={asked.seeds}"]
+        done = Batch(load_scenario(f"lifetimes/{name}", over), asked.out / f"lifetimes-{name}").run()
+        if len(done.failed):
+            raise SystemExit(f"runs failed: {done.failed['error'][0]}")
+        results[name] = done.runs
+    tables = "\n".join(f"\n## {title}\n\n{table(results[name])}" for name, title in SCENARIOS.items())
+    if not asked.page:
+        print(tables)
+        return
+    PAGE.write_text(f"{TEXT}{tables}\n", "utf-8")
+    with style():
+        save(draw(results), FIGURE)
+    print(f"wrote {PAGE} and {FIGURE}")
+
+
+if __name__ == "__main__":
+    main()

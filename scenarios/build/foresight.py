@@ -1,0 +1,143 @@
+"""What agents are told of how long the requests of a scenario stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from agents.world import Requests
+from scenarios.build import own
+from scenarios.build.named import built
+from scenarios.build.trace import TraceRequests
+from scenarios.schema.knowledge import OtherLifetimes, Predicted
+from scenarios.schema.scenario import Scenario
+from scenarios.schema.starts import ApartStart, RandomStart
+from scenarios.schema.workload import Trace
+from simcore.errors import UserError, WorkloadError
+from simcore.foresight import Foresight
+from simcore.predictor import Predictor
+from simcore.rng import stream
+from simcore.vocabulary import Floats, Workload
+
+PREDICTING = "`predict(requests, rng)` returns float64 [n], seconds from 0 on: see docs/guides/lifetimes.md."
+TRAINING = 2**63 - 1
+"""The seed whose generated requests predictors learn from: no run has it."""
+KEY = "knowledge.lifetimes.predicted"
+_last: tuple[object, ...] = ()
+_fitted: dict[str, Predictor] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """Requests that come with what agents may know of them."""
+
+    requests: Requests
+    told: Callable[[Workload, int], Foresight]
+    identity: str = ""
+    random: bool = False
+
+    @property
+    def drawn(self) -> bool:
+        return self.requests.drawn or self.random
+
+    def draw(self, seed: int) -> Workload:
+        """Draw the requests of a seed. The last ones are kept: every agent meets them, told the same."""
+        global _last
+        drawn = self.requests.draw(seed)
+        if not (_last and _last[0] is drawn and _last[1:3] == (self.identity, seed)):
+            _last = drawn, self.identity, seed, replace(drawn, foresight=self.told(drawn, seed))
+        found = _last[3]
+        assert isinstance(found, Workload)
+        return found
+
+    def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
+        return self.requests.windows(seed, requests, met)
+
+
+def foreseen(scenario: Scenario, requests: Requests, cache: Path | None) -> Requests:
+    """Have the requests of a scenario come with what agents may know of them."""
+    spec = scenario.knowledge.lifetimes
+    if spec == "known":
+        return requests
+    if not isinstance(spec, OtherLifetimes) or spec.predicted is None:
+        return Foreseen(requests, _hidden)
+    predicted, training = spec.predicted, _training(scenario, requests, cache)
+    name = f"{scenario.workload.model_dump_json()} {scenario.knowledge.training} {own.identity_of(predicted)}"
+
+    def told(workload: Workload, seed: int) -> Foresight:
+        return _predicted(_fit(predicted, name, training), predicted.chosen[0], workload, seed)
+
+    return Foreseen(requests, told, name, predicted.registry.load(predicted.chosen[0]).drawn)
+
+
+def forget_predictors() -> None:
+    """Drop what was kept: files and code that it comes from may have changed since."""
+    global _last
+    _last = ()
+    _fitted.clear()
+
+
+def _hidden(workload: Workload, seed: int) -> Foresight:
+    return Foresight(np.full(len(workload), np.nan))
+
+
+def _fit(spec: Predicted, name: str, training: Callable[[], Workload]) -> Predictor:
+    """Make a predictor and have it learn; the last one is kept, as all seeds have the same."""
+    if name not in _fitted:
+        with own.guarded(spec.chosen[0], KEY, PREDICTING):
+            made: Predictor = built(spec)
+        if type(made).fit is not Predictor.fit:
+            others = training()
+            with own.guarded(spec.chosen[0], KEY, PREDICTING):
+                made.fit(others)
+        _fitted.clear()
+        _fitted[name] = made
+    return _fitted[name]
+
+
+def _predicted(predictor: Predictor, name: str, workload: Workload, seed: int) -> Foresight:
+    n = len(workload)
+    shown = workload if predictor.sees_truth else replace(workload, duration=np.full(n, np.nan))
+    with own.guarded(name, KEY, PREDICTING):
+        told = predictor.predict(shown, stream(seed, "lifetimes"))
+    if not isinstance(told, np.ndarray) or told.shape != (n,) or told.dtype != np.float64 or not (told >= 0).all():
+        raise WorkloadError(f"predict of {name} returned no times of the {n} requests", key=KEY, remedy=PREDICTING)
+    found: Floats = told
+    return predictor.foresight(shown, found)
+
+
+def _training(scenario: Scenario, requests: Requests, cache: Path | None) -> Callable[[], Workload]:
+    """Return what draws the requests that a predictor learns from."""
+    spec, rows = scenario.workload, scenario.knowledge.training
+    if not isinstance(spec, Trace):
+        if rows is not None:
+            remedy = "Remove it: generated requests are learned from another seed."
+            raise UserError("the requests are of no trace", key="knowledge.training", remedy=remedy)
+        return lambda: requests.draw(TRAINING)
+
+    def draw() -> Workload:
+        first, end = rows or (0, _first(spec))
+        if first >= end:
+            raise UserError(
+                "the predictor learns from the rows before those that runs meet, and there are none",
+                key="knowledge.training",
+                remedy="Say which rows to learn from, as in `training: [0, 50000]`, or let runs start later.",
+            )
+        plain = {"start": first, "requests": end - first, "superpose": 1, "time_scale": 1.0, "inflate": None}
+        learned = spec.model_copy(update=plain)
+        return TraceRequests(learned, scenario.resources, cache, dict).window_of(0)
+
+    return draw
+
+
+def _first(spec: Trace) -> int:
+    """Return the first row that a run may meet; 0 where that is not known beforehand."""
+    start = spec.start
+    if isinstance(start, RandomStart):
+        return start.random[0]
+    if isinstance(start, ApartStart):
+        return start.apart[0]
+    return start if isinstance(start, int) else 0

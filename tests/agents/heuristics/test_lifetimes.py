@@ -1,0 +1,200 @@
+"""Agents that place by how long requests are expected to stay, against the rules written out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from agents.heuristics.lifetimes.lava import Lava
+from agents.heuristics.lifetimes.nilas import Nilas
+from simcore.engine import Simulation, play
+from simcore.errors import UserError
+from simcore.predictor import Predictor
+from simcore.vocabulary import Agent, Placement, Refusal, Request, View, Workload
+from tests.reference.engine import Case, Where, feasible
+from tests.support import simulations
+from tests.support.properties import scaled
+from tests.support.simulations import cases, simulate, workload_of
+
+STEPS, CLASSES = [1.0, 2.0, 4.0], [1.5, 4.0]
+
+
+class Rounded(Predictor):
+    """Tells one of few wrong lifetimes, so that ties are common, and later half as much again as has passed."""
+
+    def predict(self, requests: Workload, rng: np.random.Generator) -> Any:
+        return rng.choice([0.0, 1.0, 2.0, 5.0, inf], len(requests))
+
+    def again(self, requests: Workload, row: int, first: float, elapsed: float) -> float:
+        return first if first > elapsed else 1.5 * elapsed
+
+
+class First(Agent):
+    """First-fit, as plain as can be."""
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        """Take the first place."""
+        found = next(iter(feasible(view.free.tolist(), request.demand, request.spread)), None)
+        return found and placed(request, found, view)
+
+
+def placed(request: Request, where: Where, view: View) -> Placement:
+    """Turn a place into a placement."""
+    return simulations.place(request, where, view.free.shape[1])
+
+
+class Written(Agent):
+    """NILAS over first-fit by its definition: everything is found out anew for every decision."""
+
+    def __init__(self) -> None:
+        self.ends: dict[int, float] = {}
+
+    def decide(self, view: View, request: Request) -> Placement | Refusal | None:
+        """Take the first place with the least step."""
+        here: dict[int, list[tuple[Request, float]]] = {}
+        for _, other, server, began in view.placed.since(0):
+            if other.index in view.placed.running:
+                here.setdefault(server, []).append((other, began))
+                end = self.ends.setdefault(other.index, began + other.duration)
+                if end <= view.now:
+                    asked = began + view.expected(other, view.now - began)
+                    self.ends[other.index] = max(asked, float(np.nextafter(view.now, inf)))
+        places = list(feasible(view.free.tolist(), request.demand, request.spread))
+        best = min(places, key=lambda where: self.cost(view, request, where[0], here), default=None)
+        return best and placed(request, best, view)
+
+    def cost(self, view: View, request: Request, server: int, here: Any) -> Any:
+        """Return the step by which the server would be outlived."""
+        last = max([view.now, *(self.ends[other.index] for other, _ in here.get(server, []))])
+        after = view.now + request.duration - last if view.now + request.duration > last else 0.0
+        return next((step for step, most in enumerate([0.0, *STEPS]) if after <= most), len(STEPS) + 1)
+
+
+class WrittenLava(Written):
+    """LAVA over first-fit, with plain sets."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: dict[int, dict[str, Any]] = {}
+        self.noted = 0
+
+    def decide(self, view: View, request: Request) -> Placement | Refusal | None:
+        """Follow what happened, and take the first place of the least rank."""
+        for _, other, number, began in view.placed.since(self.noted):
+            if other.index not in view.placed.running:
+                continue
+            of, state = self.class_of(other.duration), self.known.get(number)
+            if state is None or not state["rows"] & view.placed.running:
+                state = self.known[number] = {"of": of, "until": began + self.limit(of), "rows": set(), "kept": None}
+            elif of > state["of"]:
+                state["of"], state["until"] = of, began + self.limit(of)
+            state["rows"].add(other.index)
+            free, there = view.free[number].sum(axis=0), view.capacity[number].sum(axis=0)
+            full = any(has > 0 and has - left >= 0.75 * has for left, has in zip(free, there, strict=True))
+            if state["kept"] is None and full:
+                state["kept"] = set(state["rows"])
+        self.noted = view.placed.total
+        for number, state in list(self.known.items()):
+            rows = state["rows"] & view.placed.running
+            if not rows:
+                del self.known[number]
+            elif state["kept"] is not None and not state["kept"] & view.placed.running:
+                self.settle(state, max(0, state["of"] - 1), rows, view)
+            elif view.now > state["until"]:
+                self.settle(state, state["of"] + 1, rows, view)
+        return super().decide(view, request)
+
+    def settle(self, state: Any, of: int, rows: set[int], view: View) -> None:
+        """Give a server another class."""
+        kept = None if state["kept"] is None else set(rows)
+        state.update(of=of, until=view.now + self.limit(of), rows=rows, kept=kept)
+
+    def class_of(self, stays: float) -> int:
+        """Return the class of a lifetime."""
+        return sum(stays > limit for limit in CLASSES)
+
+    def limit(self, of: int) -> float:
+        """Return how long requests of a class stay at most."""
+        return [*CLASSES, inf][of]
+
+    def cost(self, view: View, request: Request, server: int, here: Any) -> Any:
+        """Return the rank of the server, and the step."""
+        state, of = self.known.get(server), self.class_of(request.duration)
+        step = super().cost(view, request, server, here)
+        if state is None:
+            return 3, 0, step
+        longer = state["of"] - of
+        if longer < 0:
+            return 4, -longer, step
+        if longer and state["kept"] is not None:
+            return 0, longer, step
+        return (1, 0, step) if state["kept"] is None and not longer else (2, longer, step)
+
+
+def played(case: Case, agent: Agent) -> tuple[list[int], list[int]]:
+    """Let an agent play a case by wrong predictions; returns each request's server and node."""
+
+    def told(*given: Any) -> Workload:
+        workload, predictor = workload_of(*given), Rounded()
+        foresight = predictor.foresight(workload, predictor.predict(workload, np.random.default_rng(len(workload))))
+        return replace(workload, foresight=foresight)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simulations, "workload_of", told)
+        simulation: Simulation = simulate(case)
+    agent.start(simulation.view, np.random.default_rng(0))
+    play(simulation, agent)
+    return simulation.record.server.tolist(), simulation.record.node.tolist()
+
+
+def over_first(kind: type[Nilas], **options: Any) -> Nilas:
+    """Make an agent over the plain first-fit."""
+    made = kind("random", steps=STEPS, **options)
+    made.agent = First()
+    return made
+
+
+@scaled(1)
+@given(cases())
+def test_nilas_is_its_definition(case: Case) -> None:
+    assert played(case, over_first(Nilas)) == played(case, Written())
+
+
+@scaled(1)
+@given(cases())
+def test_lava_is_its_definition(case: Case) -> None:
+    assert played(case, over_first(Lava, classes=CLASSES, full=0.75)) == played(case, WrittenLava())
+
+
+def test_requests_that_end_together_lie_together() -> None:
+    """The third leaves with the second; the fourth outlives nobody, and goes where least is left."""
+    requests: Any = [(0.0, 9.0, (3,)), (1.0, 100.0, (3,)), (2.0, 90.0, (1,)), (3.0, 5.0, (1,))]
+    for name, where in (("nilas", [0, 1, 1, 1]), ("best-fit", [0, 1, 0, 0])):
+        simulation = Simulation(workload_of(requests), simulate(_case(requests)).ledger)
+        agent = Nilas(steps=[1.0, 20.0, 50.0]) if name == "nilas" else Nilas().agent
+        agent.start(simulation.view, np.random.default_rng(0))
+        play(simulation, agent)
+        assert simulation.record.server.tolist() == where
+
+
+def _case(requests: Any) -> Case:
+    return Case([[[5]], [[5]]], [[5]], (9,), requests, "drop", 1, 0, "stop", [], [], False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "problem"),
+    [
+        (Nilas, {"steps": ["2 h", "1 h"]}, "steps: must ascend"),
+        (Lava, {"classes": ["1 h", "1 h"]}, "classes: must ascend"),
+        (Lava, {"full": 1.5}, "full: is out of range"),
+        (Nilas, {"agent": "besst-fit"}, "best-fit"),
+    ],
+)
+def test_wrong_options_are_refused(kind: Any, options: Any, problem: str) -> None:
+    with pytest.raises(UserError, match=problem):
+        kind(**options)

@@ -1,0 +1,177 @@
+"""What agents are told of how long requests stay, and that the run itself keeps to the truth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf, isnan
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simcore.engine import Simulation, play
+from simcore.errors import AgentError, UserError
+from simcore.foresight import Foresight
+from simcore.predictor import Predictor
+from simcore.roles import Role, Roles
+from simcore.vocabulary import Agent, Floats, Placement, Placements, Request, View, Workload
+from tests.reference.engine import Case, Decide, Reference
+from tests.support import simulations
+from tests.support.properties import scaled
+from tests.support.simulations import cases, compare, deciders, drive, first_fit, simulate, workload_of
+from workloads.predictors import Noise, Shuffled, Survival
+
+
+def told(workload: Workload, predictor: Predictor | None) -> Workload:
+    """Give agents a predictor's foresight, or none."""
+    if predictor is None:
+        return replace(workload, foresight=Foresight(np.full(len(workload), np.nan)))
+    found = predictor.predict(workload, np.random.default_rng(0))
+    return replace(workload, foresight=predictor.foresight(workload, found))
+
+
+def played(case: Case, predictor: Predictor | None, patch: pytest.MonkeyPatch) -> Simulation:
+    """Put a case on the engine whose agents have such foresight."""
+    with patch.context() as context:
+        plain = workload_of
+        context.setattr(simulations, "workload_of", lambda *given: told(plain(*given), predictor))
+        return simulate(case)
+
+
+@scaled(1)
+@given(cases(), deciders, st.sampled_from([None, Noise(0.0), Noise(1.0), Shuffled()]))
+def test_the_run_keeps_to_the_truth(case: Case, decide: Decide, predictor: Predictor | None) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        simulation = played(case, predictor, patch)
+    compare(simulation, drive(simulation, decide), Reference(case, decide))
+
+
+@scaled(1)
+@given(cases(), st.integers(1, 40))
+def test_without_noise_agents_are_told_the_truth_to_the_last_bit(case: Case, elapsed: int) -> None:
+    heard = []
+    for predictor in (Noise(0.0), "truth"):
+        with pytest.MonkeyPatch.context() as patch:
+            simulation = simulate(case) if predictor == "truth" else played(case, Noise(0.0), patch)
+        seen: list[Any] = []
+        while (request := simulation.advance()) is not None:
+            seen.append((*request, simulation.view.expected(request, elapsed / 4)))
+            where = first_fit(simulation.view.free.tolist(), request.index, request.demand, request.spread)
+            simulation.answer(where and simulations.place(request, where, simulation.view.free.shape[1]))
+        heard.append(seen)
+    assert heard[0] == heard[1]
+
+
+class Curious(Agent):
+    """Asks how long a request stays."""
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        """Refuse what stays long."""
+        return None if request.duration > 5 else request.on(0, 0)
+
+
+def test_who_asks_for_what_is_hidden_is_named() -> None:
+    case = Case([[[4]]], [[4]], (9,), [(0.0, 3.0, (1,))], "drop", 1, 0, "stop", [], [], False)
+    with pytest.MonkeyPatch.context() as patch:
+        simulation = played(case, None, patch)
+    with pytest.raises(AgentError, match=r"^Curious raised .*how long requests stay is hidden.* request 0 \("):
+        play(simulation, Curious())
+    request = simulation.advance()
+    assert request is not None
+    assert isnan(request[2])
+    assert "nan" in repr(request)
+    with pytest.raises(AgentError, match="hidden"):
+        simulation.view.expected(request, 1.0)
+
+
+# -- predictors ----------------------------------------------------------------------------------------------------
+
+spans = st.sampled_from([0.5, 1.0, 2.0, 30.0, 700.0])
+
+
+@scaled(0.5)
+@given(spans, spans, st.sampled_from([0.1, 1.0, 2.0]))
+def test_noise_asked_again_says_the_median_of_what_is_left(first: float, elapsed: float, sigma: float) -> None:
+    found = Noise(sigma).again(workload_of([]), 0, first, elapsed)
+    law = NormalDist(np.log(first), sigma)
+    beyond = 1 - law.cdf(np.log(elapsed))
+    assert found >= elapsed
+    if beyond > 1e-9:
+        assert (1 - law.cdf(np.log(found))) / beyond == pytest.approx(0.5, abs=1e-5)
+
+
+def test_noise_asked_again_never_breaks() -> None:
+    for first in (0.0, 1e-9, 1.0, 1e12, inf):
+        for elapsed in (1e-12, 1.0, 1e15):
+            assert not isnan(Noise(0.5).again(workload_of([]), 0, first, elapsed))
+
+
+def test_noise_is_as_large_as_it_says() -> None:
+    workload = workload_of([(0.0, 5.0, (1,))] * 20_000)
+    errors = np.log(Noise(1.5).predict(workload, np.random.default_rng(1)) / 5)
+    assert errors.mean() == pytest.approx(0, abs=0.05)
+    assert errors.std() == pytest.approx(1.5, abs=0.05)
+
+
+requests = st.lists(st.tuples(st.just(0.0), st.sampled_from([0.0, 1.0, 3.0, 9.0, inf]), st.tuples(st.integers(1, 3))))
+
+
+@scaled(1)
+@given(requests.filter(bool), requests.filter(bool), st.sampled_from([0.5, 1.0, 3.0, 20.0]), st.sampled_from([1, 3]))
+def test_a_table_of_survival_is_its_definition(training: Any, asked: Any, elapsed: float, least: int) -> None:
+    def middle(demand: tuple[int, ...], beyond: float) -> float:
+        same = [stays for _, stays, other in training if other == demand]
+        known = same if len(same) >= least else [stays for _, stays, _ in training]
+        left = sorted(stays for stays in known if stays > beyond)
+        return left[(len(left) - 1) // 2] if left else 2 * beyond
+
+    predictor = Survival(least=least)
+    predictor.fit(workload_of(training))
+    workload = workload_of(asked)
+    found = predictor.predict(workload, np.random.default_rng(0))
+    assert found.tolist() == [middle(demand, -1.0) for _, _, demand in asked]
+    assert predictor.again(workload, 0, 0.0, elapsed) == middle(asked[0][2], elapsed)
+
+
+def test_a_table_goes_by_labels_and_groups_too() -> None:
+    tenants, groups = (
+        np.array(["a", "b", "a"]),
+        Roles((Role("a"), Role("b"), Role("a", tolerates=("x",))), np.array([0, 1, 2])),
+    )
+    workload = replace(workload_of([(0.0, stays, (1,)) for stays in (2.0, 7.0, 2.0)]), labels={"tenant": tenants})
+    for by, known in (("tenant", workload), ("group", replace(workload, roles=groups)), ("group", workload)):
+        predictor = Survival(by, least=1)
+        predictor.fit(known)
+        apart = known.roles is not None or by == "tenant"
+        assert predictor.predict(known, np.random.default_rng(0)).tolist() == [2, 7 if apart else 2, 2]
+        assert predictor.again(known, 0, 2.0, 3.0) == (6 if apart else 7)
+    with pytest.raises(UserError, match=r"no such label.*\n  Known: flavour, group, tenant\."):
+        Survival("owner").fit(workload)
+
+
+def test_the_control_tells_the_mix_and_nothing_else() -> None:
+    workload = workload_of([(0.0, float(n), (1,)) for n in range(99)])
+    found: Floats = Shuffled().predict(workload, np.random.default_rng(0))
+    assert sorted(found) == sorted(workload.duration)
+    assert found.tolist() != workload.duration.tolist()
+    assert Shuffled().again(workload, 0, 5.0, 3.0) == 5
+    assert Shuffled().again(workload, 0, 5.0, 8.0) == 16
+
+
+def test_what_has_ended_is_forgotten() -> None:
+    running: set[int] = set()
+    placements = Placements(running)
+    for row in range(5000):
+        running.add(row)
+        placements.add(Request(row, 0.0, 1.0, (1,), False), row % 3, float(row))
+        if row % 100:
+            running.remove(row)
+    kept = placements.since(0)
+    assert placements.total == 5000
+    assert len(kept) < 1300
+    assert {placed.request.index for placed in kept} >= running
+    assert [placed.number for placed in placements.since(4998)] == [4998, 4999]
+    assert all(placed.number == placed.began for placed in kept)

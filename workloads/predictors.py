@@ -1,0 +1,109 @@
+"""Predictions of how long requests stay: the truth with noise, tables of survival, and a control that knows nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import exp, inf, log
+from typing import ClassVar
+
+import numpy as np
+
+from simcore.errors import WorkloadError
+from simcore.predictor import Predictor
+from simcore.vocabulary import Floats, Ints, Workload
+
+
+@dataclass
+class Noise(Predictor):
+    """The truth times a random factor, whose logarithm is normal with the standard deviation `sigma`."""
+
+    sigma: float
+
+    summary: ClassVar[str] = "the truth times a random factor; `sigma` of its logarithm."
+    reference: ClassVar[str] = "ours; noise on the logarithm as of Barbalho and others 2023, MLSys"
+    sees_truth = True
+
+    def predict(self, requests: Workload, rng: np.random.Generator) -> Floats:
+        told: Floats = requests.duration * np.exp(self.sigma * rng.standard_normal(len(requests)))
+        return told
+
+    def again(self, requests: Workload, row: int, first: float, elapsed: float) -> float:
+        """Return the median of what the truth may be, given the prediction and that it is more than `elapsed`."""
+        from scipy.special import log_ndtr, ndtri_exp
+
+        if not self.sigma or not first or first == inf:
+            return first
+        beyond = log_ndtr((log(first) - log(elapsed)) / self.sigma)  # the logarithm of how likely that was
+        return max(elapsed, first * exp(min(-self.sigma * float(ndtri_exp(beyond - log(2))), 700.0)))
+
+
+@dataclass
+class Survival(Predictor):
+    """The median of those of the same kind that stayed as long: `by` flavour (demand), group, or a label (tenant).
+
+    Kinds of fewer than `least` requests in the training share the table of all.
+    """
+
+    by: str = "flavour"
+    least: int = 30
+
+    summary: ClassVar[str] = "the median of others of the same flavour or group that stayed as long."
+    reference: ClassVar[str] = "Kaplan and Meier 1958, Nonparametric estimation from incomplete observations"
+    drawn = False
+    _tables: dict[object, Floats] = field(default_factory=dict, init=False, repr=False)
+    _all: Floats = field(default_factory=lambda: np.zeros(0), init=False, repr=False)
+
+    def fit(self, training: Workload) -> None:
+        """Sort how long the requests of every kind stayed."""
+        kinds, of = self._kinds(training)
+        self._all = np.sort(training.duration)
+        order = np.argsort(of, kind="stable")
+        parts = np.split(training.duration[order], np.cumsum(np.bincount(of, minlength=len(kinds)))[:-1])
+        self._tables = {kind: np.sort(part) for kind, part in zip(kinds, parts, strict=True) if len(part) >= self.least}
+
+    def predict(self, requests: Workload, rng: np.random.Generator) -> Floats:
+        kinds, of = self._kinds(requests)
+        return np.array([_median(self._tables.get(kind, self._all), -1.0) for kind in kinds])[of]
+
+    def again(self, requests: Workload, row: int, first: float, elapsed: float) -> float:
+        """Return the median of those that stayed longer; where none did, twice as long as until now."""
+        if self.by == "flavour":
+            kind: object = tuple(requests.demand[row].tolist())
+        elif self.by == "group":
+            kind = requests.roles.all[requests.roles.of[row]].group if requests.roles else ""
+        else:
+            kind = str(requests.labels[self.by][row])
+        return _median(self._tables.get(kind, self._all), elapsed)
+
+    def _kinds(self, requests: Workload) -> tuple[list[object], Ints]:
+        """List the kinds, and the place there of every request, int64 [n]."""
+        if self.by == "flavour":
+            demands, of = np.unique(requests.demand, axis=0, return_inverse=True)
+            return [tuple(demand) for demand in demands.tolist()], of.reshape(-1)
+        if self.by == "group":
+            roles = requests.roles
+            words = np.array([role.group for role in roles.all])[roles.of] if roles else np.full(len(requests), "")
+        elif self.by in requests.labels:
+            words = requests.labels[self.by]
+        else:
+            known = ", ".join(("flavour", "group", *requests.labels))
+            raise WorkloadError("the requests have no such label", value=self.by, remedy=f"Known: {known}.")
+        found, of = np.unique(words, return_inverse=True)
+        return [str(word) for word in found], of.reshape(-1)
+
+
+def _median(table: Floats, elapsed: float) -> float:
+    """Return the median of the numbers of a sorted table that are above `elapsed`."""
+    first = int(np.searchsorted(table, elapsed, side="right"))
+    left = len(table) - first
+    return float(table[first + (left - 1) // 2]) if left else 2.0 * elapsed
+
+
+class Shuffled(Predictor):
+    """The control: each request is told how long another one stays, so that only the mix is right."""
+
+    summary: ClassVar[str] = "the control: the truth about another request."
+    sees_truth = True
+
+    def predict(self, requests: Workload, rng: np.random.Generator) -> Floats:
+        return rng.permutation(requests.duration)
