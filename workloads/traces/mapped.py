@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -52,7 +53,7 @@ def load(path: Path) -> Columns:
     """
     try:
         table = np.asarray(np.load(path, mmap_mode="r"))
-    except EOFError as error:
+    except (EOFError, TokenError) as error:  # since Python 3.12 a damaged header may end in the latter
         raise ValueError(str(error)) from error
     if table.ndim != 1 or not {"id", "arrival", "lifetime"} <= set(table.dtype.names or ()):
         raise ValueError(f"{path} is not a trace")
