@@ -24,7 +24,7 @@ from simcore.foresight import Asking
 from simcore.model import ResourceModel
 from simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
 from simcore.rules import Overflow, Pacing
-from simcore.vocabulary import Agent, Placement, Placements, Refusal, Request, Untold, Workload
+from simcore.vocabulary import Agent, Ints, Placement, Placements, Refusal, Request, Untold, Workload
 
 CHUNK = 4096
 """Rows of the workload turned into Python numbers at a time: fast to read one by one, bounded in memory."""
@@ -293,25 +293,35 @@ class Simulation:
             yield self._line[0]
             self.clock.run_to(self.clock.now, False)  # a holding period of no time is over again
 
+    def request(self, row: int) -> Request:
+        """Return the request of a row of the workload, also of one that no server could hold."""
+        return next(self._requests(np.array([row])))
+
     def _arrivals(self) -> Iterator[Request]:
         """Yield the workload's requests that an empty server could hold."""
-        workload, networks, told = self.workload, self.workload.networks, self.workload.told
-        for first in range(0, len(workload), CHUNK):
-            chunk = first + np.flatnonzero(self.record.outcome[first : min(first + CHUNK, len(workload))] == PENDING)
-            columns = zip(
-                chunk.tolist(),
-                workload.arrival[chunk].tolist(),
-                told[chunk].tolist(),
-                map(tuple, workload.demand[chunk].tolist()),
-                self._spreads[chunk].tolist(),
-                self._bandwidth[chunk].tolist(),
-                repeat(None) if networks is None else map(networks.__getitem__, chunk.tolist()),
-                repeat(0) if self._models is None else self._models[chunk].tolist(),
-                repeat(0) if self._roles is None else self._roles[chunk].tolist(),
-                strict=False,
+        rows = len(self.workload)
+        for first in range(0, rows, CHUNK):
+            yield from self._requests(
+                first + np.flatnonzero(self.record.outcome[first : min(first + CHUNK, rows)] == PENDING)
             )
-            # As Request(*row), in half the time.
-            yield from map(tuple.__new__, repeat(self._kind), columns)
+
+    def _requests(self, rows: Ints) -> Iterator[Request]:
+        """Return the requests of these rows of the workload, int64 [n], one after another."""
+        workload, networks, told = self.workload, self.workload.networks, self.workload.told
+        columns = zip(
+            rows.tolist(),
+            workload.arrival[rows].tolist(),
+            told[rows].tolist(),
+            map(tuple, workload.demand[rows].tolist()),
+            self._spreads[rows].tolist(),
+            self._bandwidth[rows].tolist(),
+            repeat(None) if networks is None else map(networks.__getitem__, rows.tolist()),
+            repeat(0) if self._models is None else self._models[rows].tolist(),
+            repeat(0) if self._roles is None else self._roles[rows].tolist(),
+            strict=False,
+        )
+        # As Request(*row), in half the time.
+        return map(tuple.__new__, repeat(self._kind), columns)
 
     def _overflow(self, refusal: Refusal | None) -> None:
         mode = self.overflow.mode

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from agents.world import World
+from fabric.devices import DeviceView
 from fabric.ledger import Ledger
 from scenarios.build.engines import agents_of, is_compiled
 from scenarios.build.plan import Run
@@ -58,7 +58,10 @@ def why(run: Run, wanted: str, cache: Path | None = None) -> Why:
     agent, warm = agents_of(run, world)
     simulation, ledger, _ = warmed_up(run, world, warm, False)
     row = _row(simulation.workload, wanted)
-    if row < simulation.offered and simulation.record.outcome[row] != IMPOSSIBLE:
+    if simulation.record.outcome[row] == IMPOSSIBLE:
+        empty = world.ledger(run.seed)
+        return _Asked(world.simulation(run.seed, empty), empty, row).impossible()
+    if row < simulation.offered:
         remedy = f"The agent's own requests begin at row {simulation.offered}."
         raise UserError("came during the warm start", key="--request", value=wanted, remedy=remedy)
     agent.start(simulation.view, stream(run.seed, "agent"))
@@ -154,8 +157,6 @@ class _Asked:
         """Let the agent answer until the row has its answer."""
         simulation, row = self._simulation, self._row
         seen: Why | None = None
-        if simulation.record.outcome[row] == IMPOSSIBLE:
-            return self._impossible()
         request: Request | None
         while (request := simulation.advance()) is not None:
             mine = next((one for one in simulation.offer or (request,) if one.index == row), None)
@@ -177,14 +178,11 @@ class _Asked:
             raise UserError(problem, key="--request", value=str(simulation.workload.id[row]), remedy=remedy)
         return replace(seen, answer=self._became(seen.time))
 
-    def _impossible(self) -> Why:
-        """Look at empty servers, none of which can hold the row."""
-        workload, row = self._simulation.workload, slice(self._row, self._row + 1)
-        [arrival], [duration], [demand] = (
-            column[row].tolist() for column in (workload.arrival, workload.duration, workload.demand)
-        )
-        request = Request(self._row, arrival, duration, tuple(demand), bool(self._ledger.spreads(workload.demand[row])))
-        return self._look(request, self._view.capacity, "impossible: no server could hold it, even empty")
+    def impossible(self) -> Why:
+        """Look at the servers before the run, none of which can hold the row."""
+        request = self._simulation.request(self._row)
+        found = self._look(request, self._view.capacity, "impossible: no server could hold it, even empty")
+        return replace(found, time=request.arrival)
 
     def _became(self, asked: float) -> str:
         """Say what became of the row."""
@@ -222,11 +220,42 @@ class _Asked:
             },
             schema_overrides={"node": pl.Int64},
         )
-        open_to = free[[server not in out for server in range(len(free))]]
-        found = [] if ledger.tiers else zip(resources, _largest(open_to, request), strict=True)
-        largest = {name: None if most < 0 else most / QUANTUM for name, most in found}
+        largest = {} if ledger.tiers else {name: self._largest(request, r, free) for r, name in enumerate(resources)}
         name = str(workload.id[request.index])
         return Why(request, name, self._simulation.now, answer, resources, frame, largest)
+
+    def _largest(self, request: Request, r: int, free: Ints) -> float | None:
+        """Find the most of resource `r` that would have had room with all else as it was, in units; None for no amount.
+
+        With another amount, a request may go to one node instead of to all of a server, or take other devices.
+        """
+        if isinstance(self._view, DeviceView) and r == self._view.resource:
+            return self._most_devices(request, self._view, free)
+        open_to = np.delete(free, list(self._ledger.kept_out(self._with(request, r, 0))), axis=0)
+        most = _most(open_to, request._replace(spread=False), r)
+        if free.shape[1] > 1:
+            evenly = _most(open_to, request._replace(spread=True), r)
+            if evenly >= 0 and self._with(request, r, evenly).spread:
+                return evenly / QUANTUM
+            most = min(most, self._ledger.cluster.spread_above[r])
+        if most < 0 or self._with(request, r, most).spread:
+            return None
+        return most / QUANTUM
+
+    def _most_devices(self, request: Request, view: DeviceView, free: Ints) -> float | None:
+        """Do so for the devices' resource: a part of a device that is free, or several whole ones."""
+        each = view.devices.free
+        whole = range(0, QUANTUM * each.shape[1] + 1, QUANTUM)
+        for amount in sorted({*whole, *each.ravel().tolist()}, reverse=True):
+            changed = self._with(request, view.resource, amount)
+            if (np.delete(free, list(self._ledger.kept_out(changed)), axis=0) >= changed.demand).all(axis=2).any():
+                return float(amount / QUANTUM)
+        return None
+
+    def _with(self, request: Request, r: int, amount: int) -> Request:
+        """Ask for another amount of resource `r`."""
+        demand = tuple(amount if place == r else old for place, old in enumerate(request.demand))
+        return request._replace(demand=demand, spread=bool(self._ledger.spreads(np.array([demand]))[0]))
 
 
 def _nearest(free: Ints, request: Request) -> tuple[Ints, Ints, Ints]:
@@ -245,20 +274,17 @@ def _nearest(free: Ints, request: Request) -> tuple[Ints, Ints, Ints]:
     return node, free[rows, node], lack[rows, node]
 
 
-def _largest(free: Ints, request: Request) -> Sequence[int]:
-    """Find of every resource the most that would fit with all else as it is, in quanta; -1 where no amount does."""
+def _most(free: Ints, request: Request, r: int) -> int:
+    """Find the most of resource `r` for which such a request has room in `free`, in quanta; -1 where no amount has."""
     demand, nodes = np.array(request.demand), free.shape[1]
-    found = []
-    for r in range(len(demand)):
-        others = np.arange(len(demand)) != r
-        if request.spread:
-            fits = (free >= _parts(request, nodes))[:, :, others].all(axis=(1, 2))
-            most = nodes * free[:, :, r].min(axis=1)
-        else:
-            fits = (free >= demand)[:, :, others].all(axis=2)
-            most = free[:, :, r]
-        found.append(int(most[fits].max(initial=-1)))
-    return found
+    others = np.arange(len(demand)) != r
+    if request.spread:
+        fits = (free >= _parts(request, nodes))[:, :, others].all(axis=(1, 2))
+        most = nodes * free[:, :, r].min(axis=1)
+    else:
+        fits = (free >= demand)[:, :, others].all(axis=2)
+        most = free[:, :, r]
+    return int(most[fits].max(initial=-1))
 
 
 def _parts(request: Request, nodes: int) -> Ints:

@@ -48,7 +48,7 @@ def slow_largest(found: Why, free: np.ndarray[Any, Any], r: int) -> float | None
     for units in range(65):
         demand = [*found.request.demand]
         demand[r] = units * QUANTUM
-        if found.request.spread:
+        if demand[1] > 8 * QUANTUM:  # spread_above
             parts = np.array([part(tuple(demand), node, free.shape[1]) for node in range(free.shape[1])])
             fits = (free >= parts).all(axis=(1, 2)).any()
         else:
@@ -83,14 +83,14 @@ def test_it_tells_what_happened(failures: dict[str, str], tmp_path: Path) -> Non
 def test_the_largest_that_would_have_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_of()
     seen: list[Any] = []
-    look = scenarios.run.why._largest
+    look = scenarios.run.why._Asked._largest
 
-    def spied(free: Any, request: Any) -> Any:
+    def spied(self: Any, request: Any, r: int, free: Any) -> Any:
         seen.append(free.copy())
-        return look(free, request)
+        return look(self, request, r, free)
 
-    monkeypatch.setattr(scenarios.run.why, "_largest", spied)
-    for row in range(10, 60, 3):
+    monkeypatch.setattr(scenarios.run.why._Asked, "_largest", spied)
+    for row in range(1, 60, 2):
         found = why(run, f"row {row}")
         for r, most in enumerate(found.largest.values()):
             slow = slow_largest(found, seen[-1], r)
@@ -156,6 +156,38 @@ def test_devices() -> None:
     found = why(run, "5")
     assert found.answer == "refused: no devices have enough free"
     assert found.servers["why"].to_list() == ["no devices with enough free"] * 2
+
+
+def test_devices_stand_in_the_way_whatever_else_is_asked_for(tmp_path: Path) -> None:
+    """Two V100 and a T4, a server each: `v` lacks cpu where two devices have .4 free, and wants .6 of one."""
+    table = tmp_path / "requests.csv"
+    table.write_text(
+        "id,arrival,lifetime,cpu,mem,gpu,models\n"
+        "none,100,1000,1,1,2,T4\n1,110,1000,2,1,0.6,V100\n2,110,1000,2,1,0.6,V100\nv,120,1000,1,1,0.6,V100\n"
+        "four,130,1000,1,1,4,\n"
+    )
+    node = {"cpu": 4, "mem": "64 GB"}
+    run = run_of(
+        cluster={
+            "groups": [
+                {"count": 1, "node": node, "devices": {"model": "V100", "count": 2}},
+                {"count": 1, "node": node, "devices": {"model": "T4", "count": 1}},
+            ]
+        },
+        workload={"trace": "table", "path": str(table), "units": {"mem": "GB"}},
+        agents=["fgd"],
+    )
+    other = "has devices of other models"
+    for wanted, time, words, gpu in (
+        ("none", 0.0, [other, "lacks gpu"], 1.0),
+        ("v", 20.0, ["lacks cpu", other], 0.0),
+        ("four", 30.0, ["lacks gpu", "lacks gpu"], 2.0),
+    ):
+        found = why(run, wanted)
+        assert (found.time, found.servers["why"].to_list()) == (time, words), wanted
+        assert found.answer.startswith("refused" if wanted == "v" else "impossible")
+        assert found.largest["gpu"] == gpu
+        assert found.largest["cpu"] is None
 
 
 def test_waiting_and_the_network() -> None:
