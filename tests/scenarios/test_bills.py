@@ -33,6 +33,8 @@ MISTAKES: list[tuple[dict[str, Any], str, str]] = [
     ({"servers": {"power": {"idle": 3, "curve": [1, 2]}}}, "costs.servers.power.idle", "does not go with a curve"),
     ({"servers": {"power": {"curve": [1]}}}, "costs.servers.power.curve", "fewer than two points"),
     ({"servers": {"power": {"idle": "3 GB", "peak": 3}}}, "costs.servers.power.idle", "'GB' is not a unit of power"),
+    ({"servers": {"power": {"idle": 1, "peak": "1e302 MW"}}}, "costs.servers.power.peak", "is more than 1000000000"),
+    ({"switch_off": {"after": 1, "waking": 1e299}}, "costs.switch_off.waking", "is more than 1000000000"),
     ({"servers": {"reserved": {"count": 3, "price": 1}}}, "costs.servers.price", "is missing"),
     ({"servers": {"price": -1}}, "costs.servers.price", "is a wrong value"),
     ({"switch_off": {"after": 1, "waking": "3 W"}}, "costs.switch_off.waking", "'W' is not a unit of energy"),
