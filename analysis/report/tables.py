@@ -120,7 +120,7 @@ def refusals(results: ResultsFolder) -> str:
     rows = []
     for which, runs in shares.items():
         means = [sum(run.get(reason, 0.0) for run in runs) / len(runs) for reason in named]
-        others = sum(sum(run.values()) for run in runs) / len(runs) - sum(means)
+        others = sum(share for run in runs for reason, share in run.items() if reason not in named) / len(runs)
         numbers = [*means, others] if len(total) > len(named) else means
         rows.append([*(HtmlCell(str(part)) for part in which), *(HtmlCell(f"{one:.2f}", one) for one in numbers)])
     heads = [*((key, "a key of the sweep") for key in results.swept), ("agent", "")]

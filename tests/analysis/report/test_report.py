@@ -412,6 +412,7 @@ def test_what_was_refused_is_shown_by_reason(tmp_path: Path) -> None:
             row_of("a", 0, offered=10, reasons=json.dumps({"no <cpu>": 2, "declined": 1})),
             row_of("a", 1, offered=20, reasons=None),
             row_of("b", 0, offered=10, reasons=many),
+            row_of("c", 0, offered=30, reasons=json.dumps({"reason 0": 2, "declined": 3, "no <cpu>": 4})),
         ],
     )
     found = refusals(Results(tmp_path))
@@ -420,6 +421,7 @@ def test_what_was_refused_is_shown_by_reason(tmp_path: Path) -> None:
     assert shown == [  # means over runs, with those that refused nothing; the last column is all other reasons
         ["a", "10.00", "5.00", *["0.00"] * 4, "0.00"],
         ["b", "0.00", "0.00", *["10.00"] * 4, "40.00"],
+        ["c", "13.33", "10.00", "6.67", *["0.00"] * 4],
     ]
     write_results(tmp_path / "none", [row_of("a", 0)])
     assert "No request was refused" in refusals(Results(tmp_path / "none"))
