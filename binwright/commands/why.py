@@ -77,8 +77,8 @@ def _print_refused(which: str, reasons: pl.DataFrame, kinds: pl.DataFrame) -> No
     out.print(table)
     if len(kinds) > SHOWN:
         out.print(f"{len(kinds) - SHOWN:,} more kinds of requests; --out FILE writes all.", highlight=False)
-    example = reasons["ids"][0][0]
-    out.print(f"What did every server lack? --request {example}", markup=False, highlight=False)
+    if example := next((ids[0] for ids in reasons["ids"].to_list() if ids), None):
+        out.print(f"What did every server lack? --request {example}", markup=False, highlight=False)
 
 
 def _print(which: str, found: Why) -> None:

@@ -72,8 +72,9 @@ class Refused(NamedTuple):
     """Holds what a run refused.
 
     `reasons` has a row per reason: `reason`, how many `requests`, the `first` and the `last` time in seconds, and `ids`
-    of some. `kinds` has a row per kind of request: the demand in units, a column per resource, the `group` where there
-    are groups, how many were `offered`, and how many `refused`.
+    of some, but not of those that a failure had sent back: they have the ids of requests that were placed. `kinds` has a
+    row per kind of request: the demand in units, a column per resource, the `group` where there are groups, how many
+    were `offered`, and how many `refused`.
     """
 
     reasons: pl.DataFrame
@@ -87,7 +88,8 @@ def refused(run: Run, cache: Path | None = None) -> Refused:
     world = build_world(run.scenario, cache)
     first, simulation = _played(run, world)
     record, asked = simulation.record, simulation.asked()
-    rows = np.arange(first, simulation.record.rows)
+    own, back = np.arange(first, simulation.offered), np.arange(len(simulation.workload), record.rows)
+    rows = np.concatenate([own, back])  # back: those that failures sent back
     rows = rows[record.outcome[rows] != PENDING]
     no = np.isin(record.outcome[rows], (REJECTED, IMPOSSIBLE))
     reasons = np.array([*record.reasons, "no server could hold it, even empty"], object)
@@ -102,6 +104,7 @@ def refused(run: Run, cache: Path | None = None) -> Refused:
             "id": [str(name) for name in asked.id[rows].tolist()],
             "arrival": asked.arrival[rows],
             "no": no,
+            "own": rows < len(simulation.workload),
             "reason": reasons[np.where(record.outcome[rows] == IMPOSSIBLE, -1, record.reason[rows])].tolist(),
         }
     )
@@ -114,7 +117,7 @@ def refused(run: Run, cache: Path | None = None) -> Refused:
             pl.len().alias("requests"),
             pl.col("arrival").min().alias("first"),
             pl.col("arrival").max().alias("last"),
-            pl.col("id").head(3).alias("ids"),
+            pl.col("id").filter("own").head(3).alias("ids"),
         )
     )
     largest_first: Any = {"descending": True, "maintain_order": True}

@@ -117,6 +117,31 @@ def test_what_was_refused_is_what_the_run_refused(tmp_path: Path) -> None:
         assert (kind["offered"], kind["refused"]) == (len(mine), sum(row["outcome"] == "rejected" for row in mine))
 
 
+def test_what_never_came_is_not_refused(tmp_path: Path) -> None:
+    """A run that stops at its first refusal has not come to what is impossible later."""
+    flavours = [*SMALL["workload"]["flavours"], {"cpu": 12, "mem": "1 GB", "weight": 2}]
+    run = run_of(
+        cluster={**SMALL["cluster"], "servers": 2},
+        overflow="stop",
+        workload={**SMALL["workload"], "flavours": flavours},
+    )
+    ran = execute(run, tmp_path)
+    _, kinds = refused(run)
+    assert kinds["offered"].sum() == ran["offered"] < 60
+    assert kinds["refused"].sum() == ran["offered"] - ran["scheduled"] == ran["rejected"] + ran["impossible"]
+
+
+def test_what_a_failure_sent_back_is_no_example() -> None:
+    """It has the id of the request that was placed at first, which `--request` would show."""
+    failing = {"mtbf": "3 min", "mttr": "3 min", "on_failure": "requeue"}
+    run = run_of(cluster={**SMALL["cluster"], "failures": failing})
+    reasons, _ = refused(run)
+    examples = [name for row in reasons.to_dicts() for name in row["ids"]]
+    assert "11" not in examples  # which was placed, sent back, and then refused
+    assert why(run, "11").answer.startswith("placed")
+    assert all(why(run, name).answer.startswith("refused") for name in examples)
+
+
 def test_rules_devices_and_what_is_impossible() -> None:
     groups = [
         {"count": 2, "node": {"cpu": 8, "mem": "16 GB"}, "labels": {"zone": "a"}},
