@@ -72,8 +72,8 @@ class Refused(NamedTuple):
     """Holds what a run refused.
 
     `reasons` has a row per reason: `reason`, how many `requests`, the `first` and the `last` time in seconds, and `ids`
-    of some, but not of those that a failure had sent back: they have the ids of requests that were placed. `kinds` has a
-    row per kind of request: the demand in units, a column per resource, the `group` where there are groups, how many
+    of some, but not of those that a failure had sent back: they have the ids of requests that were placed. `kinds` has
+    a row per kind of request: the demand in units, a column per resource, the `group` where there are groups, how many
     were `offered`, and how many `refused`.
     """
 
