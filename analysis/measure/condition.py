@@ -115,6 +115,6 @@ def _value(metric: Metric, text: str, said: str, key: str) -> float:
         problem, remedy = error.problem, error.remedy
     except ValueError:
         unit = f", or one with {metric.unit}" if metric.unit else ""
-        share = ", or one with a sign and %: +5 % of the baseline" if key == "--fail-if" and "%" in text else ""
-        problem, remedy = "is not a number", f"Write a plain number{unit}{share}."
+        relative = ", or one with a sign and %: +5 % of the baseline" if key == "--fail-if" and "%" in text else ""
+        problem, remedy = "is not a number", f"Write a plain number{unit}{relative}."
     raise UserError(f"{text or 'nothing'}, behind {metric.name}, {problem}", key=key, value=said, remedy=remedy)
