@@ -56,9 +56,15 @@ def read_kinds(file: Path, servers: Path) -> Machines:
     count = [_count(row.get(COUNT), servers, at) if COUNT in columns else 1 for at, row in rows]
     price = [_price(row[PRICE], servers, at) for at, row in rows] if PRICE in columns else None
     names = [(row.get(NAME) or "").strip() or f"row {at}" for at, row in rows]
+    several = {name for name, many in zip(names, count, strict=True) if many != 1}
     for (at, _), name, seen in zip(rows, names, range(len(names)), strict=True):
-        if name in names[:seen]:
-            raise WorkloadError("there are two servers of this name", file=servers, line=at, key=NAME, value=name)
+        kind, _, number = name.rpartition(" ")
+        if name in names[:seen] or (name not in several and kind in several and number.isdigit()):
+            problem = "there are two servers of this name"
+            remedy = (
+                "Give each row a name of its own; where a kind is there several times, its second server is `NAME 2`."
+            )
+            raise WorkloadError(problem, file=servers, line=at, key=NAME, value=name, remedy=remedy)
     demand, called = _machines(file, resources, capacity, servers.name, "the servers' file")
     offered = Servers(
         tuple(names), capacity, np.array(count, np.int64), None if price is None else np.array(price, np.int64)
@@ -81,10 +87,14 @@ def _table(file: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
             reader = csv.DictReader(opened)
             columns = [name.strip() for name in reader.fieldnames or ()]
             reader.fieldnames = columns
-            return columns, [(reader.line_num, row) for row in reader]
+            rows = [(reader.line_num, row) for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         problem, remedy = unread(error, file, "Give a CSV file in UTF-8.")
         raise WorkloadError(problem, file=file, remedy=remedy) from None
+    for at, name in enumerate(columns):
+        if name and name in columns[:at]:
+            raise WorkloadError(f"has two columns {name}", file=file, line=1, remedy="Take one of them out.")
+    return columns, rows
 
 
 def _machines(
