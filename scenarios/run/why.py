@@ -225,7 +225,9 @@ class _Asked:
         )
         largest = {} if ledger.tiers else {name: self._largest(request, r, free) for r, name in enumerate(resources)}
         name = str(workload.id[request.index])
-        return Why(request, name, self._simulation.now, answer, resources, frame, largest)
+        lasts = float(workload.duration[request.index])  # whatever agents are told
+        known = Request(*request)._replace(duration=lasts)
+        return Why(known, name, self._simulation.now, answer, resources, frame, largest)
 
     def _largest(self, request: Request, r: int, free: Ints) -> float | None:
         """Find the most of resource `r` that would have had room with all else as it was, in units; None for no amount.
