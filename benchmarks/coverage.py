@@ -18,7 +18,8 @@ from agents.heuristics.servers.worst_fit import WorstFit
 from analysis.compare.statistics import differences, mean_interval
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
+from simcore.play import play
 from simcore.record import PLACED
 from simcore.rng import stream
 from simcore.rules import Overflow

@@ -17,7 +17,8 @@ from fabric.cluster import NEVER, Cluster
 from fabric.compiled.numa_loop import as_argument, go
 from fabric.compiled.numa_run import CompiledSimulation
 from fabric.ledger import Ledger
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
+from simcore.play import play
 from simcore.vocabulary import QUANTUM, Compiled, Workload
 
 

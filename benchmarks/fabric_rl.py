@@ -15,7 +15,8 @@ from fabric.cluster import NEVER
 from scenarios.build.world import build_agent, build_world
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.load import load_scenario
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
+from simcore.play import play
 from simcore.rng import stream
 from simcore.vocabulary import Agent, Placement, Refusal, Request, View
 

@@ -21,7 +21,8 @@ from fabric.device_ledger import DeviceLedger
 from scenarios.build.cluster import build_cluster
 from scenarios.build.world import build_world, fitted
 from scenarios.schema.load import load_scenario
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
+from simcore.play import play
 from simcore.rng import stream
 from simcore.vocabulary import Agent, Workload
 

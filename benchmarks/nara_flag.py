@@ -17,7 +17,7 @@ from agents.learned.nara.agent import Nara
 from benchmarks.cells import cell
 from benchmarks.fabric_rl import simulation_of
 from fabric.network import NetworkView
-from simcore.engine import play
+from simcore.play import play
 from simcore.record import PLACED
 from simcore.rng import stream
 from simcore.vocabulary import Floats, Request

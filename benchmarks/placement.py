@@ -21,7 +21,8 @@ from fabric.ledger import Ledger
 from fabric.placement import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together, numbered
 from fabric.ruled_ledger import Ruled
 from simcore.cores import usable_threads
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
+from simcore.play import play
 from simcore.record import PLACED
 from simcore.roles import Role, Roles, where_of
 from simcore.vocabulary import QUANTUM, Workload

@@ -24,8 +24,9 @@ from fabric.ledger import Ledger
 from fabric.network import NetworkLedger
 from fabric.presets import topology
 from fabric.routing import Routing
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
 from simcore.errors import WorkloadError
+from simcore.play import play
 from simcore.record import PLACED
 from simcore.rng import stream
 from simcore.rules import Pacing

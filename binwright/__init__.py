@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from fabric.devices import DeviceView
     from scenarios.learn.tune import tune
     from scenarios.size.sizing import size
-    from simcore.engine import Simulation, play
+    from simcore.engine import Simulation
     from simcore.errors import BinwrightError, UserError
+    from simcore.play import play
     from simcore.predictor import Predictor
     from simcore.vocabulary import Agent, OnDevices, Placement, Refusal, Request, View, Workload
 
@@ -55,7 +56,7 @@ _HOME = {
     "devices": "agents.solver.backends.devices",
     "load": "binwright.api",
     "metric": "analysis.measure.definition",
-    "play": "simcore.engine",
+    "play": "simcore.play",
     "reproduce": "binwright.reproduction.reproduce",
     "run": "binwright.api",
     "scenario": "binwright.api",

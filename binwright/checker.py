@@ -21,9 +21,10 @@ from scenarios.build.world import build_world, fitted
 from scenarios.run.guard import STARTING, TooLong, limited
 from scenarios.schema.agent import AgentSpec
 from simcore.asking import WRITE_DECIDE
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement, RunError, UserError
 from simcore.opened import is_ours
+from simcore.play import play
 from simcore.record import Record
 from simcore.rng import stream
 from simcore.vocabulary import Agent

@@ -11,12 +11,11 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, repeat
 from math import ceil, inf, nan
-from time import perf_counter_ns
 from typing import Literal
 
 import numpy as np
 
-from simcore.asking import answer_all, raised, rare_collection, said
+from simcore.asking import said
 from simcore.clock import Clock
 from simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
 from simcore.faults import FaultProcess, Faults, Kind
@@ -24,7 +23,7 @@ from simcore.foresight import Asking
 from simcore.model import ResourceModel
 from simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
 from simcore.rules import Overflow, Pacing
-from simcore.vocabulary import Agent, Ints, Placement, Placements, Refusal, Request, Untold, Workload
+from simcore.vocabulary import Ints, Placement, Placements, Refusal, Request, Untold, Workload
 
 CHUNK = 4096
 """Rows of the workload turned into Python numbers at a time: fast to read one by one, bounded in memory."""
@@ -403,39 +402,3 @@ class Simulation:
         self._down.remove((kind, part))
         self.ledger.repair(part, kind)
         self._changed("repair", part, kind)
-
-
-def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda: -1) -> int:
-    """Let an agent answer until the run is over; returns the nanoseconds it thought.
-
-    `watch` is called before the first decision and says after how many decisions to call it again: never when
-    negative; 0 ends the play, and another one can go on from there. Of requests that are offered together those that
-    get a place count, and one if none does. What the agent raises, and what it answers that is not a placement, becomes
-    an `AgentError` naming the request.
-    """
-    view, decide, advance, answer = simulation.view, agent.decide, simulation.advance, simulation.answer
-    times = simulation.times
-    thought = 0
-    with rare_collection():
-        left = watch()
-        while left and (request := advance()) is not None:
-            before = perf_counter_ns()
-            if simulation.offer:
-                waiting = simulation.waiting
-                thought += answer_all(agent, view, simulation.offer, answer, simulation.ledger.offer)
-                left = max(0, left - max(1, waiting - simulation.waiting)) if left > 0 else left
-            else:
-                try:
-                    placement = decide(view, request)
-                except Exception as error:
-                    raise raised(agent, error, said(request, view.resources)) from error
-                took = perf_counter_ns() - before
-                thought += took
-                if times is not None:
-                    times.append((request.index, took))
-                answer(placement)
-                left -= 1
-            if not left:
-                left = watch()
-    simulation.ledger.confirm()
-    return thought

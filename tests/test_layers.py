@@ -257,7 +257,8 @@ import numpy as np
 from agents import AGENTS
 from fabric.cluster import Cluster
 from fabric.ledger import Ledger
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
+from simcore.play import play
 from simcore.vocabulary import Workload
 
 capacity = np.full((1, 1, 1), 1)

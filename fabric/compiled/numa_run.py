@@ -167,7 +167,7 @@ def requests(workload: Workload, spread: Any, possible: Any) -> NumaRequests:
 
 
 def play_compiled(simulation: CompiledSimulation, agent: Agent, watch: Callable[[], int] = lambda: -1) -> int:
-    """Play a run as `simcore.engine.play` does, for a compiled agent; returns the nanoseconds of the whole run."""
+    """Play a run as `simcore.play.play` does, for a compiled agent; returns the nanoseconds of the whole run."""
     rule = agent.compiled
     if rule is None:
         raise TypeError(f"{type(agent).__name__} is not compiled")

@@ -24,8 +24,9 @@ from scenarios.build.plan import Run
 from scenarios.build.world import build_world
 from scenarios.run.details import write_devices, write_requests, write_samples, write_states, write_times
 from scenarios.run.guard import STARTING, limited
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
 from simcore.errors import RunError
+from simcore.play import play
 from simcore.record import REJECTED
 from simcore.rng import Watched, stream
 from simcore.rules import Overflow
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 REASONS = 20
 """More reasons of one run are counted together."""
 Player: TypeAlias = Callable[[Any, Agent, Callable[[], int]], int]
-"""As `simcore.engine.play`."""
+"""As `simcore.play.play`."""
 
 
 def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:

@@ -13,7 +13,7 @@ from agents.heuristics.two_stage import TwoStage
 from agents.running import Job, Running
 from agents.solver.online.agent import Solver
 from agents.solver.online.jobs import Jobs
-from simcore.engine import play
+from simcore.play import play
 from simcore.vocabulary import Placement, Request, View
 from tests.reference.engine import Case, Demand
 from tests.support.properties import scaled

@@ -15,10 +15,11 @@ from agents import AGENTS
 from fabric.network import FAILED, NetworkLedger, Provisioned
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import load_scenario, scenario_from
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, ScenarioError
 from simcore.faults import Faults
 from simcore.jit import kernel
+from simcore.play import play
 from simcore.rng import stream
 from simcore.rules import Pacing
 from simcore.vocabulary import QUANTUM, Agent, Ints, Placement, Refusal, Request, View, Workload

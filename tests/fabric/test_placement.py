@@ -16,8 +16,9 @@ from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
 from fabric.placement import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
 from fabric.ruled_ledger import Ruled, RuledDevices
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, WorkloadError
+from simcore.play import play
 from simcore.record import IMPOSSIBLE, PLACED
 from simcore.roles import NO_ROLE, Role, Roles, read_where, where_of
 from simcore.rules import Overflow

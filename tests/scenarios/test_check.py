@@ -17,9 +17,9 @@ from scenarios.build.world import build_world
 from scenarios.learn.training import check_training
 from scenarios.run.check import check_scenario, missing_files
 from scenarios.schema.load import load_scenario, scenario_from, shipped
-from simcore.engine import play
 from simcore.errors import AgentError, UserError
 from simcore.jit import kernel, postponed, prepared
+from simcore.play import play
 from simcore.vocabulary import Agent
 from workloads.traces.table import Table
 

@@ -12,9 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fabric.ledger import Ledger
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
 from simcore.errors import AgentError, InfeasiblePlacement
 from simcore.faults import Faults
+from simcore.play import play
 from simcore.record import IMPOSSIBLE, OUTCOMES, PENDING, PLACED, REJECTED, Record
 from simcore.rng import stream
 from simcore.vocabulary import Agent, Placement, Request, View

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
 from simcore.errors import AgentError, UserError
 from simcore.foresight import Foresight
+from simcore.play import play
 from simcore.predictor import Predictor
 from simcore.roles import Role, Roles
 from simcore.vocabulary import Agent, Floats, Placement, Placements, Request, View, Workload

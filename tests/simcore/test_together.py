@@ -16,8 +16,9 @@ from scenarios.batch.batch import Batch
 from scenarios.build.world import build_world
 from scenarios.schema.load import scenario_from
 from simcore import rng
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
 from simcore.errors import AgentError, InfeasiblePlacement, ScenarioError
+from simcore.play import play
 from simcore.rules import Overflow
 from simcore.vocabulary import Agent, Placement, Refusal, Request, View
 from tests.reference.engine import Case, Decide, Demand, Reference

@@ -16,8 +16,9 @@ from analysis.measure.samples import Sampler
 from analysis.measure.states import StateSampler
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
 from simcore.faults import Faults
+from simcore.play import play
 from simcore.rules import Overflow
 from simcore.vocabulary import QUANTUM, Agent, Placement, Request, View, Workload
 

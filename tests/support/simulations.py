@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from fabric.cluster import Cluster
 from fabric.ledger import Ledger
 from simcore import rng
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement
 from simcore.faults import Faults, Kind
+from simcore.play import play
 from simcore.record import OUTCOMES
 from simcore.rules import Overflow
 from simcore.vocabulary import Agent, Placement, Request, Workload

@@ -22,8 +22,8 @@ from fabric.graph import Graph, build
 from fabric.network import NetworkView
 from scenarios.build.world import build_learning, build_world
 from scenarios.schema.load import load_scenario
-from simcore.engine import play
 from simcore.errors import ScenarioError, UserError
+from simcore.play import play
 from simcore.vocabulary import Request
 from tests.support.properties import first, scaled
 from tests.support.recording import Recorder

@@ -11,8 +11,8 @@ import pytest
 from scenarios.build.world import build_world
 from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
-from simcore.engine import play
 from simcore.errors import UserError
+from simcore.play import play
 from simcore.vocabulary import Agent, Placement, Request, View
 
 gymnasium = pytest.importorskip("gymnasium")

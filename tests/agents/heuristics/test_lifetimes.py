@@ -12,8 +12,9 @@ from hypothesis import given
 
 from agents.heuristics.lifetimes.lava import Lava
 from agents.heuristics.lifetimes.nilas import Nilas
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
 from simcore.errors import UserError
+from simcore.play import play
 from simcore.predictor import Predictor
 from simcore.vocabulary import Agent, Placement, Refusal, Request, View, Workload
 from tests.reference.engine import Case, Where, feasible

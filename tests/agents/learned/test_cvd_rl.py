@@ -20,8 +20,9 @@ from agents.rules.candidates import candidates, counts
 from agents.rules.drawn import drawn
 from fabric.compiled.numa_run import CompiledSimulation
 from fabric.ledger import Ledger
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
 from simcore.errors import UserError
+from simcore.play import play
 from simcore.rng import stream
 from simcore.vocabulary import Agent, Floats, Ints, View
 from tests.reference.agents import Demand, Room, Where, after, feasible, remaining, sizes_lost

@@ -34,8 +34,9 @@ from fabric.network import NetworkLedger, NetworkView
 from fabric.routing import find_route
 from scenarios.build.world import build_learning, build_world
 from scenarios.schema.load import load_scenario
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
 from simcore.errors import UserError
+from simcore.play import play
 from simcore.record import PLACED
 from simcore.rng import stream
 from simcore.vocabulary import Ints, Request

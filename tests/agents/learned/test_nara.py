@@ -29,8 +29,9 @@ from fabric.topology import Topology
 from scenarios.build.world import build_agent, build_learning, build_world
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.load import load_scenario
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
 from simcore.errors import UserError
+from simcore.play import play
 from simcore.record import PLACED
 from simcore.rng import stream
 from tests.support.networks import SHAPES, lone

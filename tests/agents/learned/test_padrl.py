@@ -31,8 +31,9 @@ from fabric.compiled.numa_run import CompiledSimulation
 from fabric.ledger import Ledger
 from scenarios.learn.training import train
 from scenarios.schema.load import scenario_from
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
 from simcore.errors import UserError
+from simcore.play import play
 from simcore.rng import stream
 from simcore.rules import Overflow
 from simcore.vocabulary import Compiled, Floats, Ints

@@ -22,7 +22,8 @@ from fabric.cluster import NEVER, Cluster
 from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import Ledger
 from fabric.standings import standings
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
+from simcore.play import play
 from simcore.rng import stream
 from simcore.vocabulary import Compiled
 from tests.reference.engine import Case as Run

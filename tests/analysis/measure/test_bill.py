@@ -16,8 +16,9 @@ from analysis.measure.costs import Costs, Course, Tariff
 from analysis.measure.finished import FinishedRun
 from analysis.measure.measuring import measure
 from analysis.measure.samples import Sampler
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
 from simcore.errors import RunError
+from simcore.play import play
 from simcore.rules import Overflow
 from simcore.vocabulary import QUANTUM, Agent, Placement, Request, View, Workload
 from tests.reference import bill as reference

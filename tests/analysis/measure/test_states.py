@@ -20,8 +20,9 @@ from fabric.cluster import NEVER, Cluster
 from fabric.network import NetworkLedger
 from fabric.presets import topology
 from fabric.routing import Routing
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
 from simcore.faults import Faults
+from simcore.play import play
 from simcore.record import INTERRUPTED, OUTCOMES, PLACED
 from simcore.rng import stream
 from simcore.rules import Overflow, Pacing

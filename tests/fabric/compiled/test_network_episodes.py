@@ -17,8 +17,9 @@ from fabric.routing import Routing
 from fabric.shapes import fabric
 from scenarios.build.world import build_world
 from scenarios.schema.load import load_scenario
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
 from simcore.errors import UserError
+from simcore.play import play
 from simcore.record import PENDING
 from simcore.rules import Pacing
 from simcore.vocabulary import Ints, Workload

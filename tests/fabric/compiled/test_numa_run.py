@@ -17,9 +17,10 @@ from fabric.compiled import numa_loop, numa_run
 from fabric.compiled.numa_loop import placement_of
 from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import Ledger
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
 from simcore.errors import AgentError, InfeasiblePlacement
 from simcore.jit import kernel
+from simcore.play import play
 from simcore.record import PLACED
 from simcore.vocabulary import Amounts, Compiled, Floats, Ints
 from tests.support.compiled import Case, agent_of, assert_same, busy, cases, played

@@ -20,8 +20,9 @@ from fabric.ledger import Ledger
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import scenario_from
 from simcore import rng
-from simcore.engine import Simulation, play
+from simcore.engine import Simulation
 from simcore.errors import UserError
+from simcore.play import play
 from simcore.rules import Overflow
 from simcore.vocabulary import QUANTUM, Ints, Placement, Refusal, Request, View
 from tests.reference.agents import Room, feasible

@@ -19,8 +19,8 @@ from analysis.figures.course import draw
 from binwright.cli import main
 from scenarios.build.world import build_world
 from scenarios.schema.load import load_scenario
-from simcore.engine import play
 from simcore.errors import UserError, WorkloadError
+from simcore.play import play
 from simcore.vocabulary import Ints
 from tests.support.packings import balls, needed
 from tests.support.properties import scaled
