@@ -21,6 +21,7 @@ EXPORTED = [
     "FinishedRun",
     "OnDevices",
     "Placement",
+    "Predictor",
     "Refusal",
     "Request",
     "Results",
