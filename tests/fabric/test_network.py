@@ -452,6 +452,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Any, mode: str, nodes: int
         },
         "workload": {"demand": {"uniform": {"low": 1, "high": 6}}, "requests": 40, "holding": 8},
         "overflow": mode,
+        "knowledge": {"lifetimes": "known"},
         "agents": [
             "random",
             *(name for name in IN_NETWORKS if name != "feasible"),
