@@ -19,7 +19,7 @@ from scenarios.schema.load import load_scenario, shipped
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.source import Source
 from scenarios.schema.workload import Trace
-from simcore.errors import UserError, WorkloadError
+from simcore.errors import UserError
 from simcore.vocabulary import QUANTUM
 from workloads import TRACES, WITH_SERVERS
 from workloads.describe import peaks
@@ -27,7 +27,7 @@ from workloads.fit import fit
 from workloads.propose import Proposal, propose
 from workloads.traces.check import MODELS, resources_in
 from workloads.traces.kubernetes import read_nodes
-from workloads.traces.library import detect, find, read
+from workloads.traces.library import find, read, recognised
 
 if TYPE_CHECKING:
     import polars as pl
@@ -124,12 +124,7 @@ def asked_of(file: str) -> Asked:
         return _of_scenario(file)
     if file in TRACES and not path.is_file():
         return _of_trace(file, find(file), {"trace": file})
-    try:
-        name = detect(path)
-    except WorkloadError as error:
-        if "no known trace" not in error.problem:
-            raise
-        name = "table"
+    name = recognised(path) or "table"
     if name == "table":
         return of_table(path, propose(path))
     return _of_trace(name, path, {"trace": name, "path": file})
