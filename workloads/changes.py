@@ -83,8 +83,8 @@ def chosen(base: Workload, of: Mapping[str, tuple[str, ...]]) -> npt.NDArray[np.
         elif label in base.labels:
             words = base.labels[label]
         else:
-            known = ", ".join([*base.labels, "group"])
-            remedy = f"Known: {known}. A table's `labels:` say which columns are some."
+            known = ", ".join([*base.labels, *(["group"] if base.roles is not None else [])])
+            remedy = f"Known: {known or 'none'}. A table's `labels:` say which columns are some."
             raise WorkloadError("the requests have no such label", key="workload.changes", value=label, remedy=remedy)
         found &= np.isin(words, values)
     if not found.any():
@@ -97,7 +97,7 @@ def changed(base: Workload, changes: Sequence[Change], seed: int) -> Workload:
     """Change a workload step by step; each step draws from a stream of its own.
 
     Requests of one moment stay in order, copies behind all others; copies have new ids: numbers after the highest, or
-    `+1`, `+2` behind the name.
+    the step and a number behind the name: `+1.1`, `+1.2`.
     """
     for place, change in enumerate(changes):
         rows, times = change.rows(base, stream(seed, "workload", "changes", place))

@@ -30,10 +30,15 @@ def fit(frame: pl.DataFrame, flavours: int = 8, points: int = 21, requests: int 
     import polars as pl
 
     names = resources_in(frame.columns)
-    if len(frame) < 2 or flavours < 1 or points < 3:
-        raise WorkloadError("too little to fit: two requests, one flavour and three points are the least")
+    for key, value, least in (("requests", len(frame), 2), ("flavours", flavours, 1), ("points", points, 3)):
+        if value < least:
+            raise WorkloadError("too little to fit", key=key, value=value, remedy=f"The least is {least}.")
+    first, last = float(frame["arrival"][0]), float(frame["arrival"][-1])
+    if first == last:
+        remedy = "Fit to requests that come one after another: the gap between them is what new ones keep."
+        raise WorkloadError("all requests arrive at one moment", key="arrival", value=first, remedy=remedy)
     end = max(
-        float(frame["arrival"][-1]),
+        last,
         float(
             frame.select((pl.col("arrival") + pl.col("lifetime")).filter(pl.col("lifetime").is_finite()).max()).item()
             or 0
@@ -48,7 +53,7 @@ def fit(frame: pl.DataFrame, flavours: int = 8, points: int = 21, requests: int 
         )
         demand = {name: _round(amount, 6) for name, amount in zip(names, amounts, strict=True)}
         made.append(Flavour(demand, round(count / total, 4), Empirical(quantiles=_quantiles(mine, end, points))))
-    gap = float(frame["arrival"][-1] - frame["arrival"][0]) / (len(frame) - 1)
+    gap = (last - first) / (len(frame) - 1)
     return Synthetic(requests or len(frame), Poisson(_round(gap, 3)), tuple(made))
 
 

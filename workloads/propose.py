@@ -29,7 +29,8 @@ _WORDS = {
     "gpu": "gpu gpus accelerators cards",
     "disk": "disk storage",
     "group": "group app application service deployment batch",
-    "tenant": "tenant customer project account organisation organization org user owner namespace subscription",
+    "tenant": "tenant customer project account organisation organization org team department user owner "
+    "namespace subscription",
     "priority": "priority prio qos class tier",
     "zone": "zone az region location datacenter",
     "state": "state status phase",
@@ -173,6 +174,9 @@ class _Look:
 def propose(path: Path) -> Proposal:
     """Look at a CSV or Parquet file; refuses one in which nothing says when requests arrive or what they ask for."""
     frame = read_parquet(path) if is_parquet(path) else read_text(path)
+    if frame.is_empty():
+        remedy = "Give a row for every request, below the names of the columns."
+        raise WorkloadError("no requests: the table has no rows", file=path, remedy=remedy)
     look = _Look(frame)
     empty: dict[str, str] = {}
     keep: dict[str, str] = {}
@@ -220,6 +224,8 @@ def _times(look: _Look, empty: dict[str, str], keep: dict[str, str]) -> None:
         look.take("lifetime", end, "" if unit == "s" else unit, f"its name; {'in it the unit' if unit else 'seconds'}")
         if not unit and end.numbers is not None:
             look.doubts.append(f"{end.name} does not say its unit: seconds are assumed.")
+    if end is None and (end := look.best("end", lambda column: column.there.is_empty())):
+        look.take("end", end, "", "its name")
     if end is None:
         empty["end"] = "never"
         look.doubts.append("No column says when requests end: all of them stay for ever.")
@@ -262,7 +268,7 @@ def _demands(look: _Look, empty: dict[str, str], keep: dict[str, str]) -> None:
         if none and name in ("cpu", "mem"):
             keep[column.name] = "> 0"
             look.doubts.append(
-                f"{column.name} is empty or 0 in {none:,} of {len(column.cells):,} rows: they are left out."
+                f"{column.name} is empty or not above 0 in {none:,} of {len(column.cells):,} rows: they are left out."
             )
         elif column.missing:
             empty[name] = "0"

@@ -46,6 +46,8 @@ def describe_file(asked: Namespace) -> int:
     from workloads.describe import describe_frame
 
     requests = asked_of(asked.file)
+    if asked.out:
+        write_new(asked.out, requests.text(Path(asked.out).parent))
     if requests.proposal:
         _print_proposal(requests.proposal, requests.path)
     units = {name: measure_of(name).base for name in requests.resources}
@@ -65,7 +67,6 @@ def describe_file(asked: Namespace) -> int:
     out.print(_frame(found.lifetimes, "All lifetimes", times))
     _print_load(found)
     if asked.out:
-        write_new(asked.out, requests.text(Path(asked.out).parent))
         say_written(asked.out)
     elif requests.proposal:
         out.print(

@@ -19,7 +19,7 @@ from scenarios.schema.load import load_scenario, shipped
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.source import Source
 from scenarios.schema.workload import Trace
-from simcore.errors import UserError, WorkloadError
+from simcore.errors import UserError
 from simcore.vocabulary import QUANTUM
 from workloads import TRACES, WITH_SERVERS
 from workloads.describe import peaks
@@ -27,7 +27,7 @@ from workloads.fit import fit
 from workloads.propose import Proposal, propose
 from workloads.traces.check import MODELS, resources_in
 from workloads.traces.kubernetes import read_nodes
-from workloads.traces.library import detect, find, read
+from workloads.traces.library import find, read, recognised
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,9 +60,9 @@ class Asked:
         """Servers that are about enough: the scenario's, those of the trace, or a guess."""
         if self.scenario:
             return self.scenario.cluster.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
-        if self.name == "kubernetes":
+        if self.name == "kubernetes" and (nodes := read_nodes(self.path)):
             groups = []
-            for node in read_nodes(self.path):
+            for node in nodes:
                 has = {name: node.amounts.get(name, 0.0) for name in self.resources}
                 group = {"count": 1, "node": amounts(has), "labels": node.labels}
                 groups.append({**group, "taints": list(node.taints)} if node.taints else group)
@@ -81,6 +81,9 @@ class Asked:
         agents: Sequence[Any] = AGENTS,
     ) -> str:
         """Write a scenario, to lie in this folder, that replays the requests; on `self.servers` by default."""
+        if self.scenario:
+            remedy = "Run it, or change a copy of it."
+            raise UserError("is a scenario already", key=self.scenario.name, remedy=remedy)
         notes = []
         if self.proposal:
             notes = [f"{guess.column} -> {guess.name}: {guess.why}" for guess in self.proposal.guesses]
@@ -89,19 +92,18 @@ class Asked:
                 notes.append(f"Not read: {', '.join(self.proposal.others)}")
         workload = dict(self.workload)
         if "path" in workload:
-            path = os.path.relpath(workload["path"], folder)
-            workload = {
-                "trace": workload.pop("trace"),
-                "path": path,
-                **{k: v for k, v in workload.items() if k != "path"},
-            }
+            workload["path"] = os.path.relpath(workload["path"], folder)
         about = f"The {len(self.frame):,} requests of {self.path.name}: which agent finds room for most of them?"
         given = self.servers if servers is None else servers
         return scenario_text(about, given, workload, notes=notes, overflow=overflow, agents=agents)
 
     def fitted(self, flavours: int, points: int, requests: int | None) -> str:
         """Write a scenario whose requests are drawn, like these."""
-        spec = fit(self.frame, flavours, points, requests)
+        try:
+            spec = fit(self.frame, flavours, points, requests)
+        except UserError as error:
+            error.file = self.path
+            raise
         kinds = self.frame.group_by(self.resources).len().sort("len", descending=True)["len"]
         share = float(kinds.head(flavours).sum()) / len(self.frame)
         notes = [
@@ -122,12 +124,7 @@ def asked_of(file: str) -> Asked:
         return _of_scenario(file)
     if file in TRACES and not path.is_file():
         return _of_trace(file, find(file), {"trace": file})
-    try:
-        name = detect(path)
-    except WorkloadError as error:
-        if "no known trace" not in error.problem:
-            raise
-        name = "table"
+    name = recognised(path) or "table"
     if name == "table":
         return of_table(path, propose(path))
     return _of_trace(name, path, {"trace": name, "path": file})
@@ -135,7 +132,7 @@ def asked_of(file: str) -> Asked:
 
 def of_table(path: Path, proposal: Proposal) -> Asked:
     """Read a table as it is proposed."""
-    workload = {**proposal.workload, "path": str(path)}
+    workload = {"trace": "table", "path": str(path), **proposal.workload}
     columns = {name: column for name, column in workload["columns"].items() if name != column}
     workload = {key: value for key, value in {**workload, "columns": columns}.items() if value}
     resources = tuple(resources_in(guess.name for guess in proposal.guesses if guess.name != "end"))

@@ -51,7 +51,7 @@ def node_of(text: str) -> dict[str, float]:
 def checked_agents(agents: Sequence[Any]) -> list[Any]:
     """Refuse agents that no scenario could have."""
     try:
-        TypeAdapter(tuple[AgentEntry, ...]).validate_python(tuple(agents))
+        TypeAdapter(dict[str, tuple[AgentEntry, ...]]).validate_python({"agents": tuple(agents)})
     except ValidationError as error:
         raise explain(error, Source(None, {"agents": list(agents)})) from None
     return list(agents)
@@ -72,8 +72,8 @@ def begin(
     if requests:
         found = asked_of(requests)
         given = found.servers
-        if isinstance(given, Servers) and (servers or node):
-            given = _cluster(servers or given.number, node or given.node)
+        if servers or node:
+            given = _own(given, servers, node, found.resources)
         text = found.text(folder, given, overflow, agents)
     else:
         cluster = Servers(servers or 10, dict(node or {"cpu": 64.0, "mem": 256.0}))
@@ -94,6 +94,23 @@ def begin(
         data["workload"]["path"] = str((folder / data["workload"]["path"]).resolve())
     check_scenario(scenario_from(data))
     return text
+
+
+def _own(
+    given: Servers | Mapping[str, Any], servers: int | None, node: Mapping[str, float] | None, resources: Sequence[str]
+) -> dict[str, Any]:
+    """Put the servers that are asked for in place of guessed ones; refuses those that do not suit the requests."""
+    if not isinstance(given, Servers):
+        key, remedy = "servers" if servers else "node", "Leave that out, and change the scenario."
+        raise UserError("these requests come with servers of their own", key=key, remedy=remedy)
+    for problem, names in (
+        ("lacks {}, which the requests ask for", [name for name in resources if node and name not in node]),
+        ("has {}, for which no request asks", [name for name in node or () if name not in resources]),
+    ):
+        if names:
+            remedy = f"The resources of these requests: {', '.join(resources)}."
+            raise UserError(problem.format(", ".join(names)), key="node", remedy=remedy)
+    return _cluster(servers or given.number, node or given.node)
 
 
 def _cluster(number: int, node: Mapping[str, float]) -> dict[str, Any]:

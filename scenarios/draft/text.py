@@ -89,7 +89,7 @@ def scenario_text(
         lines.append("# A guess, about what runs at the peak: put your own servers here.")
         servers = {"servers": servers.number, "node": amounts(servers.node)}
     lines.append(block("cluster", servers))
-    lines += [f"# {note}" for note in notes]
+    lines += [f"# {' '.join(note.split())}" for note in notes]
     lines.append(block("workload", workload))
     waits = {"drop": "is lost", "wait": "waits in a line", "stop": "ends the run"}.get(overflow, "")
     lines.append(f"overflow: {overflow}" + (f"  # a request that fits nowhere {waits}" if waits else ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def test_what_a_strangers_columns_are(table: Path, tmp_path: Path) -> None:
         said = "\n".join(found.doubts)
         for part in (
             "vCPUs Requested does not say its unit: millicores are assumed (4,000 in the middle)",
-            "vCPUs Requested is empty or 0 in 1 of 6 rows: they are left out",
+            "vCPUs Requested is empty or not above 0 in 1 of 6 rows: they are left out",
             "RAM MB has multiples of 1024 only: perhaps MiB is meant",
             "TerminatedAt is empty in 1 of 6 rows: they are taken to run on for ever",
             "Status has running (5), failed (1)",
@@ -107,6 +108,15 @@ def test_what_sounds_right_and_is_not_read(tmp_path: Path) -> None:
     )
     assert "InstanceID is not different in every row: requests are named by their row." in said
     assert "No column says when requests end: all of them stay for ever." in said
+    path.write_text("id;begin;finished;cpus;Team\na;0;;2;x\nb;5;-;-1;y\n")
+    found = propose(path)
+    assert found.workload["columns"]["end"] == "finished"
+    assert found.labels == {"tenant": "Team"}
+    assert "finished is empty in 2 of 2 rows: they are taken to run on for ever." in found.doubts
+    assert "cpus is empty or not above 0 in 1 of 2 rows: they are left out." in found.doubts
+    assert len(asked_of(str(path)).frame) == 1
+    path.write_text("id;begin;finished;cpus;runtime\na;0;;2;60\n")
+    assert propose(path).workload["columns"]["lifetime"] == "runtime"
 
 
 def test_a_table_in_which_nothing_is_found(tmp_path: Path) -> None:
@@ -116,6 +126,9 @@ def test_a_table_in_which_nothing_is_found(tmp_path: Path) -> None:
         propose(path)
     assert "t.csv:1: no column says when requests arrive or what they ask for" in str(caught.value)
     assert "begun has dates, but not in ISO 8601 (2026-11-03 08:15)" in caught.value.remedy
+    path.write_text("created,vcpus,ended\n")
+    with pytest.raises(WorkloadError, match=r"t\.csv: no requests: the table has no rows"):
+        propose(path)
     path.write_text("created,vcpus,ended\n2026-11-03,4,2026-11-02\n")
     with pytest.raises(WorkloadError) as caught:
         asked_of(str(path))
@@ -143,6 +156,40 @@ def test_from_a_table_to_a_run(table: Path, capsys: pytest.CaptureFixture[str]) 
     # A scenario is a file of requests, too: as it reads them.
     assert main(["traces", "describe", "vms.yaml"]) == 0
     assert "5 requests over 0.2 days" in capsys.readouterr().out
+
+
+def test_a_scenario_is_not_written_again(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["traces", "describe", table.name, "--out", "vms.yaml"]) == 0
+    for command in (("traces", "describe", "vms.yaml"), ("init", "--requests", "vms.yaml")):
+        assert main([*command, "--out", "again.yaml"]) == MISTAKE
+        assert "vms: is a scenario already" in capsys.readouterr().err
+        assert not Path("again.yaml").exists()
+
+
+def test_servers_that_come_with_the_requests_are_not_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put = {"resources": {"requests": {"cpu": "1"}}}
+    pod: dict[str, Any] = {"kind": "Pod", "metadata": {"name": "a"}, "spec": {"nodeName": "n", "containers": [put]}}
+    node = {"kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "pods": "9"}}}
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "items": [node, pod]}))
+    target = tmp_path / "own.yaml"
+    for option, value in (("servers", "5"), ("node", "cpu: 9, mem: 9, pods: 9")):
+        assert main(["init", "--requests", str(path), f"--{option}", value, "--out", str(target)]) == MISTAKE
+        assert f"{option}: these requests come with servers of their own" in capsys.readouterr().err
+        assert not target.exists()
+    assert main(["init", "--requests", str(path), "--out", str(target)]) == 0
+    assert len(build_world(load_scenario(target)).draw(0)) == 1
+    del pod["spec"]["nodeName"]
+    path.write_text(json.dumps({"apiVersion": "v1", "items": [pod]}))
+    assert main(["traces", "describe", str(path), "--out", str(tmp_path / "pods.yaml")]) == 0
+    assert load_scenario(tmp_path / "pods.yaml").cluster.servers == 2  # a guess, where no node is there
+
+
+def test_words_of_several_lines_stay_in_comments(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text('start,cpu,State\n0,1,"a\ncluster: {servers: 1}"\n5,1,b\n')
+    assert yaml.safe_load(asked_of(str(path)).text(tmp_path))["cluster"]["servers"] == 2
+    assert "# ? State has a cluster: {servers: 1} (1)" in asked_of(str(path)).text(tmp_path)
 
 
 def test_what_is_fitted_runs(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -220,7 +267,15 @@ def test_a_first_scenario_by_questions(
         (("init", "--node", "cpu: 4 GB"), "node.cpu: 'GB' is not a unit of cpu"),
         (("init", "--node", "{"), "node: does not say what a server has"),
         (("init", "--node", "cpu: 0"), "node: has nothing on it"),
-        (("init", "--agents", "tetris"), "tetris"),
+        (("init", "--agents", "first-fit,frist-fit"), "agents.1: unknown agent"),
+        (
+            ("init", "--requests", "Export of VMs.csv", "--node", "cpu: 4"),
+            "node: lacks mem, which the requests ask for",
+        ),
+        (
+            ("init", "--requests", "Export of VMs.csv", "--node", "cpu: 4, mem: 9, gpu: 1"),
+            "node: has gpu, for which no",
+        ),
         (("init", "--agents", "[{"), "agents: is not a list"),
         (("init", "--requests", "no.csv"), "no.csv: cannot read it"),
         (("fit", "no.csv"), "no.csv: cannot read it"),
@@ -228,6 +283,8 @@ def test_a_first_scenario_by_questions(
         (("fit", "huawei-east-1"), "was not found"),
         (("fit", "Export of VMs.csv", "--flavours", "0"), "--flavours: is too few (got 0)"),
         (("fit", "Export of VMs.csv", "--points", "2"), "Give 3 or more"),
+        (("fit", "once.csv"), "once.csv: arrival: all requests arrive at one moment"),
+        (("fit", "one.csv"), "one.csv: requests: too little to fit (got 1)\n  The least is 2."),
     ],
 )
 def test_mistakes(
@@ -239,6 +296,8 @@ def test_mistakes(
 ) -> None:
     monkeypatch.delenv("BINWRIGHT_TRACES", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(table.parent))
+    Path("one.csv").write_text("start,cpu\n0,1\n")
+    Path("once.csv").write_text("start,cpu\n0,1\n0,2\n")
     assert main(list(arguments)) == MISTAKE
     assert said in capsys.readouterr().err
 

@@ -71,6 +71,9 @@ def test_mistakes_in_a_standard_workload(tmp_path: Path) -> None:
     assert refused("swf", path) == ":14: 4 fields instead of 18"
     path.write_text(SWF.replace("98.5", "much"))
     assert refused("swf", path) == ":5: average cpu time: not a number (got 'much')"
+    for number in ("nan", "inf", "1e300"):
+        path.write_text(SWF.replace("  3 1  7 0", f"  {number} 1  7 0", 1))
+        assert refused("swf", path) == f":5: user: not a number (got '{number}')"
     path.write_text("; nothing\n")
     assert refused("swf", path) == ": no requests: this trace is empty"
     path.write_text("1 2 3\n")
@@ -230,6 +233,8 @@ def test_azure_2019(tmp_path: Path) -> None:
     assert large.row(2)[3:5] == (64, 256)
     path.write_text(AZURE + "vm4,sub1,dep1,many,900,80,1,5,Unknown,24,64\n")
     assert refused("azure-vm-2019", path) == ":4: vmcreated: not a number (got 'many')"
+    path.write_text("vm1,sub1,dep1,0,,90.1,1.2,5.0,Delay-insensitive,2,4\n")
+    assert read("azure-vm-2019", path)["lifetime"].to_list() == [INF]
     path.write_text("vm4,sub1\n")
     assert refused("azure-vm-2019", path) == ":1: rows of 2 cells"
 
@@ -279,6 +284,8 @@ def test_google_2019(tmp_path: Path) -> None:
     ]
     path.write_text("\n".join([*GOOGLE, event(9, "STARTED", 1)]))
     assert refused("google-2019", path) == f":{len(GOOGLE) + 1}: type: not a whole number"
+    path.write_text(event(9, "SCHEDULE", 1).replace("0.02", '"some"'))
+    assert refused("google-2019", path) == ":1: resource_request.memory: not a number (got 'some')"
     path.write_text('{"time": 1}\n')
     assert refused("google-2019", path).startswith(": no event has type, collection_id")
     path.write_text("{")

@@ -145,8 +145,8 @@ def test_from_python(tmp_path: Path) -> None:
 KEEPS = [
     ({"n": "2"}, [1, 3]),
     ({"n": [1, "x"]}, [0, 4]),
-    ({"n": "> 1"}, [1, 2, 3]),
-    ({"n": ["> 1", "<= 2"]}, [1, 3]),
+    ({"n": ["!= x", "> 1"]}, [1, 2, 3]),
+    ({"n": ["> 1", "<= 2", "!= x"]}, [1, 3]),
     ({"n": "!= 2"}, [0, 2, 4]),
     ({"n": "!= x", "day": "!="}, [0, 1, 2]),
     ({"day": ">= 2026-11-02"}, [1, 2]),
@@ -188,6 +188,7 @@ WRONG = [
     ({"keep": {}}, "vms.csv:5: vCPU (m): no value", "`empty: {cpu: 0}`"),
     ({"keep": {"Status": "Running"}}, "workload.keep: has no column Status", "Did you mean 'State'?"),
     ({"keep": {"State": "running"}}, "workload.keep.State: keeps no row of the file (got 'running')", "It has Running"),
+    ({"keep": {"State": "> 3"}}, "vms.csv:2: State: neither a number nor a date (got 'Running')", '["!= Running"'),
     ({"keep": {"State": "> few"}}, "workload.keep.State: compares with what is no number", "comparisons"),
     ({"keep": {"State": ["> 3", "x"]}}, "workload.keep.State: needs values, or comparisons", "comparisons"),
     ({"labels": {"tenant": "customer"}}, "workload.labels.tenant: has no column customer", "'Customer'"),

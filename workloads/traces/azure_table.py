@@ -63,7 +63,9 @@ class AzureTable(Trace):
             raise WorkloadError(f"rows of {text.width} cells", file=path, line=1, remedy=remedy)
         text = text.rename(dict(zip(text.columns, COLUMNS, strict=True))).with_row_index("line", offset=1 + header)
         created, deleted = number(text, "vmcreated", path), number(text, "vmdeleted", path)
-        stays = pl.select(pl.when(deleted < deleted.max()).then(deleted - created).otherwise(float("inf"))).to_series()
+        stays = pl.select(
+            pl.when(deleted < (deleted.max() if deleted.count() else 0)).then(deleted - created).otherwise(float("inf"))
+        ).to_series()
         frame = text.select(
             "line",
             text["vmid"].alias("id"),

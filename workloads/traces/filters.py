@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simcore.errors import UserError, WorkloadError, suggest
-from workloads.traces.cells import is_date, seconds_of_date
+from workloads.traces.cells import NOTHING, is_date, seconds_of_date
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,7 +49,7 @@ def kept(frame: pl.DataFrame, keep: Mapping[str, Sequence[str]], path: Path) -> 
             raise WorkloadError(
                 f"has no column {column}", file=path, key="workload.keep", remedy=suggest(column, known)
             )
-        mask = _meets(frame[column], [split(each) for each in conditions])
+        mask = _meets(frame, column, [split(each) for each in conditions], path)
         if not mask.any():
             remedy = f"It has {_some(frame[column])}."
             said = f"workload.keep.{column}"
@@ -59,19 +59,30 @@ def kept(frame: pl.DataFrame, keep: Mapping[str, Sequence[str]], path: Path) -> 
     return frame
 
 
-def _meets(cells: pl.Series, conditions: list[tuple[str, str]]) -> pl.Series:
+def _meets(frame: pl.DataFrame, column: str, conditions: list[tuple[str, str]], path: Path) -> pl.Series:
+    """Tell which cells meet the conditions, bool [rows]; words that are to be compared by size are refused."""
     import polars as pl
 
+    cells = frame[column]
     text = cells.cast(pl.String).fill_null("").str.strip_chars()
     found = pl.Series([not conditions or bool(conditions[0][0])]).new_from_index(0, len(cells))
-    for sign, value in conditions:
+    # Those that say what a cell is not come first: they may leave out words.
+    for sign, value in sorted(conditions, key=lambda each: each[0] not in ("", "!=")):
         if sign in ("", "!="):
             same = (text.str.to_lowercase() if value in ("true", "false") else text) == value
             if (number := _plain(value)) is not None:
                 same = same | (text.cast(pl.Float64, strict=False) == number).fill_null(False)
             found = found & ~same if sign else found | same
         else:
-            found = found & COMPARES[sign](_numbers(cells, text), _number(value)).fill_null(False)
+            sizes = _numbers(cells, text)
+            odd = found & sizes.is_null() & ~text.str.to_lowercase().is_in(NOTHING)
+            if odd.any():
+                row = int(odd.arg_max() or 0)
+                line = frame["line"][row] if "line" in frame.columns else None
+                remedy = f'Correct it, or leave such rows out: `{column}: ["!= {text[row]}", "{sign} {value}"]`.'
+                problem = "neither a number nor a date"
+                raise WorkloadError(problem, file=path, line=line, key=column, value=text[row], remedy=remedy)
+            found = found & COMPARES[sign](sizes, _number(value)).fill_null(False)
     return found
 
 

@@ -102,9 +102,19 @@ def _events(path: Path) -> pl.DataFrame:
     words = {word: number for number, word in enumerate(TYPES)}
     kind = pl.col("type").cast(pl.String).replace(words).cast(pl.Int64, strict=False)
     frame = frame.with_columns(*(pl.col(name).cast(pl.Int64, strict=False) for name in NUMBERS), kind.alias("type"))
+    for name in ("cpus", "memory"):
+        asked = frame["resource_request"].struct.field(name)
+        wrong = asked.is_not_null() & asked.cast(pl.Float64, strict=False).is_null()
+        if wrong.any():
+            row = int(wrong.arg_max() or 0)
+            key, remedy = f"resource_request.{name}", "Give the events as they are downloaded."
+            raise WorkloadError(
+                "not a number", file=path, line=frame["line"][row], key=key, value=asked[row], remedy=remedy
+            )
     for name in ("time", "type", "collection_id"):
         if frame[name].null_count():
             line = frame["line"][int(frame[name].is_null().arg_max() or 0)]
-            remedy = f"Types are 0 to {len(TYPES) - 1}, or {', '.join(TYPES)}."
+            types = f"Types are 0 to {len(TYPES) - 1}, or {', '.join(TYPES)}."
+            remedy = types if name == "type" else "Give the events as they are downloaded."
             raise WorkloadError("not a whole number", file=path, line=line, key=name, remedy=remedy)
     return frame

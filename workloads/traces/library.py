@@ -80,31 +80,34 @@ def _whence(name: str, trace: Trace) -> str:
     return f"{name}: {trace.summary} Get it from {trace.source}. Licence: {trace.licence}."
 
 
-def detect(path: str | Path) -> str:
-    """Detect a file's format by its columns; of several that match, the one that asks for the most."""
-    path = Path(path)
+def recognised(path: Path) -> str | None:
+    """Recognise a file's format by its columns; of several that match, the one that asks for the most."""
     try:
         start = _start(path)
         known = next((name for name in TRACES if TRACES.load(name).recognises(start)), None)
-        header = _header(path) if known is None else []
+        columns = set(_header(path)) if known is None else set()
     except OSError as error:
         raise WorkloadError(
             f"cannot read it: {error.strerror or error}", file=path, remedy="Check the path."
         ) from error
-    if known is not None:
-        return known
-    matches = [
-        (len(columns), name) for name in TRACES for columns in TRACES.load(name).headers if columns <= set(header)
-    ]
-    if not matches:
-        forms = (f"{name}: {', '.join(sorted(form))}" for name in TRACES for form in TRACES.load(name).headers)
+    matches = [(len(form), name) for name in TRACES for form in TRACES.load(name).headers if form <= columns]
+    return known or max(matches, default=(0, None))[1]
+
+
+def detect(path: str | Path) -> str:
+    """Detect a file's format, as `recognised` does; a file of none is refused."""
+    path = Path(path)
+    name = recognised(path)
+    if name is None:
+        forms = (f"{kind}: {', '.join(sorted(form))}" for kind in TRACES for form in TRACES.load(kind).headers)
         raise WorkloadError(
             "no known trace has these columns",
             file=path,
-            value=", ".join(header)[:200],
-            remedy="Known columns are\n    " + "\n    ".join(forms),
+            value=", ".join(_header(path))[:200],
+            remedy=f"`binwright traces describe {path}` says what they probably are. Known columns are\n    "
+            + "\n    ".join(forms),
         )
-    return max(matches)[1]
+    return name
 
 
 def _start(path: Path) -> bytes:

@@ -23,6 +23,8 @@ FIELDS = (
 PARTS = (2.0, 3.0, 4.0)
 """States of lines that are parts of a job, which has another line as a whole."""
 GB_PER_KB = 1.024e-6
+LARGEST = 2.0**53
+"""Beyond it, floats do not tell whole numbers apart."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,8 @@ def _rows(text: str, path: Path) -> Iterator[tuple[float, ...]]:
             problem = f"{len(cells)} fields instead of {len(FIELDS)}"
             raise WorkloadError(problem, file=path, line=number, remedy=remedy)
         for name, cell in zip(FIELDS, cells, strict=True):
-            if not _is_number(cell):
-                remedy = "Give a number; -1 is for what is not known."
+            if not _is_number(cell) or not abs(float(cell)) <= LARGEST:
+                remedy = f"Give a number up to {LARGEST:.0f}; -1 is for what is not known."
                 raise WorkloadError("not a number", file=path, line=number, key=name, value=cell, remedy=remedy)
         yield number, *map(float, cells)
 
