@@ -171,6 +171,7 @@ def test_the_penalty_is_an_option(drawn: tuple[NetworkView, Request, Case], pena
         same(agent.decide(view, request), expected)
 
 
+@pytest.mark.long
 @given(
     drawn=cases(),
     score=st.sampled_from(["dot-product", "cosine"]),

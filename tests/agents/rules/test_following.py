@@ -103,6 +103,7 @@ def test_any_number_of_demands_may_come_by(seed: int) -> None:
     follow(Compiled(bounded), 2, 4, seed, demands, 200)
 
 
+@pytest.mark.long
 @given(cases(), st.sampled_from([(best_fit, bounded), (bounded, bounded)]))
 @scaled(1)
 def test_a_compiled_run_that_follows_changes_is_the_engines(case: Case, rules: tuple[Any, Any]) -> None:

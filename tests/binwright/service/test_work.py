@@ -68,6 +68,7 @@ def metrics(server: Server) -> dict[str, float]:
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
 
+@pytest.mark.long
 def test_a_worker_elsewhere_gives_the_same_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with queue(tmp_path) as server, working(server) as worker:
         client = Client(server.url, CLIENT)

@@ -59,6 +59,7 @@ def test_terms_have_their_text_their_sign_and_the_largest_entries() -> None:
     assert [one.text for one in second.terms] == ["ALLOC[1]"]
 
 
+@pytest.mark.long
 def test_answers_and_explanations_have_the_terms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "nodes.csv").write_text("name\nn-a\nn-b\n")
     file, answer = tmp_path / "a.alloc", tmp_path / "answer.json"
