@@ -81,7 +81,7 @@ def _course(spec: float | OverTime | None, key: str, *, below_zero: bool) -> Cou
         raise ScenarioError(problem, file=spec.path, key=f"{at}.path", remedy=remedy) from None
     if spec.start >= spec.every * len(values):
         hours = spec.every * len(values) / 3600
-        remedy = f"It has {len(values)} rows, {hours:g} hours: give a shorter time."
+        remedy = f"It has {hours:g} h in {len(values)} row{'s' * (len(values) != 1)}: give a shorter time."
         raise ScenarioError("is after the end of the file", file=spec.path, key=f"{at}.start", remedy=remedy)
     return Course(values, spec.every, spec.start, spec.at_end == "repeat", f"the file {spec.path} of {at}")
 

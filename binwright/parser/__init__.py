@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any, TypeAlias
 
-from binwright.parser_drafts import add_fit, add_init
+from binwright.parser.drafts import add_fit, add_init
+from binwright.parser.solver import add_explain, add_jobs, add_pack, add_serve, add_solve, add_work
 from simcore.errors import suggest
 
 Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"
@@ -205,124 +206,6 @@ def _figures(commands: Commands) -> None:
     figures.add_argument("--width", choices=("column", "page"), help="3.5 or 7.2 inches (default: as needed)")
 
 
-def _solve(commands: Commands) -> None:
-    solve = commands.add_parser("solve", help="solve an allocation problem written as balls, bins and resources")
-    solve.set_defaults(answer="solving.solve")
-    solve.add_argument("file", nargs="?", help="a specification (*.alloc), or the name of a shipped one (vm-placement)")
-    solve.add_argument("--check", action="store_true", help="compile only; print what is proven, and the step bound")
-    solve.add_argument(
-        "--device",
-        default="cpu",
-        help="cpu (all cores, the default), opencl, opencl:N, several as opencl:0,2-3, or reference",
-    )
-    solve.add_argument("--devices", action="store_true", help="list the OpenCL devices, and which can be used")
-    solve.add_argument("--search", default="ours", help="ours (the default), or published")
-    solve.add_argument("--time", default="10s", help="the search ends after this long (default: 10s)")
-    solve.add_argument("--seed", type=int, default=0, help="of the random orders (default: 0)")
-    solve.add_argument("--set", dest="sets", action="append", default=[], metavar="PARAM=NUMBER", help="change a PARAM")
-    _change(solve)
-    solve.add_argument("--server", metavar="URL", help="let this service solve it (binwright serve)")
-    solve.add_argument("--token-file", metavar="F", help="the service's token")
-    solve.add_argument("--priority", type=int, metavar="N", help="of the job at the service: the highest is first")
-    shapes = solve.add_mutually_exclusive_group()
-    shapes.add_argument("--json", action="store_true", help="print the answer, or the list, as JSON")
-    shapes.add_argument("--csv", action="store_true", help="print the answer as CSV: ball, bin")
-
-
-def _change(command: argparse.ArgumentParser) -> None:
-    """Add what says where balls are now, and what is to become of them."""
-    command.add_argument("--from", dest="now", metavar="FILE", help="where balls are now: an answer as --json or --csv")
-    command.add_argument("--moves", type=int, metavar="N", help="so many balls may leave the bin that they are in now")
-    command.add_argument("--drain", metavar="BINS", help="these bins are to be empty: 3,5-7, or names")
-
-
-def _explain(commands: Commands) -> None:
-    explain = commands.add_parser("explain", help="say what an answer of solve uses, and why a ball is where it is")
-    explain.set_defaults(answer="explaining.explain")
-    explain.add_argument("file", help="a specification (*.alloc), or the name of a shipped one")
-    explain.add_argument("answer_file", metavar="ANSWER", help="what solve --json or solve --csv printed")
-    explain.add_argument(
-        "--ball", dest="balls", action="append", default=[], metavar="BALL",
-        help="say for every bin what stands in the way of this ball (a number or a name)",
-    )  # fmt: skip
-    explain.add_argument(
-        "--set", dest="sets", action="append", default=[], metavar="PARAM=NUMBER", help="change a PARAM"
-    )
-    _change(explain)
-    explain.add_argument("--json", action="store_true", help="print all of it as JSON")
-
-
-def _service(command: argparse.ArgumentParser) -> None:
-    """Which service is asked."""
-    command.add_argument("--server", required=True, metavar="URL", help="the service (binwright serve)")
-    command.add_argument("--token-file", metavar="F", help="the service's token")
-
-
-def _work(commands: Commands) -> None:
-    work = commands.add_parser("work", help="do jobs of a service that runs on another machine")
-    work.set_defaults(answer="serving.work")
-    _service(work)
-    work.add_argument("--workers", type=int, metavar="N", help="jobs at a time (default: one per CPU)")
-
-
-def _jobs(commands: Commands) -> None:
-    jobs = commands.add_parser("jobs", help="list your jobs at a service, show the answer of one, or cancel it")
-    jobs.set_defaults(answer="queueing.jobs")
-    jobs.add_argument("job", nargs="?", metavar="JOB", help="a job's id: show what became of it")
-    _service(jobs)
-    jobs.add_argument("--state", dest="states", metavar="S", help="only queued, running, done, ...: with commas")
-    jobs.add_argument("--last", type=int, default=20, metavar="N", help="so many, newest first (default: 20)")
-    jobs.add_argument("--cancel", action="store_true", help="cancel JOB; the best so far becomes its answer")
-    jobs.add_argument("--json", action="store_true", help="print JSON")
-
-
-def _serve(commands: Commands) -> None:
-    serve = commands.add_parser("serve", help="the solver as a web service, with a page to try it on")
-    serve.set_defaults(answer="serving.serve")
-    serve.add_argument(
-        "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine only)"
-    )
-    serve.add_argument("--port", type=int, default=8000, help="default: 8000; 0 is any free one")
-    serve.add_argument("--data", default="service", metavar="DIR", help="folder of the jobs (default: service)")
-    serve.add_argument("--workers", type=int, metavar="N", help="jobs at a time (default: one per CPU)")
-    serve.add_argument(
-        "--device", metavar="D", help="jobs may ask for these OpenCL devices, too: opencl, opencl:1, opencl:0,2-3"
-    )
-    serve.add_argument("--token-file", metavar="F", help="tokens, one per line: requests without one are refused")
-    serve.add_argument(
-        "--limit", dest="limits", action="append", default=[], metavar="NAME=NUMBER", help="change a limit (memory=2e9)"
-    )
-
-
-def _pack(commands: Commands) -> None:
-    pack = commands.add_parser("pack", help="put machines that are all known at once onto as few servers as possible")
-    pack.set_defaults(answer="packing.pack")
-    pack.add_argument(
-        "input",
-        metavar="INPUT",
-        help="a name (pgrank, ct1, u120, t60, ...: docs/guides/packing.md), or a file (.csv, .txt, .bpp, .vbp)",
-    )
-    pack.add_argument(
-        "--with",
-        dest="methods",
-        metavar="NAMES",
-        help="with commas between: ffd-prod,bfd-sum,dot-product,norm-greedy,published,solver (default: these), "
-        "z3,z3-parts,cp-sat,highs,arc-flow; with --servers ffd-prod,bfd-sum,solver (default), cp-sat,highs",
-    )
-    pack.add_argument("--time", default="10s", help="for each search and rival (default: 10s)")
-    pack.add_argument("--seed", type=int, help="of a generated input (default: 1)")
-    pack.add_argument("--seeds", type=int, default=1, help="how often each search runs, with seeds 0, 1, ...")
-    pack.add_argument("--count", type=int, help="machines of ct1 to ct10 and planted (default: 200)")
-    pack.add_argument("--instance", metavar="NAME", help="which one of a file with several instances")
-    pack.add_argument("--server", metavar="CAPACITY", help="what a server has of a CSV file's columns: cpu=8,mem=16")
-    pack.add_argument(
-        "--servers", metavar="FILE", help="kinds of servers: a CSV file with these columns, and name, count, price"
-    )
-    pack.add_argument("--json", action="store_true", help="print the table as JSON")
-    pack.add_argument("--out", metavar="FILE", help="write the placements (.csv or .json)")
-    pack.add_argument("--figure", metavar="FILE", help="draw the servers over time (.png, .svg or .pdf)")
-
-
 def _validate(commands: Commands) -> None:
     validate = commands.add_parser("validate", help="check scenario files")
     validate.set_defaults(answer="running.validate")
@@ -406,12 +289,12 @@ COMMANDS = (
     _tune,
     _size,
     _figures,
-    _solve,
-    _explain,
-    _serve,
-    _work,
-    _jobs,
-    _pack,
+    add_solve,
+    add_explain,
+    add_serve,
+    add_work,
+    add_jobs,
+    add_pack,
     _validate,
     _schema,
     _agents,
