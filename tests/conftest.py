@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-from zlib import crc32
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import seed, settings
@@ -24,9 +25,17 @@ settings.load_profile(FIXED)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Draw the same examples in every run, after those that failed in one before.
 
-    Files of agents are mixed: neighbours run side by side, and would wait for one another's kernels.
+    Files of the solver and those of other agents, which compile most, come first and take turns: neighbours run side by
+    side, and would wait for one another's kernels.
     """
-    items.sort(key=lambda item: crc32(item.path.name.encode()) if "agents" in item.path.parts else 1 << 32)
+    counts: Counter[str] = Counter()
+    place: dict[Path, tuple[bool, int, str]] = {}
+    for item in items:
+        if item.path not in place:
+            kind = next((kind for kind in ("solver", "agents") if kind in item.path.parts), "others")
+            place[item.path] = kind == "others", counts[kind], kind
+            counts[kind] += 1
+    items.sort(key=lambda item: place[item.path])
     if settings.get_current_profile_name() == FIXED:
         for item in items:
             if item.get_closest_marker("hypothesis"):
