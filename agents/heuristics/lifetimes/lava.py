@@ -73,15 +73,16 @@ class Lava(Nilas):
         """Return the rank of each server, and within it the step, int64 [servers]."""
         self._look(view)
         of, most = self._class(request.duration), len(self.classes) + 1
-        ranks = np.full(len(view.free), 2 * most, np.int64)
+        empty = 2 * most + 1
+        ranks = np.full(len(view.free), empty, np.int64)
         for number, server in self._servers.items():
             longer = server.of - of
             if longer < 0:
-                ranks[number] = 2 * most - longer
+                ranks[number] = empty - longer
             elif server.recycling and longer:
                 ranks[number] = longer
             else:
-                ranks[number] = most if not (server.recycling or longer) else most + longer
+                ranks[number] = most + 1 + longer if server.recycling or longer else most
         return ranks * (len(self.steps) + 2) + super().costs(view, request)
 
     def _class(self, stays: float) -> int:

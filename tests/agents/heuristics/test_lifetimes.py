@@ -172,6 +172,29 @@ def test_lava_is_its_definition(case: Case) -> None:
     assert played(case, over_first(Lava, classes=CLASSES, full=0.75)) == played(case, WrittenLava())
 
 
+def test_an_open_server_of_the_class_comes_before_a_recycling_one() -> None:
+    """The third server takes the last request, although the second one has room and is of the same class."""
+    demands = [(1, 1), (1, 1), (1, 1), (1, 3), (1, 1), (1, 2), (1, 1)]
+    case = Case(
+        [[[4, 4]]] * 3,
+        [[4, 4]],
+        (0, 0),
+        [(0.0, 5.0, demand) for demand in demands],
+        "drop",
+        1,
+        0,
+        "stop",
+        [],
+        [],
+        False,
+        0,
+        0.0,
+    )
+    found = played(case, over_first(Lava, classes=CLASSES, full=0.75))
+    assert found == played(case, WrittenLava())
+    assert found[0] == [0, 0, 0, 1, 0, 2, 2]
+
+
 def test_requests_that_end_together_lie_together() -> None:
     """The third leaves with the second; the fourth outlives nobody, and goes where least is left."""
     requests: Any = [(0.0, 9.0, (3,)), (1.0, 100.0, (3,)), (2.0, 90.0, (1,)), (3.0, 5.0, (1,))]
