@@ -426,6 +426,7 @@ def small(name: str, experiment: str, part: str, out: Path) -> list[Prepared]:
     return [found]
 
 
+@pytest.mark.long
 def test_an_experiment_at_its_smallest(tmp_path: Path) -> None:
     prepared = small("nara", "fabrics", "demand=uniform;topology=beta", tmp_path)
     found = completed(["nara"], prepared, "smallest", 1, lambda row: None)

@@ -22,7 +22,7 @@ settings.register_profile(
     FIXED,
     settings.get_profile("default"),  # in CI, hypothesis would draw the same examples for both
     deadline=None,  # the first example of a kernel pays for its compilation
-    max_examples=25,
+    max_examples=20,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(DRAWN, settings.get_profile(FIXED), max_examples=125, print_blob=True)

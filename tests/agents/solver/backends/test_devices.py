@@ -239,6 +239,7 @@ def packing(bins: int) -> Problem:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", first(1, [{"width": 8}, {"width": 3}, {"width": 32}, {"beside": 7}]))
 def test_lanes_that_speculate_and_lanes_side_by_side_agree(how: dict[str, Any]) -> None:
     """Groups have one bin, a few, and more than there are lanes."""

@@ -134,6 +134,7 @@ def spied() -> Iterator[list[Spied]]:
 # -- what it answers ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", first(1, ["pairs", "hose"]))
 @given(data=st.data(), todo=steps, nodes=st.integers(1, 2))
 @scaled(0.06)
