@@ -7,6 +7,7 @@ keep them, and `laid_over` takes them out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import isfinite
 from typing import Any, TypeAlias
 
 from simcore.units import BANDWIDTH, CARDS, COUNT, CPU, DATA, LARGEST, SHARE, TIME, Measure
@@ -90,8 +91,8 @@ def quantity(
     if bare and units:
         some, number = "", rf"({units}|{some}{number})"
     numbers: Schema = {"type": "number", "exclusiveMinimum" if above_zero else "minimum": 0}
-    if measure is SHARE or largest is not None:
-        numbers["maximum"] = 1 if measure is SHARE else largest
+    if isfinite(most := measure.largest if largest is None else largest):
+        numbers["maximum"] = most
     like = f" Like {example}." if example else ""
     return {
         "anyOf": [numbers, {"type": "string", "pattern": rf"^\s*{some}{number}\s*$"}],

@@ -58,4 +58,7 @@ def improve(demand: Ints, places: Places, bound: int, seconds: float, seed: int,
         bound = max(bound, ceil(found.mip_dual_bound - TINY))
     if found.x is None:
         return None, bound
-    return found.x[: balls * bins].reshape(balls, bins).argmax(axis=1), bound
+    where = found.x[: balls * bins].reshape(balls, bins).argmax(axis=1)
+    needs = demand.any(axis=1)
+    where[~needs] = where[needs][0] if needs.any() else places.price.argmin()  # the model lets them lie in unused bins
+    return where, bound

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agents import AGENTS
@@ -117,6 +117,7 @@ def plain(demand: Ints, capacity: Ints) -> int:
 
 @scaled(0.6)
 @given(balls(most=6))
+@example((np.array([[0, 0, 2], [1, 1, 1], [1, 1, 1], [0, 0, 0], [0, 0, 2]]), np.array([2, 2, 3])))
 def test_rivals_without_an_extra_find_what_is_needed(given: tuple[Ints, Ints]) -> None:
     demand, capacity = given
     for method in ("highs", "arc-flow"):
