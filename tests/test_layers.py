@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -68,8 +69,13 @@ def modules() -> Iterator[tuple[str, Path]]:
             yield name_of(file), file
 
 
-def imports(source: str, module: str, is_package: bool) -> Iterator[str]:
+@cache
+def imports(source: str, module: str, is_package: bool) -> tuple[str, ...]:
     """Everything that a module imports, wherever it does so: `from a import b` counts as a.b."""
+    return tuple(_imports(source, module, is_package))
+
+
+def _imports(source: str, module: str, is_package: bool) -> Iterator[str]:
     here = module.split(".") if is_package else module.split(".")[:-1]
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):

@@ -120,6 +120,7 @@ def application(
     for path, file, kind in (
         ("/", "page.html", "text/html"),
         ("/page.css", "page.css", "text/css"),
+        ("/data.js", "data.js", "text/javascript"),
         ("/page.js", "page.js", "text/javascript"),
         ("/jobs.js", "jobs.js", "text/javascript"),
         ("/answer.js", "answer.js", "text/javascript"),

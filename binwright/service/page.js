@@ -56,8 +56,16 @@ function changed() {
   sessionStorage.setItem("text", text.value);
   wrong = null;
   number();
+  files();
   clearTimeout(timer);
   timer = setTimeout(check, 250);
+}
+
+// What the files that the text names are, as far as they are chosen.
+function files() {
+  const says = Data.says(text.value);
+  at("files-row").hidden = !says.length;
+  at("files-say").textContent = says.join(" ");
 }
 
 async function check() {
@@ -68,7 +76,7 @@ async function check() {
   }
   let said;
   try {
-    said = await ask("POST", "/v1/check", { text: text.value });
+    said = await ask("POST", "/v1/check", { text: text.value, tables: Data.tables(text.value) });
   } catch (error) {
     if (asked === newest) verdict.replaceChildren(make("span", error.message, { class: "wrong" }));
     if (error.status === 429) timer = setTimeout(check, 1000);
@@ -102,8 +110,9 @@ async function run() {
   say("Submitting.");
   at("answer").replaceChildren();
   at("progress").hidden = at("download").hidden = true;
-  const asked = { text: text.value, time: at("time").valueAsNumber || 10, seed: at("seed").valueAsNumber || 0 };
+  const asked = { text: text.value, tables: Data.tables(text.value), ...from(), time: at("time").valueAsNumber || 10, seed: at("seed").valueAsNumber || 0 };
   if (at("priority").value) asked.priority = at("priority").valueAsNumber;
+  if (at("device").value) asked.device = at("device").value;
   try {
     show(await ask("POST", "/v1/problems", asked));
   } catch (error) {
@@ -112,6 +121,20 @@ async function run() {
     return;
   }
   follow();
+}
+
+// Where the balls are, how many may move, and which bins are to be empty: what of that is asked for.
+function from() {
+  const asked = {};
+  const { alloc, ball_names: balls, bin_names: bins } = job?.result ?? {};
+  const place = (bin) => (bins && bin !== null ? bins[bin] : bin);
+  if (at("from").checked && alloc) {
+    asked.now = balls ? Object.fromEntries(balls.map((ball, i) => [ball, place(alloc[i])])) : alloc.map(place);
+    if (at("moves").value) asked.moves = at("moves").valueAsNumber;
+  }
+  const drain = at("drain").value.split(",").map((bin) => bin.trim()).filter(Boolean);
+  if (drain.length) asked.drain = drain.map((bin) => (/^\d+$/.test(bin) ? Number(bin) : bin));
+  return asked;
 }
 
 function follow() {
@@ -184,12 +207,17 @@ function show(now) {
     at("json").href = `/v1/problems/${now.id}`;
     at("json").download = `${now.id}.json`;
     at("download").hidden = false;
+    at("from-row").hidden = false;
   }
 }
 
 // ---- the rest -------------------------------------------------------------------------------------------------------
 text.addEventListener("input", changed);
 text.addEventListener("scroll", scroll);
+at("files").addEventListener("change", async (event) => {
+  await Data.choose(event.target.files);
+  changed();
+});
 at("run").addEventListener("click", run);
 at("cancel").addEventListener("click", cancel);
 document.addEventListener("keydown", (event) => {
@@ -209,6 +237,9 @@ let examples = {};
 (async () => {
   text.value = sessionStorage.getItem("text") ?? "";
   number();
+  const devices = await ask("GET", "/v1/devices");
+  at("devices").hidden = devices.length < 2;
+  at("device").append(...devices.map(({ device, name }) => make("option", name ? `${device}: ${name}` : device, { value: device })));
   examples = await ask("GET", "/v1/examples");
   at("example").append(...Object.keys(examples).map((name) => make("option", name, { value: name })));
   if (!text.value) {

@@ -12,6 +12,7 @@ import pytest
 
 from agents.solver import examples
 from tests.support.browser import CHROMIUM, DRIVER, Browser, browser
+from tests.support.opencl import opencl_device
 from tests.support.service import ENDLESS, SMALL, Server, serving
 
 pytestmark = pytest.mark.skipif(
@@ -165,6 +166,74 @@ def test_the_list_shows_jobs_in_turn_and_cancels_them(opened: Browser, server: S
     wait_for(opened, "state", "Cancelled.")
     assert opened.run("return document.activeElement.id") == "answer-heading"
     assert not opened.errors()
+
+
+PODS = """
+TABLE NODE FROM "data/nodes.csv" COLUMN "name" AS node  # TABLE X FROM "no.csv"
+TABLE HAS FROM "data/nodes.csv" COLUMN "cpu"
+TABLE POD FROM "pods.csv" COLUMN "name" AS pod
+TABLE NEEDS FROM "pods.csv" COLUMNS "cpu", "mem"
+BALLS len(POD) AS pod BINS len(NODE) AS node
+RESOURCES CPU[n in BINS] => HAS[n], MEM[n in BINS] => 64
+procedure UTILFN(BALL, BIN, ALLOC)
+    UTIL.CPU[BIN] += NEEDS[BALL, 0]
+    UTIL.MEM[BIN] += NEEDS[BALL, 1]
+end
+"""
+CHOOSE = """
+const held = new DataTransfer();
+for (const [name, text] of Object.entries(arguments[0])) held.items.add(new File([text], name));
+const files = document.getElementById("files");
+files.files = held.files;
+files.dispatchEvent(new Event("change"));
+"""
+
+
+@pytest.mark.long
+def test_files_that_the_text_names_are_sent_along_and_answers_can_be_gone_on_from(opened: Browser) -> None:
+    opened.run(TYPED, PODS)
+    wait_for(opened, "verdict", "Line 2")
+    assert opened.run(TEXT, "files-say") == "nodes.csv is not chosen yet. pods.csv is not chosen yet."
+    nodes = '\ufeffname,cpu\r\n"n-a, left",4\r\n"n-""b""",4\r\n'
+    opened.run(CHOOSE, {"nodes.csv": nodes, "pods.csv": "name,cpu,mem\nweb,2.5,8\ndb,1,4\n"})
+    wait_for(opened, "verdict", "Compiles: 2 balls, 2 bins, 4 dimensions")
+    assert opened.run(TEXT, "files-say") == "nodes.csv: 2 rows of name, cpu. pods.csv: 2 rows of name, cpu, mem."
+    opened.chord("Control", "Enter")
+    wait_for(opened, "state", "Optimal: 2 of 2 balls")
+    assert {"n-a, left", 'n-"b"'} >= set(opened.run(BINS)) > set()
+    opened.run("document.getElementById('from').checked = true")
+    opened.run("document.getElementById('drain').value = '1'")
+    opened.chord("Control", "Enter")
+    wait_for(opened, "answer", "n-a, left")
+    wait_for(opened, "state", "of 2 balls in 1 of 2 bins")
+    assert opened.run(BINS) == ["n-a, left"]
+    opened.run("document.getElementById('moves').value = '0'")
+    opened.run("document.getElementById('drain').value = '0'")
+    opened.chord("Control", "Enter")
+    wait_for(opened, "state", "Not all can be placed")
+    assert not opened.errors()
+
+
+BINS = """
+const rows = [...document.querySelectorAll("#answer tbody tr")].map((each) => each.innerText.split("\\t"));
+return rows.filter((row) => row.at(-1).trim()).map((row) => row[0]);
+"""
+
+
+@pytest.mark.long
+def test_devices_are_offered_where_there_are_some(window: Browser, tmp_path: Path) -> None:
+    opencl_device()
+    with serving(tmp_path / "data", "--workers", "1", "--device", "opencl") as found:
+        window.open(f"{found.url}/")
+        window.run("sessionStorage.clear()")
+        wait_for(window, "verdict", "Compiles")
+        assert window.run("return [...document.getElementById('device').options].map((each) => each.value)")[0] == "cpu"
+        window.run("document.getElementById('device').selectedIndex = 1")
+        window.chord("Control", "Enter")
+        wait_for(window, "state", "Optimal")
+        asked = window.run("return fetch('/v1/jobs').then((said) => said.json())")
+        assert asked["jobs"][0]["state"] == "done"
+    window.errors()
 
 
 @pytest.mark.long
