@@ -35,7 +35,7 @@ def read_csv(file: Path, server: str) -> Machines:
             raise WorkloadError("is not a capacity", key="server", value=entry, remedy="Write cpu=8,mem=16, each once.")
         room[name.strip()] = _quanta(name.strip(), text, None, None, "server")
     capacity = np.array(list(room.values()), np.int64)
-    demand, names = _machines(file, tuple(room), capacity[None, :], "server", "--server")
+    demand, names = _machines(file, tuple(room), capacity[None, :], "--server")
     return Machines(file.name, tuple(room), demand, capacity, names)
 
 
@@ -65,7 +65,7 @@ def read_kinds(file: Path, servers: Path) -> Machines:
                 "Give each row a name of its own; where a kind is there several times, its second server is `NAME 2`."
             )
             raise WorkloadError(problem, file=servers, line=at, key=NAME, value=name, remedy=remedy)
-    demand, called = _machines(file, resources, capacity, servers.name, "the servers' file")
+    demand, called = _machines(file, resources, capacity, servers.name)
     offered = Servers(
         tuple(names), capacity, np.array(count, np.int64), None if price is None else np.array(price, np.int64)
     )
@@ -98,14 +98,14 @@ def _table(file: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
 
 
 def _machines(
-    file: Path, resources: tuple[str, ...], capacity: Ints, key: str, where: str
+    file: Path, resources: tuple[str, ...], capacity: Ints, where: str
 ) -> tuple[Ints, tuple[str, ...] | None]:
     """Read what machines ask for, int64 [machines, resources], and names; each fits a server [kinds, resources]."""
     columns, rows = _table(file)
     for name in resources:
         if name not in columns:
             remedy = f"Its columns: {', '.join(columns) or 'none'}."
-            raise WorkloadError(f"has no column {name}", file=file, line=1, key=key, remedy=remedy)
+            raise WorkloadError(f"has no column {name}, which {where} names", file=file, line=1, remedy=remedy)
     if not rows:
         raise WorkloadError("has no machines", file=file, remedy="Give a row per machine, below the header.")
     demand = np.array([[_quanta(name, row[name], file, at, name) for name in resources] for at, row in rows], np.int64)
