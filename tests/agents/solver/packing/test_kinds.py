@@ -159,7 +159,7 @@ def test_the_command_takes_servers_one_by_one(folder: Path, capsys: pytest.Captu
         ("cpu,mem\n8,4\n4,90\n", [], "machines.csv:4: machine db fits no server as a whole"),
         ("cpu,mem\n8,48\n", [], "servers.csv: cpu: all servers together have 8 cpu, and the machines ask for 32 cpu"),
         ("name,price\na,1\n", [], "servers.csv:1: says of no resource what servers have"),
-        ("cpu,gpu\n8,1\n", [], "machines.csv:1: servers.csv: has no column gpu"),
+        ("cpu,gpu\n8,1\n", [], "machines.csv:1: has no column gpu, which servers.csv names"),
         ("cpu\n", [], "servers.csv: has no servers"),
         ("cpu,mem,cpu\n8,48,2\n", [], "servers.csv:1: has two columns cpu"),
         ("cpu,count\n8,-1\n", [], "servers.csv:2: count: is not a number of servers (got '-1')"),
