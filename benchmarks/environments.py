@@ -49,7 +49,7 @@ Choices were drawn before, at random among those allowed, and the same episodes 
 environment does, new episodes and the requests that are drawn for them included. *With random choices* also draws them,
 with numpy, as a learner spends time on choosing, too. *New arrays* is how environments are by default; *in place* they
 write to the same ones. A single environment is that of `gymnasium.make`, with Gymnasium's own wrapper that checks the
-order of calls. *Wanted* was set beforehand.
+order of calls. *Wanted* was set beforehand; a row that says less misses it.
 {before}
 {table}
 """

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from math import inf, isnan
 from time import perf_counter_ns
 
-from simcore.errors import AgentError
+from simcore.errors import AgentError, WorkloadError
 from simcore.raised import place_in
 from simcore.units import say
 from simcore.vocabulary import Agent, Placement, Refusal, Request, View
@@ -76,6 +76,8 @@ def raised(agent: Agent, error: Exception, of: str) -> AgentError:
     cause = error.__cause__
     if isinstance(error, SystemError) and cause is not None and not isinstance(cause, Exception):
         raise cause
+    if isinstance(error, WorkloadError):  # of what it asked, such as a predictor
+        raise error
     kind = type(agent)
     if kind.decide is Agent.decide and isinstance(error, NotImplementedError):  # not one that its own code raised
         return AgentError(f"{kind.__name__}: decide is missing. {WRITE_DECIDE}")

@@ -32,7 +32,7 @@ class Foresight:
         if self.ask is None:
             raise unknown()
         first = float(self.told[row])
-        return first if elapsed <= 0 else self.ask(row, first, elapsed)
+        return first if elapsed <= 0 else max(elapsed, self.ask(row, first, elapsed))
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class Asking:
         found = self.foresight.again(source, sum(parts) + elapsed)
         for part in parts:  # one after another, as the engine takes them from what is true
             found -= part
-        return found
+        return max(0.0, found)
 
 
 def unknown() -> AgentError:

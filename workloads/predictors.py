@@ -23,6 +23,9 @@ class Noise(Predictor):
     reference: ClassVar[str] = "ours; noise on the logarithm as of Barbalho and others 2023, MLSys"
     sees_truth = True
 
+    def __post_init__(self) -> None:
+        import scipy.special  # noqa: F401 # now, and not while an agent decides
+
     def predict(self, requests: Workload, rng: np.random.Generator) -> Floats:
         told: Floats = requests.duration * np.exp(self.sigma * rng.standard_normal(len(requests)))
         return told
@@ -87,7 +90,12 @@ class Survival(Predictor):
             words = requests.labels[self.by]
         else:
             known = ", ".join(("flavour", "group", *requests.labels))
-            raise WorkloadError("the requests have no such label", value=self.by, remedy=f"Known: {known}.")
+            raise WorkloadError(
+                "the requests have no such label",
+                key="knowledge.lifetimes.predicted.survival.by",
+                value=self.by,
+                remedy=f"Known: {known}.",
+            )
         found, of = np.unique(words, return_inverse=True)
         return [str(word) for word in found], of.reshape(-1)
 

@@ -97,7 +97,7 @@ class Watched(NamedTuple):
     free: Ints
     link_free: Ints
     at: Ints
-    duration: Floats
+    told: Floats
     bandwidth: Ints
     result: Ints
     need: Ints
@@ -173,7 +173,7 @@ def _show(watched: Watched, switches: int, shown: Shown, i: int) -> None:
             shown.chosen[i, server] = is_chosen
             nodes[switches + server, resources] = 1.0 if is_chosen else 0.0
         _show_links(watched.link_free[i], watched.bandwidth[i, row], shown.edges[i])
-        duration = watched.duration[i, row]
+        duration = watched.told[i, row]
         shown.cluster[i, resources] = duration / (duration + USUAL) if duration < np.inf else 1.0
     elif watched.counts[i, 0] > 0:
         server = watched.servers[i, watched.counts[i, 0] - 1]

@@ -10,6 +10,7 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
+from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
@@ -139,6 +140,8 @@ class FaceVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._never = np.zeros(self.num_envs, np.bool_)
+        self._rngs: list[np.random.Generator] = []
+        """One for each environment, which the seeds of its further episodes are drawn from; empty before `reset`."""
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -147,22 +150,44 @@ class FaceVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
 
         With `options={"reset_mask": mask}`, bool [num_envs], it starts only those.
         """
-        super().reset(seed=seed if isinstance(seed, int) else None)
-        seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else seed or [None] * self.num_envs
-        mask = (options or {}).get("reset_mask")
-        if mask is not None and (mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any()):
+        seeds = self._seeds(seed)
+        given = (options or {}).get("reset_mask")
+        mask = np.ones(self.num_envs, np.bool_) if given is None else np.asarray(given)
+        if mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any():
             remedy = f"Give an array of {self.num_envs} truth values, one or more of them true."
             raise UserError("does not say what to start", key="options.reset_mask", value=mask.tolist(), remedy=remedy)
-        for i in range(self.num_envs) if mask is None else np.flatnonzero(mask).tolist():
-            self._face.begin(i, self.np_random, seeds[i])
+        if not self._rngs:
+            self._rngs = [np.random.default_rng() for _ in range(self.num_envs)]
+        for i in np.flatnonzero(mask).tolist():
+            if seeds[i] is not None:
+                self._rngs[i], _ = seeding.np_random(seeds[i])
+            self._face.begin(i, self._rngs[i], seeds[i])
             self._face.ended[i] = False
         return self._shown()
+
+    def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
+        """Return the seed of every environment."""
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, int | np.integer):
+            return [int(seed) + i for i in range(self.num_envs)]
+        seeds = [None if one is None else int(one) for one in seed]
+        if len(seeds) != self.num_envs:
+            remedy = f"Give one number, or a list of {self.num_envs}."
+            raise UserError("are not as many as the environments", key="seed", value=seeds, remedy=remedy)
+        return seeds
 
     def step(
         self, actions: npt.NDArray[np.int64]
     ) -> tuple[Seen, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
         """Take an action in every simulation."""
         face, mode = self._face, self._mode
+        actions = np.asarray(actions)
+        if actions.shape != self._never.shape or actions.dtype.kind not in "iu":
+            remedy = f"Give a whole number for each of the {self.num_envs} environments."
+            raise UserError("are not one for each environment", key="actions", value=actions.tolist(), remedy=remedy)
+        if not self._rngs:
+            raise gymnasium.error.ResetNeeded("call reset() first")
         if mode is AutoresetMode.DISABLED and face.ended.any():
             remedy = 'reset(options={"reset_mask": terminations})'
             raise gymnasium.error.ResetNeeded(f"environments are over: call {remedy} first")
@@ -170,7 +195,7 @@ class FaceVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
         face.choices[:] = actions
         face.act()
         for i in again:
-            face.begin(i, self.np_random, None)
+            face.begin(i, self._rngs[i], None)
             face.rewards[i], face.ended[i] = 0.0, face.episodes.over[i]
         final = self._begun() if mode is AutoresetMode.SAME_STEP and face.ended.any() else {}
         seen, info = self._shown()
@@ -191,7 +216,7 @@ class FaceVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
             told[name][ended] = array[ended]
         for i in np.flatnonzero(ended).tolist():
             observations[i] = {name: array[i].copy() for name, array in face.seen.items()}
-            face.begin(i, self.np_random, None)
+            face.begin(i, self._rngs[i], None)
         return {"final_obs": observations, "_final_obs": ended, "final_info": told, "_final_info": ended.copy()}
 
     def _shown(self) -> tuple[Seen, dict[str, Any]]:

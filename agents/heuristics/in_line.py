@@ -33,7 +33,7 @@ class InLine(Agent):
         if order not in get_args(Order):
             raise UserError("unknown order", key="order", value=order, remedy=suggest(order, get_args(Order)))
         self.agent = inner(agent, options)
-        self.order, self.passing = order, passing
+        self.order, self.passing, self.any_size = order, passing, self.agent.any_size
         self.needs_lifetimes = order == "longest" or self.agent.needs_lifetimes
 
     def start(self, view: View, rng: np.random.Generator) -> None:

@@ -96,19 +96,6 @@ class NumaShown(NamedTuple):
     ended: Flags
     placed: Flags
 
-    @classmethod
-    def of(cls, cluster: Cluster, count: int) -> NumaShown:
-        """Make the arrays for that many simulations of a cluster."""
-        servers, nodes, resources = cluster.capacity.shape
-        return cls(
-            np.zeros((count, servers, nodes, resources), np.float32),
-            np.zeros((count, resources + 1), np.float32),
-            np.zeros((count, servers * nodes), np.bool_),
-            np.zeros(count),
-            np.zeros(count, np.bool_),
-            np.zeros(count, np.bool_),
-        )
-
 
 class NumaEpisodes:
     """Steps simulations of one cluster: `reset` gives requests to one of them, `step` an answer to each.

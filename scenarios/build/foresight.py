@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from numbers import Real
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +13,9 @@ import numpy as np
 from agents.world import Requests
 from scenarios.build import own
 from scenarios.build.named import built
-from scenarios.build.trace import TraceRequests
+from scenarios.build.trace import TraceRequests, content_of
 from scenarios.schema.knowledge import OtherLifetimes, Predicted
+from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.starts import ApartStart, RandomStart
 from scenarios.schema.workload import Trace
@@ -23,6 +26,7 @@ from simcore.rng import stream
 from simcore.vocabulary import Floats, Workload
 
 PREDICTING = "`predict(requests, rng)` returns float64 [n], seconds from 0 on: see docs/guides/lifetimes.md."
+AGAIN = "`again(requests, row, first, elapsed)` returns seconds from 0 on: see docs/guides/lifetimes.md."
 TRAINING = 2**63 - 1
 """The seed whose generated requests predictors learn from: no run has it."""
 KEY = "knowledge.lifetimes.predicted"
@@ -64,11 +68,14 @@ def foreseen(scenario: Scenario, requests: Requests, cache: Path | None) -> Requ
         return requests
     if not isinstance(spec, OtherLifetimes) or spec.predicted is None:
         return Foreseen(requests, _hidden)
-    predicted, training = spec.predicted, _training(scenario, requests, cache)
-    name = f"{scenario.workload.model_dump_json()} {scenario.knowledge.training} {own.identity_of(predicted)}"
+    predicted, training, rows = spec.predicted, _training(scenario, requests, cache), scenario.knowledge.training
+    asked = scenario.workload
+    there = scenario.resources if isinstance(asked, Trace) else scenario.cluster.model_dump_json()
+    name = f"{asked.model_dump_json()} {there} {rows} {own.identity_of(predicted)}"
 
     def told(workload: Workload, seed: int) -> Foresight:
-        return _predicted(_fit(predicted, name, training), predicted.chosen[0], workload, seed)
+        learned_from = content_of(asked) if isinstance(asked, Trace | MultiServer) else None
+        return _predicted(_fit(predicted, f"{name} {learned_from}", training), predicted.chosen[0], workload, seed)
 
     return Foreseen(requests, told, name, predicted.registry.load(predicted.chosen[0]).drawn)
 
@@ -106,7 +113,17 @@ def _predicted(predictor: Predictor, name: str, workload: Workload, seed: int) -
     if not isinstance(told, np.ndarray) or told.shape != (n,) or told.dtype != np.float64 or not (told >= 0).all():
         raise WorkloadError(f"predict of {name} returned no times of the {n} requests", key=KEY, remedy=PREDICTING)
     found: Floats = told
-    return predictor.foresight(shown, found)
+    foresight = predictor.foresight(shown, found)
+    return foresight if foresight.ask is None else replace(foresight, ask=partial(_again, foresight.ask, name))
+
+
+def _again(ask: Callable[[int, float, float], float], name: str, row: int, first: float, elapsed: float) -> float:
+    """Ask a predictor again, and refuse what is no time."""
+    with own.guarded(name, KEY, PREDICTING):
+        said = ask(row, first, elapsed)
+    if not isinstance(said, Real) or not said >= 0:
+        raise WorkloadError(f"again of {name} returned {said!r}", key=KEY, remedy=AGAIN)
+    return float(said)
 
 
 def _training(scenario: Scenario, requests: Requests, cache: Path | None) -> Callable[[], Workload]:
@@ -120,6 +137,9 @@ def _training(scenario: Scenario, requests: Requests, cache: Path | None) -> Cal
 
     def draw() -> Workload:
         first, end = rows or (0, _first(spec))
+        if rows and first >= end:
+            problem, remedy = "there are no rows to learn from", "Give the first row and the row after the last one."
+            raise UserError(problem, key="knowledge.training", value=list(rows), remedy=remedy)
         if first >= end:
             raise UserError(
                 "the predictor learns from the rows before those that runs meet, and there are none",
@@ -128,7 +148,13 @@ def _training(scenario: Scenario, requests: Requests, cache: Path | None) -> Cal
             )
         plain = {"start": first, "requests": end - first, "superpose": 1, "time_scale": 1.0, "inflate": None}
         learned = spec.model_copy(update=plain)
-        return TraceRequests(learned, scenario.resources, cache, dict).window_of(0)
+        try:
+            return TraceRequests(learned, scenario.resources, cache, dict).window_of(0)
+        except WorkloadError as error:
+            if error.key != "workload.start":
+                raise
+            value, there = list(rows) if rows else None, error.remedy
+            raise WorkloadError(error.problem, key="knowledge.training", value=value, remedy=there) from None
 
     return draw
 

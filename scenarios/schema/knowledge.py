@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from scenarios.schema.fields import Count, Model, Number, OneOf, Shown, Text, checked, wrong
 from scenarios.schema.registered import Registered
@@ -18,7 +18,7 @@ class Noise(Model):
     """Predictions are the truth times a random factor, whose logarithm is normal."""
 
     sigma: Number = Field(
-        description="Standard deviation of the factor's natural logarithm; 0 is the truth.", examples=[1]
+        le=10, description="Standard deviation of the factor's natural logarithm; 0 is the truth.", examples=[1]
     )
 
 
@@ -86,3 +86,9 @@ class Knowledge(Model):
         "rows before the first one at which a seed may begin. Generated requests are learned from other seeds.",
         examples=["[0, 50000]"],
     )
+
+    @model_validator(mode="after")
+    def _somebody_learns(self) -> Self:
+        if self.training is not None and not isinstance(self.lifetimes, OtherLifetimes):
+            raise wrong("nothing is predicted", "Remove it, or say how lifetimes are predicted.", ("training",))
+        return self

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import yaml
 
+from agents import AGENTS
 from agents.environments.observation import USUAL, Features, Observer
 from binwright.environments import fabric
 from scenarios.build.requests import forget
@@ -16,7 +17,9 @@ from scenarios.build.world import build_world
 from scenarios.run.check import check_scenario
 from scenarios.schema.load import load_scenario
 from scenarios.schema.scenario import Scenario
-from simcore.errors import UserError
+from simcore.engine import Simulation
+from simcore.errors import UserError, WorkloadError
+from simcore.play import play
 
 BASE: dict[str, Any] = {
     "cluster": {"servers": 2, "node": {"cpu": 8}},
@@ -188,3 +191,119 @@ def test_observations_of_networks_show_what_agents_are_told() -> None:
     assert len({float(shown) for shown, _ in seen}) == 2
     for shown, stays in seen:
         assert shown == pytest.approx(stays / (stays + USUAL))
+
+
+AGAIN = """
+import numpy as np
+from binwright import Predictor
+
+class Fifty(Predictor):
+    def predict(self, requests, rng):
+        return np.full(len(requests), 50.0)
+
+class Raises(Fifty):
+    def again(self, requests, row, first, elapsed):
+        raise KeyError("oh")
+
+class Nan(Fifty):
+    def again(self, requests, row, first, elapsed):
+        return float("nan")
+
+class Nothing(Fifty):
+    def again(self, requests, row, first, elapsed):
+        return None
+
+class First(Fifty):
+    def again(self, requests, row, first, elapsed):
+        return first
+"""
+FAILING = {
+    "cluster": {
+        "servers": 3,
+        "node": {"cpu": 4},
+        "failures": {"mtbf": "300 s", "mttr": "60 s", "on_failure": "requeue"},
+    },
+    "workload": {
+        "requests": 60,
+        "arrivals": {"poisson": {"every": "20 s"}},
+        "flavours": [{"cpu": 1}],
+        "lifetimes": {"exponential": {"mean": "100 s"}},
+    },
+    "overflow": "wait",
+}
+
+
+def played_with(name: str, folder: Path) -> Simulation:
+    """Make the simulation of a scenario with failures in which this class of `AGAIN` predicts."""
+    (folder / "mine.py").write_text(AGAIN)
+    given = {**BASE, **FAILING, "knowledge": {"lifetimes": {"predicted": {f"mine.py:{name}": {}}}}}
+    (folder / "s.yaml").write_text(yaml.safe_dump(given))
+    simulation = build_world(load_scenario(folder / "s.yaml")).simulation(0)
+    assert simulation is not None
+    return simulation
+
+
+@pytest.mark.parametrize("agent", ["nilas", "first-fit"])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Raises", r"Raises raised KeyError\('oh'\) at .*mine.py:11"),
+        ("Nan", "again of .*Nan returned nan"),
+        ("Nothing", "again of .*Nothing returned None"),
+    ],
+)
+def test_what_is_wrong_with_a_second_prediction_is_said_of_the_predictor(
+    agent: str, name: str, said: str, tmp_path: Path
+) -> None:
+    simulation = played_with(name, tmp_path)
+    made = AGENTS.load(agent)()
+    made.start(simulation.view, np.random.default_rng(0))
+    with pytest.raises(WorkloadError, match=said):
+        play(simulation, made)
+
+
+def test_nobody_is_told_a_time_that_is_over(tmp_path: Path) -> None:
+    simulation = played_with("First", tmp_path)
+    again = 0
+    while (request := simulation.advance()) is not None:
+        assert request.duration >= 0
+        again += request.index >= len(simulation.workload)
+        fits = np.flatnonzero(simulation.view.free[:, 0, 0] >= request.demand[0])
+        simulation.answer(request.on(int(fits[0]), 0) if len(fits) else None)
+    assert again
+
+
+def test_what_was_learned_is_used_where_it_belongs_only(tmp_path: Path) -> None:
+    """The tables of a sweep's points differ where the resources stand in another order, or the file has changed."""
+    file = tmp_path / "t.csv"
+
+    def told(node: dict[str, int], long: int) -> list[float]:
+        rows = [f"{i},{10 * i},{long if i % 2 else 5},{1 + i % 2},{2 - i % 2}" for i in range(40)]
+        file.write_text("\n".join(["id,arrival,lifetime,cpu,gpu", *rows]))
+        given = {"trace": "table", "path": str(file), "requests": 4, "start": 30}
+        lifetimes = {"predicted": {"survival": {"least": 5}}}
+        world = build_world(scenario(lifetimes, workload=given, cluster={"servers": 2, "node": node}))
+        found: list[float] = world.draw(0).told.tolist()
+        return found
+
+    for node in ({"cpu": 8, "gpu": 8}, {"gpu": 8, "cpu": 8}, {"cpu": 8}):
+        for long in (500, 70000):
+            assert told(node, long) == [5, long, 5, long]
+
+
+@pytest.mark.parametrize(
+    ("training", "said"),
+    [([0, 500], "knowledge.training: the window leaves the trace"), ([0, 0], "there are no rows to learn from")],
+)
+def test_rows_to_learn_from_are_there(training: list[int], said: str, tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("id,arrival,lifetime,cpu\n" + "\n".join(f"{i},{i},5,1" for i in range(40)))
+    asked = {"lifetimes": {"predicted": {"survival": {}}}, "training": training}
+    given = {"trace": "table", "path": str(file), "requests": 4, "start": 30}
+    with pytest.raises(UserError, match=said):
+        build_world(scenario(knowledge=asked, workload=given)).draw(0)
+
+
+def test_rows_that_nobody_learns_from_are_refused() -> None:
+    with pytest.raises(ValueError, match="nothing is predicted"):
+        scenario(knowledge={"lifetimes": "known", "training": [0, 10]})

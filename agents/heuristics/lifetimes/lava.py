@@ -11,7 +11,8 @@ import numpy as np
 
 from agents.heuristics.lifetimes.nilas import STEPS, Nilas, times
 from simcore.errors import UserError
-from simcore.vocabulary import Ints, Request, View
+from simcore.units import SHARE
+from simcore.vocabulary import Amounts, Ints, Placement, Refusal, Request, View
 
 CLASSES = ("1 h", "10 h", "100 h")
 """Lifetimes up to which the classes go, but for the last one, as published."""
@@ -54,20 +55,38 @@ class Lava(Nilas):
         options: dict[str, Any] | None = None,
         steps: Sequence[str | float] = STEPS,
         classes: Sequence[str | float] = CLASSES,
-        full: float = 0.9,
+        full: float | str = 0.9,
     ) -> None:
         super().__init__(agent, options, steps)
         self.classes = times("classes", classes)
-        if not 0 < full <= 1:
+        try:
+            self.full = SHARE.parse(full)
+        except UserError as error:
+            raise UserError(error.problem, key="full", value=full, remedy=error.remedy) from None
+        if not self.full:
             raise UserError("is out of range", key="full", value=full, remedy="Give a share above 0, up to 1.")
-        self.full = full
         self._servers: dict[int, Server] = {}
         self._noted = 0
+        self._filled: set[int] = set()  # rows whose placement left their server full, not looked at yet
+        self._full: set[int] = set()  # servers that were full when the run began, until they are looked at
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Begin a run; what runs already counts."""
         super().start(view, rng)
-        self._servers, self._noted = {}, 0
+        self._servers, self._noted, self._filled = {}, 0, set()
+        self._full = {number for number in range(len(view.free)) if self._is_full(view, number)}
+
+    def decide(self, view: View, request: Request) -> Placement | Refusal | None:
+        """Decide as `nilas` does, and note whether the server is full then: it may be hidden when one looks again."""
+        answer = super().decide(view, request)
+        if isinstance(answer, Placement) and self._is_full(view, answer.shares[0][0], request.demand):
+            self._filled.add(request.index)
+        return answer
+
+    def _is_full(self, view: View, number: int, more: Amounts | int = 0) -> bool:
+        there = view.capacity[number].sum(axis=0)
+        taken = there - view.free[number].sum(axis=0) + more
+        return bool((taken >= self.full * there)[there > 0].any())
 
     def costs(self, view: View, request: Request) -> Ints:
         """Return the rank of each server, and within it the step, int64 [servers]."""
@@ -96,7 +115,13 @@ class Lava(Nilas):
         for _, request, number, began in view.placed.since(self._noted):
             if request.index in view.placed.running:
                 self._add(request, number, began, view)
+            if request.index in self._filled and number in self._servers:
+                self._recycle(self._servers[number], view)
         self._noted = view.placed.total
+        self._filled.clear()
+        for number in self._full & self._servers.keys():
+            self._recycle(self._servers[number], view)
+        self._full.clear()
         for number in list(self._servers):
             server = self._servers[number]
             _forget(server.rows, view)
@@ -118,16 +143,21 @@ class Lava(Nilas):
         elif of > server.of:
             server.of, server.until = of, began + self._limit(of)
         server.rows.append(request.index)
+
+    def _recycle(self, server: Server, view: View) -> None:
+        """Have a server that was full keep its class while any of the requests stays that it has now."""
         if not server.recycling:
-            taken, there = (array[number].sum(axis=0) for array in (view.free, view.capacity))
-            if (there - taken >= self.full * there)[there > 0].any():
-                server.recycling, server.residual = True, list(server.rows)
+            server.recycling, server.residual = True, _running(server, view)
 
     def _settle(self, server: Server, of: int, view: View) -> None:
         """Give a server another class, in which it keeps what runs there now."""
         server.of, server.until = of, view.now + self._limit(of)
-        server.rows = [row for row in server.rows if row in view.placed.running]
+        server.rows = _running(server, view)
         server.residual = list(server.rows) if server.recycling else []
+
+
+def _running(server: Server, view: View) -> list[int]:
+    return [row for row in server.rows if row in view.placed.running]
 
 
 def _forget(rows: list[int], view: View) -> None:

@@ -35,6 +35,9 @@ class Nilas(Agent):
         self, agent: str = "best-fit", options: dict[str, Any] | None = None, steps: Sequence[str | float] = STEPS
     ) -> None:
         self.agent = inner(agent, options)
+        if self.agent.on_devices:
+            remedy = "Name one that chooses servers, such as best-fit."
+            raise UserError("chooses devices itself", key="agent", value=agent, remedy=remedy)
         self.any_size = self.agent.any_size
         self.steps = times("steps", steps)
         self._exits = Exits()

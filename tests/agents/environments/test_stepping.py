@@ -36,12 +36,6 @@ SERVERS: dict[str, Any] = {
     "agents": ["first-fit"],
     "prices": {"cpu_hour": 2.0, "mem_gb_hour": 0.37},
 }
-SAME = {
-    "requests": 9,
-    "arrivals": {"fixed": {"every": "1 s"}},
-    "flavours": [{"cpu": 7, "mem": 3}],
-    "lifetimes": {"fixed": "20 s"},
-}
 
 
 def servers(name: str = "servers", **changed: Any) -> Scenario:
@@ -105,15 +99,16 @@ def test_what_changed_in_a_network_is_all_there_is(seed: int, mask: Any) -> None
 
 @pytest.mark.parametrize("mode", AutoresetMode)
 def test_episodes_begin_again_as_in_gymnasiums_own_vector(mode: AutoresetMode) -> None:
-    scenario = servers(workload=SAME)  # the same whatever the seed
+    scenario = servers()
     ours = gymnasium.make_vec(f"{PREFIX}Numa-v0", 3, scenario=scenario, autoreset_mode=mode)
     theirs = SyncVectorEnv([lambda: gymnasium.make(f"{PREFIX}Numa-v0", scenario=scenario)] * 3, autoreset_mode=mode)
     assert ours.metadata["autoreset_mode"] is mode
     rng, ends = np.random.default_rng(0), 0
-    for envs in (ours, theirs):
-        envs.reset(seed=1)
-    seen, _ = theirs.reset(seed=1)
-    for _ in range(40):
+    seeds: Any = 1 if mode is AutoresetMode.NEXT_STEP else [5, 9, 2]
+    same(ours.reset(seed=seeds)[0], theirs.reset(seed=seeds)[0])
+    seen, _ = theirs.reset(seed=seeds)
+    ours.reset(seed=seeds)  # forgets what it had
+    for _ in range(120):
         actions = (seen["mask"] * rng.random(seen["mask"].shape)).argmax(axis=1)
         found, expected = ours.step(actions), theirs.step(actions)
         seen, ended = expected[0], expected[2]
@@ -245,6 +240,30 @@ def test_a_mask_of_what_to_start_is_checked() -> None:
     for mask in (np.zeros(2, np.bool_), np.ones(3, np.bool_), np.ones(2)):
         with pytest.raises(UserError, match="does not say what to start"):
             envs.reset(options={"reset_mask": mask})
+
+
+@pytest.mark.parametrize("seed", [[1], [1, 2, 3], np.array([4, 5, 6])])
+def test_seeds_are_as_many_as_environments(seed: Any) -> None:
+    with pytest.raises(UserError, match="seed: are not as many as the environments"):
+        many("Numa-v0", 2).reset(seed=seed)
+
+
+def test_seeds_and_masks_may_be_of_numpy_or_lists() -> None:
+    envs = many("Numa-v0", 2)
+    first = envs.reset(seed=7)[0]
+    for seed in (np.int64(7), np.array([7, 8]), (7, 8)):
+        same(envs.reset(seed=seed)[0], first)  # type: ignore[arg-type] # as numpy's users write it
+    envs.reset(options={"reset_mask": [True, False]})
+
+
+@pytest.mark.parametrize("actions", [3, [0.0, 1.0], [1], [[0, 1]]])
+def test_actions_are_whole_numbers_one_for_each(actions: Any) -> None:
+    envs = many("Numa-v0", 2)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        envs.step(np.zeros(2, np.int64))
+    envs.reset(seed=0)
+    with pytest.raises(UserError, match="actions: are not one for each environment"):
+        envs.step(actions)
 
 
 def test_requests_of_later_episodes_may_be_more() -> None:

@@ -12,6 +12,11 @@ from hypothesis import given
 
 from agents.heuristics.lifetimes.lava import Lava
 from agents.heuristics.lifetimes.nilas import Nilas
+from agents.rules.on_devices import WithDevices
+from fabric.cluster import NEVER, Cluster
+from fabric.ledger import Ledger
+from scenarios.build.world import build_world
+from scenarios.schema.scenario import Scenario
 from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.play import play
@@ -83,22 +88,25 @@ class WrittenLava(Written):
         super().__init__()
         self.known: dict[int, dict[str, Any]] = {}
         self.noted = 0
+        self.filled: set[int] = set()
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Nothing runs yet."""
+        assert not view.placed.total
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
-        """Follow what happened, and take the first place of the least rank."""
+        """Follow what happened, take the first place of the least rank, and see whether the server is full then."""
         for _, other, number, began in view.placed.since(self.noted):
-            if other.index not in view.placed.running:
-                continue
             of, state = self.class_of(other.duration), self.known.get(number)
-            if state is None or not state["rows"] & view.placed.running:
-                state = self.known[number] = {"of": of, "until": began + self.limit(of), "rows": set(), "kept": None}
-            elif of > state["of"]:
-                state["of"], state["until"] = of, began + self.limit(of)
-            state["rows"].add(other.index)
-            free, there = view.free[number].sum(axis=0), view.capacity[number].sum(axis=0)
-            full = any(has > 0 and has - left >= 0.75 * has for left, has in zip(free, there, strict=True))
-            if state["kept"] is None and full:
-                state["kept"] = set(state["rows"])
+            if other.index in view.placed.running:
+                if state is None or not state["rows"] & view.placed.running:
+                    state = {"of": of, "until": began + self.limit(of), "rows": set(), "kept": None}
+                    self.known[number] = state
+                elif of > state["of"]:
+                    state["of"], state["until"] = of, began + self.limit(of)
+                state["rows"].add(other.index)
+            if other.index in self.filled and state is not None and state["kept"] is None:
+                state["kept"] = state["rows"] & view.placed.running
         self.noted = view.placed.total
         for number, state in list(self.known.items()):
             rows = state["rows"] & view.placed.running
@@ -108,7 +116,13 @@ class WrittenLava(Written):
                 self.settle(state, max(0, state["of"] - 1), rows, view)
             elif view.now > state["until"]:
                 self.settle(state, state["of"] + 1, rows, view)
-        return super().decide(view, request)
+        answer = super().decide(view, request)
+        if isinstance(answer, Placement):
+            number = answer.shares[0][0]
+            room = zip(view.free[number].sum(axis=0), view.capacity[number].sum(axis=0), request.demand, strict=True)
+            if any(has > 0 and has - left + more >= 0.75 * has for left, has, more in room):
+                self.filled.add(request.index)
+        return answer
 
     def settle(self, state: Any, of: int, rows: set[int], view: View) -> None:
         """Give a server another class."""
@@ -195,6 +209,58 @@ def test_an_open_server_of_the_class_comes_before_a_recycling_one() -> None:
     assert found[0] == [0, 0, 0, 1, 0, 2, 2]
 
 
+HIDDEN: dict[str, dict[str, Any]] = {
+    "rules": {
+        "cluster": {"servers": 3, "node": {"cpu": 10}},
+        "flavours": [{"cpu": 1, "group": "a"}, {"cpu": 1, "group": "b"}],
+        "placement": [{"apart": ["a", "b"], "per": "server"}],
+    },
+    "devices": {
+        "cluster": {"servers": 4, "node": {"cpu": 10}, "devices": {"model": "V100", "count": 4}},
+        "flavours": [{"cpu": 1, "gpu": 2}, {"cpu": 1, "gpu": 1}, {"cpu": 1}],
+    },
+}
+"""Where servers are hidden from some requests."""
+
+
+@pytest.mark.parametrize("what", HIDDEN)
+def test_lava_does_not_take_for_full_what_is_hidden_from_a_request(what: str) -> None:
+    told = dict(HIDDEN[what])
+    workload = {
+        "requests": 200,
+        "arrivals": {"poisson": {"every": "100 s"}},
+        "flavours": told.pop("flavours"),
+        "lifetimes": {"lognormal": {"median": 3600, "sigma": 1}},
+    }
+    scenario = {"workload": workload, "knowledge": {"lifetimes": "known"}, "agents": ["lava"], **told}
+    simulation = build_world(Scenario.model_validate(scenario)).simulation(0)
+    assert simulation is not None
+    lava = Lava()
+    agent: Agent = lava if what == "rules" else WithDevices(lava)
+    agent.start(simulation.view, np.random.default_rng(0))
+    been_full: set[int] = set()
+    while (request := simulation.advance()) is not None:
+        answer = agent.decide(simulation.view, request)
+        assert {number for number, server in lava._servers.items() if server.recycling} <= been_full
+        simulation.answer(answer)
+        there, free = simulation.view.capacity.sum(axis=1), simulation.view.everything_free.sum(axis=1)
+        been_full |= set(np.flatnonzero(((there - free >= 0.9 * there) & (there > 0)).any(axis=1)).tolist())
+    assert been_full
+
+
+def test_lava_remembers_that_a_server_was_full_though_nobody_asked_while_it_was() -> None:
+    """A long request, and a short one that fills the server and is gone when the next one comes."""
+    hour = 3600.0
+    workload = Workload.of_units([0.0, 1.0, 50.0], [200 * hour, 10.0, 200 * hour], {"cpu": [2, 2, 1]})
+    capacity = np.full((3, 1, 1), 4_000_000)
+    simulation = Simulation(workload, Ledger(Cluster(("cpu",), capacity, (NEVER,), capacity[0])))
+    agent = Lava()
+    agent.start(simulation.view, np.random.default_rng(0))
+    play(simulation, agent)
+    assert simulation.record.server.tolist() == [0, 0, 0]
+    assert agent._servers[0].recycling
+
+
 def test_requests_that_end_together_lie_together() -> None:
     """The third leaves with the second; the fourth outlives nobody, and goes where least is left."""
     requests: Any = [(0.0, 9.0, (3,)), (1.0, 100.0, (3,)), (2.0, 90.0, (1,)), (3.0, 5.0, (1,))]
@@ -215,7 +281,9 @@ def _case(requests: Any) -> Case:
     [
         (Nilas, {"steps": ["2 h", "1 h"]}, "steps: must ascend"),
         (Lava, {"classes": ["1 h", "1 h"]}, "classes: must ascend"),
-        (Lava, {"full": 1.5}, "full: is out of range"),
+        (Lava, {"full": "150 %"}, "full: is more than 1"),
+        (Lava, {"full": 0}, "full: is out of range"),
+        (Nilas, {"agent": "fgd"}, "agent: chooses devices itself"),
         (Nilas, {"agent": "besst-fit"}, "best-fit"),
     ],
 )

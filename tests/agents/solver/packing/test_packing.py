@@ -314,7 +314,10 @@ def test_files_of_the_literature_are_read(tmp_path: Path) -> None:
         (["FILE", "--server", "cpu"], "server: is not a capacity (got 'cpu')"),
         (["FILE", "--server", "cpu=1,cpu=2"], "server: is not a capacity (got 'cpu=2')"),
         (["FILE", "--server", "cpu=-1"], "server: must not be negative (got '-1')"),
-        (["FILE", "--server", "disk=1"], "FILE:1: has no column disk, which --server names\n  Its columns: name, cpu, mem."),
+        (
+            ["FILE", "--server", "disk=1"],
+            "FILE:1: has no column disk, which --server names\n  Its columns: name, cpu, mem.",
+        ),
         (["FILE", "--server", "name=1"], "FILE:2: name: is not a valid amount (got 'a')"),
         (["FILE", "--server", "cpu=5"], "FILE:5: cpu: machine d asks for more than a server has (got '6')\n  Give"),
         (["FILE", "--server", "cpu=9,mem=5 GB"], "FILE:2: mem: machine a asks for more than a server has (got '8')"),
