@@ -176,6 +176,11 @@ def _size(commands: Commands) -> None:
     size.add_argument("--agents", help="these agents instead of the scenario's, with commas between")
     size.add_argument("--seeds", type=int, help="how many seeds, instead of the scenario's replications")
     size.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value")
+    size.add_argument(
+        "--mix",
+        metavar="PRICES",
+        help="the cheapest mix of groups instead, by what a server of each costs: small=0.3,large=1, or costs",
+    )
     size.add_argument("--kind", metavar="GROUP", help="the group whose servers are counted, where there are several")
     size.add_argument(
         "--most", type=int, metavar="N", help="servers that it may come to (default: a hundred times those there are)"

@@ -12,7 +12,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Generator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -21,7 +22,7 @@ from tempfile import TemporaryDirectory
 from threading import current_thread, main_thread
 from time import monotonic, perf_counter
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from scenarios.batch.attempt import Task, attempt
 from scenarios.batch.handout import PORTION, Handout
@@ -54,6 +55,7 @@ QUIET = {
 LOG = logging.getLogger("binwright")
 _ASK = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR')"
 
+T = TypeVar("T")
 Done = list[tuple[Row, dict[str, bytes]]]
 """A row for each run that was done, with its details by file name."""
 
@@ -155,6 +157,40 @@ class RayCluster:
                     going[do.remote([self._with_copy(task) for task in portion])] = portion
                 for ref in ray.wait(list(going), timeout=1.0)[0]:  # now and then, look how many CPUs there are
                     yield from _answered(ref, going.pop(ref), handout)
+        finally:
+            for ref in going:
+                ray.cancel(ref, force=True)
+
+    def answers(
+        self, do: Callable[..., Any], left: deque[T], arguments: Callable[[T], tuple[Any, ...]], cpus: int
+    ) -> Generator[tuple[T, Any], None, None]:
+        """Have nodes do what is left, with these arguments, and give each answer; more may be left while they do.
+
+        What loses its worker or its node is tried again, TRIES times in all.
+        """
+        import ray
+
+        do = ray.remote(num_cpus=cpus, max_retries=0)(do)
+        going: dict[Any, tuple[T, int]] = {}
+        lost: list[tuple[T, int]] = []
+        try:
+            while left or going or lost:
+                hands = self.hands()
+                while (left or lost) and len(going) < hands:
+                    item, tried = lost.pop() if lost else (left.popleft(), 0)
+                    going[do.remote(*arguments(item))] = item, tried
+                for ref in ray.wait(list(going), timeout=1.0)[0]:
+                    item, tried = going.pop(ref)
+                    try:
+                        answer = fetched(ref)
+                    except ray.exceptions.RayError as error:
+                        if tried + 1 == TRIES:
+                            problem = f"a Ray worker or node was lost {TRIES} times: {str(error).splitlines()[0]}"
+                            remedy = "What is finished is kept: the same command goes on."
+                            raise UserError(problem, key="on", remedy=remedy) from None
+                        lost.append((item, tried + 1))
+                    else:
+                        yield item, answer
         finally:
             for ref in going:
                 ray.cancel(ref, force=True)

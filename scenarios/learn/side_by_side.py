@@ -19,12 +19,12 @@ from queue import SimpleQueue
 from subprocess import Popen, TimeoutExpired
 from tempfile import TemporaryDirectory
 from threading import Thread
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from agents.learned.common.training import Row
 from scenarios.batch.backends import checked_jobs
 from scenarios.batch.child import child
-from scenarios.batch.on_ray import TRIES, RayCluster, check_code, check_installed, fetched
+from scenarios.batch.on_ray import RayCluster, check_code, check_installed
 from scenarios.batch.pool import ending
 from scenarios.build.code import ours
 from scenarios.learn.training import Lesson, course_of, learn, spec_of
@@ -159,37 +159,17 @@ class Slice(NamedTuple):
 
 def _on_ray(lessons: Sequence[Lesson], cluster: RayCluster) -> Generator[tuple[Lesson, Heard], None, None]:
     """Nodes go on with what they are sent, for a while: files come back, and are written here alone."""
-    import ray
-
-    do = ray.remote(num_cpus=spec_of(lessons[0].scenario).threads, max_retries=0)(_slice)
-    left = deque((lesson, 0) for lesson in lessons)
-    going: dict[Any, tuple[Lesson, int]] = {}
-    try:
-        while left or going:
-            hands = cluster.hands()
-            while left and len(going) < hands:
-                lesson, lost = left.popleft()
-                going[do.remote(lesson, _files(lesson.own), version("binwright"), ours())] = lesson, lost
-            for ref in ray.wait(list(going), timeout=1.0)[0]:
-                lesson, lost = going.pop(ref)
-                try:
-                    done: Slice = fetched(ref)
-                except ray.exceptions.RayError as error:
-                    if lost + 1 == TRIES:
-                        problem = f"seed {lesson.seed} lost its Ray worker or node {TRIES} times: {error}"
-                        raise UserError(problem, file=lesson.own, remedy=GOES_ON) from None
-                    left.append((lesson, lost + 1))
-                    continue
-                for name, content in done.files.items():
-                    write_bytes(lesson.own / name, content)
-                if done.mistake:
-                    raise done.mistake
-                yield from ((lesson, heard) for heard in done.heard)
-                if not done.heard[-1].over:
-                    left.append((lesson, 0))
-    finally:
-        for ref in going:
-            ray.cancel(ref, force=True)
+    left = deque(lessons)
+    threads, wanted = spec_of(lessons[0].scenario).threads, (version("binwright"), ours())
+    done: Slice
+    for lesson, done in cluster.answers(_slice, left, lambda lesson: (lesson, _files(lesson.own), *wanted), threads):
+        for name, content in done.files.items():
+            write_bytes(lesson.own / name, content)
+        if done.mistake:
+            raise done.mistake
+        yield from ((lesson, heard) for heard in done.heard)
+        if not done.heard[-1].over:
+            left.append(lesson)
 
 
 def _files(folder: Path) -> dict[str, bytes]:
