@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from binwright.reproduction.reproduce import reproduce
     from fabric.devices import DeviceView
     from scenarios.learn.tune import tune
-    from scenarios.size.sizing import size
+    from scenarios.size.mixing import size_mix
+    from scenarios.size.sizing import size, sizes
     from simcore.engine import Simulation
     from simcore.errors import BinwrightError, UserError
     from simcore.play import play
@@ -61,6 +62,8 @@ _HOME = {
     "run": "binwright.api",
     "scenario": "binwright.api",
     "size": "scenarios.size.sizing",
+    "size_mix": "scenarios.size.mixing",
+    "sizes": "scenarios.size.sizing",
     "solve": "binwright.api",
     "train": "binwright.api",
     "tune": "scenarios.learn.tune",
@@ -94,6 +97,8 @@ __all__ = [  # found on first use, so that importing binwright costs nothing
     "run",
     "scenario",
     "size",
+    "size_mix",
+    "sizes",
     "solve",
     "train",
     "tune",

@@ -146,22 +146,24 @@ def train(
     *overrides: str,
     out: str | Path | None = None,
     fresh: bool = False,
+    jobs: int | None = None,
+    on: str = "local",
     watch: Callable[[dict[str, Any]], None] = lambda row: None,
     say: Callable[[str], None] = lambda text: None,
 ) -> pl.DataFrame:
     """Teach an agent what the scenario's `train:` says, and return the log; `out` is `results/<name>/training`.
 
     With a `sweep` there is a training for every combination of settings, in folders below; the log has them as columns.
+    Seeds and combinations are trained `jobs` at a time (default: as many as there are CPUs for their threads) `on` this
+    machine, `local`, or a Ray cluster as in `run`; they come to the same weights.
 
     What is in the folder already is gone on from, unless `fresh`. `watch` is called with every new row of the log,
     `say` with what begins before there is one.
     """
-    from scenarios.learn.sweeping import train_sweep
-    from scenarios.learn.training import train
+    from scenarios.learn.sweeping import train_all
 
     given = loaded(scenario, overrides)
-    teach = train_sweep if given.train and given.train.sweep else train
-    return teach(given, folder_for(given, out, "training"), fresh, watch, say)
+    return train_all(given, folder_for(given, out, "training"), fresh, watch, say, jobs, on)
 
 
 def as_overrides(sets: Iterable[str], agents: str | None, seeds: int | None) -> list[str]:

@@ -6,7 +6,7 @@ environments and a debugger all drive it this way.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, repeat
@@ -18,7 +18,7 @@ import numpy as np
 from simcore.asking import said
 from simcore.clock import Clock
 from simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
-from simcore.faults import FaultProcess, Faults, Kind
+from simcore.faults import FaultProcess, Faults, Kind, Together
 from simcore.foresight import Asking
 from simcore.model import ResourceModel
 from simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
@@ -91,7 +91,8 @@ class Simulation:
         self._lists = self._kind is Request  # what is placed, where agents are told how long requests stay
         self._returned: list[Request] = []
         self._rests: list[float] = []  # of those that were sent back, how long they still stay
-        self._down: set[tuple[Kind, int]] = set()
+        self._down: set[tuple[Kind, int]] = set()  # links and switches
+        self._causes: Counter[int] = Counter()  # of each server that is down: itself, and its domains
         self._spreads = ledger.spreads(workload.demand)
         self._models = ledger.expect(workload)
         self._roles = ledger.roles_of(workload)
@@ -99,9 +100,12 @@ class Simulation:
         self._bandwidth = (
             np.broadcast_to(np.int64(0), len(workload)) if workload.bandwidth is None else workload.bandwidth
         )
-        self._faults = [(each.kind, FaultProcess(each, self.clock, self)) for each in faults]
-        for kind, process in self._faults:
-            process.watch(range(ledger.parts(kind)))
+        self._faults: list[tuple[Together | None, FaultProcess]] = []
+        for each in faults:
+            together = Together(each.domains, self, len(self.view.capacity)) if each.domains else None
+            process = FaultProcess(each, self.clock, together or self)
+            process.watch(range(len(together.members) if together else ledger.parts(each.kind)))
+            self._faults.append((together, process))
         for time, by in expansion:
             self.clock.at(time, self._grow, by)
         for time, change, number in ledger.planned:
@@ -352,8 +356,12 @@ class Simulation:
         first = len(self.view.capacity)
         self.ledger.grow(by)
         self._changed("expansion", by)
-        for kind, process in self._faults:
-            if kind == "server":
+        for together, process in self._faults:
+            if together:
+                before = len(together.members)
+                together.grow(first + by)
+                process.watch(range(before, len(together.members)))
+            elif process.kind == "server":
                 process.watch(range(first, first + by))
 
     def fail(self, part: int, kind: Kind = "server", requeue: bool = False) -> bool:
@@ -361,19 +369,42 @@ class Simulation:
 
         False when it is down already: it stays so until the repair of the first failure.
         """
-        if (kind, part) in self._down or part >= self.ledger.parts(kind):
+        if (kind, part) in self._down or part >= self.ledger.parts(kind) or (kind == "server" and self._causes[part]):
             return False
+        if kind == "server":
+            self.down([part], requeue)
+        else:
+            self._down.add((kind, part))
+            self._changed("failure", part, kind)
+            self._interrupt(self.ledger.fail(part, kind), requeue)
+        return True
+
+    def down(self, servers: Sequence[int], requeue: bool) -> None:
+        """Take servers down together, for one more reason where they are down already."""
+        interrupted: list[int] = []
+        for server in servers:
+            self._causes[server] += 1
+            if self._causes[server] == 1:
+                self._changed("failure", server)
+                interrupted += self.ledger.fail(server)
+        self._interrupt(sorted(interrupted), requeue)
+
+    def up(self, servers: Sequence[int]) -> None:
+        """Bring servers back, empty, that are not down for another reason."""
+        for server in servers:
+            self._causes[server] -= 1
+            if not self._causes[server]:
+                self.ledger.repair(server)
+                self._changed("repair", server)
+
+    def _interrupt(self, interrupted: Sequence[int], requeue: bool) -> None:
         now = self.clock.now
-        self._down.add((kind, part))
-        self._changed("failure", part, kind)
-        interrupted = self.ledger.fail(part, kind)
         for index in interrupted:
             self.record.interrupted(index, now)
         if requeue and interrupted:
             back = [self._back(index, now) for index in interrupted]
             self._returned += back
             self._line.extendleft(reversed(back))
-        return True
 
     def _back(self, row: int, now: float) -> Request:
         """Make a new request for the rest of an interrupted one."""
@@ -398,7 +429,10 @@ class Simulation:
         return self._kind(again, now, told, demand, spread, bandwidth, network, models, role)
 
     def repair(self, part: int, kind: Kind = "server") -> None:
-        """Bring a failed part back, empty."""
+        """Bring a failed part back, empty; a server, when all its domains are back."""
+        if kind == "server":
+            self.up([part])
+            return
         self._down.remove((kind, part))
         self.ledger.repair(part, kind)
         self._changed("repair", part, kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Literal, Protocol, TypeAlias
@@ -20,6 +21,9 @@ class Faults:
 
     `scheduled` adds (time, part, repair after) by hand; inf repairs never. `requeue` offers what was interrupted
     again at once, for the rest of its holding period. `seed` determines the random failures, part by part.
+
+    With `domains`, the parts are sets of servers that fail together, and `label` names what they have in common: among
+    so many servers, it lists those of each domain. A server is back when it and all its domains are.
     """
 
     mtbf: float = inf
@@ -28,6 +32,8 @@ class Faults:
     requeue: bool = False
     seed: int = 0
     kind: Kind = "server"
+    label: str = ""
+    domains: Callable[[int], Sequence[Sequence[int]]] | None = None
 
 
 class Parts(Protocol):
@@ -37,10 +43,41 @@ class Parts(Protocol):
     def repair(self, part: int, kind: Kind) -> None: ...
 
 
+class Servers(Protocol):
+    """What fails and comes back together; a server may be down for several reasons."""
+
+    def down(self, servers: Sequence[int], requeue: bool) -> None: ...
+    def up(self, servers: Sequence[int]) -> None: ...
+
+
+class Together:
+    """Domains of servers as parts that fail. `count` is how many servers there are."""
+
+    def __init__(self, domains: Callable[[int], Sequence[Sequence[int]]], servers: Servers, count: int) -> None:
+        self._domains, self._servers = domains, servers
+        self._down: dict[int, Sequence[int]] = {}
+        self.grow(count)
+
+    def grow(self, count: int) -> None:
+        """Take note of so many servers in all."""
+        self.members = self._domains(count)
+
+    def fail(self, part: int, kind: Kind, requeue: bool) -> bool:
+        if part in self._down or part >= len(self.members):
+            return False
+        self._down[part] = self.members[part]  # servers that are added while it is down are not
+        self._servers.down(self.members[part], requeue)
+        return True
+
+    def repair(self, part: int, kind: Kind) -> None:
+        self._servers.up(self._down.pop(part))
+
+
 class FaultProcess:
     """Fails and repairs parts on the clock: as scheduled once, at random for ever."""
 
     def __init__(self, faults: Faults, clock: Clock, parts: Parts) -> None:
+        self.kind = faults.kind
         self._faults = faults
         self._clock = clock
         self._parts = parts
@@ -59,7 +96,8 @@ class FaultProcess:
         """Start the random failures of these parts, each from its own stream."""
         if self._faults.mtbf < inf:
             for part in parts:
-                self._streams.append(stream(self._faults.seed, "faults", self._faults.kind, part))
+                name = f"domain {self._faults.label}" if self._faults.domains else self._faults.kind
+                self._streams.append(stream(self._faults.seed, "faults", name, part))
                 self._await_failure(part)
 
     def _await_failure(self, part: int) -> None:

@@ -6,14 +6,18 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from binwright.cli import FAILED
 from binwright.commands.console import many_of, out
+from binwright.commands.running import list_failed
+from simcore.errors import UserError
 
 if TYPE_CHECKING:
     import rich.table
 
+    from analysis.front import Results
     from analysis.measure.metric import Metric
     from scenarios.size.sizing import Sized
 
@@ -21,43 +25,85 @@ if TYPE_CHECKING:
 def size(asked: Namespace) -> int:
     """`binwright size FILE --until "acceptance >= 99 %"`."""
     from binwright.api import as_overrides
-    from binwright.commands.running import list_failed
     from scenarios.schema.load import folder_for, load_to_run
     from scenarios.schema.size import metrics_of
+    from scenarios.size.mixing import Mixed, size_mix
+    from scenarios.size.sizing import Sizes, sizes
     from scenarios.size.sizing import size as search
 
     scenario = load_to_run(asked.file, as_overrides(asked.sets, asked.agents, asked.seeds))
     folder = folder_for(scenario, asked.out, "size")
+    mix = _prices(asked.mix) if asked.mix else scenario.size and scenario.size.mix
+    if mix and asked.kind:
+        raise UserError("does not go with --mix", key="--kind", value=asked.kind, remedy="Give one of the two.")
     metrics = {metric.name: metric for metric in metrics_of(scenario.cluster, scenario.metrics)}
     columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
+    found: Sized | Sizes | Mixed
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("runs", total=None)
 
         def watch(row: dict[str, Any]) -> None:
             console.print(_said(row, metrics), highlight=False, markup=False, soft_wrap=True)
 
-        found = search(
-            scenario,
-            until=asked.until,
-            kind=asked.kind,
-            most=asked.most,
-            jobs=asked.jobs,
-            out=folder,
-            watch=watch,
-            finished=lambda row: progress.advance(task),
-        )
-    out.print(_table(found))
-    list_failed(found.results)
-    out.print(f"Answer:  {folder}/sizes.csv", markup=False, highlight=False, soft_wrap=True)
-    out.print(f"Results: {folder}/runs.parquet", markup=False, highlight=False, soft_wrap=True)
+        shared: dict[str, Any] = {
+            "until": asked.until,
+            "most": asked.most,
+            "jobs": asked.jobs,
+            "out": folder,
+            "watch": watch,
+            "finished": lambda row: progress.advance(task),
+        }
+        if mix:
+            found = size_mix(scenario, mix=mix, **shared)
+        else:
+            look = sizes if scenario.sweep.product or scenario.sweep.zip else search
+            found = look(scenario, kind=asked.kind, **shared)
+    if isinstance(found, Mixed):
+        from binwright.commands.mixing import table
+
+        return _shown(table(found), found.results, "mixes.csv")
+    if isinstance(found, Sizes):
+        for point, one in found.answers:
+            out.rule(escape(", ".join(f"{key} {value}" for key, value in point.items())))
+            out.print(_table(one))
+            list_failed(one.results)
+        out.print(f"Answers: {folder}/sizes.csv", markup=False, highlight=False, soft_wrap=True)
+        return FAILED if any(len(one.results.failed) for _, one in found.answers) else 0
+    code = _shown(_table(found), found.results, "sizes.csv")
     out.print(f"Figure:  {_drawn(found)}", markup=False, highlight=False, soft_wrap=True)
-    return FAILED if len(found.results.failed) else 0
+    return code
+
+
+def _shown(table: rich.table.Table, results: Results, file: str) -> int:
+    """Print an answer, and where it is; returns the exit code."""
+    out.print(table)
+    list_failed(results)
+    out.print(f"Answer:  {results.folder}/{file}", markup=False, highlight=False, soft_wrap=True)
+    out.print(f"Results: {results.folder}/runs.parquet", markup=False, highlight=False, soft_wrap=True)
+    return FAILED if len(results.failed) else 0
+
+
+def _prices(text: str) -> str | dict[str, float]:
+    """Read what `--mix` says."""
+    if "=" not in text:
+        return text
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, price = part.partition("=")
+        try:
+            found[name.strip()] = float(price)
+        except ValueError:
+            remedy = "Write small=0.3,large=1, or costs, for the prices that the scenario has."
+            raise UserError("has no price", key="--mix", value=part, remedy=remedy) from None
+    return found
 
 
 def _said(row: dict[str, Any], metrics: dict[str, Metric]) -> str:
     """Say what an agent came to at a size."""
-    said = f"{row['agent']}, {many_of(row['size'], 'server')}: "
+    size = row["size"] if isinstance(row["size"], str) else many_of(row["size"], "server")
+    swept = "".join(f"{key} {value}, " for key, value in row.items() if "." in key)
+    said = f"{swept}{row['agent']}, {size}: "
     if "failed" in row:
         return f"{said}failed"
     metric = metrics[row["metric"]]
@@ -67,7 +113,6 @@ def _said(row: dict[str, Any], metrics: dict[str, Metric]) -> str:
 def _table(found: Sized) -> rich.table.Table:
     """Lay the answer out: how many servers each agent needs, between which, and how many more than the best."""
     from rich import box
-    from rich.markup import escape
     from rich.table import Table
 
     from scenarios.size.sizing import NOT_TOLD

@@ -47,11 +47,11 @@ def train(asked: Namespace) -> int:
         settings = _settings(spec) if spec else set[str]()
         against, said = _against(spec) if spec else None, list[str]()
         task = progress.add_task(scenario.name, total=total, said="")
+        steps: dict[tuple[int, int], int] = _steps(scenario, folder) if spec and not asked.fresh else {}
 
         def watch(row: dict[str, Any]) -> None:
-            if spec:
-                done = row.get("point", 0) * each + (row["seed"] - spec.seed) * spec.iterations + row["step"]
-                progress.update(task, completed=done, said=f"seed {row['seed']}")
+            steps[row.get("point", 0), row["seed"]] = row["step"]
+            progress.update(task, completed=sum(steps.values()), said=f"seed {row['seed']}")
             if row["split"] == "validation":
                 if against and not said:
                     said.append(f"Gains are how much more is placed than by {against}.")
@@ -63,7 +63,7 @@ def train(asked: Namespace) -> int:
         def say(text: str) -> None:
             progress.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
-        log = teach(scenario, out=folder, fresh=asked.fresh, watch=watch, say=say)
+        log = teach(scenario, out=folder, fresh=asked.fresh, jobs=asked.jobs, on=asked.on, watch=watch, say=say)
     if spec and spec.sweep:
         _report_sweep(folder)
     else:
@@ -91,6 +91,21 @@ def _dry_run(scenario: Scenario, folder: Path, fresh: bool) -> int:
         said += f", and {found.validation:.2g} s a validation." if found.validation else ", validations included."
     out.print(said, markup=False, highlight=False, soft_wrap=True)
     return 0
+
+
+def _steps(scenario: Scenario, folder: Path) -> dict[tuple[int, int], int]:
+    """Count the iterations that every point and seed has done already."""
+    from scenarios.learn.cost import log_of
+    from scenarios.learn.sweeping import points
+    from scenarios.learn.training import spec_of
+
+    spec = spec_of(scenario)
+    seeds = range(spec.seed, spec.seed + spec.seeds)
+    return {
+        (number, seed): len(log_of(folder, point, seed))
+        for number, (point, _) in enumerate(points(scenario))
+        for seed in seeds
+    }
 
 
 def _against(spec: Train) -> str | None:

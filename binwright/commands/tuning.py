@@ -38,6 +38,7 @@ def tune(asked: Namespace) -> int:
             held_out=asked.held_out,
             seed=asked.seed,
             jobs=asked.jobs,
+            on=asked.on,
             out=folder,
             watch=watch,
             finished=lambda row: progress.advance(task),

@@ -128,6 +128,8 @@ def _train(commands: Commands) -> None:
     train.add_argument("file", help="a scenario file, or the name of a shipped one (nara/train-alpha)")
     train.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value")
     train.add_argument("--out", help="folder of logs and weights (default: results/NAME/training)")
+    train.add_argument("--jobs", type=int, metavar="N", help="seeds and settings at a time (default: one per CPU)")
+    train.add_argument("--on", default="local", help="where: local (default), ray, or ray://HOST:PORT")
     train.add_argument("--fresh", action="store_true", help="begin again, whatever the folder has already")
     train.add_argument("--dry-run", action="store_true", help="say what the training will cost, and write nothing")
 
@@ -153,6 +155,7 @@ def _tune(commands: Commands) -> None:
     tune.add_argument("--seed", type=int, default=0, metavar="N", help="of the search itself (default: 0)")
     tune.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value")
     tune.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: one per CPU)")
+    tune.add_argument("--on", default="local", help="where runs are done: local (default), ray, or ray://HOST:PORT")
     tune.add_argument("--out", help="folder of the answer, the log and the runs (default: results/NAME/tuning)")
 
 
@@ -173,6 +176,11 @@ def _size(commands: Commands) -> None:
     size.add_argument("--agents", help="these agents instead of the scenario's, with commas between")
     size.add_argument("--seeds", type=int, help="how many seeds, instead of the scenario's replications")
     size.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value")
+    size.add_argument(
+        "--mix",
+        metavar="PRICES",
+        help="the cheapest mix of groups instead, by what a server of each costs: small=0.3,large=1, or costs",
+    )
     size.add_argument("--kind", metavar="GROUP", help="the group whose servers are counted, where there are several")
     size.add_argument(
         "--most", type=int, metavar="N", help="servers that it may come to (default: a hundred times those there are)"

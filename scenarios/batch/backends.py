@@ -59,6 +59,20 @@ def opened(on: str, jobs: int | None, tasks: Sequence[Task]) -> Iterator[Backend
         raise UserError("unknown place to run", key="on", value=on, remedy="Give local, ray, or ray://HOST:PORT.")
 
 
+@contextmanager
+def held(on: str, jobs: int | None) -> Iterator[None]:
+    """Find or start a Ray cluster once for all batches within; elsewhere there is nothing to hold."""
+    checked_jobs(jobs)
+    if on == "ray" or on.startswith("ray://"):
+        from scenarios.batch.on_ray import RayCluster, check_installed
+
+        check_installed()
+        with RayCluster(on.removeprefix("ray").removeprefix("://"), jobs):
+            yield
+    else:
+        yield
+
+
 def expected(runs: Sequence[Run]) -> float:
     """Guess the seconds that runs take, from the number of requests; agents that think long take longer."""
     return sum(RUN + REQUEST * (getattr(run.scenario.workload, "requests", None) or 100_000) for run in runs)

@@ -12,7 +12,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Generator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -21,7 +22,7 @@ from tempfile import TemporaryDirectory
 from threading import current_thread, main_thread
 from time import monotonic, perf_counter
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from scenarios.batch.attempt import Task, attempt
 from scenarios.batch.handout import PORTION, Handout
@@ -54,6 +55,7 @@ QUIET = {
 LOG = logging.getLogger("binwright")
 _ASK = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR')"
 
+T = TypeVar("T")
 Done = list[tuple[Row, dict[str, bytes]]]
 """A row for each run that was done, with its details by file name."""
 
@@ -75,6 +77,7 @@ class RayCluster:
         self._jobs = jobs
         self._ours = self._alone = False
         self._with_copies: dict[int, Scenario] = {}
+        self._there = monotonic()
 
     def __enter__(self) -> Self:
         for name, value in QUIET.items():
@@ -125,7 +128,18 @@ class RayCluster:
             if not ray.wait([ref], timeout=PATIENCE - SLOW)[0]:
                 ray.cancel(ref, force=True)
                 raise _no_worker()
-        _found(ref)
+        fetched(ref)
+
+    def hands(self) -> int:
+        """How many runs may go on at a time now; ends it all when there has been no CPU for too long."""
+        if cpus := _cpus():
+            self._there = monotonic()
+        elif self._alone:  # nobody will bring its one node back
+            remedy = "What is finished is kept: the same command goes on."
+            raise UserError("the Ray node that was started for this has ended", key="on", remedy=remedy)
+        elif monotonic() - self._there > PATIENCE:  # every node but the head has gone, and it does no runs
+            raise _no_worker()
+        return self._jobs or max(1, cpus)
 
     def rows(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Row], None, None]:
         """Do the tasks, and give each one's row as it finishes."""
@@ -135,22 +149,48 @@ class RayCluster:
         do = ray.remote(num_cpus=1, max_retries=0)(_do)
         handout = Handout(tasks, TRIES)
         going: dict[Any, list[Task]] = {}
-        there = monotonic()
         try:
             while handout or going:
-                if cpus := _cpus():
-                    there = monotonic()
-                elif self._alone:  # nobody will bring its one node back
-                    remedy = "What is finished is kept: the same command goes on."
-                    raise UserError("the Ray node that was started for this has ended", key="on", remedy=remedy)
-                elif monotonic() - there > PATIENCE:  # every node but the head has gone, and it does no runs
-                    raise _no_worker()
-                hands = self._jobs or max(1, cpus)
+                hands = self.hands()
                 while handout and len(going) < hands:
                     portion = handout.take(hands)
                     going[do.remote([self._with_copy(task) for task in portion])] = portion
                 for ref in ray.wait(list(going), timeout=1.0)[0]:  # now and then, look how many CPUs there are
                     yield from _answered(ref, going.pop(ref), handout)
+        finally:
+            for ref in going:
+                ray.cancel(ref, force=True)
+
+    def answers(
+        self, do: Callable[..., Any], left: deque[T], arguments: Callable[[T], tuple[Any, ...]], cpus: int
+    ) -> Generator[tuple[T, Any], None, None]:
+        """Have nodes do what is left, with these arguments, and give each answer; more may be left while they do.
+
+        What loses its worker or its node is tried again, TRIES times in all.
+        """
+        import ray
+
+        do = ray.remote(num_cpus=cpus, max_retries=0)(do)
+        going: dict[Any, tuple[T, int]] = {}
+        lost: list[tuple[T, int]] = []
+        try:
+            while left or going or lost:
+                hands = self.hands()
+                while (left or lost) and len(going) < hands:
+                    item, tried = lost.pop() if lost else (left.popleft(), 0)
+                    going[do.remote(*arguments(item))] = item, tried
+                for ref in ray.wait(list(going), timeout=1.0)[0]:
+                    item, tried = going.pop(ref)
+                    try:
+                        answer = fetched(ref)
+                    except ray.exceptions.RayError as error:
+                        if tried + 1 == TRIES:
+                            problem = f"a Ray worker or node was lost {TRIES} times: {str(error).splitlines()[0]}"
+                            remedy = "What is finished is kept: the same command goes on."
+                            raise UserError(problem, key="on", remedy=remedy) from None
+                        lost.append((item, tried + 1))
+                    else:
+                        yield item, answer
         finally:
             for ref in going:
                 ray.cancel(ref, force=True)
@@ -205,9 +245,7 @@ def _answering(address: str) -> str:
 def _do(tasks: list[Task]) -> Done:
     """On a node: as many of the tasks as a portion has time for, one at least."""
     os.environ.update({name: os.environ.get(name, value) for name, value in ONE_THREAD.items()})
-    here, wanted = (version("binwright"), ours()), (tasks[0].version, tasks[0].code)
-    if here != wanted:
-        raise RuntimeError(f"a node has Binwright {here[0]} with other code than this, {wanted[0]}, has")
+    check_code(tasks[0].version, tasks[0].code)
     began = perf_counter()
     done: Done = []
     with TemporaryDirectory() as scratch:
@@ -221,7 +259,13 @@ def _do(tasks: list[Task]) -> Done:
     return done
 
 
-def _found(ref: Any) -> Any:
+def check_code(there: str, code: str) -> None:
+    """Refuse to work on a node whose Binwright is another than that of the command."""
+    if (version("binwright"), ours()) != (there, code):
+        raise RuntimeError(f"a node has Binwright {version('binwright')} with other code than this, {there}, has")
+
+
+def fetched(ref: Any) -> Any:
     """Fetch what a task returned."""
     import ray
 
@@ -240,7 +284,7 @@ def _answered(ref: Any, portion: list[Task], handout: Handout) -> Generator[tupl
     import ray
 
     try:
-        done: Done = _found(ref)
+        done: Done = fetched(ref)
     except ray.exceptions.RayError as error:
         for task in portion:
             if row := handout.lost(task, f"its Ray worker or node was lost: {str(error).splitlines()[0]}"):

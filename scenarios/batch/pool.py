@@ -1,20 +1,15 @@
-"""Runs in worker processes on this machine.
-
-A worker is a fresh interpreter: to fork one that has polars or numba at work may deadlock, and what `multiprocessing`
-starts otherwise imports the user's script again, which then needs its `if __name__ == "__main__"`.
-"""
+"""Runs in worker processes on this machine."""
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from math import inf
-from multiprocessing.connection import Connection, Pipe, wait
+from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from threading import Thread
 from time import monotonic, perf_counter
@@ -22,6 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from scenarios.batch.attempt import Task, attempt
+from scenarios.batch.child import child
 from scenarios.batch.handout import PORTION, Handout
 from scenarios.batch.journal import Row
 from simcore.cores import ONE_THREAD
@@ -31,7 +27,7 @@ TRIES = 2
 """A run whose worker dies is tried once more."""
 STARTS = 5
 """So many worker processes may end as they start, one after the other: then something is wrong with all of them."""
-_START = "import sys; sys.path[:] = {path!r}; from scenarios.batch.pool import work; work({handle})"
+_START = "from scenarios.batch.pool import work; work({handle})"
 
 
 class Pool:
@@ -113,18 +109,7 @@ class _Worker:
     def __init__(self) -> None:
         self.hand: deque[Task] = deque()
         self.idle = self.began = False
-        self.pipe, far = Pipe()
-        command = [sys.executable, "-c", _START.format(path=sys.path, handle=far.fileno())]
-        # Ctrl-C reaches every process of the terminal, and the SIGTERM of a batch system every process of the job. They
-        # are for us to answer: workers are born deaf to them.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-        try:
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, pass_fds=[far.fileno()], env={**ONE_THREAD, **os.environ}
-            )
-        finally:
-            far.close()
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        self.process, self.pipe = child(_START, {**ONE_THREAD, **os.environ})
 
     def give(self, tasks: list[Task]) -> None:
         self.idle = False

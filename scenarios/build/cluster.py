@@ -72,6 +72,11 @@ def build_cluster(scenario: Scenario, seed: int = 0) -> Cluster:
     return _build(scenario, seed)[0]
 
 
+def build_labels(scenario: Scenario, seed: int = 0) -> ServerLabels:
+    """Make the labels of the servers at the start of a run, numbered as with this seed."""
+    return _build(scenario, seed)[1]
+
+
 def _build(scenario: Scenario, seed: int) -> tuple[Cluster, ServerLabels]:
     """Make the cluster, and the labels of its servers."""
     spec = scenario.cluster

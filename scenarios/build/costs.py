@@ -34,7 +34,8 @@ def build_costs(scenario: Scenario, seed: int = 0) -> Costs | None:
         return None
     kinds, last = kinds_of(scenario, seed) if spec.kinds else ([""], 0)
     try:
-        together(partial(spec.check_kinds, list(dict.fromkeys(kinds))))
+        groups = [group.name or "" for group in scenario.cluster.groups or ()]  # of which there may be none now
+        together(partial(spec.check_kinds, list(dict.fromkeys([*kinds, *groups]))))
     except ValidationError as error:
         raise explain(error, Source(scenario.file, scenario.dump())) from None
     chosen = [kind if kind in spec.kinds else "" for kind in kinds]

@@ -6,18 +6,20 @@ from functools import lru_cache, partial
 from math import inf
 from pathlib import Path
 
+import numpy as np
+
 from agents import AGENTS
 from agents.world import WarmStart, World
-from scenarios.build.cluster import build_cluster, build_ledger
+from scenarios.build.cluster import build_cluster, build_labels, build_ledger
 from scenarios.build.foresight import foreseen
 from scenarios.build.requests import requests_of
 from scenarios.schema.agent import AgentSpec
-from scenarios.schema.failures import Failure, Failures, PartFailures
+from scenarios.schema.failures import DomainFailures, Failure, Failures, PartFailures
 from scenarios.schema.options import check_options
 from scenarios.schema.overflow import OtherOverflow, expand_of, wait_of
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.tenants import Tenants
-from simcore.errors import ScenarioError, UserError
+from simcore.errors import ScenarioError, UserError, suggest
 from simcore.faults import Faults, Kind
 from simcore.rules import Overflow, Pacing
 from simcore.vocabulary import QUANTUM, Agent
@@ -26,6 +28,7 @@ from simcore.vocabulary import QUANTUM, Agent
 def build_world(scenario: Scenario, cache: Path | None = None) -> World:
     """Make the world of a scenario, whose sweep is left out; traces are kept converted in the folder `cache`."""
     warm, pacing = scenario.warm_start, scenario.pacing
+    _faults(scenario, 0)  # refuses domains that there are not
     requests = requests_of(scenario, lru_cache(maxsize=1)(partial(_total, scenario)), cache)
     return World(
         ledger=partial(build_ledger, scenario),
@@ -33,7 +36,7 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
         overflow=_overflow(scenario),
         pacing=Pacing(pacing.step, pacing.await_room) if pacing else None,
         expansion=[(added.at, added.by) for added in scenario.cluster.expansion],
-        faults=partial(_faults, scenario.cluster.failures),
+        faults=partial(_faults, scenario),
         warm_start=WarmStart(warm.resource, warm.until, partial(build_agent, warm.agent)) if warm else None,
         networked=scenario.cluster.network is not None,
         virtual=isinstance(scenario.workload, Tenants),
@@ -114,8 +117,9 @@ def _overflow(scenario: Scenario) -> Overflow:
     return Overflow(spec)
 
 
-def _faults(spec: Failures, seed: int) -> list[Faults]:
+def _faults(scenario: Scenario, seed: int) -> list[Faults]:
     """Make the failures of a seed, for every kind of part that fails."""
+    spec = scenario.cluster.failures
     requeue = spec.on_failure == "requeue"
     found = []
     kinds: tuple[tuple[Kind, Failures | PartFailures | None], ...] = (
@@ -136,4 +140,32 @@ def _faults(spec: Failures, seed: int) -> list[Faults]:
         )
         if failures.mtbf is not None or scheduled:
             found.append(Faults(failures.mtbf or inf, failures.mttr or 0.0, scheduled, requeue, seed, kind))
-    return found
+    return [*found, *(_together(scenario, label, each, seed) for label, each in spec.domains.items())]
+
+
+def _together(scenario: Scenario, label: str, spec: DomainFailures, seed: int) -> Faults:
+    """Make the failures of the domains of a label; they are numbered as their first servers are."""
+    there = build_labels(scenario, seed)
+    names = list(dict.fromkeys(name for name in there.labels.get(label, np.array([])).tolist() if name))
+    if not names:
+        remedy = suggest(label, there.labels)
+        key = f"cluster.failures.domains.{label}"
+        raise ScenarioError("no server has this label", file=scenario.file, key=key, remedy=remedy)
+    scheduled = []
+    for number, one in enumerate(spec.scheduled):
+        if one.domain not in names:
+            key = f"cluster.failures.domains.{label}.scheduled.{number}.domain"
+            remedy = suggest(one.domain, names)
+            raise ScenarioError("there is no such domain", file=scenario.file, key=key, value=one.domain, remedy=remedy)
+        scheduled.append((one.at, names.index(one.domain), inf if one.repair_after is None else one.repair_after))
+
+    def domains(servers: int) -> list[list[int]]:
+        values = there.grown(servers - there.servers).labels[label] if servers > there.servers else there.labels[label]
+        members: dict[str, list[int]] = {name: [] for name in names}
+        for server, name in enumerate(values.tolist()):
+            if name:
+                members.setdefault(name, []).append(server)
+        return list(members.values())
+
+    requeue = scenario.cluster.failures.on_failure == "requeue"
+    return Faults(spec.mtbf or inf, spec.mttr or 0.0, tuple(scheduled), requeue, seed, label=label, domains=domains)

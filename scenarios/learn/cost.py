@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from agents.learned.common.tensors import extra
-from scenarios.learn.sweeping import named, points
+from scenarios.build.folders import named
+from scenarios.learn.sweeping import points
 from scenarios.learn.training import course_of, spec_of
 from scenarios.schema.scenario import Scenario
 
@@ -55,7 +56,7 @@ def cost(scenario: Scenario, folder: Path | None) -> Cost:
     training = preparing = validating = 0.0
     begun = judged = 0
     for point, each in found:
-        logs = [_log(folder, point, seed) for seed in seeds]
+        logs = [log_of(folder, point, seed) for seed in seeds]
         left = [max(0, spec.iterations - len(log)) for log in logs]
         if not any(left):
             continue
@@ -75,7 +76,7 @@ def cost(scenario: Scenario, folder: Path | None) -> Cost:
     )
 
 
-def _log(folder: Path | None, point: dict[str, Any], seed: int) -> pl.DataFrame:
+def log_of(folder: Path | None, point: dict[str, Any], seed: int) -> pl.DataFrame:
     """Read the iterations that a seed has done."""
     if folder is None:
         return pl.DataFrame()

@@ -1,18 +1,30 @@
-"""Trains an agent with every combination of some settings: the `sweep` of a scenario's `train:`."""
+"""Trains an agent with all seeds and every combination of some settings: the `sweep` of a scenario's `train:`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from agents.learned.common.training import Row
-from scenarios.learn.training import check_training, train
+from scenarios.build.folders import named, plain
+from scenarios.learn.side_by_side import at_a_time, side_by_side
+from scenarios.learn.training import (
+    announced,
+    check_training,
+    course_of,
+    gathered,
+    lessons_of,
+    spec_of,
+    taken,
+    train,
+)
 from scenarios.schema.load import source_of, validate
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.train import Train
@@ -22,8 +34,6 @@ TABLE = "sweep.parquet"
 """A row per point and seed: the settings, the best validation, and how long it took."""
 SETTING = "set."
 """What the names of settings begin with as columns: logs have columns such as `loss` of their own."""
-
-IN_FOLDERS = str.maketrans("/[]", "-()")
 
 
 def points(scenario: Scenario) -> list[tuple[dict[str, Any], Scenario]]:
@@ -35,28 +45,63 @@ def points(scenario: Scenario) -> list[tuple[dict[str, Any], Scenario]]:
     return [(point, _with(scenario, spec, point)) for point in combined]
 
 
-def train_sweep(
+def train_all(
     scenario: Scenario,
     folder: Path,
     fresh: bool = False,
     watch: Callable[[Row], None] = lambda row: None,
     say: Callable[[str], None] = lambda text: None,
+    jobs: int | None = 1,
+    on: str = "local",
 ) -> pl.DataFrame:
-    """Train what is missing of every point in a folder of its own, as `scenarios.learn.training.train` does.
+    """Train what is missing of every seed of every point, `jobs` at a time, as `scenarios.learn.training.train` does.
 
-    Returns the logs with the settings as columns, such as `set.rate` (`written`). `watch` is called with rows that have
-    the number of their point, too. The folder gets sweep.parquet (`summary`) after every training.
+    Returns the log. Of a sweep every point has a folder of its own, the log has the settings as columns, such as
+    `set.rate` (`written`), `watch` is called with rows that have the number of their point, too, and the folder gets
+    sweep.parquet (`summary`) after every training.
     """
-    found, spec = points(scenario), scenario.train
-    assert spec is not None
-    logs: list[pl.DataFrame] = []
-    for number, (point, each) in enumerate(found):
-        say(f"{named(point)} ({number + 1} of {len(found)})")
-        log = train(each, folder / named(point), fresh, partial(_numbered, watch, number), say)
-        logs.append(log.with_columns(**{key: pl.lit(value) for key, value in written(spec.sweep, point).items()}))
-        done = pl.concat(logs, how="diagonal_relaxed")
-        write_table(folder / TABLE, summary(scenario, done))
-    return done
+    found = points(scenario)
+    spec = spec_of(scenario)
+    folders = [folder / named(point) if spec.sweep else folder for point, _ in found]
+    logs: dict[int, pl.DataFrame] = {}
+
+    def note(number: int, log: pl.DataFrame) -> None:
+        logs[number] = log.with_columns(
+            **{key: pl.lit(value) for key, value in written(spec.sweep, found[number][0]).items()}
+        )
+        if spec.sweep:
+            write_table(folder / TABLE, summary(scenario, _joined(logs)))
+
+    lessons = [
+        lessons_of(each, own, number) for number, ((_, each), own) in enumerate(zip(found, folders, strict=True))
+    ]
+    if on == "local" and at_a_time(list(chain(*lessons)), jobs, on) == 1:
+        for number, (point, each) in enumerate(found):
+            if spec.sweep:
+                say(f"{named(point)} ({number + 1} of {len(found)})")
+            seen = partial(_numbered, watch, number) if spec.sweep else watch
+            note(number, train(each, folders[number], fresh, seen, say))
+        return _joined(logs)
+    say(announced(scenario, folder))
+    check_sweep(scenario)
+    course_of(found[0][1])  # what cannot begin is found out before anything is written
+    with ExitStack() as stack:
+        for some in lessons:
+            stack.enter_context(taken(some, fresh))
+        heard = stack.enter_context(closing(side_by_side(list(chain(*lessons)), jobs, on)))
+        stack.callback(lambda: [gathered(own) for own in folders])  # whatever ends it
+        for lesson, new in heard:
+            if new.row:
+                watch({**new.row, "point": lesson.point} if spec.sweep else new.row)
+            elif new.said:
+                say(f"{named(found[lesson.point][0])}, {new.said}" if spec.sweep else new.said)
+            elif new.over:
+                note(lesson.point, gathered(lesson.folder))
+    return _joined(logs)
+
+
+def _joined(logs: Mapping[int, pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat([log for _, log in sorted(logs.items())], how="diagonal_relaxed")
 
 
 def summary(scenario: Scenario, log: pl.DataFrame) -> pl.DataFrame:
@@ -79,11 +124,6 @@ def check_sweep(scenario: Scenario) -> None:
         check_training(each)
 
 
-def named(point: dict[str, Any]) -> str:
-    """Name the folder of a point, such as `rate=0.005,warm=(0,0.5)`; brackets would be patterns to polars."""
-    return ",".join(f"{key}={_plain(value)}" for key, value in point.items()).translate(IN_FOLDERS)
-
-
 def written(sweep: Mapping[str, Sequence[Any]], point: Mapping[str, Any]) -> dict[str, Any]:
     """Write a point of a sweep as columns of tables, such as `set.rate`.
 
@@ -92,15 +132,10 @@ def written(sweep: Mapping[str, Sequence[Any]], point: Mapping[str, Any]) -> dic
     """
     found = {}
     for key, value in point.items():
-        kinds = {_kind(_plain(each)) for each in sweep[key]}
-        plain = _plain(value)
-        found[SETTING + key] = plain if isinstance(plain, str) or len(kinds) == 1 else json.dumps(plain)
+        kinds = {_kind(plain(each)) for each in sweep[key]}
+        shown = plain(value)
+        found[SETTING + key] = shown if isinstance(shown, str) or len(kinds) == 1 else json.dumps(shown)
     return found
-
-
-def _plain(value: Any) -> float | str:
-    """Leave numbers, truth values and text as they are, and write anything else as JSON."""
-    return value if isinstance(value, int | float | str) else json.dumps(value, separators=(",", ":"))
 
 
 def _kind(value: float | str) -> type:

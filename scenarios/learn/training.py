@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -22,6 +24,20 @@ from simcore.errors import ScenarioError, UserError, WorkloadError
 from simcore.files import clear, make_folder, writing
 
 
+class Lesson(NamedTuple):
+    """Names one seed of the training of a scenario in `folder`; `point` is its number in a sweep."""
+
+    scenario: Scenario
+    folder: Path
+    seed: int
+    point: int = 0
+
+    @property
+    def own(self) -> Path:
+        """The folder of this seed alone."""
+        return self.folder / f"seed-{self.seed}"
+
+
 def train(
     scenario: Scenario,
     folder: Path,
@@ -33,36 +49,65 @@ def train(
 
     `fresh` begins anew. `watch` is called with every new row of the log, `say` with what begins before there is one.
     """
+    lessons = lessons_of(scenario, folder)
+    say(announced(scenario, folder))
+    course = course_of(scenario)
+    log = pl.DataFrame()
+    with taken(lessons, fresh):
+        for lesson in lessons:
+            try:
+                learn(lesson, course, watch, say)
+            finally:
+                log = gathered(folder)
+    return log
+
+
+def lessons_of(scenario: Scenario, folder: Path, point: int = 0) -> list[Lesson]:
+    """List the seeds of a training."""
+    spec = spec_of(scenario)
+    return [Lesson(scenario, folder, seed, point) for seed in range(spec.seed, spec.seed + spec.seeds)]
+
+
+def announced(scenario: Scenario, folder: Path) -> str:
+    """Say what is trained, for how long, and where it goes."""
     spec = spec_of(scenario)
     last = spec.seed + spec.seeds - 1
     seeds = f"seed {last}" if spec.seeds == 1 else f"seeds {spec.seed} to {last}"
     length = "1 iteration" if spec.iterations == 1 else f"{spec.iterations} iterations"
-    say(f"{spec.agent.chosen[0]} in {scenario.name}: {length}, {seeds}, into {folder}")
-    course = course_of(scenario)
-    log = pl.DataFrame()
+    return f"{spec.agent.chosen[0]} in {scenario.name}: {length}, {seeds}, into {folder}"
+
+
+@contextmanager
+def taken(lessons: Sequence[Lesson], fresh: bool) -> Iterator[None]:
+    """Take the folder of these lessons, which is one; `fresh` removes what they have left there."""
+    folder = lessons[0].folder
     with writing(folder):
         make_folder(folder)
         with (folder / ".lock").open("a") as file:
             lock(file, folder)
             clear(folder)
-            for seed in range(spec.seed, spec.seed + spec.seeds):
-                own = folder / f"seed-{seed}"
-                clear(own)
+            for lesson in lessons:
+                clear(lesson.own)
                 if fresh:
-                    forget(own)
-                training = Training(course, own, seed)
-                say(f"seed {seed}: {_standing(training.step, spec.iterations)}")
-                try:
-                    training.run(watch)
-                except UserError as error:
-                    if error.key in (None, "agents") and error.file is None:
-                        error.key = "train.agent"
-                    if error.key:
-                        locate(error, scenario._source, undotted(error.key))
-                    raise
-                finally:
-                    log = _gathered(folder)
-    return log
+                    forget(lesson.own)
+            yield
+
+
+def learn(
+    lesson: Lesson, course: Course, watch: Callable[[Row], None], say: Callable[[str], None], seconds: float = inf
+) -> bool:
+    """Go on with a lesson, for so many seconds at most; returns whether it is over."""
+    training = Training(course, lesson.own, lesson.seed)
+    say(f"seed {lesson.seed}: {_standing(training.step, course.iterations)}")
+    try:
+        training.run(watch, seconds)
+    except UserError as error:
+        if error.key in (None, "agents") and error.file is None:
+            error.key = "train.agent"
+        if error.key:
+            locate(error, lesson.scenario._source, undotted(error.key))
+        raise
+    return training.done
 
 
 def check_training(scenario: Scenario) -> None:
@@ -164,7 +209,7 @@ def _lay(source: Source, keys: Keys, value: Any, at: Keys) -> None:
         source.set(keys, value, {keys: source.place(at)})
 
 
-def _gathered(folder: Path) -> pl.DataFrame:
+def gathered(folder: Path) -> pl.DataFrame:
     """Gather the logs of all seeds in a folder into one, and write it."""
     logs = [pl.read_parquet(file) for file in sorted(folder.glob("seed-*/log.parquet"))]
     if not logs:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,6 +19,7 @@ import yaml
 from analysis.compare.comparison import Comparison
 from analysis.front import Results
 from analysis.results.choice import metric_named
+from scenarios.batch.backends import held
 from scenarios.batch.batch import Batch
 from scenarios.build.world import build_world
 from scenarios.learn.cma import Cma
@@ -65,6 +67,7 @@ def tune(
     held_out: int = 100,
     seed: int = 0,
     jobs: int | None = None,
+    on: str = "local",
     out: str | Path | None = None,
     watch: Callable[[Row], None] = lambda row: None,
     finished: Callable[[Row], None] = lambda row: None,
@@ -74,8 +77,8 @@ def tune(
     `params` are ranges: `{"stranded": (0, 2), "leftover": "0.01..1:log"}`. Every one of `rounds` tries `population`
     candidates on `seeds` seeds. `out` (default `results/<name>/tuning`) gets tuned.yaml and log.parquet after every
     round, and at the end the runs of `held_out` other seeds, from the scenario's first on, where the answer is compared
-    with the agent as it was; the same call goes on there. `watch` is called with every new row of the log, `finished`
-    with that of every run.
+    with the agent as it was; the same call goes on there. `jobs` and `on` are those of `run`. `watch` is called with
+    every new row of the log, `finished` with that of every run.
     """
     scenario = loaded(scenario, overrides)
     _check(
@@ -83,15 +86,16 @@ def tune(
     )
     folder = folder_for(scenario, out, "tuning")
     spec = scenario_from({**scenario.dump(), "sweep": {}, "agents": [agent]}).agents[0]
-    runs = _Runs(scenario, folder, metric, jobs, finished)
+    runs = _Runs(scenario, folder, metric, partial(Batch.run, jobs=jobs, on=on, finished=finished))
     search = _Search(spec, ranges_of(spec, params), runs, population, seed, watch)
-    search.begin(seeds)
-    for step in range(1, rounds + 1):
-        mean = search.round(step, seeds)
-        said = f"round {step} of {rounds}, {seeds} seeds each; {metric} of the candidates: {mean:.6g}"
-        _answer(folder, search.found, said)
-    tuned = search.found.model_copy(update={"label": f"{spec.label} tuned"})
-    before, after = runs.means("held-out", [spec, tuned], scenario.seed, held_out).tolist()
+    with held(on, jobs):
+        search.begin(seeds)
+        for step in range(1, rounds + 1):
+            mean = search.round(step, seeds)
+            said = f"round {step} of {rounds}, {seeds} seeds each; {metric} of the candidates: {mean:.6g}"
+            _answer(folder, search.found, said)
+        tuned = search.found.model_copy(update={"label": f"{spec.label} tuned"})
+        before, after = runs.means("held-out", [spec, tuned], scenario.seed, held_out).tolist()
     search.note(rounds, "validation", after, before)
     drawn = build_world(scenario).drawn
     on = f"{held_out} other seeds" if drawn else "the same requests (none are drawn, so none are held out)"
@@ -167,12 +171,10 @@ class _Search:
 
 
 class _Runs:
-    """Runs agents, and averages the metric. `seconds` is how long all runs took, whenever that was."""
+    """Runs agents by `run`, and averages the metric. `seconds` is how long all runs took, whenever that was."""
 
-    def __init__(
-        self, scenario: Scenario, folder: Path, metric: str, jobs: int | None, finished: Callable[[Row], None]
-    ) -> None:
-        self.scenario, self.folder, self.metric, self.jobs, self.finished = scenario, folder, metric, jobs, finished
+    def __init__(self, scenario: Scenario, folder: Path, metric: str, run: Callable[[Batch], Results]) -> None:
+        self.scenario, self.folder, self.metric, self._run = scenario, folder, metric, run
         self.sign, self.seconds = 1, 0.0
 
     def means(self, name: str, agents: Sequence[AgentSpec], seed: int, seeds: int) -> Floats:
@@ -182,7 +184,7 @@ class _Runs:
         asked = self.scenario.model_copy(update=update)
         asked._source = None  # which has other agents
         batch = Batch(asked, self.folder / name, alone=True)
-        results = batch.run(jobs=self.jobs, finished=self.finished)
+        results = self._run(batch)
         if not len(results.done):
             raise UserError(f"no run finished: {results.failed['error'][0]}", key=agents[0].label)
         self.seconds += float(results.runs["seconds"].sum())

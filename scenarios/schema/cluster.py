@@ -13,6 +13,7 @@ from scenarios.schema.failures import Failures
 from scenarios.schema.fields import (
     Amounts,
     Count,
+    Index,
     Model,
     Text,
     Time,
@@ -78,7 +79,7 @@ class TracedServers(Model):
 class Group(Model):
     """Equal servers of a cluster that has different ones."""
 
-    count: Count = Field(description="How many servers.", examples=[20])
+    count: Index = Field(description="How many servers; some group has at least one.", examples=[20])
     node: Amounts = Field(description="What one node of each has.", examples=["{cpu: 40, mem: 90 GB}"])
     name: Text | None = Field(default=None, description="A name for people.", examples=["large"])
     devices: DevicesSpec | None = Field(
@@ -290,6 +291,8 @@ class ClusterSpec(Model):
 
     def _same_resources(self) -> None:
         """Refuse groups of different resources: one that is misspelt in a group would be another one."""
+        if self.groups and not self.size:
+            raise wrong("has no server", "Give one of the groups a `count` of 1 or more.", ("groups",))
         for number, group in enumerate(self.groups or ()):
             first, at = (self.groups or ())[0].node, ("groups", number, "node")
             for name in [name for name in group.node if name not in first]:

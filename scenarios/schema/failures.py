@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from scenarios.schema.fields import Index, Model, PositiveTime, Time, wrong
+from scenarios.schema.fields import Index, Model, PositiveTime, Text, Time, wrong
 from scenarios.schema.outline import Schema, given
 
 
@@ -46,6 +46,33 @@ class _Chance(Model):
         return self
 
 
+class DomainFailure(Model):
+    """A planned failure of all servers of a domain."""
+
+    at: Time = Field(description="When, counted from the first request.", examples=["2 d"])
+    domain: Text = Field(
+        description="The value of the label: `3` of numbered racks, or `a` of `zone: a`.", examples=["3"]
+    )
+    repair_after: PositiveTime | None = Field(
+        None, description="It is back after this time; never if not given.", examples=["4 h"]
+    )
+
+    @field_validator("domain", mode="before")
+    @classmethod
+    def _numbered(cls, value: object) -> object:
+        return str(value) if type(value) is int else value
+
+
+class DomainFailures(_Chance):
+    """Domains that fail: all servers with one value of a label at once, as of a rack without power."""
+
+    mtbf: PositiveTime | None = Field(
+        None, description="Mean time from a domain's repair to its next failure (exponential).", examples=["30 d"]
+    )
+    mttr: PositiveTime | None = Field(None, description="Mean time to its repair (exponential).", examples=["4 h"])
+    scheduled: tuple[DomainFailure, ...] = Field((), description="Failures at planned times.")
+
+
 class PartFailures(_Chance):
     """Links or switches that fail."""
 
@@ -71,6 +98,12 @@ class Failures(_Chance):
     on_failure: Literal["lose", "requeue"] = Field(
         default="lose",
         description="What was on a failed part is lost, or it is offered again for the rest of its holding period.",
+    )
+    domains: dict[str, DomainFailures] = Field(
+        default_factory=dict,
+        description="Racks, zones or power feeds that fail, by the label that their servers have in common; servers "
+        "without the label do not.",
+        examples=["{rack: {mtbf: 30 d, mttr: 4 h}}", "{zone: {scheduled: [{at: 2 d, domain: a, repair_after: 4 h}]}}"],
     )
     links: PartFailures | None = Field(default=None, description="Links of the network that fail.")
     switches: PartFailures | None = Field(default=None, description="Switches that fail, all links with them.")

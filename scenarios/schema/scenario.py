@@ -18,7 +18,7 @@ from scenarios.schema.fields import Count, Index, Model, Number, PositiveTime, S
 from scenarios.schema.knowledge import Knowledge
 from scenarios.schema.overflow import Overflow, expand_of, wait_of
 from scenarios.schema.placement import PlacementRule, Values, check_role, check_rule
-from scenarios.schema.size import Size, metrics_of, place_of
+from scenarios.schema.size import Size, groups_of, metrics_of, place_of, prices_of
 from scenarios.schema.source import Keys, Source
 from scenarios.schema.train import Train
 from scenarios.schema.workload import Workload
@@ -304,7 +304,10 @@ class Scenario(Model):
     def _check_size(self) -> None:
         if self.size:
             try:
-                place_of(self.cluster, self.size.kind)
+                if self.size.mix is None:
+                    place_of(self.cluster, self.size.kind)
+                else:
+                    prices_of(self.costs, groups_of(self.cluster), self.size.mix)
                 target_of(self.size.until, metrics_of(self.cluster, self.metrics))
             except UserError as error:
                 at = ("size", error.key) if error.key in Size.known() else ("size",)
@@ -314,6 +317,9 @@ class Scenario(Model):
         network, failures = self.cluster.network, self.cluster.failures
         if network and expand_of(self.overflow):
             raise wrong("a network does not grow", "Write drop, wait or stop.", ("overflow",))
+        if network and failures.domains:
+            remedy = "Have its switches fail: `failures: {switches: {mtbf: 90 d, mttr: 1 h}}`."
+            raise wrong("servers of a network have no labels", remedy, ("cluster", "failures", "domains"))
         for kind, parts in (("links", failures.links), ("switches", failures.switches)):
             if parts is None:
                 continue

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Literal
 
 from pydantic import Field
 
 from analysis.measure.measuring import describe
 from analysis.measure.metric import Metric
 from scenarios.schema.cluster import ClusterSpec
-from scenarios.schema.fields import Count, Model, Text
+from scenarios.schema.costs import CostsSpec
+from scenarios.schema.fields import Count, Model, PositiveNumber, Text
 from simcore.errors import UserError, suggest
 
 
@@ -27,9 +30,16 @@ class Size(Model):
         "there are several; the others stay as they are.",
         examples=["large"],
     )
+    mix: Literal["costs"] | dict[str, PositiveNumber] | None = Field(
+        default=None,
+        description="The cheapest mix of several groups of servers is looked for instead: what a server of each costs "
+        "an hour, by the group's name or place; or `costs`, for the prices that are there.",
+        examples=["{small: 0.3, large: 1}"],
+    )
     most: Count | None = Field(
         default=None,
-        description="How many servers it may come to; a hundred times those that there are if it is not given.",
+        description="How many servers it may come to, of each kind in a `mix`; a hundred times those that there are if "
+        "it is not given.",
         examples=[500],
     )
 
@@ -37,6 +47,46 @@ class Size(Model):
 def metrics_of(cluster: ClusterSpec, added: Sequence[str]) -> list[Metric]:
     """Describe the metrics that runs on a cluster may have, with those that a scenario has `added`."""
     return describe(cluster.resources, cluster.network.topology.built.tiers if cluster.network else (), added)
+
+
+def groups_of(cluster: ClusterSpec) -> dict[str, tuple[str, int]]:
+    """Find the key that says the number of servers of each group, and how many there are now, by name or place."""
+    if cluster.groups is None:
+        raise UserError("the cluster has no groups of servers", key="mix", remedy="Give it groups, one of each kind.")
+    return {
+        group.name or str(number): (f"cluster.groups.{number}.count", group.count)
+        for number, group in enumerate(cluster.groups)
+    }
+
+
+def prices_of(
+    costs: CostsSpec | None, groups: Mapping[str, object], mix: str | Mapping[str, float]
+) -> dict[str, float]:
+    """Find the price of each kind of a mix, the dearest first."""
+    if not isinstance(mix, str):
+        for name, price in mix.items():
+            if name not in groups:
+                raise UserError(
+                    "there is no such group of servers", key="mix", value=name, remedy=suggest(name, groups)
+                )
+            if not (isfinite(price) and price > 0):
+                raise UserError("is no price", key=f"mix {name}", value=price, remedy="Give a number above 0.")
+        found = {name: float(mix[name]) for name in groups if name in mix}
+    elif mix != "costs":
+        remedy = "Write small=0.3,large=1, or costs, for the prices that the scenario has."
+        raise UserError("says no prices", key="mix", value=mix, remedy=remedy)
+    else:
+        prices = {name: costs.at(name)[1].price if costs else None for name in groups}
+        if missing := [name for name, price in prices.items() if not price]:
+            remedy = (
+                f"Write costs: {{kinds: {{{missing[0]}: {{price: 0.3}}}}}}, or give prices: --mix small=0.3,large=1."
+            )
+            raise UserError("has no price in `costs`", key="mix", value=missing[0], remedy=remedy)
+        found = {name: price for name, price in prices.items() if price}
+    if len(found) < 2:
+        remedy = "Name two kinds or more; --kind sizes one."
+        raise UserError("is no mix", key="mix", value=", ".join(found), remedy=remedy)
+    return dict(sorted(found.items(), key=lambda kind: -kind[1]))
 
 
 def place_of(cluster: ClusterSpec, kind: str | None) -> tuple[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -39,12 +40,7 @@ class Question:
         most = own.most if most is None else most
         key, there = place_of(scenario.cluster, kind)
         target = target_of(until, metrics_of(scenario.cluster, scenario.metrics))
-        if expand_of(scenario.overflow):
-            problem = "servers are added while runs go on, which leaves nothing to size"
-            raise UserError(problem, key="overflow", remedy="Write drop, wait or stop: --set overflow=drop.")
-        if scenario.sweep.product or scenario.sweep.zip:
-            remedy = "Take the sweep out with --set sweep=null, and size its points one by one, with --set and --out."
-            raise UserError("the scenario has a sweep, and sizes are swept here", key="sweep", remedy=remedy)
+        refuse(scenario)
         least = _least(scenario, there)
         most = min(LARGEST, max(TIMES * there, least)) if most is None else most
         if not least <= most <= LARGEST:
@@ -61,6 +57,14 @@ class Question:
         near = (self.begin, self.begin + 1, self.begin - 1)
         return tuple(size for size in near if self.least <= size <= self.most)[:2]
 
+    def size_at(self, point: Mapping[str, Any]) -> Any:
+        """Read the number of servers at a point, or in a run's row."""
+        return point[self.key]
+
+    def said(self, size: int) -> str:
+        """Say a size in words."""
+        return "1 server" if size == 1 else f"{size} servers"
+
     def at(self, sizes: tuple[int, ...]) -> Scenario:
         """Return the scenario as a sweep over these sizes."""
         update: dict[str, Any] = {"sweep": Sweep(product={self.key: sizes})}
@@ -73,3 +77,13 @@ def _least(scenario: Scenario, there: int) -> int:
     failing = max((failure.server + 1 for failure in cluster.failures.scheduled), default=0)
     others = (cluster.size or 0) - there
     return 1 if cluster.expansion else max(1, failing - others)
+
+
+def refuse(scenario: Scenario) -> None:
+    """Refuse what changes while runs go on, and a sweep."""
+    if expand_of(scenario.overflow):
+        problem = "servers are added while runs go on, which leaves nothing to size"
+        raise UserError(problem, key="overflow", remedy="Write drop, wait or stop: --set overflow=drop.")
+    if scenario.sweep.product or scenario.sweep.zip:
+        remedy = "Call binwright.sizes, which answers at every point, or take the sweep out: sweep=null."
+        raise UserError("the scenario has a sweep, and one answer is asked for", key="sweep", remedy=remedy)

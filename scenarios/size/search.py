@@ -16,22 +16,24 @@ class Found:
     size: int | None
 
 
-def next_size(known: Mapping[int, bool], least: int, most: int, begin: int) -> int | Found:
+def next_size(known: Mapping[int, bool], least: int, most: int, begin: int, *, sure: bool = True) -> int | Found:
     """Say which size to look at next, or the answer, where `known` says of sizes whether they are enough.
 
     The answer is one more than the largest size that is known not to be enough. Above it, the next `ahead` sizes are
     enough, too; if one is not, the search goes on above that one. So it is the answer of `exhaustive` wherever no more
-    than that many sizes in a row are enough between two that are not.
+    than that many sizes in a row are enough between two that are not. Unless `sure`, nothing above it is looked at.
     """
     low = max((size for size, enough in known.items() if not enough), default=least - 1)
     if low >= most:
         return Found(None)
     above = [size for size, enough in known.items() if enough and size > low]
     if not above:
-        return max(least, min(most, max(begin, 2 * low) if known else begin))
+        return max(least, min(most, max(begin, 2 * low, low + 1) if known else begin))
     high = min(above)
     if high - low > 1:
         return (low + high) // 2
+    if not sure:
+        return Found(high)
     unknown = [size for size in range(high + 1, min(most, high + ahead(high)) + 1) if size not in known]
     return unknown[0] if unknown else Found(high)
 

@@ -7,55 +7,31 @@ end of its own 95 % interval: three searches that share their runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
-from math import isfinite, isnan
+from math import isfinite
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-import numpy as np
 import polars as pl
 
 from analysis.compare.differences import EQUAL, SAME, UNTESTED, Differences
-from analysis.compare.statistics import mean_interval
 from analysis.front import Results
 from analysis.measure.condition import Target
-from scenarios.batch.batch import Batch
-from scenarios.build.plan import plan
+from scenarios.build.folders import named, plain
+from scenarios.build.plan import points
 from scenarios.run.check import check_scenario
 from scenarios.schema.load import folder_for, load_to_run, loaded
 from scenarios.schema.scenario import Scenario
+from scenarios.size.looking import ENDS, Asked, Looked, Pairs, Row, Runs, enough
 from scenarios.size.question import Question
 from scenarios.size.search import Found, next_size
 from simcore.errors import UserError
 from simcore.files import write_text
-from simcore.vocabulary import Floats
 
-Row: TypeAlias = dict[str, Any]
-Pairs: TypeAlias = dict[int, set[str]]
-"""Sizes, and the agents that are looked at there."""
 TABLE = "sizes.csv"
-ENDS = {"size": 0, "low": 1, "high": -1}
-"""Which of its interval a mean is taken at, in half widths towards the target, for each column of the answer."""
 BEST, TOLD, NOT_TOLD, FAILED = "best", "told apart", "not told apart", "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """What an agent came to at a size: the mean of the metric over the seeds, and half of its 95 % interval's width.
-
-    The half width is 0 where nothing was drawn, and infinite of one seed.
-    """
-
-    mean: float
-    half: float
-
-    @classmethod
-    def of(cls, values: Floats, *, random: bool) -> Looked:
-        """Average the values of the seeds."""
-        mean, half = mean_interval(values)
-        return cls(float(mean), float(half) if random else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +41,15 @@ class Sized:
     question: Question
     frame: pl.DataFrame
     results: Results
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The answers at the points of a sweep. `frame` is sizes.csv: those of all, with the swept keys in front."""
+
+    folder: Path
+    frame: pl.DataFrame
+    answers: list[tuple[Row, Sized]]
 
 
 def size(
@@ -87,23 +72,77 @@ def size(
     """
     question = Question.of(loaded(scenario, overrides, load_to_run), until, kind, most)
     folder = folder_for(question.scenario, out, "size")
+    runs = _searched(question, folder, jobs, watch, finished)
+    if not any(answer["size"] for answer in _answers(question, runs).values()):
+        raise never(question, runs)
+    return _written(question, runs)
+
+
+def sizes(
+    scenario: str | Path | Scenario,
+    *overrides: str,
+    until: str | None = None,
+    kind: str | None = None,
+    most: int | None = None,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    watch: Callable[[Row], None] = lambda row: None,
+    finished: Callable[[Row], None] = lambda row: None,
+) -> Sizes:
+    """Find what `size` finds at every point of a scenario's sweep, each in a folder of its own below `out`.
+
+    `watch` is called with rows that have the swept keys, too. A point at which no agent meets the target has empty
+    answers, as an agent has that does not.
+    """
+    given = loaded(scenario, overrides, load_to_run)
+    folder = folder_for(given, out, "size")
+    found = [(point, Question.of(each, until, kind, most)) for point, each in points(given)]
+    for _, question in found:
+        if question.key in (swept := {*given.sweep.product, *given.sweep.zip}):
+            remedy = f"Take {question.key} out of the sweep."
+            raise UserError("the number that is looked for is swept", key="sweep", value=sorted(swept), remedy=remedy)
+        check_scenario(question.at(question.several), folder)
+    answers: list[tuple[Row, Sized]] = []
+    for point, question in found:
+        own = folder / named(point)
+        runs = _searched(question, own, jobs, lambda row, point=point: watch({**point, **row}), finished)  # type: ignore[misc]
+        answers.append((point, _written(question, runs)))
+        frames = [sized.frame.select(*_columns(where), pl.all()) for where, sized in answers]
+        write_text(folder / TABLE, (frame := pl.concat(frames, how="vertical_relaxed")).write_csv())
+    return Sizes(folder, frame, answers)
+
+
+def _columns(point: Mapping[str, Any]) -> list[pl.Expr]:
+    return [pl.lit(plain(value)).alias(key) for key, value in point.items()]
+
+
+def _searched(
+    question: Question, folder: Path, jobs: int | None, watch: Callable[[Row], None], finished: Callable[[Row], None]
+) -> Runs:
+    """Look at sizes until all searches have ended."""
     check_scenario(question.at(question.several), folder)
-    runs = _Runs(question, folder, jobs, finished)
+    runs = Runs(question, folder, jobs, finished)
     while True:
         steps = {agent: _steps(question, looked) for agent, looked in runs.looked.items() if agent not in runs.failed}
         wanted = _wanted(steps) or _beside(question, steps, runs.looked)
         if not wanted:
-            break
+            return runs
         for row in runs.look(wanted):
             watch(row)
-    answers = {
-        agent: {end: step.size for end, step in each.items() if isinstance(step, Found)}
-        for agent, each in steps.items()
+
+
+def _answers(question: Question, runs: Runs) -> dict[str, Row]:
+    """Collect each agent's answer, of a search that has ended."""
+    return {
+        agent: {end: step.size for end, step in _steps(question, looked).items() if isinstance(step, Found)}
+        for agent, looked in runs.looked.items()
+        if agent not in runs.failed
     }
+
+
+def _written(question: Question, runs: Runs) -> Sized:
     results = runs.all()
-    if all(answer["size"] is None for answer in answers.values()):
-        raise _never(question, runs)
-    frame = _frame(question, answers, runs, results)
+    frame = _frame(question, _answers(question, runs), runs, results)
     write_text(runs.folder / TABLE, frame.write_csv())
     return Sized(question, frame, results)
 
@@ -112,17 +151,8 @@ def _steps(question: Question, looked: Mapping[int, Looked]) -> dict[str, int | 
     """Say for each end of an agent's answer which size to look at next, or what it is."""
     bounds = question.least, question.most, question.begin
     if any(not isfinite(one.half) for one in looked.values()):  # one seed tells nothing of an interval
-        return {"size": next_size(_enough(question, looked, 0), *bounds), "low": Found(None), "high": Found(None)}
-    return {end: next_size(_enough(question, looked, halves), *bounds) for end, halves in ENDS.items()}
-
-
-def _enough(question: Question, looked: Mapping[int, Looked], halves: int) -> dict[int, bool]:
-    """Tell of the sizes that were looked at whether they are enough, with means moved towards the target."""
-    target = question.target
-    return {
-        size: target.met(one.mean + target.sign * halves * one.half if halves else one.mean)
-        for size, one in looked.items()
-    }
+        return {"size": next_size(enough(question.target, looked, 0), *bounds), "low": Found(None), "high": Found(None)}
+    return {end: next_size(enough(question.target, looked, halves), *bounds) for end, halves in ENDS.items()}
 
 
 def _wanted(steps: Mapping[str, Mapping[str, int | Found]]) -> Pairs:
@@ -148,65 +178,7 @@ def _best(sizes: Iterable[int | None]) -> int | None:
     return min((size for size in sizes if size is not None), default=None)
 
 
-class _Runs:
-    """Runs agents at sizes. `looked` has what each came to at each size, `failed` the first error of those that fail.
-
-    An agent of which a run fails is looked at no further.
-    """
-
-    def __init__(self, question: Question, folder: Path, jobs: int | None, finished: Callable[[Row], None]) -> None:
-        self.folder, self.failed = folder, dict[str, str]()
-        self._question, self._jobs, self._finished = question, jobs, finished
-        self._pairs: Pairs = {}
-        # Agents that are the same under two labels are run, and answered for, once.
-        labels = dict.fromkeys(run.agent.label for run in plan(question.at((question.begin,))))
-        self.looked: dict[str, dict[int, Looked]] = {agent: {} for agent in labels}
-
-    def look(self, pairs: Pairs) -> list[Row]:
-        """Run these pairs on all seeds; returns what each came to."""
-        for size, agents in pairs.items():
-            self._pairs.setdefault(size, set()).update(agents)
-        rows: dict[tuple[str, int], list[Row]] = {}
-
-        def note(row: Row) -> None:
-            rows.setdefault((row["agent"], row[self._question.key]), []).append(row)
-            self._finished(row)
-
-        self._batch(pairs).run(jobs=self._jobs, finished=note)
-        return [
-            self._note(agent, size, rows[agent, size])
-            for size in sorted(pairs)
-            for agent in self.looked
-            if agent in pairs[size]
-        ]
-
-    def all(self) -> Results:
-        """Write the table of all that was run, and return it."""
-        return self._batch(self._pairs).run(jobs=self._jobs)
-
-    def _batch(self, pairs: Pairs) -> Batch:
-        batch = Batch(self._question.at(tuple(sorted(pairs))), self.folder, alone=True)
-        batch.runs = [run for run in batch.runs if run.agent.label in pairs[run.point[self._question.key]]]
-        return batch
-
-    def _note(self, agent: str, size: int, rows: Sequence[Row]) -> Row:
-        """Average the rows of an agent at a size."""
-        target = self._question.target
-        said: Row = {"agent": agent, "size": size, "metric": target.metric.name}
-        if failed := next((row for row in rows if row["status"] != "done"), None):
-            self.failed.setdefault(agent, failed["error"])
-            return said | {"failed": failed["error"]}
-        values = [row.get(target.metric.name) for row in rows]
-        if any(value is None or isnan(value) for value in values):
-            problem = f"{agent} has runs without {target.metric.name} at {size} servers"
-            remedy = "Take a metric that every run of this scenario has, such as acceptance."
-            raise UserError(problem, key="until", value=self._question.until, remedy=remedy)
-        looked = Looked.of(np.array(values, float), random=any(row.get("random", True) for row in rows))
-        self.looked[agent][size] = looked
-        return said | {"mean": looked.mean, "half": looked.half, "enough": target.met(looked.mean)}
-
-
-def _never(question: Question, runs: _Runs) -> UserError:
+def never(question: Asked, runs: Runs) -> UserError:
     """Say that no agent has enough with as many servers as there may be."""
     if len(runs.failed) == len(runs.looked):
         agent, error = next(iter(runs.failed.items()))
@@ -218,8 +190,9 @@ def _never(question: Question, runs: _Runs) -> UserError:
     before = runs.looked[agent][fewest].mean
     remedy = "Lower the target, or look further with --most."
     if target.sign * (before - means[agent]) > 0:
-        remedy = f"More servers lead away from it: with {fewest} it is {_value(target, before)}. Turn the sign round."
-    problem = f"no agent meets this with {most} servers; {agent} is nearest, with {_value(target, means[agent])}"
+        there = f"with {question.said(fewest)} it is {_value(target, before)}"
+        remedy = f"More servers lead away from it: {there}. Turn the sign round."
+    problem = f"no agent meets this with {question.said(most)}; {agent} is nearest, with {_value(target, means[agent])}"
     return UserError(problem, key="until", value=question.until, remedy=remedy)
 
 
@@ -227,11 +200,10 @@ def _value(target: Target, mean: float) -> str:
     return f"{target.metric.exactly(mean)}{' %' if target.metric.unit == '%' else ''}"
 
 
-def _frame(question: Question, answers: Mapping[str, Row], runs: _Runs, results: Results) -> pl.DataFrame:
+def _frame(question: Question, answers: Mapping[str, Row], runs: Runs, results: Results) -> pl.DataFrame:
     """Lay the answers out, a row per agent."""
     best = _best(answer["size"] for answer in answers.values())
-    assert best is not None
-    told = _told(question, answers, best, results)
+    told = {} if best is None else _told(question, answers, best, results)
     rows = []
     for agent, looked in runs.looked.items():
         answer = answers.get(agent, dict.fromkeys(ENDS))
@@ -245,8 +217,14 @@ def _frame(question: Question, answers: Mapping[str, Row], runs: _Runs, results:
                 "mean": at and at.mean,
                 "mean_low": None if at is None or half is None else at.mean - half,
                 "mean_high": None if at is None or half is None else at.mean + half,
-                "more": None if found is None else found - best,
-                "verdict": FAILED if agent in runs.failed else BEST if found == best else told.get(agent),
+                "more": None if found is None or best is None else found - best,
+                "verdict": FAILED
+                if agent in runs.failed
+                else None
+                if best is None
+                else BEST
+                if found == best
+                else told.get(agent),
                 "until": question.until,
                 "key": question.key,
                 "metric": question.target.metric.name,
@@ -268,5 +246,10 @@ def _told(question: Question, answers: Mapping[str, Row], best: int, results: Re
     there.runs = results.runs.filter((pl.col(question.key) == best) & pl.col("agent").is_in(list(answers)))
     first = next(agent for agent, answer in answers.items() if answer["size"] == best)
     frame = Differences(there, first, [question.target.metric.name]).frame
+    return {agent: in_words(verdict) for agent, verdict in frame.select("agent", "verdict").rows()}
+
+
+def in_words(verdict: str | None) -> str | None:
+    """Say whether a comparison tells an agent from the best one; None where there is nothing to test."""
     words = {SAME: NOT_TOLD, EQUAL: NOT_TOLD, UNTESTED: None, None: None}
-    return {agent: words.get(verdict, TOLD) for agent, verdict in frame.select("agent", "verdict").rows()}
+    return words.get(verdict, TOLD)

@@ -40,6 +40,8 @@ EXPORTED = [
     "run",
     "scenario",
     "size",
+    "size_mix",
+    "sizes",
     "solve",
     "train",
     "tune",

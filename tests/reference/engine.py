@@ -6,6 +6,7 @@ one. Nothing that is over stays in the way: releases that are due are applied be
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
@@ -23,7 +24,11 @@ SPREAD = -1
 
 @dataclass
 class Case:
-    """Everything that determines a run, but for the agent. `failures` are (time, server, repair after)."""
+    """Everything that determines a run, but for the agent.
+
+    `failures` are (time, server, repair after), and `blackouts` (time, domain, repair after): servers whose numbers
+    have the same rest by `domains` fail together.
+    """
 
     capacity: Room
     growth: list[list[int]]
@@ -38,6 +43,8 @@ class Case:
     requeue: bool = False
     together: int = 0
     window: float = 0.0
+    domains: int = 1
+    blackouts: list[tuple[float, int, float]] = field(default_factory=list)
 
 
 @dataclass
@@ -138,8 +145,11 @@ class Reference:
         self.stuck = False  # the head of the line was refused, and nothing has changed since
         self.ends: dict[int, float] = {}  # of the requests that hold something
         self.over_early: list[float] = []  # when interrupted holding periods were to end: a moment like others
-        self.repairs: dict[int, float] = {}  # of the servers that are down
+        self.down: Counter[int] = Counter()  # the reasons why a server is down
+        self.dark: set[int] = set()  # the domains that are down
+        self.repairs: list[tuple[float, list[int], int | None]] = []  # when which servers are back, and which domain
         self.failures = list(case.failures)
+        self.blackouts = list(case.blackouts)
         self.expansion = sorted(case.expansion, key=lambda added: added[0])
         self.taken: list[Taken] = []
         self.changes: list[tuple[float, str, int]] = []
@@ -157,8 +167,8 @@ class Reference:
     def run_together(self) -> None:
         due = inf  # when the line is offered next
         while self.to_come or self.line:
-            times = [*self.ends.values(), *self.repairs.values(), *self.over_early, due]
-            times += [time for time, _, _ in self.failures] + [time for time, _ in self.expansion]
+            times = [*self.ends.values(), *(time for time, _, _ in self.repairs), *self.over_early, due]
+            times += [time for time, _, _ in self.failures + self.blackouts] + [time for time, _ in self.expansion]
             times += [self.rows[i].arrival for i in self.to_come[:1]]
             if min(times) == inf:
                 for i in self.line:
@@ -207,8 +217,8 @@ class Reference:
 
     def run(self) -> None:
         while not self.over and (self.to_come or self.line):
-            times = [*self.ends.values(), *self.repairs.values()]
-            times += [time for time, _, _ in self.failures] + [time for time, _ in self.expansion]
+            times = [*self.ends.values(), *(time for time, _, _ in self.repairs)]
+            times += [time for time, _, _ in self.failures + self.blackouts] + [time for time, _ in self.expansion]
             times += [self.rows[i].arrival for i in self.to_come[:1]]
             if min(times, default=inf) == inf:
                 for i in self.line:
@@ -249,10 +259,13 @@ class Reference:
         for failure in [failure for failure in self.failures if failure[0] == self.now]:
             self.failures.remove(failure)
             self.fail(failure[1], failure[2])
-        for server in [server for server, time in self.repairs.items() if time == self.now]:
-            del self.repairs[server]
-            self.free[server] = [list(node) for node in self.capacity[server]]
-            self.note("repair", server)
+        for blackout in [blackout for blackout in self.blackouts if blackout[0] == self.now]:
+            self.blackouts.remove(blackout)
+            self.black_out(blackout[1], blackout[2])
+        for repair in [repair for repair in self.repairs if repair[0] == self.now]:
+            self.repairs.remove(repair)
+            self.repair(repair[1])
+            self.dark -= {repair[2]}
         for added in [added for added in self.expansion if added[0] == self.now]:
             self.expansion.remove(added)
             self.grow(added[1])
@@ -269,16 +282,37 @@ class Reference:
 
     def fail(self, server: int, repair_after: float) -> None:
         self.stuck = False  # also if nothing comes of it
-        if server >= len(self.capacity) or server in self.repairs:
-            return
-        self.note("failure", server)
-        self.repairs[server] = self.now + repair_after
+        if server < len(self.capacity) and not self.down[server]:
+            self.take_down([server])
+            self.repairs.append((self.now + repair_after, [server], None))
+
+    def black_out(self, domain: int, repair_after: float) -> None:
+        self.stuck = False
+        servers = [server for server in range(len(self.capacity)) if server % self.case.domains == domain]
+        if servers and domain not in self.dark:
+            self.dark.add(domain)
+            self.take_down(servers)
+            self.repairs.append((self.now + repair_after, servers, domain))
+
+    def repair(self, servers: list[int]) -> None:
+        self.stuck = False
+        for server in servers:
+            self.down[server] -= 1
+            if not self.down[server]:
+                self.free[server] = [list(node) for node in self.capacity[server]]
+                self.note("repair", server)
+
+    def take_down(self, servers: list[int]) -> None:
+        fresh = [server for server in servers if not self.down[server]]
+        self.down.update(servers)
+        for server in fresh:
+            self.note("failure", server)
         back = []
         for i in sorted(self.ends):
             row = self.rows[i]
             assert row.where is not None
             assert row.decided is not None
-            if row.where[0] == server:
+            if row.where[0] in fresh:
                 self.over_early.append(self.ends[i])
                 self.give_back(i)
                 row.outcome, row.interruption = "interrupted", self.now
@@ -287,7 +321,8 @@ class Reference:
                     back.append(len(self.rows))
                     self.rows.append(Row(self.now, left, row.demand, row.spread, origin=i))
         self.line = back + self.line
-        self.free[server] = [[0] * len(node) for node in self.free[server]]
+        for server in fresh:
+            self.free[server] = [[0] * len(node) for node in self.free[server]]
 
     def offer(self) -> None:
         """The line from its head on, for as long as nobody is refused who then waits."""

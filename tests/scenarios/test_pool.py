@@ -198,7 +198,7 @@ def test_a_worker_killed_as_it_starts_is_started_again(tmp_path: Path, monkeypat
 
 
 def test_workers_that_all_end_as_they_start_are_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "_START", "raise SystemExit(9)  # {path} {handle}")
+    monkeypatch.setattr(pool, "_START", "raise SystemExit(9)  # {handle}")
     ended = "6 worker processes ended as they started: the last ended with exit code 9"
     with Pool(2) as started, pytest.raises(UserError, match=ended):
         list(started.rows(tasks(1)))

@@ -20,8 +20,8 @@ from analysis.compare.statistics import mean_interval
 from analysis.figures.draw import draw, svg
 from binwright.cli import FAILED, INTERRUPTED, MISTAKE, main
 from binwright.parser import parser
+from scenarios.size.looking import ENDS, Runs
 from scenarios.size.search import AHEAD, Found, ahead, exhaustive, next_size
-from scenarios.size.sizing import ENDS
 from simcore.errors import UserError
 from tests.support import ROOT
 from tests.support.batches import agent as written_agent
@@ -274,18 +274,16 @@ def test_interrupted_it_keeps_what_is_known_and_goes_on(
     tiny: Path, sized: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = ["size", str(tiny), "--most", "30", "--jobs", "1", "--out", str(tiny.parent / "cut")]
-    from scenarios.size.sizing import _Runs
+    real, looks = Runs.look, list[Any]()
 
-    real, looks = _Runs.look, list[Any]()
-
-    def look(self: _Runs, pairs: Any) -> Any:
+    def look(self: Runs, pairs: Any) -> Any:
         looks.append(pairs)
         if len(looks) == 3:
             raise KeyboardInterrupt
         return real(self, pairs)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_Runs, "look", look)
+        patch.setattr(Runs, "look", look)
         assert main(asked) == INTERRUPTED
     assert "Run the same command to resume" in capsys.readouterr().err
     rows = (tiny.parent / "cut" / "journal.jsonl").read_text().splitlines()

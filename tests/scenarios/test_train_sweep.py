@@ -14,7 +14,8 @@ import binwright as bw
 from agents.learned.common.tensors import read
 from binwright.cli import main
 from binwright.commands.training import _report_sweep
-from scenarios.learn.sweeping import check_sweep, named, points, summary, written
+from scenarios.build.folders import named
+from scenarios.learn.sweeping import check_sweep, points, summary, written
 from simcore.errors import ScenarioError
 from tests.support.learning import trained
 from tests.support.training import TINY, interrupted
@@ -46,8 +47,8 @@ def test_every_point_is_trained_as_it_would_be_alone_and_goes_on(tmp_path: Path)
     swept = tiny(sweep={"rate": [0.1, 0.001]})
     rows: list[dict[str, Any]] = []
     with pytest.raises(KeyboardInterrupt):
-        bw.train(swept, out=tmp_path / "swept", watch=interrupted(1))
-    log = bw.train(swept, out=tmp_path / "swept", watch=rows.append)
+        bw.train(swept, out=tmp_path / "swept", jobs=1, watch=interrupted(1))
+    log = bw.train(swept, out=tmp_path / "swept", jobs=1, watch=rows.append)
     assert [row["point"] for row in rows if row["split"] == "train"] == [0, 1, 1]
     assert log.group_by("set.rate", maintain_order=True).len().rows() == [(0.1, 4), (0.001, 4)]
     name, settings = tiny().train.agent.chosen
@@ -60,7 +61,7 @@ def test_every_point_is_trained_as_it_would_be_alone_and_goes_on(tmp_path: Path)
     assert found.columns == ["set.rate", "seed", "acceptance", "step", "cpu_seconds"]
     assert found["set.rate"].to_list() == [0.1, 0.001]
     rows.clear()
-    bw.train(swept, out=tmp_path / "swept", watch=rows.append)
+    bw.train(swept, out=tmp_path / "swept", jobs=1, watch=rows.append)
     assert not rows
     assert pl.read_parquet(tmp_path / "swept" / "sweep.parquet").equals(found)
 
@@ -69,7 +70,7 @@ def test_settings_leave_the_columns_of_the_log_as_they_are_and_any_value_is_writ
     learner = {"agent": {"sched-rl": {"episodes": 2, "pool": 4, "updates": 2, "batch": 8, "warm": [0.0]}}}
     alone = bw.train(learning(**learner, iterations=2), out=tmp_path / "alone")
     sweep = {"loss": ["squared", "huber"], "warm": [[0, 0.3], [0.5]]}
-    log = bw.train(learning(**learner, iterations=2, sweep=sweep), out=tmp_path / "swept")
+    log = bw.train(learning(**learner, iterations=2, sweep=sweep), out=tmp_path / "swept", jobs=1)
     assert set(alone.columns) < set(log.columns)
     assert log["loss"].dtype == pl.Float64
     assert log["set.loss"].unique().sort().to_list() == ["huber", "squared"]
@@ -126,7 +127,7 @@ def test_the_table_of_a_sweep_has_gains_in_percent(tmp_path: Path, capsys: pytes
 def test_the_command_shows_a_row_for_every_point(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "tiny.yaml"
     file.write_text(json.dumps({**TINY, "train": {**SHORT, "iterations": 1, "sweep": {"epochs": [1, 2]}}}))
-    assert main(["train", str(file), "--out", str(tmp_path / "out")]) == 0
+    assert main(["train", str(file), "--jobs", "1", "--out", str(tmp_path / "out")]) == 0
     shown = capsys.readouterr()
     assert "epochs=2 (2 of 2)" in shown.err
     assert "best acceptance" in shown.out

@@ -50,6 +50,7 @@ def test_long_runs_are_the_references(start: int) -> None:
 @given(cases(), deciders, st.integers(0, 99), st.sampled_from([0.0, 0.5, 4.0]))
 def test_random_failures_act_like_scheduled_ones(case: Case, decide: Decide, seed: int, mttr: float) -> None:
     case.failures = []
+    case.blackouts = []
     simulation = simulate(case, Faults(6.0, mttr, (), case.requeue, seed))
     taken = drive(simulation, decide)
     repairs = [change for change in simulation.changes if change.what == "repair"]

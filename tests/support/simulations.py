@@ -115,8 +115,19 @@ def simulate(case: Case, faults: Faults | None = None) -> Simulation:
         WatchedLedger(cluster_of(case)),
         Overflow(case.mode, case.by, case.limit, case.then, case.together, case.window),  # type: ignore[arg-type]
         expansion=case.expansion,
-        faults=[faults or Faults(scheduled=tuple(case.failures), requeue=case.requeue)],
+        faults=[faults] if faults else _planned(case),
     )
+
+
+def _planned(case: Case) -> list[Faults]:
+    """Make the failures that a case has: of servers, and of those that fail together."""
+
+    def domains(servers: int) -> list[list[int]]:
+        return [list(range(first, servers, case.domains)) for first in range(min(servers, case.domains))]
+
+    alone = Faults(scheduled=tuple(case.failures), requeue=case.requeue)
+    together = Faults(scheduled=tuple(case.blackouts), requeue=case.requeue, label="power", domains=domains)
+    return [alone, together] if case.blackouts else [alone]
 
 
 def place(request: Request, where: Where, nodes: int) -> Placement:
@@ -217,6 +228,8 @@ def cases(draw: st.DrawFn, *, faults: bool = True, mode: str | None = None) -> C
         draw(st.lists(st.tuples(st.integers(0, 9).map(float), st.integers(1, 2)), max_size=2)),
         [(float(t), s, float(after)) for t, s, after in many(draw, failure, 0, 5)] if faults else [],
         draw(st.booleans()),
+        domains=draw(st.integers(1, 2)),
+        blackouts=[(float(t), s, float(after)) for t, s, after in many(draw, failure, 0, 3)] if faults else [],
     )
 
 
@@ -244,6 +257,11 @@ def long_case(seed: int) -> Case:
             for _ in range(rng.randint(0, 10))
         ],
         rng.random() < 0.6,
+        domains=rng.randint(1, 3),
+        blackouts=[
+            (float(rng.randint(0, 30)), rng.randint(0, 2), float(rng.choice([0, 1, 2, 5, inf])))
+            for _ in range(rng.randint(0, 4))
+        ],
     )
 
 

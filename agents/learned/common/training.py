@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, TypeAlias
@@ -101,18 +101,23 @@ class Training:
         log = pl.read_parquet(self.folder / "log.parquet").filter(pl.col("step") <= self.step)
         self.rows = [{key: value for key, value in row.items() if value is not None} for row in log.to_dicts()]
 
-    def run(self, watch: Callable[[Row], None] = lambda row: None) -> None:
-        """Train to the end, showing every row of the log to `watch`."""
-        if self.step >= self.course.iterations:
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to do."""
+        return self.step >= self.course.iterations
+
+    def run(self, watch: Callable[[Row], None] = lambda row: None, seconds: float = inf) -> None:
+        """Train to the end, or for so many seconds, showing every row of the log to `watch`."""
+        if self.done:
             return
         extra("torch").set_num_threads(self.course.threads)
         self.trainer.begin(self.course.training, self.course.validation, self.seed, self.course.device)
         if self._before:
             self.trainer.load(*self._before)
         good: Callable[[], None] | None = None  # writes what is known to be sound
-        saved = perf_counter()
+        began = saved = perf_counter()
         try:
-            while self.step < self.course.iterations:
+            while not self.done and (good is None or perf_counter() - began < seconds):
                 before, cpu = perf_counter(), process_time()
                 new = [self._row("train", self.trainer.iterate(self.step + 1), before, cpu)]
                 self._sound(new[0])

@@ -35,7 +35,7 @@ def tiny(**train: Any) -> bw.api.Scenario:  # type: ignore[name-defined]
 
 @pytest.mark.long
 def test_it_logs_validates_and_keeps_the_best(tmp_path: Path) -> None:
-    log = bw.train(tiny(seeds=2), out=tmp_path)
+    log = bw.train(tiny(seeds=2), out=tmp_path, jobs=1)
     assert log.columns[:5] == ["step", "seconds", "cpu_seconds", "split", "seed"]
     assert log["seed"].unique().to_list() == [0, 1]
     for seed in (0, 1):
@@ -136,7 +136,7 @@ def test_it_says_what_is_next_before_the_first_row(tmp_path: Path, monkeypatch: 
 def test_the_command_says_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "tiny.yaml"
     file.write_text(json.dumps({**TINY, "train": {**TINY["train"], "iterations": 1, "seeds": 2}}))
-    assert main(["train", str(file), "--out", str(tmp_path / "out")]) == 0
+    assert main(["train", str(file), "--jobs", "1", "--out", str(tmp_path / "out")]) == 0
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == f"nara in tiny: 1 iteration, seeds 0 to 1, into {tmp_path / 'out'}"
     assert [line.partition(":")[0] for line in lines if "preparing" in line] == ["seed 0", "seed 1"]
@@ -144,7 +144,7 @@ def test_the_command_says_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 @pytest.mark.long
 def test_seeds_differ_and_threads_do_not_matter(tmp_path: Path) -> None:
-    bw.train(tiny(iterations=1, seeds=2), out=tmp_path / "one")
+    bw.train(tiny(iterations=1, seeds=2), out=tmp_path / "one", jobs=1)
     bw.train(tiny(iterations=1, threads=2), out=tmp_path / "two")
     torch.set_num_threads(1)
     one, other = (read(tmp_path / f"one/seed-{seed}/best.safetensors")[0]["logit.weight"] for seed in (0, 1))
@@ -288,7 +288,7 @@ def test_a_single_override_makes_no_training(tmp_path: Path, capsys: pytest.Capt
     file = tmp_path / "bare.yaml"
     file.write_text(json.dumps({key: value for key, value in TINY.items() if key != "train"}))
     for sets in ([], ["--set", "train.seeds=1"]):
-        assert main(["train", str(file), *sets, "--out", str(tmp_path / "out")]) == 2
+        assert main(["train", str(file), *sets, "--jobs", "1", "--out", str(tmp_path / "out")]) == 2
         said = capsys.readouterr().err
         assert f"{file}: train: " in said
         assert "Say what to train: `train: {agent: nara, iterations: 150}`." in said

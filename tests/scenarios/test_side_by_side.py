@@ -1,0 +1,158 @@
+"""Trainings side by side: in processes and on Ray, interrupted or not, they come to what one after the other does."""
+
+from __future__ import annotations
+
+import os
+import signal
+from multiprocessing import Pipe
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import yaml
+
+import binwright as bw
+from agents.learned.common.tensors import read
+from binwright.cli import MISTAKE, main
+from scenarios.learn import side_by_side
+from scenarios.learn.side_by_side import work
+from scenarios.learn.sweeping import points
+from scenarios.learn.training import Lesson
+from scenarios.schema.scenario import Scenario
+from simcore.errors import UserError
+from tests.support.learning import trained
+from tests.support.training import interrupted
+
+pytest.importorskip("torch")
+AGENT = {"sched-rl": {"episodes": 2, "pool": 4, "updates": 2, "batch": 8, "warm": [0.0]}}
+RATES = [0.001, 0.01]
+
+
+def given(**train: Any) -> Scenario:
+    """Two seeds of two points, each trained in moments."""
+    data = trained(AGENT, iterations=3)
+    return bw.scenario({**data, "train": {**data["train"], "seeds": 2, "sweep": {"rate": RATES}, **train}})
+
+
+def come_to(folder: Path) -> dict[str, Any]:
+    """Read everything that trainings left in a folder, but for times."""
+    found: dict[str, Any] = {}
+    for file in sorted(folder.rglob("*.safetensors")):
+        tensors, notes = read(file, state=True)
+        notes = {key: value for key, value in notes.items() if "seconds" not in key}
+        notes["trained"] = {key: value for key, value in notes.get("trained", {}).items() if "seconds" not in key}
+        found[str(file.relative_to(folder))] = {name: array.tobytes() for name, array in tensors.items()}, notes
+    for file in sorted(folder.rglob("*.parquet")):
+        found[str(file.relative_to(folder))] = untimed(pl.read_parquet(file))
+    return found
+
+
+def untimed(log: pl.DataFrame) -> list[dict[str, Any]]:
+    return log.select(name for name in log.columns if "seconds" not in name).to_dicts()
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("alone")
+    bw.train(given(), out=folder, jobs=1)
+    return come_to(folder)
+
+
+def test_a_worker_tells_what_becomes_of_each_lesson(tmp_path: Path, alone: dict[str, Any]) -> None:
+    [(_, first), (_, second)] = points(given())
+    wrong = bw.scenario(given(sweep={}, agent={"sched-rl": {**AGENT["sched-rl"], "rate": 1e30}}).dump())
+    lessons = [Lesson(each, tmp_path / str(n), 1) for n, each in enumerate((first, second, wrong))]
+    here, far = Pipe()
+    for lesson in (*lessons, None):
+        if lesson:
+            lesson.own.mkdir(parents=True)
+        here.send(lesson)
+    before = signal.getsignal(signal.SIGINT)
+    work(os.dup(far.fileno()))
+    signal.signal(signal.SIGINT, before)
+    heard = []
+    while here.poll():
+        heard.append(here.recv())
+    assert str(heard.pop()).startswith(f"{lessons[2].own}: training went astray")
+    assert [new.over for new in heard if not new.row] == [False, True, False, True, False]
+    for number, rate in enumerate(RATES):
+        state = come_to(tmp_path / str(number))["seed-1/state.safetensors"]
+        assert state == alone[f"rate={rate}/seed-1/state.safetensors"]
+    here.close()
+    far.close()
+
+
+@pytest.mark.long
+def test_processes_come_to_the_same_and_go_on(tmp_path: Path, alone: dict[str, Any]) -> None:
+    assert len([name for name in alone if name.endswith("state.safetensors")]) == 4
+    rows: list[dict[str, Any]] = []
+    with pytest.raises(KeyboardInterrupt):
+        bw.train(given(), out=tmp_path, jobs=2, watch=interrupted(3))
+    log = bw.train(given(), out=tmp_path, jobs=2, watch=rows.append)
+    assert come_to(tmp_path) == alone
+    assert untimed(log) == [row | {"set.rate": rate} for rate in RATES for row in alone[f"rate={rate}/log.parquet"]]
+    assert {row["point"] for row in rows} == {0, 1}
+    assert not list(tmp_path.rglob(".*.*")), "something unfinished"
+
+
+@pytest.mark.long
+def test_a_process_that_is_killed_is_a_message_and_what_it_has_is_kept(tmp_path: Path, alone: dict[str, Any]) -> None:
+    started: list[int] = []
+    original = side_by_side.child
+
+    def child(*arguments: Any) -> Any:
+        process, pipe = original(*arguments)
+        started.append(process.pid)
+        return process, pipe
+
+    def kill(row: dict[str, Any]) -> None:
+        if started:
+            os.kill(started.pop(), signal.SIGKILL)
+            started.clear()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(side_by_side, "child", child)
+        with pytest.raises(UserError, match=r"the process that trained seed \d was killed by SIGKILL") as found:
+            bw.train(given(), out=tmp_path, jobs=2, watch=kill)
+    assert "the same command goes on" in str(found.value)
+    bw.train(given(), out=tmp_path, jobs=2)
+    assert come_to(tmp_path) == alone
+
+
+@pytest.mark.long
+def test_the_command_says_what_is_wrong_in_a_process(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "small.yaml"
+    file.write_text(yaml.safe_dump(given(sweep={"rate": [0.001, 1e30]}).dump()))
+    asked = ["train", str(file), "--out", str(tmp_path / "out"), "--jobs", "2"]
+    assert main(asked) == MISTAKE
+    said = capsys.readouterr().err
+    assert "training went astray" in said
+    assert "Traceback" not in said
+    assert main([*asked[:-1], "0"]) == MISTAKE
+    assert "jobs: must be 1 or more" in capsys.readouterr().err
+    assert main([*asked, "--on", "elsewhere"]) == MISTAKE
+    assert "on: unknown place to train" in capsys.readouterr().err
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_ray_comes_to_the_same_in_slices(
+    tmp_path: Path, alone: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ray = pytest.importorskip("ray")
+    try:
+        bw.train(given(), out=tmp_path / "whole", jobs=2, on="ray")
+        monkeypatch.setattr(side_by_side, "_slice", _short)
+        bw.train(given(), out=tmp_path / "sliced", jobs=2, on="ray")
+    finally:
+        ray.shutdown()
+    assert come_to(tmp_path / "whole") == alone
+    assert come_to(tmp_path / "sliced") == alone
+
+
+def _short(*arguments: Any) -> Any:
+    """Give back what there is after every iteration."""
+    side_by_side.SLICE = 0.0  # on the node
+    return side_by_side._slice(*arguments)
