@@ -261,6 +261,13 @@ class Ledger:
             raise WorkloadError("requests say on which servers they may lie, and these have no labels", remedy=remedy)
         return None
 
+    def ruling(self, roles: Ints | None) -> Any:
+        """Return the rules of placement for a compiled run, whose requests have these roles; `None` without rules."""
+        return None
+
+    def follow(self, happened: int, lies: dict[int, tuple[int, int]] | None = None) -> None:
+        """Take over what rules of placement count from a compiled run; there are none here."""
+
     def possible(self, demand: Ints, models: Ints | None = None, roles: Ints | None = None) -> npt.NDArray[np.bool_]:
         """Tell which demands [n, resources], of `models` and `roles` [n], an empty server could hold, bool [n]."""
         return self._possible(demand, models, None)
