@@ -39,6 +39,8 @@ class Ledger:
         self._evicted: set[int] = set()
         self.missing: list[str] = []
         """Models of devices that no server has, and without which requests are impossible."""
+        self.unasked: dict[str, str] = {}
+        """Groups that rules of placement name and no request has, with what may have been meant."""
         self._capacity = cluster.capacity.copy()
         self._free = self._capacity.copy()
         self.view = View(cluster.resources, self._capacity, self._free)

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from fabric.cluster import Cluster
 from fabric.device_ledger import DeviceLedger
 from fabric.ledger import WRITTEN, Ledger, read_only
-from fabric.placement import Drain, Rule, ServerLabels
+from fabric.placement import Drain, Rule, ServerLabels, groups_of
 from fabric.placement_mask import RULES, TAINT, WHERE, Mask, compiled
 from fabric.placement_shown import Ruling, catch_up, count_up, event, last_refusing, refusing, slots_for
 from fabric.servers import with_room
-from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError
+from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, suggest
 from simcore.faults import Kind
 from simcore.jit import prepared
 from simcore.roles import NO_ROLE, Role
@@ -88,6 +88,9 @@ class Ruled(Ledger):
         """Get ready for the roles of a workload's requests, and return them, int64 [n]."""
         roles = workload.roles
         self._asked = (NO_ROLE,) if roles is None else roles.all
+        there = {NO_ROLE.group} if roles is None else {roles.all[role].group for role in np.unique(roles.of).tolist()}
+        named = {group for rule in self.rules for group in groups_of(rule)}
+        self.unasked = {group: suggest(group, there - {""}) for group in sorted(named - there)}
         self._compile()
         return np.zeros(len(workload), np.int64) if roles is None else roles.of
 

@@ -271,7 +271,7 @@ def test_traces_say_it_in_columns(tmp_path: Path) -> None:
             Role("db", (("kind", ("large",)), ("zone", ("b",))), ("old",)),
         ]
     [run] = plan(scenario_from(data))
-    execute(run, tmp_path)
+    assert "missing_groups" not in execute(run, tmp_path)
     frame = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet")
     assert frame["outcome"].to_list() == ["placed", "placed", "impossible"]
     file.write_text("id,arrival,lifetime,cpu,where\n0,0,9,1,\n1,0,9,1,zone\n")
@@ -280,6 +280,19 @@ def test_traces_say_it_in_columns(tmp_path: Path) -> None:
     file.write_text("id,arrival,lifetime,group\n0,0,9,web\n")
     with pytest.raises(UserError, match="cpu"):
         build_world(scenario_from(data)).draw(0)
+
+
+def test_a_group_that_no_row_of_a_table_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "asked.csv").write_text("id,arrival,lifetime,cpu,group\n0,0,9,1,web\n1,1,9,1,db\n")
+    scenario = tmp_path / "asked.yaml"
+    scenario.write_text(
+        "cluster: {servers: 3, node: {cpu: 4}}\nworkload: {trace: table, path: asked.csv}\nagents: [first-fit]\n"
+        "placement: [{apart: [wbe, db], per: server}, {at_most: 1, of: '*', per: server}]\n"
+    )
+    assert main(["run", str(scenario), "--out", str(tmp_path / "out"), "--jobs", "1"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "no request has, in 1 of 1 runs: wbe: Did you mean 'web'?" in said
+    assert "Known: db, web." in said
 
 
 def test_a_label_in_a_column_that_no_server_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
