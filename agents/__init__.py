@@ -35,6 +35,7 @@ AGENTS = Registry(
         "gpu-packing": "agents.heuristics.devices.gpu_packing:GPUPacking",
         "gpu-best-fit": "agents.heuristics.devices.gpu_best_fit:GPUBestFit",
         "fgd": "agents.heuristics.devices.fgd:FGD",
+        "gpu-lookahead": "agents.heuristics.devices.gpu_lookahead:GPULookahead",
         "random-top": "agents.heuristics.servers.random_top:RandomTop",
         "in-line": "agents.heuristics.in_line:InLine",
         "nilas": "agents.heuristics.lifetimes.nilas:Nilas",

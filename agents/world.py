@@ -105,7 +105,6 @@ class World:
         for key, there, problem in (
             ("cluster.network", self.networked, "links are reserved"),
             ("cluster.devices", self.devices, "servers have devices"),
-            ("placement", self.ruled, "rules say where requests may lie"),
             ("cluster.failures", self.fails, "servers fail"),
             ("overflow.wait", self.overflow.together, "requests that wait are offered together"),
             ("record", self.timed, "single decisions are timed"),

@@ -39,6 +39,8 @@ class Ledger:
         self._evicted: set[int] = set()
         self.missing: list[str] = []
         """Models of devices that no server has, and without which requests are impossible."""
+        self.unasked: dict[str, str] = {}
+        """Groups that rules of placement name and no request has, with what may have been meant."""
         self._capacity = cluster.capacity.copy()
         self._free = self._capacity.copy()
         self.view = View(cluster.resources, self._capacity, self._free)
@@ -260,6 +262,13 @@ class Ledger:
             remedy = "Give the servers `labels`."
             raise WorkloadError("requests say on which servers they may lie, and these have no labels", remedy=remedy)
         return None
+
+    def ruling(self, roles: Ints | None) -> Any:
+        """Return the rules of placement for a compiled run, whose requests have these roles; `None` without rules."""
+        return None
+
+    def follow(self, happened: int, lies: dict[int, tuple[int, int]] | None = None) -> None:
+        """Take over what rules of placement count from a compiled run; there are none here."""
 
     def possible(self, demand: Ints, models: Ints | None = None, roles: Ints | None = None) -> npt.NDArray[np.bool_]:
         """Tell which demands [n, resources], of `models` and `roles` [n], an empty server could hold, bool [n]."""

@@ -173,6 +173,20 @@ class Drain:
 Rule: TypeAlias = AtMost | Spread | Apart | Together | Near | Drain
 
 
+def groups_of(rule: Rule) -> set[str]:
+    """Return the groups that a rule names."""
+    match rule:
+        case AtMost(_, of, _) | Spread(of, _, _):
+            named = {of}
+        case Apart(groups, _) | Together(groups, _):
+            named = {*groups}
+        case Near(of, groups, _):
+            named = {of, *groups}
+        case _:
+            named = set()
+    return named - {EVERY}
+
+
 def expanded(rules: Sequence[Rule], roles: Sequence[Role]) -> list[tuple[int, Rule]]:
     """Write rules for every group once for each group that there is; each with its place in `rules`."""
     groups = sorted({role.group for role in roles} - {""})

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fabric.placement_mask import SAME, SPREAD, Mask, bounds_of
+from fabric.servers import with_room
 from simcore.jit import inlined, kernel
-from simcore.vocabulary import Ints
+from simcore.vocabulary import Amounts, Ints
 
 MOST = 1 << 24
 """Numbers that all slots have together, at most, if there is more than one."""
@@ -41,6 +42,20 @@ class Slots(NamedTuple):
     state: Ints
     journal: Ints
     counted: Ints
+
+
+class Ruling(NamedTuple):
+    """Holds the rules of a run for a compiled loop.
+
+    `roles` int64 [n] are the roles of the workload's requests; `is_open` bool [roles] tells which of them no rule keeps
+    from anywhere. `happened` int64 [1] counts the events, and is written.
+    """
+
+    roles: Ints
+    is_open: npt.NDArray[np.bool_]
+    mask: Mask
+    slots: Slots
+    happened: Ints
 
 
 def event(server: int, role: int = -1, sign: int = 1) -> int:
@@ -218,6 +233,24 @@ def catch_up(mask: Mask, slots: Slots, role: int, slot: int, free: Ints, now: in
                         at = checks[c, 7] + domain
                         _flip(members, firsts[at], firsts[at + 1], row, opens, have, shown, failing)
         place += checks[c, 5]
+
+
+@kernel
+def happen(mask: Mask, slots: Slots, now: int, server: int, role: int, sign: int) -> int:
+    """Note after `now` events that a request was placed on a server, sign 1, or left it; returns how many there are."""
+    place = now % len(slots.journal)
+    slots.journal[place] = (server << 32) + ((role + 1) << 1) + (sign < 0)  # as `event`
+    if place == len(slots.journal) - 1:  # before the journal writes over what nobody has counted
+        count_up(mask, slots, now + 1)
+    return now + 1
+
+
+@kernel
+def why_ruled(mask: Mask, slots: Slots, role: int, free: Ints, now: int, demand: Amounts, spread: bool) -> int:
+    """Return what `last_refusing` does for a request that has room on some server, whatever the rules say."""
+    slot = role % len(slots.shown)
+    catch_up(mask, slots, role, slot, free, now)
+    return last_refusing(mask, slots, role, slot, with_room(free, demand, spread))
 
 
 @kernel

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from fabric.cluster import Cluster
 from fabric.device_ledger import DeviceLedger
 from fabric.ledger import WRITTEN, Ledger, read_only
-from fabric.placement import Drain, Rule, ServerLabels
+from fabric.placement import Drain, Rule, ServerLabels, groups_of
 from fabric.placement_mask import RULES, TAINT, WHERE, Mask, compiled
-from fabric.placement_shown import catch_up, count_up, event, last_refusing, refusing, slots_for
+from fabric.placement_shown import Ruling, catch_up, count_up, event, last_refusing, refusing, slots_for
 from fabric.servers import with_room
-from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError
+from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, suggest
 from simcore.faults import Kind
 from simcore.jit import prepared
 from simcore.roles import NO_ROLE, Role
@@ -88,6 +88,9 @@ class Ruled(Ledger):
         """Get ready for the roles of a workload's requests, and return them, int64 [n]."""
         roles = workload.roles
         self._asked = (NO_ROLE,) if roles is None else roles.all
+        there = {NO_ROLE.group} if roles is None else {roles.all[role].group for role in np.unique(roles.of).tolist()}
+        named = {group for rule in self.rules for group in groups_of(rule)}
+        self.unasked = {group: suggest(group, there - {""}) for group in sorted(named - there)}
         self._compile()
         return np.zeros(len(workload), np.int64) if roles is None else roles.of
 
@@ -163,6 +166,20 @@ class Ruled(Ledger):
                 may = self._slots.failing[slot] == 0
                 if not np.array_equal(self._slots.shown[slot], np.where(may[:, None, None], self._free, 0)):
                     raise AgentError(WRITTEN)
+
+    def ruling(self, roles: Ints | None) -> Ruling:
+        """Return the rules for a compiled run, whose requests have these roles, int64 [n]; `follow` is to be called."""
+        assert roles is not None
+        return Ruling(roles, np.array(self._open), self._mask, self._slots, np.array([self._events]))
+
+    def follow(self, happened: int, lies: dict[int, tuple[int, int]] | None = None) -> None:
+        """Take over from a compiled run how many events there were, and of every request there its server and role.
+
+        Who lies where is asked for when the rules have to be compiled anew.
+        """
+        self._events, self._fresh = happened, -1
+        if lies is not None:
+            self._lies = lies
 
     def possible(self, demand: Ints, models: Ints | None = None, roles: Ints | None = None) -> npt.NDArray[np.bool_]:
         """Tell which demands [n, resources], and `roles` [n], an empty server could hold, bool [n].

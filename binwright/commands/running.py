@@ -164,6 +164,10 @@ def _warn(results: Results) -> None:
     _warn_of(overlap_of(results.runs, results.swept))
     _warn_of(outside_of(results.runs, results.swept))
     done = results.done
+    if "missing_groups" in done.columns:
+        said = done["missing_groups"].drop_nulls()
+        runs = f"{len(said)} of {len(done)} runs"
+        _warn_of(f"rules of placement name groups that no request has, in {runs}: {'; '.join(said.unique().sort())}")
     impossible = int(done["impossible"].sum()) if len(done) else 0
     if impossible:
         share = impossible / int(done["offered"].sum())

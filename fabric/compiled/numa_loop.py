@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabric.compiled.heap import pop, push
+from fabric.placement_shown import Ruling, catch_up, happen, why_ruled
 from fabric.servers import fits_node, fits_spread, why_not
 from fabric.standings import note
 from simcore.jit import callback, inlined, kernel, tuple_setitem
@@ -34,6 +35,9 @@ how long the heap is, how many answers were given. Five are 0 or 1: the head of 
 changed since; something has changed; the line is being served again; there are no more arrivals; overflow ended the
 run.
 """
+
+ROOMLESS = 3
+"""Reasons of `why_not` beside one for each resource; those of rules come after."""
 
 
 class NumaRequests(NamedTuple):
@@ -122,19 +126,38 @@ def fits(free: Ints, demand: Amounts, server: int, node: int) -> bool:
 
 
 @kernel
+def _ruled_reason(mask: Any, slots: Any, role: int, left: Ints, events: int, demand: Amounts, spread: bool) -> int:
+    """Return why a rule refuses a request that has room: a place in the ledger's `reasons`, 0 if none refuses."""
+    said = why_ruled(mask, slots, role, left, events, demand, spread)
+    return said + ROOMLESS + left.shape[2] if said >= 0 else 0
+
+
+@kernel
 def go(
-    rule: Any, weights: Any, asked: NumaRequests, state: NumaState, mode: int, change: float, answers: int, ahead: bool
+    rule: Any,
+    weights: Any,
+    asked: NumaRequests,
+    state: NumaState,
+    rules: Ruling | None,
+    mode: int,
+    change: float,
+    answers: int,
+    ahead: bool,
 ) -> tuple[int, int, int]:
     """Let a rule answer `answers` times (without limit when negative), or until the caller has to do something.
 
     `rule` is what `as_argument` returns, and `weights` is a tuple of further arguments for it, all of them arrays.
-    `change` is the time of the next planned expansion. With `ahead` the clock runs on to the next request afterwards.
+    `rules` are the rules of placement; there is a form of the loop without any. `change` is the time of the next
+    planned expansion or emptying of servers. With `ahead` the clock runs on to the next request afterwards.
 
-    Changes `state`. Returns how many answers were made, why it stopped, and the last answer.
+    Changes `state` and `rules`. Returns how many answers were made, why it stopped, and the last answer.
     """
     # Unpacked once: within the loop, numba would count references at every access.
     rows, arrival, duration, demands, spread, nothing = asked
     capacity, free, left, due, holder, at, clock, sequence, outcome, decided, servers, nodes_of, reason, log = state
+    if rules is not None:
+        roles, is_open, mask, slots, happened = rules
+        events, shown, failing = happened[0], slots.shown, slots.failing
     nodes = left.shape[1]
     head, tail, ends, answered = at[HEAD], at[TAIL], at[ENDS], at[ANSWERED]
     blocked, stirred, serving = at[BLOCKED] > 0, at[STIRRED] > 0, at[SERVING] > 0
@@ -146,6 +169,8 @@ def go(
                 ends -= 1
                 pop(due, holder, ends)
                 move(left, free, log, demand_of(demands, row, nothing), servers[row], nodes_of[row], 1)
+                if rules is not None:
+                    events = happen(mask, slots, events, servers[row], roles[row], -1)
             serving = head < tail and not blocked
         while True:
             end = due[0] if ends > 0 else np.inf
@@ -169,6 +194,8 @@ def go(
                 ends -= 1
                 pop(due, holder, ends)
                 move(left, free, log, demand_of(demands, row, nothing), servers[row], nodes_of[row], 1)
+                if rules is not None:
+                    events = happen(mask, slots, events, servers[row], roles[row], -1)
                 stirred = blocked
             else:
                 now, stirred, status = change, True, CHANGE
@@ -177,7 +204,14 @@ def go(
             break
         row = rows[head]
         demand = demand_of(demands, row, nothing)
-        code = rule(free, capacity, demand, spread[row], *weights)
+        if rules is not None:
+            role = roles[row]
+            ruled, slot = not is_open[role], role % len(shown)
+            if ruled:
+                catch_up(mask, slots, role, slot, left, events)
+            code = rule(shown[slot] if ruled else free, capacity, demand, spread[row], *weights)
+        else:
+            code = rule(free, capacity, demand, spread[row], *weights)
         made += 1
         if code >= 0:
             server = code // 2 if nodes == 2 else code // nodes
@@ -185,6 +219,11 @@ def go(
             if not fits(left, demand, server, node):
                 status = BROKEN
                 break
+            if rules is not None:
+                if ruled and failing[slot, server] > 0:
+                    status = BROKEN
+                    break
+                events = happen(mask, slots, events, server, role, 1)
             move(left, free, log, demand, server, node, -1)
             outcome[row], servers[row], nodes_of[row] = PLACED, server, node
             if duration[row] < np.inf:
@@ -198,6 +237,8 @@ def go(
             break
         else:
             outcome[row], reason[row] = REJECTED, why_not(left, demand, spread[row])
+            if rules is not None and ruled and reason[row] == 0:
+                reason[row] = _ruled_reason(mask, slots, role, left, events, demand, spread[row])
             if mode == STOP:
                 status = OVER
                 at[STOPPED] = 1
@@ -206,13 +247,18 @@ def go(
         head += 1
     while status == OVER and head < tail and not at[STOPPED]:  # they would wait for ever
         row = rows[head]
-        outcome[row], reason[row] = REJECTED, why_not(left, demand_of(demands, row, nothing), spread[row])
+        demand = demand_of(demands, row, nothing)
+        outcome[row], reason[row] = REJECTED, why_not(left, demand, spread[row])
+        if rules is not None and not is_open[roles[row]] and reason[row] == 0:
+            reason[row] = _ruled_reason(mask, slots, roles[row], left, events, demand, spread[row])
         sequence[answered], decided[row] = row, now
         answered += 1
         head += 1
     at[HEAD], at[TAIL], at[ENDS], at[ANSWERED] = head, tail, ends, answered
     at[BLOCKED], at[STIRRED], at[SERVING] = blocked, stirred, serving
     clock[0] = now
+    if rules is not None:
+        happened[0] = events
     return made, status, code
 
 

@@ -53,7 +53,7 @@ class Replay:
         """Let a rule answer, and return why the loop stopped."""
         resources = self._state.free.shape[2]
         decide = as_argument(rule.scan, resources, rule.weights)
-        status: int = go(decide, rule.weights, self._requests, self._state, self._mode, inf, answers, ahead)[1]
+        status: int = go(decide, rule.weights, self._requests, self._state, None, self._mode, inf, answers, ahead)[1]
         return status
 
     def _placed(self) -> int:

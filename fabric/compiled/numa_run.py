@@ -16,6 +16,7 @@ from fabric.compiled.numa_loop import (
     BROKEN,
     CHANGE,
     COUNTERS,
+    ENDS,
     EXPAND,
     GROW,
     HEAD,
@@ -33,7 +34,7 @@ from fabric.standings import Standings, standings
 from simcore.asking import said
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement
-from simcore.record import PENDING
+from simcore.record import PENDING, PLACED
 from simcore.rules import Overflow
 from simcore.vocabulary import Agent, Compiled, Request, Workload
 
@@ -56,7 +57,8 @@ class CompiledSimulation(Simulation):
         super().__init__(workload, ledger, overflow)
         self._decisions.close()
         self._servers = ledger
-        self._planned = sorted(expansion, key=lambda added: added[0])[::-1]
+        grown = [(time, self._grow, by) for time, by in expansion]
+        self._planned = sorted([*grown, *ledger.planned], key=lambda one: one[0])[::-1]
         self.requests = requests(workload, self._spreads, self.record.outcome == PENDING)
         rows = len(self.requests.rows)
         record = self.record
@@ -74,6 +76,7 @@ class CompiledSimulation(Simulation):
             record.reason,
             log_of(len(ledger.view.free)),
         )
+        self.rules = ledger.ruling(self._roles)
         self._known: tuple[Compiled, Standings] | None = None
         self.follows = False
         """Do rules that can look only at what changed do so with few servers, too?"""
@@ -86,14 +89,14 @@ class CompiledSimulation(Simulation):
 
     def prepare(self, rule: Compiled) -> None:
         """Compile the loop and a rule, or load them, so that no decision takes the time for it."""
-        go(*self._form(rule), self.requests, self.state, 0, inf, 0, False)
+        go(*self._form(rule), self.requests, self.state, self.rules, 0, inf, 0, False)
 
     def _form(self, rule: Compiled) -> tuple[Any, tuple[Any, ...]]:
         """Return a rule and its arguments: in the form that looks only at what changed where that pays."""
         scan: Any = rule.scan
         weights: tuple[Any, ...] = rule.weights
         servers, _, resources = self.state.free.shape
-        if scan.incremental and (self.follows or servers >= scan.worth_it):
+        if self.rules is None and scan.incremental and (self.follows or servers >= scan.worth_it):
             if self._known is None or self._known[0] is not rule:
                 self._known = rule, standings(servers, resources)
             scan, weights = scan.incremental, (*weights, self.state.log, *self._known[1])
@@ -108,13 +111,15 @@ class CompiledSimulation(Simulation):
         while made != answers and not self.state.at[STOPPED]:
             mode = MODES.index(self.overflow.mode if self._may_grow else self.overflow.then)
             change = self._planned[-1][0] if self._planned else inf
-            more, status, code = go(*self._form(rule), self.requests, self.state, mode, change, answers - made, False)
+            more, status, code = go(
+                *self._form(rule), self.requests, self.state, self.rules, mode, change, answers - made, False
+            )
             made += more
             self._follow()
             if status == GROW:
-                self._grow(min(self.overflow.by, self.overflow.limit - len(self.view.capacity)))
+                self._change(self._grow, min(self.overflow.by, self.overflow.limit - len(self.view.capacity)))
             elif status == CHANGE:
-                self._grow(self._planned.pop()[1])
+                self._change(*self._planned.pop()[1:])
             elif status == BROKEN:
                 self._complain(code)
             else:
@@ -126,12 +131,25 @@ class CompiledSimulation(Simulation):
             self.state = self.state._replace(capacity=capacity, free=free, left=left, log=log)
         return made
 
+    def _change(self, call: Callable[[int], None], number: int) -> None:
+        """Have the ledger change; its rules of placement have to know who lies where for it."""
+        if self.rules is not None:
+            state, record, roles = self.state, self.record, self.rules.roles
+            for_ever = (record.outcome[: len(roles)] == PLACED) & (self.workload.duration == inf)
+            rows = np.concatenate([state.holder[: state.at[ENDS]], np.flatnonzero(for_ever)])
+            places = zip(record.server[rows].tolist(), roles[rows].tolist(), strict=True)
+            self._servers.follow(int(self.rules.happened[0]), dict(zip(rows.tolist(), places, strict=True)))
+        call(number)
+        self.rules = self._servers.ruling(self._roles)
+
     @property
     def _may_grow(self) -> bool:
         return self.overflow.mode != MODES[EXPAND] or len(self.view.capacity) < self.overflow.limit
 
     def _follow(self) -> None:
         """Write how far the loop has come to the places where the engine keeps it."""
+        if self.rules is not None:
+            self._servers.follow(int(self.rules.happened[0]))
         self._servers.confirm()
         at = self.state.at
         self.clock.run_to(float(self.state.now[0]), False)
@@ -147,7 +165,8 @@ class CompiledSimulation(Simulation):
         row = int(self.requests.rows[self.state.at[HEAD]])
         workload, spread = self.workload, bool(self._spreads[row])
         times = float(workload.arrival[row]), float(workload.duration[row])
-        request = Request(row, *times, tuple(workload.demand[row].tolist()), spread)
+        role = 0 if self._roles is None else int(self._roles[row])
+        request = Request(row, *times, tuple(workload.demand[row].tolist()), spread, role=role)
         try:
             self.ledger.apply(request, placement_of(code, request, self.view.free.shape[1]))
         except InfeasiblePlacement as error:

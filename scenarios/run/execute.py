@@ -89,6 +89,7 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
         **({"windows": written(rows)} if rows else {}),
         **_outside(agent, simulation, ledger),
         **({"missing_models": ", ".join(ledger.missing)} if ledger.missing else {}),
+        **_unasked(ledger),
         **_reasons(simulation, first),
         "random": world.drawn or warm_luck.drawn or luck.drawn,
         "engine": "compiled" if compiled else "simpy",
@@ -137,6 +138,12 @@ def _outside(agent: Agent, simulation: Simulation, ledger: Ledger) -> dict[str, 
     demand = demand[ledger.possible(demand)]
     now = regime_of(simulation.view.capacity, demand, ledger.spreads(demand))
     return {"outside": outside(agent.regime, now)} if now else {}
+
+
+def _unasked(ledger: Ledger) -> dict[str, str]:
+    """Say which groups rules name and no request has, and what may have been meant; a column if there are any."""
+    said = "; ".join(f"{group}: {remedy}" for group, remedy in ledger.unasked.items())
+    return {"missing_groups": said} if said else {}
 
 
 def _reasons(simulation: Simulation, first: int) -> dict[str, str]:

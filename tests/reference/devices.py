@@ -167,3 +167,30 @@ def fgd(servers: list[Server], ask: Ask, kinds: Typical, steps: int = 100) -> tu
             if (score := gradient(server, ask, chosen, kinds, steps)) > highest:
                 found, highest = (number, chosen), score
     return found
+
+
+Futures = list[list[Ask]]
+
+
+def stays_unused(server: Server, futures: Futures) -> int:
+    """What is left of the devices once each future, beginning with this server, has taken the tightest ones it can."""
+    total = 0
+    for future in futures:
+        now = server
+        for ask in future:
+            if choices(now, ask):
+                now = after(now, ask, tightest(now, ask))
+        total += sum(now.left)
+    return total
+
+
+def lookahead(servers: list[Server], ask: Ask, futures: Futures) -> tuple[int, tuple[int, ...]] | None:
+    """The server and device where what stays unused grows least, the first of equals; whole devices as with FGD."""
+    found: tuple[int, tuple[int, ...]] | None = None
+    least = 0
+    for number, server in enumerate(servers):
+        for chosen in choices(server, ask)[: None if ask.kind == 0 else 1]:
+            grown = stays_unused(after(server, ask, chosen), futures) - stays_unused(server, futures)
+            if found is None or grown < least:
+                found, least = (number, chosen), grown
+    return found

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from binwright.cli import main
 from fabric.placement import Apart, AtMost, Drain, Near, Spread, Together
@@ -22,6 +23,7 @@ from scenarios.schema.load import scenario_from
 from simcore.errors import ScenarioError, UserError
 from simcore.roles import Role
 
+TIMES = {"seconds", "decision_us", "engine"}
 ZONES: dict[str, Any] = {
     "cluster": {
         "domains": {"rack": 2},
@@ -107,13 +109,15 @@ def test_seeds_number_labels_with_their_servers() -> None:
 
 def test_a_run_names_the_rules_that_refused(tmp_path: Path) -> None:
     [run] = plan(scenario_from(ZONES))
-    assert execute(run, tmp_path)["engine"] == "simpy"
-    frame = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet")
+    found = {engine: execute(run, tmp_path / engine, engine) for engine in ("simpy", "compiled")}
+    assert execute(run, tmp_path)["engine"] == "compiled"
+    first, second = ({key: value for key, value in row.items() if key not in TIMES} for row in found.values())
+    np.testing.assert_equal(first, second)
+    frame, other = (pl.read_parquet(tmp_path / engine / "details" / f"{run.name}.requests.parquet") for engine in found)
+    assert_frame_equal(frame, other, check_exact=True)
     reasons = set(frame["reason"].drop_nulls().to_list())
     assert {"rule: web near db per zone", "rule: drain kind=small"} <= reasons
     assert frame.filter((pl.col("decided") >= 60) & pl.col("server").is_between(0, 2)).is_empty()
-    with pytest.raises(ScenarioError, match="cannot be compiled: rules say where requests may lie"):
-        execute(run, tmp_path, "compiled")
 
 
 @pytest.mark.parametrize(
@@ -267,7 +271,7 @@ def test_traces_say_it_in_columns(tmp_path: Path) -> None:
             Role("db", (("kind", ("large",)), ("zone", ("b",))), ("old",)),
         ]
     [run] = plan(scenario_from(data))
-    execute(run, tmp_path)
+    assert "missing_groups" not in execute(run, tmp_path)
     frame = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet")
     assert frame["outcome"].to_list() == ["placed", "placed", "impossible"]
     file.write_text("id,arrival,lifetime,cpu,where\n0,0,9,1,\n1,0,9,1,zone\n")
@@ -276,6 +280,19 @@ def test_traces_say_it_in_columns(tmp_path: Path) -> None:
     file.write_text("id,arrival,lifetime,group\n0,0,9,web\n")
     with pytest.raises(UserError, match="cpu"):
         build_world(scenario_from(data)).draw(0)
+
+
+def test_a_group_that_no_row_of_a_table_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "asked.csv").write_text("id,arrival,lifetime,cpu,group\n0,0,9,1,web\n1,1,9,1,db\n")
+    scenario = tmp_path / "asked.yaml"
+    scenario.write_text(
+        "cluster: {servers: 3, node: {cpu: 4}}\nworkload: {trace: table, path: asked.csv}\nagents: [first-fit]\n"
+        "placement: [{apart: [wbe, db], per: server}, {at_most: 1, of: '*', per: server}]\n"
+    )
+    assert main(["run", str(scenario), "--out", str(tmp_path / "out"), "--jobs", "1"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "no request has, in 1 of 1 runs: wbe: Did you mean 'web'?" in said
+    assert "Known: db, web." in said
 
 
 def test_a_label_in_a_column_that_no_server_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

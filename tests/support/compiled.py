@@ -56,9 +56,9 @@ class Case:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> Case:
+def cases(draw: st.DrawFn, most: int = 3) -> Case:
     """Draw small clusters, full most of the time, and many things at one instant."""
-    resources, nodes, servers = draw(forms(2, 1)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    resources, nodes, servers = draw(forms(2, 1)), draw(st.integers(1, 3)), draw(st.integers(1, most))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     n = draw(st.integers(0, 40))
     capacity = rng.integers(0, 6, (servers, nodes, resources))
@@ -95,7 +95,7 @@ class Looker:
     def __call__(self) -> int:
         one = self.simulation
         counts = one.offered, one.stopped, one.waiting, list(one.record.sequence), len(one.changes)
-        self.seen.append((one.now, *counts, one.view.free.tolist(), one.view.capacity.tolist()))
+        self.seen.append((one.now, *counts, one.view.everything_free.tolist(), one.view.capacity.tolist()))
         return 0 if len(self.seen) == self.last else self.looks[len(self.seen) % len(self.looks)]
 
 

@@ -21,9 +21,9 @@ ROLES = (
 
 
 @st.composite
-def labelled(draw: st.DrawFn, least: int = 1) -> ServerLabels:
+def labelled(draw: st.DrawFn, least: int = 1, most: int = 6) -> ServerLabels:
     """Some servers with zones, racks of two, and taints."""
-    servers = draw(st.integers(least, 6))
+    servers = draw(st.integers(least, most))
     zones = draw(st.lists(st.sampled_from("abc"), min_size=servers, max_size=servers))
     taints = {
         name: np.array(draw(st.lists(st.sampled_from([False, False, True]), min_size=servers, max_size=servers)))
