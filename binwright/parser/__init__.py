@@ -6,6 +6,7 @@ import argparse
 from typing import Any, TypeAlias
 
 from binwright.parser.drafts import add_fit, add_init
+from binwright.parser.drawing import add_figures
 from binwright.parser.solver import add_explain, add_jobs, add_pack, add_serve, add_solve, add_work
 from simcore.errors import suggest
 
@@ -181,31 +182,6 @@ def _size(commands: Commands) -> None:
     size.add_argument("--out", metavar="DIR", help="folder of the answer and the runs (default: results/NAME/size)")
 
 
-def _figures(commands: Commands) -> None:
-    figures = commands.add_parser("figures", help="draw results: bars, timelines, sweeps, spread, ranks and more")
-    figures.set_defaults(answer="drawing.figures")
-    figures.add_argument("results", nargs="*", metavar="RESULTS", help="folders that runs wrote; drawn together")
-    figures.add_argument("--list", action="store_true", help="list the kinds of figures, and what each needs")
-    figures.add_argument(
-        "--kind",
-        dest="kinds",
-        action="append",
-        default=[],
-        metavar="KIND",
-        help="a name, or mine.py:my_figure (default: all that can be drawn)",
-    )
-    figures.add_argument("--out", help="folder, or the file of a single figure (default: RESULTS/figures)")
-    figures.add_argument("--format", choices=("png", "svg", "pdf"), help="default: png")
-    figures.add_argument("--metric", dest="metrics", action="append", default=[], metavar="NAME", help="only these")
-    figures.add_argument("--agents", help="only these, with commas between")
-    figures.add_argument(
-        "--where", action="append", default=[], metavar="KEY=VALUE", help="only these points, or seed=N"
-    )
-    figures.add_argument("--x", metavar="KEY", help="the swept key to draw over")
-    figures.add_argument("--at", metavar="TIME", help="the moment that a topology is drawn at (default: the busiest)")
-    figures.add_argument("--width", choices=("column", "page"), help="3.5 or 7.2 inches (default: as needed)")
-
-
 def _validate(commands: Commands) -> None:
     validate = commands.add_parser("validate", help="check scenario files")
     validate.set_defaults(answer="running.validate")
@@ -288,7 +264,7 @@ COMMANDS = (
     _train,
     _tune,
     _size,
-    _figures,
+    add_figures,
     add_solve,
     add_explain,
     add_serve,

@@ -214,7 +214,7 @@ class Batch:
         )
         there = {name for row in rows for name in row}
         metrics = tuple(metric for metric in describe(resources, tiers, self.scenario.metrics) if metric.name in there)
-        return Columns(resources, tiers, tuple(self.runs[0].point), metrics)
+        return Columns(resources, tiers, tuple(self.runs[0].point), metrics).headed(self.scenario.headings)
 
 
 def _append(journal: FileIO, content: bytes) -> None:
