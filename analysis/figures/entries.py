@@ -69,7 +69,7 @@ def draw(chosen: Chosen, table: Table, rows: Sequence[TableRow], panels: Sequenc
     numeric = is_numeric(table)
     if not panels or (not numeric and len(rows) > ROWS):
         raise ResultsError(
-            "it would say nothing, or too much",
+            "this figure says nothing, or too much",
             file=chosen.results.folder,
             remedy=f"It needs a metric that differs, and at most {ROWS} rows of the table.",
         )

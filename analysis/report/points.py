@@ -20,10 +20,10 @@ Found = tuple[Any, tuple[str, ...]]
 
 
 def by_point(table: Table, column: int, metric: Metric) -> str:
-    """Say along a swept key who is the best, in a line for all other keys' values; empty where that takes too many, or
-    where it is the same agent, or nobody, everywhere.
+    """Say along a swept key who is the best, in a line for each combination of the others' values.
 
-    The key is the first with the most numbers, or else the last one.
+    The key is the first with the most numbers, or else the last one. Nothing is said where that takes too many lines,
+    or where the best is one agent everywhere, or nobody.
     """
     along = _along(table)
     lines: dict[tuple[Any, ...], dict[Any, list[TableRow]]] = {}

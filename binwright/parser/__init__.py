@@ -54,6 +54,18 @@ def _run(commands: Commands) -> None:
     run.add_argument("--dry-run", action="store_true", help="say what would run, and run nothing")
 
 
+def _watch(commands: Commands) -> None:
+    watch = commands.add_parser(
+        "watch",
+        help="how far a run is, seen from elsewhere",
+        description="Watch the results of a run grow, from another terminal, until it is over. The exit code is 1 if "
+        "it ended before everything was done, or if some runs failed.",
+    )
+    watch.set_defaults(answer="watching.watch")
+    watch.add_argument("results", metavar="RESULTS", help="the folder that it writes to")
+    watch.add_argument("--once", action="store_true", help="say it once, and end")
+
+
 def _compare(commands: Commands) -> None:
     compare = commands.add_parser("compare", help="every agent beside a baseline: by how much, and can the seeds tell")
     compare.set_defaults(answer="comparing.compare")
@@ -192,11 +204,16 @@ def _validate(commands: Commands) -> None:
 def _schema(commands: Commands) -> None:
     schema = commands.add_parser("schema", help="print the JSON schema of scenario files, for editors")
     schema.set_defaults(answer="running.schema")
+    schema.add_argument("--out", metavar="FILE", help="write it there, and say the line that tells an editor of it")
 
 
 def _agents(commands: Commands) -> None:
     agents = commands.add_parser("agents", help="list the agents, or check one of your own")
     agents.set_defaults(answer="catalogue.agents")
+    agents.add_argument("--for", dest="scenario", metavar="FILE", help="only those that can run this scenario")
+    agents.add_argument(
+        "--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value of the scenario"
+    )
     check = agents.add_subparsers(metavar="COMMAND").add_parser(
         "check", help="play an agent in small worlds, and say what it does wrong"
     )
@@ -257,6 +274,7 @@ def _completion(commands: Commands) -> None:
 
 COMMANDS = (
     _run,
+    _watch,
     _compare,
     _why,
     _report,

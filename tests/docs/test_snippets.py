@@ -216,7 +216,7 @@ CHECKED = {
     "workloads": "demands are parsed with the scenario, and drawn in make test-all only",
 }
 """Commands of which more than the words is checked, and not all is done."""
-RUN = {"compare", "report", "why", "agents"}
+RUN = {"compare", "report", "why", "agents", "watch"}
 """Commands that are run where their results are there; reports, which have every figure, in make test-all only."""
 
 
@@ -279,6 +279,8 @@ def check_command(arguments: list[str]) -> None:
         check_solved([*arguments, *([] if "--check" in arguments else ["--check"])])
     elif command == "agents":
         assert cli.main(arguments) == 0
+    elif command == "watch":
+        check_there_and_run([asked.results], arguments)
 
 
 def check_metrics(names: list[str]) -> None:

@@ -422,7 +422,11 @@ def test_the_summary_draws_the_metrics_that_were_asked_for(found: dict[str, Resu
     assert len(labels) == 2
     assert all(label.startswith("accepted %") for label in labels)
     figure = draw(results, "summary", metrics=["load_cpu", "acceptance"])  # the first is not a column of the table
-    assert [ax.get_xlabel().splitlines()[0] for ax in figure.axes if ax.axison] == ["cpu load %"] * 2 + ["accepted %"]
+    assert [ax.get_xlabel().splitlines()[0] for ax in figure.axes if ax.axison] == [
+        "cpu load % points",
+        "cpu load %",
+        "accepted %",
+    ]
     means = results.done.group_by("agent", maintain_order=True).agg(pl.mean("load_cpu"))["load_cpu"].to_list()
     assert [mark[0] for mark in dots(figure)[1]] == pytest.approx([100 * mean for mean in means])
 
