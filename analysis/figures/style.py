@@ -33,7 +33,7 @@ MARKERS = "osD^v<>p"
 SHADES = ("#2166ac", "#92c5de", "#f4a582", "#b2182b")
 """From near to far: the four spans of a placement."""
 GREY = "#666666"
-LIGHTEST = 0.9
+LIGHTEST = 0.8
 """How far a scale of colours goes towards its lightest, which is too pale for lines."""
 NARROW = 4.0
 """Inches at the house's text: what is narrower is a column."""
