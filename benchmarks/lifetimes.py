@@ -17,7 +17,8 @@ import numpy as np
 import polars as pl
 
 from analysis.compare.statistics import differences, mean_interval
-from analysis.figures.style import heading, legend, looks, new, save, style, tidy
+from analysis.figures.chosen_style import style
+from analysis.figures.style import heading, legend, looks, new, save, tidy
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import load_scenario
 

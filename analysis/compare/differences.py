@@ -71,6 +71,7 @@ class Differences:
             remedy = "Leave out one of the two: with earlier results, each agent's baseline is itself."
             raise ResultsError("does not go with earlier results", key="baseline", value=baseline, remedy=remedy)
         runs, self.keys, columns = pooled(several) if since is None else set_beside(several, since)
+        self.headings = columns.headings
         done = runs.filter(pl.col("status") == "done")
         self.agents: list[str] = runs["agent"].unique(maintain_order=True).to_list()
         self.versions: list[str] = runs["version"].unique().drop_nulls().sort().to_list()
@@ -212,6 +213,11 @@ class Differences:
             return np.zeros(len(n), bool), np.full(len(n), np.nan), np.full(len(n), np.nan)
         low, high = by_count(large, bootstrap, 2)
         return n >= ENOUGH, low, high
+
+    def heading(self, name: str) -> str:
+        """Return what people read in place of the name of an agent, also with its folder, or of a key."""
+        folder, slash, agent = name.rpartition("/")
+        return self.headings.get(name, folder + slash + self.headings.get(agent, agent))
 
     def beyond(self, limit: Limit) -> pl.DataFrame:
         """Return the rows of `frame` that are beyond a limit; a difference counts where the seeds can tell it from 0.

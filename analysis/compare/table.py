@@ -67,11 +67,12 @@ class TableRow:
 class Table:
     """Shows agents as rows and metrics as columns, for every point of the sweep. `str()` gives Markdown.
 
-    The metrics are by default those that say something about these runs.
+    The metrics are by default those that say something about these runs. `heading` gives what people read in place of
+    the name of an agent or a key.
     """
 
     def __init__(self, results: ResultsFolder, metrics: Sequence[Metric] = ()) -> None:
-        self.swept = results.swept
+        self.swept, self.heading = results.swept, results.heading
         done, groups = results.done, Groups(results.runs, self.swept)
         self.metrics = list(metrics) or worth_showing(done, results.metrics)
         families = [Family(groups, metric) for metric in self.metrics]
@@ -94,14 +95,14 @@ class Table:
     @property
     def headings(self) -> list[str]:
         """The columns' headings."""
-        return [*self.swept, "agent", "runs", *(metric.heading for metric in self.metrics)]
+        return [*map(self.heading, self.swept), "agent", "runs", *(metric.heading for metric in self.metrics)]
 
     def texts(self) -> list[list[str]]:
         """Write the entries as they are shown, row by row."""
         return [
             [
                 *map(str, row.point),
-                row.agent,
+                self.heading(row.agent),
                 f"{row.runs - row.failed}/{row.runs}" if row.failed else str(row.runs),
                 *("-" if one is None else one.write(m) for one, m in zip(row.entries, self.metrics, strict=True)),
             ]

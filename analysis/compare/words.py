@@ -53,7 +53,7 @@ def terminal(comparison: Differences, width: int) -> rich.console.Group:
             first=first,
             groups=[tuple(row[key] for key in comparison.keys) for row, _ in lines[:MOST]],
             styles=[_styles(row, line) for row, line in lines[:MOST]],
-            foremost=[headings(comparison).index(name, len(comparison.keys)) for name in ("verdict", "difference")],
+            foremost=[headings(comparison).index(name, first) for name in ("verdict", "difference")],
             title=title(metric),
             caption=f"{len(lines) - MOST:,} more rows: --format csv has all." if len(lines) > MOST else "",
             otherwise="give --format markdown",
@@ -112,7 +112,7 @@ def legend(comparison: Differences) -> str:
     if not frame["pairs"].sum():
         notes.append("Nothing is there to compare with.")
     elif len(paired := frame.filter(frame["pairs"] > 0, frame["test"].ne_missing("exact"))):
-        base = comparison.baseline
+        base = comparison.heading(comparison.baseline)
         notes.append(f"Differences to {base} are paired by seed; each 95 % t interval is for its difference alone.")
         if family := max(comparison.families.values()):
             notes.append(
@@ -142,7 +142,8 @@ def blocks(comparison: Differences) -> Iterator[tuple[Metric, list[tuple[dict[st
 
 def headings(comparison: Differences) -> Line:
     """Return the headings of the cells in a line of `blocks`."""
-    heads = ["agent" if key == "of" else key for key in comparison.keys] if comparison.is_since else comparison.keys
+    heads = [comparison.heading(key) for key in comparison.keys]
+    heads = ["agent" if head == "of" else head for head in heads] if comparison.is_since else heads
     return [
         *heads,
         "results" if comparison.is_since else "agent",
@@ -160,12 +161,12 @@ def broken(comparison: Differences, limit: Limit) -> list[str]:
     """Say which rows are beyond a limit, a line each."""
     lines = []
     for row in comparison.beyond(limit).iter_rows(named=True):
-        point = ", ".join(f"{key} {row[key]}" for key in comparison.keys if key != "of")
-        agent = row.get("of", row["agent"])
+        point = ", ".join(f"{comparison.heading(key)} {row[key]}" for key in comparison.keys if key != "of")
+        agent = comparison.heading(row.get("of", row["agent"]))
         value = _mean(limit.metric, row)
         if limit.of != "mean":
             relative = "" if row["relative"] is None else f" ({_relative(row['relative'])} %)"
-            value = f"{_difference(limit.metric, row)}{relative} beside {comparison.baseline}"
+            value = f"{_difference(limit.metric, row)}{relative} beside {comparison.heading(comparison.baseline)}"
         lines.append(f"{agent}{f' at {point}' if point else ''}: {value}")
     return lines
 
@@ -181,8 +182,8 @@ def _line(comparison: Differences, metric: Metric, row: dict[str, Any]) -> Line:
         runs += f" ({_count(row['pairs'], 'pair')})"
     own = row["verdict"] == "baseline"
     return [
-        *(str(row[key]) for key in comparison.keys),
-        row["agent"],
+        *(comparison.heading(row[key]) if key == "of" else str(row[key]) for key in comparison.keys),
+        comparison.heading(row["agent"]),
         "-" if row["mean"] is None else _mean(metric, row),
         "baseline" if own else _difference(metric, row),
         {"not told apart": SAME, "not tested": UNKNOWN, "baseline": "", None: "-"}.get(row["verdict"], row["verdict"]),

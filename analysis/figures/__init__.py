@@ -6,8 +6,11 @@ FIGURES = Registry(
     "figure",
     "binwright.figures",
     {
+        "differences": "analysis.figures.kinds.differences:draw",
         "summary": "analysis.figures.kinds.summary:draw",
         "bars": "analysis.figures.kinds.bars:draw",
+        "pareto": "analysis.figures.kinds.pareto:draw",
+        "parallel": "analysis.figures.kinds.parallel:draw",
         "timeline": "analysis.figures.kinds.timeline:draw",
         "sweep": "analysis.figures.kinds.sweep:draw",
         "warm-start": "analysis.figures.kinds.warm_start:draw",

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from analysis.compare.statistics import mean_interval
-from analysis.figures.style import Look, Width, looks
+from analysis.figures.chosen_style import Style, Width, style_of
+from analysis.figures.style import Look, looks
 from analysis.measure.metric import Metric
 from analysis.results.choice import metric_named
 from analysis.results.folder import ResultsFolder
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 Point = tuple[Any, ...]
+LOOK = ("style", "width", "size", "font", "text", "titles")
+"""Options that say how a figure looks; `figures` in a scenario says the same."""
 MOST = 8
 """So many panels at most: who has more says which with `where`, `agents` or `metrics`."""
 
@@ -31,7 +34,11 @@ class Options:
     """Says what is asked of a figure; a kind looks at those options that concern it.
 
     `metrics` and `agents` by name (default: what the kind is about, and everyone), `where` the points of a sweep with
-    these values (as text) or one `seed`, `x` the swept key to draw over, `at` a moment in seconds.
+    these values (as text) or one `seed`, `x` the swept key to draw over, `at` a moment in seconds, `baseline` the agent
+    that others are compared with (default: the first).
+
+    The others say how it looks, in place of all that the scenario's `figures` says where `style` is one of them; see
+    `analysis.figures.chosen_style.style_of`.
     """
 
     metrics: Sequence[str] = ()
@@ -39,7 +46,25 @@ class Options:
     where: Sequence[tuple[str, str]] = ()
     x: str = ""
     at: float | None = None
+    baseline: str | None = None
     width: Width | None = None
+    style: str | None = None
+    size: str | None = None
+    font: str | None = None
+    text: float | None = None
+    titles: bool | None = None
+
+    def over(self, said: Mapping[str, Any]) -> Options:
+        """Lay these options over what a scenario says of its figures."""
+        if self.style is not None:
+            return self
+        unsaid: Any = {name: said.get(name) for name in LOOK if getattr(self, name) is None}
+        return replace(self, **unsaid)
+
+    @property
+    def asked_style(self) -> Style:
+        """The style that these options ask for."""
+        return style_of(self.style, self.size, self.font, self.text, self.titles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +176,18 @@ class Chosen:
         for point, agent, runs in self.seeded():
             yield point, agent, list(runs.values())
 
+    def heading(self, name: str) -> str:
+        """Return what people read in place of the name of an agent or a key."""
+        return self.results.heading(name)
+
+    def short(self, key: str) -> str:
+        """Return what people read in place of a swept key where there is little room."""
+        found = self.heading(key)
+        return short(key) if found == key else found
+
     def name(self, point: Point) -> str:
         """Say a point in words."""
-        return ", ".join(f"{short(key)} {value}" for key, value in zip(self.swept, point, strict=True))
+        return ", ".join(f"{self.short(key)} {value}" for key, value in zip(self.swept, point, strict=True))
 
     def facets(self, keys: Sequence[str]) -> list[str]:
         """Return the swept keys that still vary where `keys` do not: what a line over `keys` must not mix."""

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from analysis.figures.style import GREY, SMALL, heading, legend, looks, new, style, tidy
+from analysis.figures.chosen_style import points, style
+from analysis.figures.style import GREY, heading, legend, looks, new, tidy
 
 Course = Sequence[tuple[float, float]]
 """After how many seconds there was an answer of how many servers, or of what price."""
@@ -33,7 +34,7 @@ def draw(
                 ax.plot(times[:-1], bins[:-1], marker, color=colour, markersize=3, linestyle="none")
         ax.axhline(bound, color=GREY, linewidth=0.8, linestyle=":")
         ax.annotate(
-            "lower bound", (end, bound), (0, 2), textcoords="offset points", ha="right", color=GREY, fontsize=SMALL
+            "lower bound", (end, bound), (0, 2), textcoords="offset points", ha="right", color=GREY, fontsize=points()
         )
         ax.set_xscale("log")
         ax.set_xlabel("seconds")

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from analysis.figures.chosen_style import points
 from analysis.figures.style import COLOURS
 from simcore.files import replacing
 from simcore.vocabulary import QUANTUM, Floats, Workload
@@ -18,8 +19,10 @@ Z = 1.96
 """Half the width of a 95 % interval, in standard errors."""
 
 
-def draw(workloads: Mapping[str, Workload], path: Path | None = None, *, title: str = "") -> Figure:
+def draw(workloads: Mapping[str, Workload], path: Path | None = None, *, title: str | None = "") -> Figure:
     """Draw named workloads; writes the figure to `path` (its folder must exist) if one is given.
+
+    A `title` of None leaves it to the caller.
 
     Bars are shares of the requests; where they are whole numbers and few, a bar is one number. Lines span the 95 %
     interval of each share, dashes mark the mean. A column has one scale, so rows compare. Requests that never end are
@@ -49,7 +52,8 @@ def draw(workloads: Mapping[str, Workload], path: Path | None = None, *, title: 
     drawn = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
     like = any(name.endswith("-like") for name in workloads)
     note = "\n-like: fitted stand-ins, not the original tables" if like else ""
-    figure.suptitle(title or f"What requests ask for ({drawn} requests each){note}", fontsize="medium")
+    if title is not None:
+        figure.suptitle(title or f"What requests ask for ({drawn} requests each){note}", fontsize="medium")
     if path is not None:
         with replacing(path) as unfinished:
             figure.savefig(unfinished, dpi=150, format=Path(path).suffix.removeprefix("."))
@@ -94,6 +98,6 @@ def _density(ax: Axes, values: Floats, edges: Floats, colour: str) -> None:
         xycoords="axes fraction",
         ha="right",
         va="top",
-        fontsize=7,
+        fontsize=points(),
         color="#333333",
     )

@@ -9,7 +9,9 @@ from matplotlib.figure import Figure
 
 from analysis.figures import FIGURES
 from analysis.figures.chosen import Chosen, Options
-from analysis.figures.style import style
+from analysis.figures.chosen_style import style
+from analysis.figures.style import finish
+from analysis.results.folder import ResultsFolder
 from simcore.errors import ResultsError, UnknownName, UserError, suggest
 from simcore.raised import place_in
 
@@ -34,8 +36,12 @@ class Kind:
         What a function from outside raises becomes a ResultsError.
         """
         asked = Options(**options)
-        with style():
+        if isinstance(given, ResultsFolder):
+            asked = asked.over(given.said("figures") or {})
+        with style(asked.asked_style):
             found = self._drawn(given if self.source == "training" else Chosen(given, asked), asked)
+            if isinstance(found, Figure):
+                finish(found)
         if not isinstance(found, Figure):
             name = self._function.__name__
             raise ResultsError(

@@ -12,6 +12,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 
+from analysis.figures.chosen_style import points
 from analysis.figures.style import COLOURS
 from fabric.topology import Topology
 from simcore.files import replacing
@@ -25,11 +26,14 @@ ROWS = {"fabric": "fabric switch"}
 """What a level is called, where that is not its name."""
 
 
-def draw(topology: Topology, path: Path | None = None, *, load: npt.ArrayLike | None = None, title: str = "") -> Figure:
+def draw(
+    topology: Topology, path: Path | None = None, *, load: npt.ArrayLike | None = None, title: str | None = ""
+) -> Figure:
     """Draw a network; writes the figure to `path` (its folder must exist) if one is given.
 
     `load` float [links], the share of each link's capacity that is in use, colours the links; without it the planes of
-    a fabric are told apart. Of many servers in one box the mean load is shown.
+    a fabric are told apart. Of many servers in one box the mean load is shown. A `title` of None leaves it to
+    the caller.
     """
     shares = None if load is None else np.asarray(load, np.float64)
     if shares is not None and shares.shape != (topology.links,):
@@ -43,7 +47,9 @@ def draw(topology: Topology, path: Path | None = None, *, load: npt.ArrayLike | 
     _links(ax, topology, x, shares, boxed)
     _vertices(ax, topology, x, boxed)
     _words(ax, topology, x)
-    ax.set_title(title or f"{topology.name}: {topology.servers:,} servers, {topology.links:,} links", fontsize="medium")
+    if title is not None:
+        named = f"{topology.name}: {topology.servers:,} servers, {topology.links:,} links"
+        ax.set_title(title or named, fontsize="medium")
     ax.set_ylim(-0.45, levels - 0.6)
     ax.set_axis_off()
     if shares is not None:
@@ -157,7 +163,7 @@ def _vertices(ax: Axes, topology: Topology, x: Floats, boxed: bool) -> None:
     if topology.racks <= 64:
         for rack, count in enumerate(np.bincount(topology.rack_of).tolist()):
             ax.annotate(
-                f"{count}", (x[rack], 0), (0, -9), textcoords="offset points", ha="center", va="top", fontsize=7
+                f"{count}", (x[rack], 0), (0, -9), textcoords="offset points", ha="center", va="top", fontsize=points()
             )
 
 
@@ -169,7 +175,7 @@ def _words(ax: Axes, topology: Topology, x: Floats) -> None:
     count[0] = topology.servers
     for level, name in enumerate(topology.levels):
         words = _counted(int(count[level]), ROWS.get(name, name))
-        ax.text(left - gap, level, words, ha="right", va="center", fontsize=9)
+        ax.text(left - gap, level, words, ha="right", va="center", fontsize=1.125 * points("text"))
     for tier, name in enumerate(topology.tiers):
         mine = topology.link_tier == tier
         low, high = topology.level[topology.link_ends[mine][0]].tolist()
@@ -177,7 +183,7 @@ def _words(ax: Axes, topology: Topology, x: Floats) -> None:
         size = f"{capacities[0]:g}" + (f" to {capacities[-1]:g}" if len(capacities) > 1 else "")
         height = (low + high) / 2 if low != high else low + 0.25
         words = f"{name}\n{_counted(int(mine.sum()), 'link')} of {size}"
-        ax.text(right + gap, height, words, ha="left", va="center", fontsize=8, color="#555555")
+        ax.text(right + gap, height, words, ha="left", va="center", fontsize=points("text"), color="#555555")
 
 
 def _counted(count: int, what: str) -> str:

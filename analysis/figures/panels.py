@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from math import ceil
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from analysis.figures.chosen import MOST, Average, Chosen, Point, short
+from analysis.figures.chosen import MOST, Average, Chosen, Point
 from analysis.figures.style import grid, heading, legend, new, tidy
 from analysis.measure.metric import Metric
 from simcore.errors import ResultsError
+from simcore.units import TIME
+
+TICKS = 8
+"""More values than that have ticks at round numbers instead."""
 
 
 def over_key(chosen: Chosen, key: str, default: Sequence[str]) -> Figure:
@@ -28,12 +33,16 @@ def over_key(chosen: Chosen, key: str, default: Sequence[str]) -> Figure:
         raise ResultsError("has values that are not numbers", file=chosen.results.folder, key=key)
     place = chosen.swept.index(key)
     units = dict.fromkeys(unit for _, unit in numbers.values() if unit)
+    name, factor = chosen.heading(key), 1.0
+    if TIME.base in units:  # in the unit that people would say it in
+        factor, unit = Metric(key, key, "s").scale(max(value for value, _ in numbers.values()))
+        units = {unit.strip(): None}
     return panels(
         chosen,
         chosen.metrics(default),
-        {(point, agent): numbers[point[place]][0] for point in chosen.points for agent in chosen.agents},
+        {(point, agent): factor * numbers[point[place]][0] for point in chosen.points for agent in chosen.agents},
         [key],
-        " ".join([key, *units]) if "%" in units else ", ".join([key, *units]),
+        " ".join([name, *units]) if "%" in units else ", ".join([name, *units]),
     )
 
 
@@ -72,8 +81,11 @@ def panels(
         metric, other = shown[number]
         tidy(ax)
         averages = chosen.averages(metric.name)
+        there = sorted({x[key] for key in averages if key in x})
         if logarithmic:
-            _logarithmic(ax, sorted({x[key] for key in averages if key in x}))
+            _logarithmic(ax, there)
+        elif apart_enough(there):
+            ax.set_xticks(there, [f"{value:g}" for value in there])
         scale, unit = metric.scale(max((abs(average.mean) for average in averages.values()), default=1.0))
         for agent in chosen.agents:
             line = [
@@ -84,10 +96,16 @@ def panels(
             _line(ax, sorted(line, key=lambda pair: pair[0]), scale, chosen.look[agent])
         ax.set_xlabel(label)
         ax.set_ylabel(metric.heading + (unit and f",{unit}"))
-        ax.set_title(", ".join(f"{short(key)} {value}" for key, value in zip(facets, other, strict=True)))
-    legend(figure, chosen.agents, chosen.look)
+        ax.set_title(", ".join(f"{chosen.short(key)} {value}" for key, value in zip(facets, other, strict=True)))
+    legend(figure, chosen.agents, chosen.look, named=chosen.heading)
     heading(figure, chosen.title, chosen.caption)
     return figure
+
+
+def apart_enough(values: Sequence[float]) -> bool:
+    """Tell whether there is room for a tick at each of these values, in their order."""
+    gaps = [after - before for before, after in pairwise(values)]
+    return 1 < len(values) <= TICKS and min(gaps) >= (values[-1] - values[0]) / (2 * TICKS)
 
 
 def _logarithmic(ax: Axes, ticks: Sequence[float]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 
 from analysis.figures.chosen import Chosen, Point
-from analysis.figures.style import SMALL
+from analysis.figures.chosen_style import points
 
 BARS = 48
 """More bars than that nobody reads."""
@@ -22,10 +22,10 @@ def named_rows(ax: Axes, chosen: Chosen, rows: Sequence[tuple[Point, str]], *, n
             at += 1.3 if number else 0.0
             if named:
                 across = ax.get_yaxis_transform()
-                ax.text(0, at - 1, chosen.name(point), transform=across, va="center", fontsize=SMALL)
+                ax.text(0, at - 1, chosen.name(point), transform=across, va="center", fontsize=points())
         places.append(at)
         at += 1
-    ax.set_yticks(places, [agent if named else "" for _, agent in rows])
+    ax.set_yticks(places, [chosen.heading(agent) if named else "" for _, agent in rows])
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(max(places) + 0.7, -1.7 if chosen.swept else -0.7)
     return places

@@ -1,22 +1,27 @@
-"""One style for every figure: colours and markers by agent, sizes for a column or a page, bytes that do not change."""
+"""What all figures share: colours and markers by agent, headings, legends, and files whose bytes do not change."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable
 from io import BytesIO
 from math import ceil
 from pathlib import Path
 from textwrap import wrap
 from typing import IO, Any, Literal
+from warnings import catch_warnings, filterwarnings
+from weakref import WeakKeyDictionary
 from zlib import crc32
 
-from matplotlib import rc_context
+import numpy as np
+from matplotlib import colormaps, colors
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from analysis.figures.chosen_style import PLAIN, TEXT, Style, Width, current, points, style
+from simcore.errors import ResultsError
 from simcore.files import replacing
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255")
@@ -28,6 +33,10 @@ MARKERS = "osD^v<>p"
 SHADES = ("#2166ac", "#92c5de", "#f4a582", "#b2182b")
 """From near to far: the four spans of a placement."""
 GREY = "#666666"
+LIGHTEST = 0.8
+"""How far a scale of colours goes towards its lightest, which is too pale for lines."""
+NARROW = 4.0
+"""Inches at the house's text: what is narrower is a column."""
 
 Look = tuple[str, str]
 """A colour and a marker."""
@@ -65,34 +74,8 @@ SHIPPED: dict[str, Look] = {
 """Agents that are compared with one another differ in colour, as far as colours go, and else in their markers. Those of
 servers and those of networks share colours."""
 
-Width = Literal["column", "page"]
-WIDTHS: dict[Width, float] = {"column": 3.5, "page": 7.2}
-"""Inches: a column of a two-column paper, and its page."""
 DPI = 200
 FORMATS = ("png", "svg", "pdf")
-TEXT, SMALL = 8, 7
-"""Points."""
-RC: Any = {
-    "font.size": TEXT,
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans", "Verdana"],
-    "axes.titlesize": TEXT,
-    "axes.labelsize": TEXT,
-    "figure.titlesize": TEXT,
-    "figure.labelsize": TEXT,
-    "xtick.labelsize": SMALL,
-    "ytick.labelsize": SMALL,
-    "legend.fontsize": SMALL,
-    "legend.title_fontsize": SMALL,
-    "axes.linewidth": 0.6,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "binwright",
-    "pdf.fonttype": 42,
-}
-"""Text stays text in SVG and PDF, and names its few fonts; the salt makes the names inside an SVG the same every time.
-"""
 _COORDINATES = re.compile(r' (?:d|x|y|width|height)="[^"]*"')
 _DECIMALS = re.compile(r"-?\d+\.\d+")
 _NO_TURN = re.compile(r' transform="rotate\(-0 [^"]*"')
@@ -102,9 +85,12 @@ _LINES = re.compile(r'\s*\n\s*(<g id="axes)?')
 def looks(agents: Iterable[str]) -> dict[str, Look]:
     """Choose every agent's colour and marker: fixed ones for the shipped, the least used ones for others, by name.
 
-    Takes all agents of the results, drawn or not, so that each looks the same in every figure of them.
+    Takes all agents of the results, drawn or not, so that each looks the same in every figure of them. A style that has
+    colours of its own, or goes by how light they are, gives them in the order of names.
     """
     names = sorted(set(agents))
+    if colours := current().colours or (shades(max(2, len(names))) if current().greyscale else ()):
+        return {name: (colours[at % len(colours)], MARKERS[at % len(MARKERS)]) for at, name in enumerate(names)}
     found = {name: SHIPPED[name] for name in names if name in SHIPPED}
     for name in names:
         if name not in found:
@@ -118,16 +104,22 @@ def looks(agents: Iterable[str]) -> dict[str, Look]:
     return found
 
 
-@contextmanager
-def style() -> Iterator[None]:
-    """Set the style for as long as something is drawn or written in it."""
-    with rc_context(RC):
-        yield
+def shades(count: int = len(SHADES)) -> tuple[str, ...]:
+    """Return colours from one end to the other; where the style asks for it, ever lighter ones."""
+    if not current().greyscale and count == len(SHADES):
+        return SHADES
+    scale = colormaps["viridis"]
+    return tuple(colors.to_hex(scale(LIGHTEST * at / max(1, count - 1))) for at in range(count))
 
 
 def new(width: Width, height: float) -> Figure:
-    """Make an empty figure without pyplot (no window, no global state), `height` inches high."""
-    return Figure(figsize=(WIDTHS[width], height), layout="constrained")
+    """Make an empty figure without pyplot (no window, no global state), `height` inches high at the house's text."""
+    return Figure(figsize=(current().widths[width], height * points("text") / TEXT), layout="constrained")
+
+
+def narrow(figure: Figure) -> bool:
+    """Tell whether a figure has the width of a column, counted in letters."""
+    return figure.get_figwidth() * TEXT / points("text") < NARROW
 
 
 def grid(panels: int, most: int) -> tuple[int, int]:
@@ -139,7 +131,7 @@ def grid(panels: int, most: int) -> tuple[int, int]:
 def tidy(ax: Axes, *, grid: Literal["both", "x", "y"] | None = "both") -> None:
     """Give a panel what all have in common; called while it is made, so that a notebook shows the same as a file."""
     ax.spines[["top", "right"]].set_visible(False)
-    ax.tick_params(labelsize=SMALL, width=0.6, length=2.5)
+    ax.tick_params(labelsize=points(), length=2.5)
     if grid:
         ax.grid(axis=grid, alpha=0.25, linewidth=0.6)
         ax.set_axisbelow(True)
@@ -151,10 +143,15 @@ def around(low: float, high: float) -> list[float]:
 
 
 def heading(figure: Figure, title: str, caption: str = "") -> None:
-    """Write the line on top, and those below it that say what is averaged over what."""
-    room = int(figure.get_figwidth() * 72 / (0.6 * TEXT))
+    """Write the line on top, and those below it that say what is averaged over what.
+
+    Where the style has no titles, they are the figure's label only, for a caption.
+    """
+    room = int(figure.get_figwidth() * 72 / (0.6 * points("text")))
     lines = [line for text in (title, caption) for line in wrap(text, room)]
-    figure.suptitle("\n".join(lines), fontsize=TEXT)
+    figure.set_label(". ".join(filter(None, (title, caption))))
+    if current().titles:
+        figure.suptitle("\n".join(lines))
 
 
 def legend(
@@ -165,10 +162,12 @@ def legend(
     lines: bool = True,
     rings: Collection[str] = (),
     title: str = "",
+    named: Callable[[str], str] = str,
 ) -> None:
-    """Add a legend of agents below the figure, in as many columns as there is room for; `rings` are drawn as such."""
-    from matplotlib.lines import Line2D
+    """Add a legend of agents below the figure, in as many columns as there is room for.
 
+    `rings` are drawn as such; `named` gives what is read in place of a name.
+    """
     names = list(names)
     handles = [
         Line2D([], [], color=look[name][0], marker="o", mfc="none", markersize=6, linewidth=0)
@@ -176,19 +175,36 @@ def legend(
         else Line2D([], [], color=look[name][0], marker=look[name][1], markersize=4, linewidth=1.2 if lines else 0)
         for name in names
     ]
-    columns = max(1, int(figure.get_figwidth() * 72 / (SMALL * (0.55 * max(map(len, names), default=1) + 4))))
+    words = [named(name) for name in names]
+    columns = max(1, int(figure.get_figwidth() * 72 / (points() * (0.55 * max(map(len, words), default=1) + 4))))
     rows = ceil(len(names) / columns)
     figure.legend(
         handles,
-        names,
+        words,
         loc="outside lower center",
         ncols=ceil(len(names) / max(rows, 1)),
         frameon=False,
-        fontsize=SMALL,
         title=title or None,
         handlelength=1.8,
         columnspacing=1.2,
     )
+
+
+_DRAWN_IN: WeakKeyDictionary[Figure, Style] = WeakKeyDictionary()
+
+
+def finish(figure: Figure) -> None:
+    """Give a drawn figure the size and lines that were asked for, and let it be written in the style that is set."""
+    _DRAWN_IN[figure] = current()
+    thicker = points("text") / TEXT
+    drawn: list[Any] = [part for ax in figure.axes for part in (*ax.lines, *ax.collections)]
+    drawn += [handle for one in figure.legends for handle in one.legend_handles]
+    for part in drawn if thicker != 1 else ():
+        part.set_linewidth(thicker * np.asarray(part.get_linewidth()))
+        if isinstance(part, Line2D):
+            part.set_markersize(thicker * part.get_markersize())
+    if size := current().size:
+        figure.set_size_inches(*size)
 
 
 def save(figure: Figure, path: str | Path) -> Path:
@@ -200,11 +216,19 @@ def save(figure: Figure, path: str | Path) -> Path:
 
 
 def write(figure: Figure, file: IO[bytes], kind: str) -> None:
-    """Write a figure as `png`, `svg` or `pdf`, without the date."""
+    """Write a figure as `png`, `svg` or `pdf`, without the date, in the style that it was drawn in."""
     unsaid = {"svg": ("Date", "Creator", "Format", "Type"), "pdf": ("CreationDate",), "png": ("Software",)}
     drawn = BytesIO()
-    with style():
-        figure.savefig(drawn, format=kind, dpi=DPI, metadata=dict.fromkeys(unsaid[kind]))
+    with style(_DRAWN_IN.get(figure, PLAIN)), catch_warnings():
+        filterwarnings("error", ".*_layout not applied")
+        try:
+            figure.savefig(drawn, format=kind, dpi=DPI, metadata=dict.fromkeys(unsaid[kind]))
+        except UserWarning as warning:
+            wide, high = figure.get_size_inches()
+            remedy = "Give it a larger --size, smaller --text, or fewer agents and metrics."
+            raise ResultsError(
+                f"{wide:.2g} x {high:.2g} inches have no room for this figure", remedy=remedy
+            ) from warning
     content = drawn.getvalue()
     file.write(_shorter(content.decode()).encode() if kind == "svg" else content)
 

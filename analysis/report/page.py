@@ -38,7 +38,7 @@ def compose(results: ResultsFolder) -> str:
     drawn, missing = figures(results)
     states = replay(results)
     summary = drawn.pop("summary", "") or drawn.pop("sweep", "")
-    answers = "\n".join(f'<p class="answer">{paragraph}</p>' for paragraph in answer(results, table))
+    answers = "\n".join(f'<div class="answer">{paragraph}</div>' for paragraph in answer(results, table))
     sections = {
         "answer": (
             "The answer",
@@ -135,7 +135,9 @@ def _failed(results: ResultsFolder) -> Iterator[str]:
     together: dict[str, list[str]] = {}
     for row in results.failed.iter_rows(named=True):
         point = "".join(f", {key.rpartition('.')[2]} {row[key]}" for key in results.swept)
-        together.setdefault(str(row["error"]).strip(), []).append(f"{row['agent']}, seed {row['seed']}{point}")
+        together.setdefault(str(row["error"]).strip(), []).append(
+            f"{results.heading(row['agent'])}, seed {row['seed']}{point}"
+        )
     for number, (error, names) in enumerate(together.items()):
         runs = f"{_count(len(names), 'run')}: {escape('; '.join(names))}"
         if number < MOST_ERRORS:

@@ -22,7 +22,7 @@ def figures(results: ResultsFolder) -> tuple[dict[str, str], dict[str, str]]:
         if kind.source != "results":
             continue
         try:
-            figure = draw(results, name, width="page")
+            figure = draw(results, name, width="page", style="report")
         except UserError as error:
             missing[name] = f"{error.problem} (needs {kind.needs})"
         else:

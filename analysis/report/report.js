@@ -70,13 +70,16 @@ for (const table of document.querySelectorAll("table.sortable")) {
   table.closest(".scroll").after(button);
 }
 
-// Figures that are wider than the window scroll, with the keyboard, too.
+// A click on a figure, or Enter on the one in focus, makes it as wide as the window, and small again; Escape, too. One
+// that is wider than a telephone is scrolled with the arrow keys when it has the focus.
 for (const figure of document.querySelectorAll("figure:has(img)")) {
-  const reach = () => {
-    if (figure.scrollWidth > figure.clientWidth + 1) figure.tabIndex = 0;
-    else figure.removeAttribute("tabindex");
-  };
-  new ResizeObserver(reach).observe(figure);
+  figure.tabIndex = 0;
+  const show = (large) => figure.classList.toggle("large", large);
+  figure.addEventListener("click", () => show());
+  figure.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") show();
+    else if (event.key === "Escape") show(false);
+  });
 }
 
 // What is cut at the right fades out, so that it shows that there is more to scroll to.

@@ -85,7 +85,12 @@ def _filter(name: str) -> str:
 def main_table(table: Table) -> str:
     """Write the table at the end of `binwright run`: means with intervals, and whether the seeds can tell."""
     metrics = [(metric.heading, metric.meaning) for metric in table.metrics]
-    heads = [*((key, "a key of the sweep") for key in table.swept), ("agent", ""), ("runs", "finished runs"), *metrics]
+    heads = [
+        *((table.heading(key), "a key of the sweep") for key in table.swept),
+        ("agent", ""),
+        ("runs", "finished runs"),
+        *metrics,
+    ]
     rows = []
     for row, line in zip(table.rows, table.texts(), strict=True):
         words = [HtmlCell(text) for text in line[: len(table.swept) + 1]]
@@ -122,8 +127,13 @@ def refusals(results: ResultsFolder) -> str:
         means = [sum(run.get(reason, 0.0) for run in runs) / len(runs) for reason in named]
         others = sum(share for run in runs for reason, share in run.items() if reason not in named) / len(runs)
         numbers = [*means, others] if len(total) > len(named) else means
-        rows.append([*(HtmlCell(str(part)) for part in which), *(HtmlCell(f"{one:.2f}", one) for one in numbers)])
-    heads = [*((key, "a key of the sweep") for key in results.swept), ("agent", "")]
+        rows.append(
+            [
+                *(HtmlCell(str(part)) for part in (*which[:-1], results.heading(which[-1]))),
+                *(HtmlCell(f"{one:.2f}", one) for one in numbers),
+            ]
+        )
+    heads = [*((results.heading(key), "a key of the sweep") for key in results.swept), ("agent", "")]
     heads += [(f"{reason} %", "") for reason in named] + [("others %", "")] * (len(total) > len(named))
     caption = "Requests that were refused, in % of those that were offered, by reason; means over the runs"
     note = "What stood in the way of one of them: <code>binwright why RESULTS</code>."
@@ -144,7 +154,9 @@ def comparison_tables(results: ResultsFolder) -> str:
         left -= len(lines)
         rows = [_compared(metric, texts, row, line) for row, line in lines]
         name = words.title(metric)
-        table = html(f"compare-{number}", f"{name}: differences to {comparison.baseline}", heads, texts, rows)
+        table = html(
+            f"compare-{number}", f"{name}: differences to {comparison.heading(comparison.baseline)}", heads, texts, rows
+        )
         parts.append(f"<details{' open' * (not parts)}><summary>{escape(name)}</summary>\n{table}\n</details>")
     notes = [words.legend(comparison)]
     if dropped:

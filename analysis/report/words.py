@@ -14,6 +14,7 @@ from analysis.compare.differences import BETTER, WORSE, Differences
 from analysis.compare.statistics import FEWEST, differences
 from analysis.compare.table import BEST, EXACT, TIED, Table, TableRow
 from analysis.measure.metric import Metric
+from analysis.report.points import by_point
 from analysis.results.folder import ResultsFolder
 from simcore.errors import ResultsError
 
@@ -40,7 +41,7 @@ def answer(results: ResultsFolder, table: Table) -> list[str]:
 
 
 def _alone(table: Table, main: list[tuple[int, Metric]]) -> Iterator[str]:
-    agent = f"<strong>{escape(table.rows[0].agent)}</strong> alone was run: nothing is compared."
+    agent = f"<strong>{escape(table.heading(table.rows[0].agent))}</strong> alone was run: nothing is compared."
     if table.swept:
         yield f"{agent} The table has its figures at {len(table.rows)} points."
         return
@@ -69,9 +70,9 @@ def _compared(results: ResultsFolder, table: Table, number: int, metric: Metric)
     best, others = equal[0], [row.agent for row in ranked if row.agent not in equal]
     if len(equal) > 1 and not others:
         return f"All agents have the same {heading}: {mean}."
-    first = f"<strong>{escape(best)}</strong> has the {_extreme(metric)} {heading}: {mean}."
+    first = f"<strong>{escape(table.heading(best))}</strong> has the {_extreme(metric)} {heading}: {mean}."
     if len(equal) > 1:
-        names = " and ".join(f"<strong>{name}</strong>" for name in _named(equal))
+        names = " and ".join(f"<strong>{name}</strong>" for name in _named(table, equal))
         first = f"{names} have the same {_extreme(metric)} {heading}: {mean}."
     if not others:
         return f"{first} No other agent finished a run."
@@ -89,12 +90,12 @@ def _compared(results: ResultsFolder, table: Table, number: int, metric: Metric)
     it, it_is = ("them", "they are") if len(equal) > 1 else ("it", "it is")
     if not told:
         return f"{first} These seeds cannot tell {it} from any other agent."
-    text = f"{first} That is {_by(metric, found[told[0]])} than {escape(told[0])} ({_p(found[told[0]])})"
+    text = f"{first} That is {_by(metric, found[told[0]])} than {escape(table.heading(told[0]))} ({_p(found[told[0]])})"
     if all(found[agent]["test"] == "exact" for agent in others):
         return f"{text}. {EXACT}, and there is no chance in the ranking: {_ranking(table, number, metric)}."
-    text += f"; {it_is} told from {_names(told[1:])} too." if told[1:] else "."
+    text += f"; {it_is} told from {_names(table, told[1:])} too." if told[1:] else "."
     unsure = [agent for agent in others if agent not in told]
-    return text + (f" These seeds cannot tell {it} from {_names(unsure)}." if unsure else "")
+    return text + (f" These seeds cannot tell {it} from {_names(table, unsure)}." if unsure else "")
 
 
 def _leading(ranked: list[TableRow], number: int) -> list[TableRow]:
@@ -112,7 +113,7 @@ def _ranking(table: Table, number: int, metric: Metric) -> str:
         equal = _leading(ranked, number)
         entry = equal[0].entries[number]
         assert entry is not None
-        parts.append(f"{' = '.join(escape(row.agent) for row in equal)} {escape(entry.show(metric))}")
+        parts.append(f"{' = '.join(escape(table.heading(row.agent)) for row in equal)} {escape(entry.show(metric))}")
         ranked = ranked[len(equal) :]
     return ", ".join(parts)
 
@@ -156,21 +157,24 @@ def _swept(table: Table, number: int, metric: Metric) -> str:
     if not wins:
         return f"All agents have the same {heading} at all {len(points)} points."
     (best, times), *others = wins.most_common()
-    text = f"<strong>{escape(best)}</strong> has the {_extreme(metric)} {heading} at {times} of {len(points)} points"
-    text += "".join(f", {escape(agent)} at {count}" for agent, count in others[:NAMED])
+    first = f"<strong>{escape(table.heading(best))}</strong> has the {_extreme(metric)} {heading}"
+    text = f"{first} at {times} of {len(points)} points"
+    text += "".join(f", {escape(table.heading(agent))} at {count}" for agent, count in others[:NAMED])
     text += f", others at {sum(count for _, count in others[NAMED:])}." if others[NAMED:] else "."
     text += f" The seeds tell the best of a point from every other agent at {clear or 'no'} point{'s' * (clear != 1)}"
     text += f", and from none at {none}" if none else ""
-    return text + (f"; at {same} all are the same." if same else ".")
+    text += f"; at {same} all are the same." if same else "."
+    told = by_point(table, number, metric)
+    return f"{text} In detail: {told}" if told else text
 
 
-def _names(agents: list[str]) -> str:
+def _names(table: Table, agents: list[str]) -> str:
     """Names some, and says how many more there are."""
-    names = _named(agents)
+    names = _named(table, agents)
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _named(agents: list[str]) -> list[str]:
+def _named(table: Table, agents: list[str]) -> list[str]:
     """Names some, and counts the others."""
-    names = [escape(agent) for agent in agents]
+    names = [escape(table.heading(agent)) for agent in agents]
     return names if len(names) <= NAMED + 1 else [*names[:NAMED], f"{len(names) - NAMED} more"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
@@ -23,14 +23,20 @@ FILE, RUNS = "columns.json", "runs.parquet"
 class Columns:
     """Says what results have.
 
-    That is the cluster's `resources`, the `tiers` of its network's links, the keys that are `swept`, and every metric,
-    in the order in which tables show them.
+    That is the cluster's `resources`, the `tiers` of its network's links, the keys that are `swept`, every metric, in
+    the order in which tables show them, and what people read in place of the names of agents and keys.
     """
 
     resources: tuple[str, ...] = ()
     tiers: tuple[str, ...] = ()
     swept: tuple[str, ...] = ()
     metrics: tuple[Metric, ...] = ()
+    headings: Mapping[str, str] = field(default_factory=dict)
+
+    def headed(self, headings: Mapping[str, str]) -> Columns:
+        """Show metrics, agents and keys under these headings, and the others as before."""
+        metrics = tuple(replace(one, heading=headings.get(one.name, one.heading)) for one in self.metrics)
+        return replace(self, metrics=metrics, headings={**self.headings, **headings})
 
 
 def write_runs(folder: Path, runs: pl.DataFrame, columns: Columns) -> None:
@@ -53,7 +59,9 @@ def read_columns(file: Path) -> tuple[Columns, str]:
     try:
         data = json.loads(file.read_text("utf-8"))
         metrics = tuple(_metric(one) for one in _listed(data, "metrics", dict))
-        found = Columns(_names(data, "resources"), _names(data, "tiers"), _names(data, "swept"), metrics)
+        found = Columns(
+            _names(data, "resources"), _names(data, "tiers"), _names(data, "swept"), metrics, _headings(data)
+        )
         if len({metric.name for metric in metrics}) < len(metrics):
             raise ValueError("a metric is described twice")
         return found, str(data["runs"])
@@ -72,7 +80,8 @@ def merged(several: Iterable[Columns]) -> Columns:
         tuple(dict.fromkeys(name for one in several for name in getattr(one, key)))
         for key in ("resources", "tiers", "swept")
     )
-    return Columns(resources, tiers, swept, tuple(metrics.values()))
+    headings = {name: text for one in reversed(several) for name, text in one.headings.items()}
+    return Columns(resources, tiers, swept, tuple(metrics.values()), headings)
 
 
 def _listed(data: Any, key: str, kind: type) -> Sequence[Any]:
@@ -88,6 +97,14 @@ def _names(data: Any, key: str) -> tuple[str, ...]:
     found = tuple(_listed(data, key, str))
     if len(set(found)) < len(found):
         raise ValueError(f"{key} has a name twice")
+    return found
+
+
+def _headings(data: Any) -> dict[str, str]:
+    """Return what is read in place of names."""
+    found = data.get("headings", {})
+    if not isinstance(found, dict) or not all(isinstance(text, str) for text in found.values()):
+        raise ValueError("headings are no texts by name")
     return found
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from shlex import quote
 from time import sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from analysis.measure.metric import Metric
 from analysis.results.columns import FILE, Columns, digest_of, read_columns
@@ -44,15 +45,20 @@ class ResultsFolder:
     @property
     def name(self) -> str:
         """The scenario's name; the folder's where that is not to be read."""
+        return str(self.said("name") or self.folder.resolve().name)
+
+    def said(self, key: str) -> Any:
+        """Return what the scenario says below one of its keys; None where that is nothing, or not to be read."""
         import yaml
 
         try:
-            # Only its line: all of a long scenario would take longer than everything else.
-            lines = self.scenario_file.read_text("utf-8").splitlines()
-            found = yaml.safe_load("\n".join(line for line in lines if line.startswith("name:")))
+            text = self.scenario_file.read_text("utf-8")
+            # Only its lines: all of a long scenario would take longer than everything else.
+            part = re.search(rf"^{key}:.*\n(?:[ -].*\n)*", text, re.MULTILINE)
+            found = yaml.safe_load(part[0]) if part else None
         except (OSError, UnicodeDecodeError, yaml.YAMLError):
-            found = None
-        return str(found["name"]) if isinstance(found, dict) and found.get("name") else self.folder.resolve().name
+            return None
+        return found[key] if isinstance(found, dict) else None
 
     @property
     def done(self) -> pl.DataFrame:
@@ -87,6 +93,10 @@ class ResultsFolder:
     def swept(self) -> list[str]:
         """The keys that the sweep varies."""
         return list(self.columns.swept)
+
+    def heading(self, name: str) -> str:
+        """Return what people read in place of the name of an agent, a swept key or a metric."""
+        return self.columns.headings.get(name, name)
 
     def requests(self, run: str) -> pl.DataFrame:
         """Read a row per request of a run, when the scenario recorded them."""

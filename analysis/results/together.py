@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from analysis.results.columns import merged
 from analysis.results.folder import ResultsFolder
@@ -34,6 +34,7 @@ class Together(ResultsFolder):
         columns = merged(part.columns for part in parts)
         self.columns = replace(columns, swept=("scenario", *columns.swept))
         self.folder = Path(" + ".join(names))
+        self._first = parts[0]
         self._part = {run: part for part in parts for run in part.runs["run"]}
 
     def _detail(self, run: str, kind: str) -> pl.DataFrame:
@@ -43,6 +44,10 @@ class Together(ResultsFolder):
     def name(self) -> str:
         """The names of the parts."""
         return str(self.folder)
+
+    def said(self, key: str) -> Any:
+        """Return what the first scenario says below one of its keys."""
+        return self._first.said(key)
 
     def part(self, run: str) -> ResultsFolder:
         """Return the results that a run belongs to."""

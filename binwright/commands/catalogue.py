@@ -15,13 +15,22 @@ from simcore.errors import UserError
 
 
 def agents(asked: Namespace) -> int:
-    """`binwright agents`."""
+    """`binwright agents [--for FILE]`."""
     from inspect import signature
     from typing import get_type_hints
 
     from agents import AGENTS
 
+    if asked.sets and not asked.scenario:
+        raise UserError("changes no scenario", key="--set", remedy="Name the scenario with --for FILE.")
+    unsuited = {}
+    if asked.scenario:
+        from scenarios.run.suited import suited
+
+        unsuited = {name: why for name, why in suited(asked.scenario, asked.sets).items() if why}
     for name in sorted(AGENTS):
+        if name in unsuited:
+            continue
         kind = AGENTS.load(name)
         hints = get_type_hints(kind.__init__)
         options = (
@@ -29,6 +38,10 @@ def agents(asked: Namespace) -> int:
             for option, parameter in signature(kind).parameters.items()
         )
         entry(name, (kind.__doc__ or "").splitlines()[0], reference=kind.reference, options=", ".join(options))
+    if unsuited:
+        out.print("[bold]Not for it, as they are[/]")
+    for name, why in unsuited.items():
+        entry(name, why)
     return 0
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from binwright.commands.console import entry, out, seconds
 from simcore.errors import ResultsError, UserError, suggest
+
+if TYPE_CHECKING:
+    from analysis.front import Results
 
 ALL = "all"
 
@@ -31,32 +34,52 @@ def figures(asked: Namespace) -> int:
         if name not in (ALL, *FIGURES) and ":" not in name:
             raise UserError("unknown kind of figure", key=f"--kind {name}", remedy=suggest(name, [ALL, *FIGURES]))
     folder, file = _where(asked, kinds, FORMATS)
-    drawn = _draw(asked, list(FIGURES) if ALL in kinds else kinds, anything=ALL in kinds)
+    trainings, results = _given(asked, kinds)
+    form = asked.format or next((said["format"] for one in results if (said := one.said("figures"))), FORMATS[0])
+    drawn = _draw(asked, trainings, results, list(FIGURES) if ALL in kinds else kinds, anything=ALL in kinds)
     for name, figure in drawn.items():
-        path = save(figure, file or folder / f"{short_name(name)}.{asked.format or FORMATS[0]}")
+        path = save(figure, file or folder / f"{short_name(name)}.{form}")
         out.print(f"Figure: {path}", markup=False, highlight=False, soft_wrap=True)
+        if not figure.get_suptitle() and (caption := figure.get_label()):
+            out.print(f"Caption: {caption}.", markup=False, highlight=False, soft_wrap=True)
     return 0
 
 
-def _draw(asked: Namespace, kinds: list[str], *, anything: bool) -> dict[str, Any]:
-    """Draw the figures by kind; with `anything`, say which cannot be drawn, and why."""
-    from analysis.figures.draw import draw
+def _given(asked: Namespace, kinds: list[str]) -> tuple[list[str], list[Results]]:
+    """Tell the folders of trainings from results, and read these, under the headings that were asked for."""
     from analysis.figures.kind import kind_named
     from analysis.figures.kinds.learning import LOG
     from analysis.front import load_many
 
     trainings = [folder for folder in asked.results if (Path(folder) / LOG).is_file()]
     others = [folder for folder in asked.results if folder not in trainings]
-    if all(kind_named(kind).source == "training" for kind in kinds):
+    if ALL not in kinds and all(kind_named(kind).source == "training" for kind in kinds):
         trainings, others = asked.results, []
-    results = load_many(others)
+    results, headings = load_many(others), dict(_pair("--heading", "NAME=TEXT", text) for text in asked.headings)
+    for one in results:
+        one.columns = one.columns.headed(headings)
+    for name in headings if results else ():
+        known = {name for one in results for name in (*one.runs.columns, *one.runs["agent"].unique())}
+        if name not in known:
+            remedy = suggest(name, known)
+            raise UserError("is no agent, swept key or metric of these results", key=f"--heading {name}", remedy=remedy)
+    return trainings, results
+
+
+def _draw(
+    asked: Namespace, trainings: list[str], results: list[Results], kinds: list[str], *, anything: bool
+) -> dict[str, Any]:
+    """Draw the figures by kind; with `anything`, say which cannot be drawn, and why."""
+    from analysis.figures.draw import draw
+    from analysis.figures.kind import kind_named
+
     options: dict[str, Any] = {
         "metrics": asked.metrics,
         "agents": re.split(r", *(?![^(]*\))", asked.agents) if asked.agents else (),
-        "where": [_pair(text) for text in asked.where],
+        "where": [_pair("--where", "KEY=VALUE", text) for text in asked.where],
         "x": asked.x or "",
         "at": None if asked.at is None else seconds("--at", asked.at),
-        "width": asked.width,
+        **{name: getattr(asked, name) for name in ("baseline", "width", "style", "size", "font", "text", "titles")},
     }
     drawn = {}
     for name in kinds:
@@ -95,8 +118,8 @@ def _where(asked: Namespace, kinds: list[str], formats: tuple[str, ...]) -> tupl
     return target.parent, target
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _pair(option: str, form: str, text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals:
-        raise UserError("names no value", key=f"--where {text}", remedy="Write --where KEY=VALUE.")
+        raise UserError("names no value", key=f"{option} {text}", remedy=f"Write {option} {form}.")
     return key, value

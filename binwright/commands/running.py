@@ -247,10 +247,23 @@ def validate(asked: Namespace) -> int:
 
 
 def schema(asked: Namespace) -> int:
-    """`binwright schema`."""
+    """`binwright schema [--out FILE]`."""
     import json
 
     from scenarios.schema.reference import json_schema
+    from simcore.files import write_text
 
-    print(json.dumps(json_schema(), indent=2))
+    text = json.dumps(json_schema(), indent=2) + "\n"
+    if not asked.out:
+        print(text, end="")
+        return 0
+    write_text(asked.out, text)
+    line = f"# yaml-language-server: $schema={Path(asked.out).resolve().as_uri()}"
+    out.print(f"Schema: {asked.out}", markup=False, highlight=False, soft_wrap=True)
+    out.print(
+        f"With this as its first line, editors complete a scenario:\n{line}",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
     return 0

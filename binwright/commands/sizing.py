@@ -132,7 +132,7 @@ def _table(found: Sized) -> rich.table.Table:
         there = "-" if row["mean"] is None else metric.between(row["mean"], row["mean_low"], row["mean_high"])
         mark = {"best": " *", NOT_TOLD: " ="}.get(row["verdict"], "")
         table.add_row(
-            escape(row["agent"]),
+            escape(found.results.heading(row["agent"])),
             "failed" if row["verdict"] == "failed" else f"{_number(row['size'], question.most)}{mark}",
             _interval(row, question.most),
             "-" if row["more"] is None else f"+{row['more']}" if row["more"] else "0",

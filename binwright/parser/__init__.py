@@ -6,6 +6,7 @@ import argparse
 from typing import Any, TypeAlias
 
 from binwright.parser.drafts import add_fit, add_init
+from binwright.parser.drawing import add_figures
 from binwright.parser.solver import add_explain, add_jobs, add_pack, add_serve, add_solve, add_work
 from simcore.errors import suggest
 
@@ -51,6 +52,18 @@ def _run(commands: Commands) -> None:
     )
     run.add_argument("--fresh", action="store_true", help="run again what the folder has already")
     run.add_argument("--dry-run", action="store_true", help="say what would run, and run nothing")
+
+
+def _watch(commands: Commands) -> None:
+    watch = commands.add_parser(
+        "watch",
+        help="how far a run is, seen from elsewhere",
+        description="Watch the results of a run grow, from another terminal, until it is over. The exit code is 1 if "
+        "it ended before everything was done, or if some runs failed.",
+    )
+    watch.set_defaults(answer="watching.watch")
+    watch.add_argument("results", metavar="RESULTS", help="the folder that it writes to")
+    watch.add_argument("--once", action="store_true", help="say it once, and end")
 
 
 def _compare(commands: Commands) -> None:
@@ -189,31 +202,6 @@ def _size(commands: Commands) -> None:
     size.add_argument("--out", metavar="DIR", help="folder of the answer and the runs (default: results/NAME/size)")
 
 
-def _figures(commands: Commands) -> None:
-    figures = commands.add_parser("figures", help="draw results: bars, timelines, sweeps, spread, ranks and more")
-    figures.set_defaults(answer="drawing.figures")
-    figures.add_argument("results", nargs="*", metavar="RESULTS", help="folders that runs wrote; drawn together")
-    figures.add_argument("--list", action="store_true", help="list the kinds of figures, and what each needs")
-    figures.add_argument(
-        "--kind",
-        dest="kinds",
-        action="append",
-        default=[],
-        metavar="KIND",
-        help="a name, or mine.py:my_figure (default: all that can be drawn)",
-    )
-    figures.add_argument("--out", help="folder, or the file of a single figure (default: RESULTS/figures)")
-    figures.add_argument("--format", choices=("png", "svg", "pdf"), help="default: png")
-    figures.add_argument("--metric", dest="metrics", action="append", default=[], metavar="NAME", help="only these")
-    figures.add_argument("--agents", help="only these, with commas between")
-    figures.add_argument(
-        "--where", action="append", default=[], metavar="KEY=VALUE", help="only these points, or seed=N"
-    )
-    figures.add_argument("--x", metavar="KEY", help="the swept key to draw over")
-    figures.add_argument("--at", metavar="TIME", help="the moment that a topology is drawn at (default: the busiest)")
-    figures.add_argument("--width", choices=("column", "page"), help="3.5 or 7.2 inches (default: as needed)")
-
-
 def _validate(commands: Commands) -> None:
     validate = commands.add_parser("validate", help="check scenario files")
     validate.set_defaults(answer="running.validate")
@@ -224,11 +212,16 @@ def _validate(commands: Commands) -> None:
 def _schema(commands: Commands) -> None:
     schema = commands.add_parser("schema", help="print the JSON schema of scenario files, for editors")
     schema.set_defaults(answer="running.schema")
+    schema.add_argument("--out", metavar="FILE", help="write it there, and say the line that tells an editor of it")
 
 
 def _agents(commands: Commands) -> None:
     agents = commands.add_parser("agents", help="list the agents, or check one of your own")
     agents.set_defaults(answer="catalogue.agents")
+    agents.add_argument("--for", dest="scenario", metavar="FILE", help="only those that can run this scenario")
+    agents.add_argument(
+        "--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value of the scenario"
+    )
     check = agents.add_subparsers(metavar="COMMAND").add_parser(
         "check", help="play an agent in small worlds, and say what it does wrong"
     )
@@ -289,6 +282,7 @@ def _completion(commands: Commands) -> None:
 
 COMMANDS = (
     _run,
+    _watch,
     _compare,
     _why,
     _report,
@@ -296,7 +290,7 @@ COMMANDS = (
     _train,
     _tune,
     _size,
-    _figures,
+    add_figures,
     add_solve,
     add_explain,
     add_serve,

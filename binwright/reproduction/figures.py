@@ -129,8 +129,8 @@ def of_kind(
 
 
 def _picture(publication: str, drawing: Drawing, given: Material) -> Picture:
+    from analysis.figures.chosen_style import style
     from analysis.figures.draw import image
-    from analysis.figures.style import style
 
     given = replace(given, used=set())
     try:

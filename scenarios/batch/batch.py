@@ -65,6 +65,10 @@ class Batch:
         """Read the journal's rows of finished runs, by name."""
         return {row["run"]: row for row in self._read()[0] if row["status"] == "done"}
 
+    def rows(self) -> list[Row]:
+        """Read all rows of the journal, those of failed runs too, in order."""
+        return self._read()[0]
+
     def damaged(self) -> int:
         """How many lines of the journal are cut short or damaged: the runs that they were of are done again."""
         return self._read()[1]
@@ -214,7 +218,7 @@ class Batch:
         )
         there = {name for row in rows for name in row}
         metrics = tuple(metric for metric in describe(resources, tiers, self.scenario.metrics) if metric.name in there)
-        return Columns(resources, tiers, tuple(self.runs[0].point), metrics)
+        return Columns(resources, tiers, tuple(self.runs[0].point), metrics).headed(self.scenario.headings)
 
 
 def _append(journal: FileIO, content: bytes) -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from io import IOBase
 from pathlib import Path
+from time import sleep
 
 from simcore.errors import ResultsError
+
+PATIENCE = 0.05
+"""Seconds: far longer than `is_taken` holds a lock."""
 
 
 def lock(file: IOBase, folder: Path) -> None:
@@ -13,13 +17,27 @@ def lock(file: IOBase, folder: Path) -> None:
 
     The lock ends when the file is closed, or with the process.
     """
+    if not _locked(file):
+        sleep(PATIENCE)  # somebody may just look whether it is taken
+        if not _locked(file):
+            remedy = "Wait for it, or name another folder with --out."
+            raise ResultsError("another run is writing here", file=folder, remedy=remedy)
+
+
+def is_taken(file: Path) -> bool:
+    """Tell whether a command has taken the folder of this file; False on systems without such locks."""
+    with file.open("rb") as opened:
+        return not _locked(opened)
+
+
+def _locked(file: IOBase) -> bool:
+    """Lock an open file if nobody has, and tell whether it is locked by us now."""
     try:
         import fcntl
     except ImportError:  # not on this system
-        return
+        return True
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        raise ResultsError(
-            "another run is writing here", file=folder, remedy="Wait for it, or name another folder with --out."
-        ) from None
+        return False
+    return True

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
+from agents import AGENTS
 from analysis.measure.condition import target_of
 from analysis.measure.measuring import check_added
 from scenarios.schema.agent import AgentEntry, AgentSpec, shortly
@@ -18,6 +19,7 @@ from scenarios.schema.fields import Count, Index, Model, Number, PositiveTime, S
 from scenarios.schema.knowledge import Knowledge
 from scenarios.schema.overflow import Overflow, expand_of, wait_of
 from scenarios.schema.placement import PlacementRule, Values, check_role, check_rule
+from scenarios.schema.shown import Figures, check_headings
 from scenarios.schema.size import Size, groups_of, metrics_of, place_of, prices_of
 from scenarios.schema.source import Keys, Source
 from scenarios.schema.train import Train
@@ -27,7 +29,7 @@ from simcore.units import DATA, measure_of
 
 FIXED = (
     *("name", "description", "extends", "agents", "replications", "seed", "record", "metrics"),
-    *("decision_limit", "sweep", "train", "size"),
+    *("decision_limit", "sweep", "train", "size", "headings", "figures"),
 )
 """Top-level keys that are the same for all points of a sweep, and do not change what a run gives."""
 
@@ -181,6 +183,16 @@ class Scenario(Model):
         description="What `binwright size` looks for; `binwright run` does not look at it.",
         examples=["{until: acceptance >= 99 %, most: 500}"],
     )
+    headings: dict[str, Text] = Field(
+        default_factory=dict,
+        description="What tables, figures and reports say in place of the names of agents, swept keys and metrics.",
+        examples=["{best-fit: Best Fit, cluster.servers: Servers, acceptance: Accepted (%)}"],
+    )
+    figures: Figures = Field(
+        default_factory=Figures,
+        description="How figures look; `binwright run` looks at it when it draws the summary.",
+        examples=["{style: ieee, width: column, titles: false, format: pdf}"],
+    )
     _source: Source | None = PrivateAttr(None)
 
     @model_validator(mode="after")
@@ -197,6 +209,7 @@ class Scenario(Model):
             self._check_labels,
             self._check_metrics,
             self._check_size,
+            self._check_headings,
         )
         return self
 
@@ -312,6 +325,12 @@ class Scenario(Model):
             except UserError as error:
                 at = ("size", error.key) if error.key in Size.known() else ("size",)
                 raise wrong(error.problem, error.remedy, at, error.value) from None
+
+    def _check_headings(self) -> None:
+        if self.headings:
+            metrics = [metric.name for metric in metrics_of(self.cluster, self.metrics)]
+            swept = [*self.sweep.product, *self.sweep.zip]
+            check_headings(self.headings, [*(agent.label for agent in self.agents), *AGENTS, *swept, *metrics])
 
     def _check_network(self) -> None:
         network, failures = self.cluster.network, self.cluster.failures

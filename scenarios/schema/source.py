@@ -36,7 +36,7 @@ LONGEST, DEEPEST, LONGEST_NUMBER = 20_000_000, 100, 400
 """Bytes of a file; mappings and lists within one another (where these are many more, libyaml ends the process); and
 characters of what may be a number.
 """
-_CODE = re.compile(r"[^:]*\.py:\w+")
+_CODE = re.compile(r"[^:]*\.py:\w+|.+\.mplstyle")
 
 
 class _Loader(_Safe):  # type: ignore[misc, valid-type]  # one of two classes
@@ -284,7 +284,7 @@ class _Reader:
         return value if words[-1:] == ["label"] else self._code(value, place)
 
     def _code(self, text: str, place: Place) -> str:
-        """`file.py:Class` with its file made absolute; any other text as it is."""
+        """`file.py:Class`, or a style of matplotlib, with its file made absolute; any other text as it is."""
         return _absolute(text, self._folder, place) if _CODE.fullmatch(text) else text
 
     def _too_deep(self, line: int, at: Keys) -> ScenarioError:

@@ -12,6 +12,7 @@ import shutil
 import tomllib
 from importlib.util import find_spec
 from inspect import signature
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,14 @@ def file_of(block: Block) -> str:
     return found[1] if found else ""
 
 
+READ = """\
+cluster: {servers: 2, node: {cpu: 64, mem: 384 GB}}
+workload: {trace: table, path: vms.csv, units: {mem: B}}
+agents: [first-fit]
+"""
+"""What `traces describe` may have written."""
+
+
 def lay_out(page: str) -> None:
     """Write the files that the blocks of a page are, and those that README's text takes to be there."""
     for block in blocks("python", "yaml", ""):
@@ -124,8 +133,9 @@ def lay_out(page: str) -> None:
             Path(name).parent.mkdir(parents=True, exist_ok=True) if "agents/" not in name else None
             Path(Path(name).name if "agents/" in name else name).write_text(block.text)
     small = next(block.text for block in blocks("yaml") if file_of(block) == "small.yaml")
-    for name in ("small", "table", "a", "b", "c"):
+    for name in ("small", "table", "a", "b", "c", "fitted"):
         Path(f"{name}.yaml").write_text(small)
+    Path("vms.yaml").write_text(READ)
 
 
 PYTHON: dict[str, list[Block]] = {}
@@ -216,7 +226,7 @@ CHECKED = {
     "workloads": "demands are parsed with the scenario, and drawn in make test-all only",
 }
 """Commands of which more than the words is checked, and not all is done."""
-RUN = {"compare", "report", "why", "agents"}
+RUN = {"compare", "report", "why", "agents", "watch"}
 """Commands that are run where their results are there; reports, which have every figure, in make test-all only."""
 
 
@@ -232,7 +242,7 @@ def test_commands_are_right(page: str, desk: Path, capsys: pytest.CaptureFixture
         if block.page == page:
             words = [word for word in shlex.split(block.text, comments=True) if not word.startswith("[")]
             words = [PLACEHOLDERS.get(word, word) for word in words if not word.endswith("]") or "=" in word]
-            program, *arguments = words
+            program, *arguments = takewhile(lambda word: word not in ("|", ">", "2>", "2>&1"), words)
             if program == "binwright":
                 check_command(arguments)
             elif program == "make":
@@ -279,6 +289,8 @@ def check_command(arguments: list[str]) -> None:
         check_solved([*arguments, *([] if "--check" in arguments else ["--check"])])
     elif command == "agents":
         assert cli.main(arguments) == 0
+    elif command == "watch":
+        check_there_and_run([asked.results], arguments)
 
 
 def check_metrics(names: list[str]) -> None:

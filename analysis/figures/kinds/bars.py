@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from analysis.figures.chosen import Chosen, Options
+from analysis.figures.chosen_style import points
 from analysis.figures.kind import figure
 from analysis.figures.rows import BARS, named_rows
 from analysis.figures.style import grid, heading, new, tidy
@@ -41,28 +44,57 @@ def draw(chosen: Chosen, options: Options) -> Figure:
         found = {row: average for row, average in averages[metric.name].items() if row in rows}
         scale, unit = metric.scale(max((abs(average.mean) for average in found.values()), default=1.0))
         tidy(ax, grid="x")
+        little = 0.7 * points("text")
         places = named_rows(ax, chosen, rows, named=number % columns == 0)
+        ends = [(scale * average.mean, scale * average.error) for average in found.values()]
+        alike = are_alike(ends)
         for place, row in zip(places, rows, strict=True):
             if average := found.get(row):
                 value = scale * average.mean
-                colour = chosen.look[row[1]][0]
-                ax.barh(place, value, height=0.8, color=to_rgba(colour, 0.55), edgecolor=colour, linewidth=0.8)
+                colour, marker = chosen.look[row[1]]
+                if alike:
+                    ax.plot(value, place, color=colour, marker=marker, markersize=4)
+                else:
+                    ax.barh(place, value, height=0.8, color=to_rgba(colour, 0.55), edgecolor=colour, linewidth=0.8)
                 if average.error:
-                    ax.errorbar(value, place, xerr=scale * average.error, fmt="none", ecolor="#222222", **_CAPS)
+                    ax.errorbar(
+                        value,
+                        place,
+                        xerr=scale * average.error,
+                        fmt="none",
+                        ecolor=colour if alike else "#222222",
+                        **_CAPS,
+                    )
                 text = metric.write(average.mean, average.half).removesuffix(unit)
                 end = max(0.0, value + scale * average.error)
-                ax.annotate(text, (end, place), (2, 0), textcoords="offset points", va="center", fontsize=5.5)
-        _room_for_text(ax, [(scale * average.mean, scale * average.error) for average in found.values()])
+                ax.annotate(text, (end, place), (2, 0), textcoords="offset points", va="center", fontsize=little)
+        _room_for_text(ax, ends, alike)
         ax.set_xlabel(metric.heading + (unit and f",{unit}"))
     heading(figure, chosen.title, chosen.caption)
     return figure
 
 
+ALIKE = 0.7
+"""Where the smallest end of an interval is beyond so much of the largest, there are dots in place of bars."""
 _CAPS = {"elinewidth": 0.8, "capsize": 1.5, "capthick": 0.8}
 
 
-def _room_for_text(ax: Axes, ends: list[tuple[float, float]]) -> None:
-    low = min(0.0, min((mean - error for mean, error in ends), default=0.0))
+def are_alike(ends: Sequence[tuple[float, float]]) -> bool:
+    """Tell whether bars from 0 would hide what (mean, error) differ by, which dots on a scale of their own show."""
+    low, high = (
+        min((mean - error for mean, error in ends), default=0),
+        max((mean + error for mean, error in ends), default=0),
+    )
+    return high > low > ALIKE * high
+
+
+def _room_for_text(ax: Axes, ends: Sequence[tuple[float, float]], alike: bool) -> None:
+    low = min((mean - error for mean, error in ends), default=0.0)
     high = max((mean + error for mean, error in ends), default=1.0)
-    ax.set_xlim(1.1 * low, 1.6 * max(high, 1e-9))
+    if alike:
+        room = high - low
+        ax.set_xlim(low - 0.08 * room, high + 0.8 * room)
+    else:
+        low = min(0.0, low)
+        ax.set_xlim(1.1 * low, 1.6 * max(high, 1e-9))
     ax.set_xticks([tick for tick in MaxNLocator(3).tick_values(low, high) if low <= tick <= 1.05 * high])

@@ -43,7 +43,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
         )
         errors = {"xerr": x_half, "yerr": y_half} if np.isfinite(x_half) else {}
         ax.errorbar(x, y, **errors, color="#222222", marker="o", markersize=2.5, mfc="white", mew=0.6, elinewidth=1)
-        ax.set_title(agent)
+        ax.set_title(chosen.heading(agent))
         ax.set_xlim(0.3, most + 0.7)
         ax.set_ylim(-0.6, len(SPANS) - 0.4)
         ax.set_yticks(range(len(SPANS)), SPANS)

@@ -16,8 +16,9 @@ from scipy.stats import f, rankdata, studentized_range
 
 from analysis.compare.statistics import FEWEST
 from analysis.figures.chosen import Chosen, Options
+from analysis.figures.chosen_style import points
 from analysis.figures.kind import figure
-from analysis.figures.style import SMALL, heading, new
+from analysis.figures.style import heading, new
 from simcore.errors import ResultsError
 from simcore.vocabulary import Floats
 
@@ -113,9 +114,9 @@ def _diagram(chosen: Chosen, found: Ranks) -> Figure:
     ax.plot([1, agents], [0, 0], color="black", linewidth=0.8)
     for tick in range(1, agents + 1):
         ax.plot([tick, tick], [0, 0.25], color="black", linewidth=0.8)
-        ax.text(tick, 0.35, str(tick), ha="center", va="bottom", fontsize=SMALL)
+        ax.text(tick, 0.35, str(tick), ha="center", va="bottom", fontsize=points())
     ax.plot([1, 1 + found.critical], [1.75, 1.75], color="black", linewidth=1.2, marker="|", markersize=4)
-    ax.text(1 + found.critical + 0.1, 1.75, f"critical difference {found.critical:.2f}", va="center", fontsize=SMALL)
+    ax.text(1 + found.critical + 0.1, 1.75, f"critical difference {found.critical:.2f}", va="center", fontsize=points())
     ranks = found.average[order]
     for number, (first, last) in enumerate(cliques):
         y = -gap * (number + 0.8)
@@ -129,9 +130,10 @@ def _diagram(chosen: Chosen, found: Ranks) -> Figure:
         x = float(found.average[agent])
         ax.plot([x, x, edge], [0, y, y], color=colour, linewidth=0.8, zorder=0)
         ax.plot([x], [0], color=colour, marker=marker, markersize=4)
-        text = f"{name} {x:.2f}" if left else f"{x:.2f} {name}"
+        named = chosen.heading(name)
+        text = f"{named} {x:.2f}" if left else f"{x:.2f} {named}"
         ax.annotate(
             text, (edge, y), (-2 if left else 2, 0), textcoords="offset points",
-            ha="right" if left else "left", va="center", fontsize=SMALL,
+            ha="right" if left else "left", va="center", fontsize=points(),
         )  # fmt: skip
     return figure

@@ -50,6 +50,6 @@ def draw(chosen: Chosen, options: Options) -> Figure:
         ax.set_xlabel("decision")
     for ax in axes[::columns]:
         ax.set_ylabel("time of the decision")
-    legend(figure, chosen.agents, chosen.look)
+    legend(figure, chosen.agents, chosen.look, named=chosen.heading)
     heading(figure, f"{chosen.title}: time of every decision", f"seed {seed}; lines are means")
     return figure

@@ -8,9 +8,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from analysis.figures.chosen import Chosen, Options
+from analysis.figures.chosen_style import current, points
 from analysis.figures.densities import draw as draw_workloads
 from analysis.figures.kind import figure
-from analysis.figures.style import SMALL, WIDTHS
+from analysis.figures.style import heading, narrow
 from simcore.vocabulary import QUANTUM, Workload
 
 
@@ -26,17 +27,18 @@ def draw(chosen: Chosen, options: Options) -> Figure:
             if other == point
         ]
         workloads[chosen.name(point).replace(", ", "\n") or chosen.title] = _workload(max(met, key=len), resources)
-    figure = draw_workloads(workloads, title=f"{chosen.title}: what the requests asked for, {chosen.seeds}")
-    width, height = WIDTHS[options.width or "page"], figure.get_figheight()
+    figure = draw_workloads(workloads, title=None)
+    width, height = current().widths[options.width or "page"], figure.get_figheight()
     figure.set_size_inches(width, min(height, 0.9 + 1.4 * len(workloads)))
     for ax in figure.axes:
-        ax.xaxis.set_major_locator(MaxNLocator(4 if width > WIDTHS["column"] else 2))
-        if width == WIDTHS["column"]:
+        ax.xaxis.set_major_locator(MaxNLocator(2 if narrow(figure) else 4))
+        if narrow(figure):
             for whiskers in ax.collections:
                 whiskers.set_linewidth(0.4)
-            ax.set_xlabel(ax.get_xlabel().replace("holding time", "held"), fontsize=SMALL)
+            ax.set_xlabel(ax.get_xlabel().replace("holding time", "held"), fontsize=points())
         if ax.get_xlim()[1] >= 10_000:
             ax.xaxis.set_major_formatter(EngFormatter(sep=""))
+    heading(figure, f"{chosen.title}: what the requests asked for, {chosen.seeds}")
     return figure
 
 

@@ -13,14 +13,13 @@ from analysis.figures.chosen import Chosen, Options
 from analysis.figures.kind import figure
 from analysis.figures.kinds.bubbles import LARGEST
 from analysis.figures.placements import placements
-from analysis.figures.style import SHADES, heading, new, tidy
+from analysis.figures.style import heading, new, shades, tidy
 from fabric.network import SPANS
 from simcore.vocabulary import Floats
 
 FARTHEST = len(SPANS) - 1
 DOTS = 400
 """So many dots a panel: of more requests the first ones, seed by seed."""
-COLOURS = LinearSegmentedColormap.from_list("distances", SHADES)
 BIN = 0.25
 """Width of a bin of distances."""
 FEW, COARSE = 25, 4
@@ -50,7 +49,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
             tidy(ax)
         _density(row[0], seeds["distance"], far, colour)
         _density(row[1], seeds["servers"], many, colour)
-        row[0].set_ylabel(agent)
+        row[0].set_ylabel(chosen.heading(agent))
         if wide:
             _bubbles(row[2], seeds["servers"], seeds["distance"], many, far, colour)
             asked = [np.concatenate([_column(frame, name) for frame in found[agent]]) for name in (first, "bandwidth")]
@@ -105,5 +104,6 @@ def _bubbles(ax: Axes, servers: list[Floats], distances: list[Floats], many: Flo
 
 def _dots(ax: Axes, one: Floats, other: Floats, distance: Floats) -> None:
     """Draw a dot per request at what it asked for, coloured by its distance."""
-    colours = COLOURS(Normalize(0, FARTHEST)(distance[:DOTS]))
+    scale = LinearSegmentedColormap.from_list("distances", shades())
+    colours = scale(Normalize(0, FARTHEST)(distance[:DOTS]))
     ax.scatter(one[:DOTS], other[:DOTS], s=4, c=colours, linewidths=0, rasterized=True)

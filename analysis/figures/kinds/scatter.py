@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from analysis.figures.chosen import Chosen, Options
+from analysis.figures.chosen_style import points
 from analysis.figures.kind import figure
 from analysis.figures.placements import placements
-from analysis.figures.style import SHADES, SMALL, WIDTHS, heading, new, tidy
+from analysis.figures.style import heading, narrow, new, shades, tidy
 from fabric.network import SPANS
 
 DOTS = 1500
@@ -41,19 +42,19 @@ def draw(chosen: Chosen, options: Options) -> Figure:
         for ax, (one, other) in zip(row, pairs, strict=True):
             tidy(ax)
             x, y = np.array(dots[one][:DOTS]), np.array(dots[other][:DOTS])
-            ax.scatter(x, y, s=min(9, max(1.5, 3000 / most)), c=np.array(SHADES)[span], linewidths=0, alpha=0.8)
+            ax.scatter(x, y, s=min(9, max(1.5, 3000 / most)), c=np.array(shades())[span], linewidths=0, alpha=0.8)
             ax.set_ylabel(other)
-        row[0].set_title(agent, loc="left")
+        row[0].set_title(chosen.heading(agent), loc="left")
     for ax, (one, _) in zip(axes[-1], pairs, strict=True):
         ax.set_xlabel(one)
-    marks = [Line2D([], [], color=colour, marker="o", markersize=4, linewidth=0) for colour in SHADES]
+    marks = [Line2D([], [], color=colour, marker="o", markersize=4, linewidth=0) for colour in shades()]
     figure.legend(
         marks,
         SPANS,
         loc="outside lower center",
-        ncols=4 if figure.get_figwidth() > WIDTHS["column"] else 2,
+        ncols=2 if narrow(figure) else 4,
         frameon=False,
-        fontsize=SMALL,
+        fontsize=points(),
     )
     title = f"{chosen.title}: placed requests by spread"
     heading(figure, title, f"{chosen.seeds}, {DOTS:,} requests at most")

@@ -11,8 +11,9 @@ from matplotlib.ticker import MaxNLocator
 
 from analysis.compare.statistics import mean_interval
 from analysis.figures.chosen import Chosen, Options
+from analysis.figures.chosen_style import points
 from analysis.figures.kind import figure
-from analysis.figures.style import GREY, SMALL, heading, new, tidy
+from analysis.figures.style import GREY, heading, new, tidy
 from analysis.measure.metric import Metric
 from simcore.errors import ResultsError
 
@@ -45,11 +46,11 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     for place, agent in enumerate(agents):
         _answer(below, place, found[agent], chosen.look[agent], most)
     tidy(below, grid="x")
-    below.set_yticks(range(len(agents)), agents, fontsize=SMALL)
+    below.set_yticks(range(len(agents)), [chosen.heading(agent) for agent in agents], fontsize=points())
     below.set_ylim(len(agents) - 0.4, -0.6)
     below.set_xlim(*shown)
     below.xaxis.set_major_locator(MaxNLocator(integer=True))
-    below.set_xlabel(key)
+    below.set_xlabel(chosen.heading(key))
     heading(figure, chosen.title, f"{chosen.caption}; below: how many it takes until {until}")
     return figure
 
@@ -112,10 +113,10 @@ def _answer(ax: Axes, place: int, row: dict[str, int | None], look: tuple[str, s
         ax.plot([row["size"]], [place], color=colour, marker=marker, markersize=4.5)
         ax.annotate(
             str(row["size"]), (float(high or row["size"]), place), (5, 0), textcoords="offset points", va="center",
-            fontsize=SMALL, color=colour, annotation_clip=False,
+            fontsize=points(), color=colour, annotation_clip=False,
         )  # fmt: skip
     else:
         ax.annotate(
             f"> {most:,}", (1.0, place), (-2, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
-            ha="right", va="center", fontsize=SMALL, color=colour,
+            ha="right", va="center", fontsize=points(), color=colour,
         )  # fmt: skip

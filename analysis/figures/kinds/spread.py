@@ -10,7 +10,7 @@ from analysis.compare.statistics import mean_interval
 from analysis.figures.chosen import Chosen, Options
 from analysis.figures.kind import figure
 from analysis.figures.rows import BARS, named_rows
-from analysis.figures.style import SHADES, SMALL, heading, new, tidy
+from analysis.figures.style import heading, new, shades, tidy
 from fabric.network import SPANS
 from simcore.errors import ResultsError
 
@@ -42,14 +42,14 @@ def draw(chosen: Chosen, options: Options) -> Figure:
         parts = 100 * np.array(groups[row])
         mean, ends = parts.mean(axis=0), parts.cumsum(axis=1)
         left = np.concatenate([[0], mean.cumsum()[:-1]])
-        ax.barh([place] * len(SPANS), mean, left=left, height=0.8, color=SHADES)
+        ax.barh([place] * len(SPANS), mean, left=left, height=0.8, color=shades())
         for end in ends.T[:-1]:
             middle, half = mean_interval(end)
             if np.isfinite(half) and half > 0:
                 ax.errorbar(middle, place, xerr=half, fmt="none", ecolor="#222222", elinewidth=0.8, capsize=1.5)
     ax.set_xlim(0, 100)
     ax.set_xlabel("% of the placed requests")
-    patches = [Patch(color=colour) for colour in SHADES]
-    figure.legend(patches, SPANS, loc="outside lower center", ncols=2, frameon=False, fontsize=SMALL, columnspacing=1.2)
+    patches = [Patch(color=colour) for colour in shades()]
+    figure.legend(patches, SPANS, loc="outside lower center", ncols=2, frameon=False, columnspacing=1.2)
     heading(figure, f"{chosen.title}: spread of placements", chosen.caption)
     return figure

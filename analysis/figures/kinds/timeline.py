@@ -57,7 +57,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     for ax, name in zip(axes[:, 0], rows, strict=True):
         ax.set_ylabel("servers" if name == "servers" else f"{name} %")
     look = {agent: (colour, "") for agent, (colour, _) in chosen.look.items()}
-    legend(figure, chosen.agents, look)
+    legend(figure, chosen.agents, look, named=chosen.heading)
     failed = any(frame["failures"][-1] for frame in frames)
     marks = ["dots: servers are added"] * grows + ["dashes: failures"] * failed
     heading(figure, chosen.title, "; ".join([chosen.caption, *marks]))

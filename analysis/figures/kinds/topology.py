@@ -8,9 +8,10 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from analysis.figures.chosen import Chosen, Options
+from analysis.figures.chosen_style import current
 from analysis.figures.kind import figure
 from analysis.figures.network_map import draw as draw_network
-from analysis.figures.style import WIDTHS
+from analysis.figures.style import heading
 from analysis.measure.metric import duration
 from analysis.results.network import network_of
 from fabric.presets import topology as build
@@ -38,16 +39,15 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     moment = _moment(chosen, states["time"].to_numpy(), loads @ network.link_capacity / QUANTUM)
     when = duration(float(states["time"][moment]))
     which = "" if options.at is not None else ", when it was busiest"
-    figure = draw_network(
-        network, load=loads[moment], title=f"{chosen.title}: {agent}, seed {row['seed']}, after {when}{which}"
-    )
+    figure = draw_network(network, load=loads[moment], title=None)
     wide, high = figure.get_size_inches()
-    width = WIDTHS[options.width or "page"]
+    width = current().widths[options.width or "page"]
     figure.set_size_inches(width, width * max(0.45, high / wide))
     for marks in figure.axes[0].collections:
         marks.set_linewidth(np.asarray(marks.get_linewidth()) * width / wide)
         if isinstance(marks, PathCollection):
             marks.set_sizes(marks.get_sizes() * (width / wide) ** 2)
+    heading(figure, f"{chosen.title}: {chosen.heading(agent)}, seed {row['seed']}, after {when}{which}")
     return figure
 
 

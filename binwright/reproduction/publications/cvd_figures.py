@@ -150,7 +150,8 @@ def by_size(measure: Measure, y: str, title: str, agents: tuple[str, ...], given
 
 def gains(agents: dict[str, str], title: str, given: Material) -> Figure:
     """Draw by how many percent agents of the ablation are above Best-Fit, in a row, with their intervals."""
-    from analysis.figures.style import heading, new, style, tidy
+    from analysis.figures.chosen_style import style
+    from analysis.figures.style import heading, new, tidy
 
     runs = given.of("ablation", "10 servers")
     named = {name: gain_of("scheduled", BASE)(runs, name) for name in (*agents, "internal")}

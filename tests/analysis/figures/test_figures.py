@@ -22,11 +22,12 @@ from scipy.stats import gaussian_kde
 import binwright as bw
 from analysis.compare.statistics import mean_interval
 from analysis.figures import FIGURES
+from analysis.figures.chosen_style import PLAIN
 from analysis.figures.draw import draw, summary, svg
 from analysis.figures.kind import kind_named
 from analysis.figures.kinds.bubbles import LARGEST
 from analysis.figures.kinds.distances import DOTS
-from analysis.figures.style import SHIPPED, WIDTHS, save
+from analysis.figures.style import SHIPPED, save
 from analysis.front import Results
 from analysis.results.together import Together
 from simcore.errors import ResultsError
@@ -52,6 +53,9 @@ LOADED = SWEPT | {
 DRAWN_FROM = {
     "summary": "servers",
     "bars": "servers",
+    "differences": "servers",
+    "pareto": "loaded",
+    "parallel": "servers",
     "timeline": "servers",
     "sweep": "loaded",
     "warm-start": "swept",
@@ -107,7 +111,20 @@ def test_every_kind_is_drawn_here() -> None:
     assert {*DRAWN_FROM, "learning", "size"} == set(FIGURES)  # tests/scenarios/test_size.py draws the last
 
 
-AVERAGES = {"bars", "summary", "timeline", "sweep", "load", "spread", "bubbles", "distances", "warm-start"}
+AVERAGES = {
+    "differences",
+    "pareto",
+    "parallel",
+    "bars",
+    "summary",
+    "timeline",
+    "sweep",
+    "load",
+    "spread",
+    "bubbles",
+    "distances",
+    "warm-start",
+}
 
 
 @pytest.mark.parametrize("kind", DRAWN_FROM)
@@ -137,7 +154,7 @@ def test_every_kind_is_the_same_bytes(kind: str, found: dict[str, Results], tmp_
 @pytest.mark.parametrize("kind", DRAWN_FROM)
 def test_every_kind_fits_a_column(kind: str, found: dict[str, Results]) -> None:
     figure = draw(found[DRAWN_FROM[kind]], kind, width="column")
-    assert figure.get_figwidth() == WIDTHS["column"]
+    assert figure.get_figwidth() == PLAIN.widths["column"]
     figure.draw_without_rendering()
     legends = [text for legend in figure.legends for text in legend.get_texts()]
     labels = [text for ax in figure.axes for text in (ax.xaxis.label, ax.yaxis.label, ax.title, *ax.texts)]
@@ -344,7 +361,7 @@ def test_a_topology_shows_the_moment_asked_for(found: dict[str, Results]) -> Non
     lines = figure.axes[0].collections[0].get_array()
     assert lines is not None
     assert lines.tolist() == pytest.approx(states["links"][20].to_list())
-    assert "tetris, seed 0" in figure.axes[0].get_title()
+    assert "tetris, seed 0" in figure.get_suptitle()
     busiest = draw(results, "topology", agents=["tetris"]).axes[0].collections[0].get_array()
     assert busiest is not None
     assert busiest.sum() == pytest.approx(max(sum(links) for links in states["links"].to_list()))
@@ -380,7 +397,7 @@ def test_the_summary_begins_with_what_the_seeds_can_tell(found: dict[str, Result
     results = found["network"]
     figure = draw(results, "summary")
     ax = figure.axes[0]
-    assert ax.get_xlabel() == "accepted %\ndifference to random\n(filled: told from it)"
+    assert ax.get_xlabel() == "accepted % points\ndifference to random\n(filled: told from it)"
     assert "differences paired by seed" in title(figure)
     rows = results.compare(metrics=["acceptance"]).frame.filter(pairs=5).to_dicts()
     assert len(rows) == 2
@@ -405,7 +422,11 @@ def test_the_summary_draws_the_metrics_that_were_asked_for(found: dict[str, Resu
     assert len(labels) == 2
     assert all(label.startswith("accepted %") for label in labels)
     figure = draw(results, "summary", metrics=["load_cpu", "acceptance"])  # the first is not a column of the table
-    assert [ax.get_xlabel().splitlines()[0] for ax in figure.axes if ax.axison] == ["cpu load %"] * 2 + ["accepted %"]
+    assert [ax.get_xlabel().splitlines()[0] for ax in figure.axes if ax.axison] == [
+        "cpu load % points",
+        "cpu load %",
+        "accepted %",
+    ]
     means = results.done.group_by("agent", maintain_order=True).agg(pl.mean("load_cpu"))["load_cpu"].to_list()
     assert [mark[0] for mark in dots(figure)[1]] == pytest.approx([100 * mean for mean in means])
 

@@ -232,7 +232,7 @@ def test_everything_that_can_be_drawn_is(network: Results, tmp_path: Path, capsy
     assert {path.suffix for path in (tmp_path / "figs").iterdir()} == {".svg"}
     assert written == {
         *("summary", "bars", "timeline", "demands", "spread", "scatter", "bubbles", "topology", "learning"),
-        *("decisions", "distances"),
+        *("differences", "pareto", "parallel", "decisions", "distances"),
     }
     text = capsys.readouterr().out
     for name in ("sweep", "warm-start", "length", "load", "runtime", "critical-difference"):

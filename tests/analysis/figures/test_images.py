@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from analysis.figures import draw
-from analysis.figures.style import DPI, new, style
+from analysis.figures.chosen_style import style
+from analysis.figures.style import DPI, new
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 OURS = {"Date": None, "Creator": None, "Format": None, "Type": None}

@@ -276,15 +276,32 @@ def test_names_stay_when_a_narrow_table_is_scrolled(window: Browser, path: Path)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("width", [400, 1400])
-def test_figures_scroll_with_the_keyboard_where_they_are_cut(window: Browser, tmp_path: Path, width: int) -> None:
+def test_figures_take_the_focus_and_grow_follow_the_dark_and_stand_two_in_a_row(
+    window: Browser, tmp_path: Path
+) -> None:
     file = bw.run(bw.scenario(WAITING), out=tmp_path / "results").report()
-    window.open(file, width, dark=True)
-    wide = "return [...document.querySelectorAll('figure')].filter((one) => one.tabIndex === 0).length"
+    size = "const one = document.activeElement.getBoundingClientRect(); return [one.left, one.width]"
+    window.open(file, 400, dark=True)
     figures = window.run("return document.querySelectorAll('figure:has(img)').length")
-    assert figures > 1
-    wait_for(window, f"{wide} === {figures if width == 400 else 0}")
+    assert figures > 2
+    assert window.run("return document.querySelectorAll('figure[tabindex=\"0\"]').length") == figures
     assert "invert" in window.run("return getComputedStyle(document.querySelector('figure img')).filter")
+    assert window.run("const one = document.querySelector('figure'); return one.scrollWidth > one.clientWidth")
+    window.open(file, 1280)
+    assert window.run("return getComputedStyle(document.querySelector('figure img')).filter") == "none"
+    lefts = []
+    for number in range(2):
+        window.run("document.querySelectorAll('.figures figure')[arguments[0]].focus()", number)
+        left, width = window.run(size)
+        lefts.append(left)
+        shown = "const one = document.activeElement.querySelector('img'); return one.width / one.getAttribute('width')"
+        assert window.run(shown) > 0.95  # text as large as it was drawn, 9 points
+        window.press("Enter")
+        assert window.run(size)[1] > 1.9 * width
+        window.press("Escape")
+        assert window.run(size)[1] == pytest.approx(width)
+    assert lefts[1] > lefts[0] + 500
+    assert window.errors() == []
 
 
 @pytest.mark.long

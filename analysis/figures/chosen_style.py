@@ -1,0 +1,155 @@
+"""How a figure is to look: as a venue or a matplotlib style says, with another size, font, or without its title."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from matplotlib import colors, rc_context, rc_params_from_file
+from matplotlib.font_manager import FontProperties, get_font_names
+
+from analysis.figures.sizes import inches
+from analysis.figures.venues import HOUSE, VENUES
+from simcore.errors import UserError, meant, suggest
+
+Width = Literal["column", "page"]
+TEXT, SMALL = 8, 7
+"""Points of the house's text, and of what is written at ticks and in legends; other styles keep their ratio."""
+LINE = 0.6
+"""Points: the width of axes and ticks."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """Holds what is to be set while something is drawn, and when it is written.
+
+    `rc` are parameters of matplotlib, `widths` inches, `size` those of the whole figure where they were asked for, and
+    `text` points. `colours` are those of agents where a style has its own; with `greyscale` they differ in how light
+    they are.
+    """
+
+    rc: Any
+    widths: Mapping[Width, float]
+    greyscale: bool = False
+    colours: tuple[str, ...] = ()
+    text: float = TEXT
+    titles: bool = True
+    size: tuple[float, float] | None = None
+
+
+def style_of(
+    style: str | None = None,
+    size: str | None = None,
+    font: str | None = None,
+    text: float | None = None,
+    titles: bool | None = None,
+) -> Style:
+    """Make a style of what was asked for: a venue, a style that matplotlib knows, or a file of one, and changes to it.
+
+    `size` is width x height of a whole figure, as in "3.3x2.2" (inches) or "84x56 mm"; `font` a family, `text` points.
+    """
+    name = style or HOUSE
+    found = _venue(name) if name in VENUES else _of_matplotlib(name)
+    rc = dict(found.rc)
+    if font is not None:
+        rc["font.family"] = [_known_font(font), *rc.get("font.family", ())]
+    if text is not None:
+        if not 1 <= text <= 100:
+            raise UserError("is no size of text", key="text", value=text, remedy="Give points from 1 to 100.")
+        rc |= _sizes(text)
+    changed = replace(found, rc=rc, text=text or found.text, titles=titles is not False)
+    if size is None:
+        return changed
+    width, height = inches(size)
+    return replace(changed, size=(width, height), widths={"column": width, "page": width})
+
+
+def _venue(name: str) -> Style:
+    venue = VENUES[name]
+    there = set(get_font_names())
+    fonts = [font for font in venue.fonts if font in there] or ["DejaVu Sans"]
+    # The house names a family of fonts, so that an SVG says which others would do.
+    family = {"font.family": "sans-serif", "font.sans-serif": list(venue.fonts)}
+    rc: Any = _sizes(venue.points) | (family if name == HOUSE else {"font.family": fonts}) | venue.rc
+    return Style(rc, {"column": venue.column, "page": venue.page}, venue.greyscale, text=venue.points)
+
+
+def _of_matplotlib(name: str) -> Style:
+    """Read a style that matplotlib knows by name, or the file of one: its fonts, sizes, colours, lines and width."""
+    from matplotlib.style import available, library
+
+    house = _venue(HOUSE)
+    if name in available:
+        said: Any = dict(library[name])
+    elif name.endswith(".mplstyle") or Path(name).is_file():
+        said = _read(Path(name))
+    else:
+        remedy = meant(name) or suggest(name, [*VENUES, *available])
+        raise UserError("there is no such style", key="style", value=name, remedy=f"{remedy} Or name a file.")
+    figsize = said.pop("figure.figsize", None)
+    widths: Mapping[Width, float] = {"column": figsize[0], "page": figsize[0]} if figsize else house.widths
+    cycle = said.pop("axes.prop_cycle", None)
+    colours = tuple(colors.to_hex(colour) for colour in cycle.by_key().get("color", ())) if cycle else ()
+    size = FontProperties(size=said.get("font.size", TEXT)).get_size_in_points()
+    kept = {key: value for key, value in said.items() if not key.startswith(("backend", "savefig.", "figure.dpi"))}
+    return replace(house, text=size, rc={**house.rc, **_sizes(size), **kept}, widths=widths, colours=colours)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        said: Any = rc_params_from_file(file, use_default_template=False)
+        return dict(said)
+    except OSError as error:
+        remedy = meant(file) or f"Name a file with parameters of matplotlib, or one of {', '.join(VENUES)}."
+        raise UserError(f"cannot be read: {error.strerror}", file=file, remedy=remedy) from error
+    except (ValueError, UnicodeDecodeError) as error:
+        remedy = "Write lines as `font.size: 9`."
+        raise UserError(f"is not a style of matplotlib: {error}", file=file, remedy=remedy) from error
+
+
+def _known_font(font: str) -> str:
+    known = get_font_names()
+    if font not in known:
+        remedy = f"{suggest(font, sorted(known))} What was installed just now, matplotlib finds when its cache is new."
+        raise UserError("there is no such font here", key="font", value=font, remedy=remedy)
+    return font
+
+
+def _sizes(points: float) -> Any:
+    """Set all text in proportion, and the lines of axes with it."""
+    small, line = points * SMALL / TEXT, LINE * points / TEXT
+    large = ("font.size", "axes.titlesize", "axes.labelsize", "figure.titlesize", "figure.labelsize")
+    little = ("xtick.labelsize", "ytick.labelsize", "legend.fontsize", "legend.title_fontsize")
+    lines = ("axes.linewidth", "xtick.major.width", "ytick.major.width")
+    return dict.fromkeys(large, points) | dict.fromkeys(little, small) | dict.fromkeys(lines, line)
+
+
+ALWAYS: Any = {"svg.fonttype": "none", "svg.hashsalt": "binwright", "pdf.fonttype": 42}
+"""Text stays text in SVG and PDF; the salt makes the names inside an SVG the same every time."""
+PLAIN = _venue(HOUSE)
+_CURRENT: ContextVar[Style] = ContextVar("style", default=PLAIN)
+
+
+@contextmanager
+def style(wanted: Style = PLAIN) -> Iterator[None]:
+    """Set a style for as long as something is drawn or written in it."""
+    token = _CURRENT.set(wanted)
+    try:
+        with rc_context({**wanted.rc, **ALWAYS}):
+            yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def current() -> Style:
+    """Return the style that is set."""
+    return _CURRENT.get()
+
+
+def points(of: Literal["text", "small"] = "small") -> float:
+    """Return the size of text in the style that is set: that of titles and axes, or the small one of ticks."""
+    return current().text * (1 if of == "text" else SMALL / TEXT)

@@ -1,0 +1,188 @@
+"""Panels of a table's entries, or of differences between them: a row per agent, or lines over a swept number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from math import isfinite
+from textwrap import fill
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from analysis.compare.differences import BETTER, LESS, MORE, WORSE, Differences
+from analysis.compare.table import BEST, Entry, Table, TableRow
+from analysis.figures.chosen import Chosen
+from analysis.figures.chosen_style import points
+from analysis.figures.panels import apart_enough
+from analysis.figures.style import GREY, Look, grid, heading, legend, new, tidy
+from analysis.measure.metric import Metric
+from simcore.errors import ResultsError
+
+ROWS = 60
+"""More agents times points than that are left to the table."""
+BESIDE = 26
+"""Letters in a line of a label beside a panel."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Holds a metric and an entry for every row that is drawn; `baseline` is what it is the difference to, or ""."""
+
+    metric: Metric
+    entries: Sequence[Entry | None]
+    baseline: str = ""
+
+
+def is_numeric(table: Table) -> bool:
+    """Tell whether there is one number that the entries can be drawn over."""
+    return len(table.swept) == 1 and all(isinstance(row.point[0], int | float) for row in table.rows)
+
+
+def differences(chosen: Chosen, table: Table, metrics: Sequence[Metric]) -> list[Panel]:
+    """Compare with the baseline over the seeds in common, by metric; differences that the seeds tell are marked."""
+    results = copy(chosen.results)
+    if "scenario" in results.swept:  # a name that the comparison has a use of its own for
+        results.runs = results.runs.rename({"scenario": "results"})
+        swept = tuple("results" if key == "scenario" else key for key in results.swept)
+        results.columns = replace(results.columns, swept=swept)
+    comparison = Differences(results, chosen.options.baseline, [metric.name for metric in metrics])
+    found: dict[Any, Entry] = {}
+    for row in comparison.frame.iter_rows(named=True):
+        if row["diff"] is not None:
+            half = float("inf") if row["diff_low"] is None else (row["diff_high"] - row["diff_low"]) / 2
+            told = row["verdict"] in (BETTER, WORSE, MORE, LESS)
+            point = *(row[key] for key in comparison.keys), row["agent"]
+            found[row["metric"], *point] = Entry(row["diff"], half, BEST if told else "", row["test"] == "exact")
+    panels = [
+        Panel(metric, [found.get((metric.name, *row.point, row.agent)) for row in table.rows], comparison.baseline)
+        for metric in metrics
+    ]
+    return [panel for panel in panels if any(panel.entries)]
+
+
+def draw(chosen: Chosen, table: Table, rows: Sequence[TableRow], panels: Sequence[Panel]) -> Figure:
+    """Draw the panels, whose entries are those of the rows."""
+    numeric = is_numeric(table)
+    if not panels or (not numeric and len(rows) > ROWS):
+        raise ResultsError(
+            "this figure says nothing, or too much",
+            file=chosen.results.folder,
+            remedy=f"It needs a metric that differs, and at most {ROWS} rows of the table.",
+        )
+    width = chosen.options.width or ("page" if len(panels) > 1 else "column")
+    lines, columns = grid(len(panels), 3 if width == "page" else 1)
+    height = 2.0 if numeric else 0.8 + 0.15 * len(rows)
+    figure = new(width, 0.5 + height * lines)
+    axes = figure.subplots(lines, columns, squeeze=False)
+    below = int(figure.get_figwidth() * 72 / columns / (0.6 * points("text")))
+    for place, ax in enumerate(axes.flat):
+        if place >= len(panels):
+            ax.set_axis_off()
+            continue
+        panel = panels[place]
+        scale, unit = panel.metric.scale(max((abs(entry.mean) for entry in panel.entries if entry), default=1.0))
+        words = _words(chosen, panel, unit, numeric, BESIDE if numeric else below)
+        tidy(ax)
+        if numeric:
+            _lines(ax, panel.entries, scale, rows, chosen.look)
+            ax.set_xlabel(chosen.short(table.swept[0]))
+            ax.set_ylabel(words)
+        else:
+            _dots(ax, panel, scale, rows, chosen, table.swept, named=place % columns == 0)
+            ax.set_xlabel(words)
+        (ax.yaxis if numeric else ax.xaxis).get_major_formatter().set_useOffset(False)
+        if panel.baseline:
+            (ax.axhline if numeric else ax.axvline)(0, color=GREY, linewidth=0.8, zorder=0)
+    if numeric:
+        legend(figure, dict.fromkeys(row.agent for row in rows), chosen.look, named=chosen.heading)
+    heading(figure, chosen.title, _caption(rows, panels, numeric))
+    return figure
+
+
+def _words(chosen: Chosen, panel: Panel, unit: str, numeric: bool, letters: int) -> str:
+    """Write what stands beside a panel's axis."""
+    metric = panel.metric
+    told = bool(panel.baseline) and not numeric and any(entry and isfinite(entry.half) for entry in panel.entries)
+    notes = ["lower is better"] * (metric.better == "lower") + ["filled: told from it"] * told
+    points = " points" if panel.baseline and metric.unit == "%" else ""
+    lines = [metric.heading + points + (unit and f",{unit}")]
+    lines += [f"difference to {chosen.heading(panel.baseline)}"] if panel.baseline else []
+    lines += [f"({'; '.join(notes)})"] if notes else []
+    return "\n".join(fill(line, letters, break_on_hyphens=False) for line in lines)
+
+
+def _caption(rows: Sequence[TableRow], panels: Sequence[Panel], numeric: bool) -> str:
+    shown = [panel for panel in panels if not panel.baseline] or panels
+    entries = [entry for panel in shown for entry in panel.entries if entry]
+    marked = not shown[0].baseline and any(entry.mark for entry in entries) and not numeric
+    filled = "; filled: best, or not told from it" if marked else ""
+    if all(entry.exact for entry in entries):
+        return f"exact: nothing was drawn, and other seeds give the same{filled.partition(',')[0]}"
+    if all(entry.alone or entry.exact for entry in entries):
+        return "one seed: what another one would say is not known"
+    paired = "; differences paired by seed" if any(panel.baseline for panel in panels) else ""
+    seeds = max(row.runs - row.failed for row in rows)
+    return f"mean and 95 % interval over {seeds} seeds{paired}{filled}"
+
+
+def _dots(
+    ax: Axes,
+    panel: Panel,
+    scale: float,
+    rows: Sequence[TableRow],
+    chosen: Chosen,
+    swept: Sequence[str],
+    *,
+    named: bool,
+) -> None:
+    """Draw a line per agent (and point of the sweep), and fills the dots that have a mark.
+
+    Of values all are filled, where no agent is told from the best.
+    """
+    every = not panel.baseline and not any(entry and entry.mark for entry in panel.entries)
+    for y, (row, entry) in enumerate(zip(rows, panel.entries, strict=True)):
+        if entry is not None:
+            ax.errorbar(
+                scale * entry.mean,
+                y,
+                xerr=scale * entry.half if isfinite(entry.half) else None,
+                markerfacecolor=None if entry.mark or every else "white",
+                **_looking(chosen.look[row.agent]),
+            )
+    keys = [chosen.short(key) for key in swept]
+    labels = [
+        " ".join((*(f"{key} {value}" for key, value in zip(keys, row.point, strict=True)), chosen.heading(row.agent)))
+        for row in rows
+    ]
+    ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+    ax.set_yticks(range(len(labels)), labels if named else [""] * len(labels))
+    ax.set_ylim(len(labels) - 0.5, -0.5)
+
+
+def _lines(
+    ax: Axes, entries: Sequence[Entry | None], scale: float, rows: Sequence[TableRow], look: dict[str, Look]
+) -> None:
+    """Draw values over the one swept number, a line per agent."""
+    values = sorted({row.point[0] for row in rows})
+    if apart_enough(values):
+        ax.set_xticks(values, [f"{value:g}" for value in values])
+    for agent in dict.fromkeys(row.agent for row in rows):
+        mine = [(row.point[0], entry) for row, entry in zip(rows, entries, strict=True) if row.agent == agent]
+        found = sorted((x, entry.mean, entry.half) for x, entry in mine if entry is not None)
+        if found:
+            x, mean, half = zip(*found, strict=True)
+            ax.errorbar(
+                x,
+                [scale * value for value in mean],
+                yerr=[scale * value if isfinite(value) else 0.0 for value in half],
+                linestyle="-",
+                **_looking(look[agent]),
+            )
+
+
+def _looking(look: Look) -> dict[str, Any]:
+    return {"color": look[0], "marker": look[1], "markersize": 4, "linewidth": 1.0, "capsize": 1.5}

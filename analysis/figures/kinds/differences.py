@@ -1,0 +1,32 @@
+"""By how much agents differ from a baseline, paired by seed, with the intervals of the differences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from matplotlib.figure import Figure
+
+from analysis.compare.table import Table
+from analysis.figures import entries
+from analysis.figures.chosen import Chosen, Options
+from analysis.figures.kind import figure
+from simcore.errors import ResultsError
+
+PANELS = 6
+"""So many metrics are drawn where none were asked for, the first of the table."""
+
+
+@figure(meaning="paired differences to a baseline, a panel per metric", needs="two agents on the same seeds")
+def draw(chosen: Chosen, options: Options) -> Figure:
+    """Draw agent less baseline over the seeds that both finished, filled where the seeds tell them apart."""
+    table = Table(chosen.results, [chosen.metric(name) for name in dict.fromkeys(options.metrics)])
+    metrics = table.metrics if options.metrics else [metric for metric in table.metrics if not metric.timed]
+    panels = entries.differences(chosen, table, metrics) if metrics else []
+    if not options.metrics:
+        panels = [panel for panel in panels if any(entry and entry.mean for entry in panel.entries)][:PANELS]
+    if not panels:
+        remedy = "Run two agents or more on the same seeds, or name a metric in which they differ with --metric."
+        raise ResultsError("there is no difference to draw", file=chosen.results.folder, remedy=remedy)
+    others = [place for place, row in enumerate(table.rows) if row.agent != panels[0].baseline]
+    panels = [replace(panel, entries=[panel.entries[place] for place in others]) for panel in panels]
+    return entries.draw(chosen, table, [table.rows[place] for place in others], panels)

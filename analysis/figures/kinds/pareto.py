@@ -1,0 +1,106 @@
+"""Two metrics against each other: which agents are better in one without being worse in the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from analysis.figures.chosen import Average, Chosen, Options
+from analysis.figures.kind import figure
+from analysis.figures.style import GREY, grid, heading, legend, new, tidy
+from analysis.measure.metric import Metric
+from analysis.results.choice import worth_showing
+from simcore.errors import ResultsError
+
+WAYS = {"higher": ("right", "up"), "lower": ("left", "down")}
+Place = tuple[float, float]
+
+
+@figure(meaning="two metrics against each other, with the agents that none is better than in both", needs="two metrics")
+def draw(chosen: Chosen, options: Options) -> Figure:
+    """Draw a panel per point: the means of agents with their intervals both ways, filled and joined on the front."""
+    across, up = _two(chosen)
+    averages = [chosen.averages(metric.name) for metric in (across, up)]
+    points = chosen.few_points()
+    width = options.width or ("column" if len(points) == 1 else "page")
+    lines, columns = grid(len(points), 3 if width == "page" else 1)
+    figure = new(width, 0.9 + 2.0 * lines)
+    axes = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey=True).ravel()
+    scales = [
+        metric.scale(max((abs(one.mean) for one in found.values()), default=1.0))
+        for metric, found in zip((across, up), averages, strict=True)
+    ]
+    for ax in axes[len(points) :]:
+        ax.set_visible(False)
+    for number, (ax, point) in enumerate(zip(axes, points, strict=False)):
+        there = {
+            agent: (averages[0][point, agent], averages[1][point, agent])
+            for agent in chosen.agents
+            if all((point, agent) in found for found in averages)
+        }
+        tidy(ax)
+        _points(ax, chosen, there, (across, up), (scales[0][0], scales[1][0]))
+        ax.set_title(chosen.name(point))
+        if number + columns >= len(points):
+            ax.set_xlabel(across.heading + (scales[0][1] and f",{scales[0][1]}"))
+            ax.tick_params(labelbottom=True)
+        if number % columns == 0:
+            ax.set_ylabel(up.heading + (scales[1][1] and f",{scales[1][1]}"))
+    legend(figure, chosen.agents, chosen.look, lines=False, named=chosen.heading)
+    better = f"{WAYS[up.better][1]} and to the {WAYS[across.better][0]} is better"
+    heading(figure, chosen.title, f"{chosen.caption}; {better}; filled: none is better in both")
+    return figure
+
+
+def _two(chosen: Chosen) -> tuple[Metric, Metric]:
+    """Return the two metrics that were asked for, or the first two of the table that are better one way."""
+    shown = [metric for metric in worth_showing(chosen.runs, chosen.results.metrics) if not metric.timed]
+    metrics = chosen.metrics([metric.name for metric in shown if metric.better in WAYS][:2])
+    if len(metrics) != 2:
+        problem = f"it needs two metrics, and these are {len(metrics)}"
+        raise ResultsError(problem, file=chosen.results.folder, remedy="Name two: --metric acceptance --metric cost.")
+    for metric in metrics:
+        if metric.better not in WAYS:
+            remedy = "Name one that is better one way: `columns.json` says which are."
+            raise ResultsError("neither higher nor lower is better", key=f"--metric {metric.name}", remedy=remedy)
+    return metrics[0], metrics[1]
+
+
+def front(places: Sequence[Place], better: tuple[str, str]) -> list[int]:
+    """Return the numbers of the places that none is better than: as good in both, and better in one; in their order.
+
+    `better` says of either coordinate whether `higher` or `lower` is.
+    """
+    signs = [1 if way == "higher" else -1 for way in better]
+    good = [(signs[0] * x, signs[1] * y) for x, y in places]
+    return [
+        number for number, (x, y) in enumerate(good) if not any(a >= x and b >= y and (a, b) != (x, y) for a, b in good)
+    ]
+
+
+def _points(
+    ax: Axes,
+    chosen: Chosen,
+    there: Mapping[str, tuple[Average, Average]],
+    metrics: tuple[Metric, Metric],
+    scales: tuple[float, float],
+) -> None:
+    """Draw an agent's mean and intervals, and a line along the front."""
+    places = [(scales[0] * x.mean, scales[1] * y.mean) for x, y in there.values()]
+    best = front(places, (metrics[0].better, metrics[1].better))
+    ax.plot(*zip(*sorted(places[number] for number in best), strict=True), "--", color=GREY, linewidth=0.8, zorder=0)
+    for number, (agent, (x, y)) in enumerate(there.items()):
+        colour, marker = chosen.look[agent]
+        ax.errorbar(
+            *places[number],
+            xerr=scales[0] * x.error,
+            yerr=scales[1] * y.error,
+            color=colour,
+            marker=marker,
+            markersize=4.5,
+            markerfacecolor=colour if number in best else "white",
+            elinewidth=0.8,
+            capsize=1.5,
+        )

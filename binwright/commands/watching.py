@@ -1,0 +1,53 @@
+"""`watch`: how far a batch is, seen from another terminal."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from time import sleep
+from typing import TYPE_CHECKING
+
+from binwright.cli import FAILED
+from binwright.commands.console import many_of, out
+from binwright.commands.progress import Live, duration
+
+if TYPE_CHECKING:
+    from scenarios.batch.watching import Progress
+
+EVERY = 1.0
+"""Seconds between two looks."""
+
+
+def watch(asked: Namespace) -> int:
+    """`binwright watch RESULTS`: a line that lives until the batch is over, then what came of it."""
+    from scenarios.batch.watching import Watched
+
+    watched = Watched(asked.results)
+    found = watched.look()
+    if not asked.once and found.running:
+        with Live(found.total, len(found.rows), 0) as live:
+            for row in found.rows.values():
+                live(row)
+            while found.running:
+                sleep(EVERY)
+                before, found = found.rows, watched.look()
+                for name, row in found.rows.items():
+                    if before.get(name) != row:
+                        live(row)
+    _say(found)
+    return FAILED if not found.running and found.done < found.total else 0
+
+
+def _say(found: Progress) -> None:
+    failed = f", {found.failed} failed" if found.failed else ""
+    text = f"{found.name}: {found.done} of {many_of(found.total, 'run')} done{failed}. "
+    if found.running:
+        text += "It goes on"
+        text += f"; what is left is {duration(found.seconds)} of work for one process." if found.seconds else "."
+    elif found.done < found.total:
+        text += "Nobody goes on with it: the command that began it does."
+    else:
+        text += "It is over."
+    if found.others and not found.rows:
+        others = many_of(found.others, "run")
+        text += f" Its journal has {others} of another version of the scenario, an agent or Binwright."
+    out.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,56 @@
+"""The parser of `figures`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from analysis.figures.venues import VENUES
+
+
+def add_figures(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add `figures`."""
+    figures = commands.add_parser("figures", help="draw results: bars, timelines, sweeps, spread, ranks and more")
+    figures.set_defaults(answer="drawing.figures")
+    figures.add_argument("results", nargs="*", metavar="RESULTS", help="folders that runs wrote; drawn together")
+    figures.add_argument("--list", action="store_true", help="list the kinds of figures, and what each needs")
+    figures.add_argument(
+        "--kind",
+        dest="kinds",
+        action="append",
+        default=[],
+        metavar="KIND",
+        help="a name, or mine.py:my_figure (default: all that can be drawn)",
+    )
+    figures.add_argument("--out", help="folder, or the file of a single figure (default: RESULTS/figures)")
+    figures.add_argument("--metric", dest="metrics", action="append", default=[], metavar="NAME", help="only these")
+    figures.add_argument("--agents", help="only these, with commas between")
+    figures.add_argument(
+        "--where", action="append", default=[], metavar="KEY=VALUE", help="only these points, or seed=N"
+    )
+    figures.add_argument("--x", metavar="KEY", help="the swept key to draw over")
+    figures.add_argument("--at", metavar="TIME", help="the moment that a topology is drawn at (default: the busiest)")
+    figures.add_argument("--baseline", metavar="AGENT", help="what the others are compared with (default: the first)")
+    looks = figures.add_argument_group(
+        "how they look",
+        "These take the place of what `figures` in the scenario says; with --style, of all that it says.",
+    )
+    looks.add_argument(
+        "--style", metavar="STYLE", help=f"{', '.join(VENUES)}, a style of matplotlib by name, or a file of one"
+    )
+    looks.add_argument("--width", choices=("column", "page"), help="of a column, or of a page (default: as needed)")
+    looks.add_argument("--size", metavar="WxH", help="of the whole figure: 3.3x2.2 in inches, or '84x56 mm'")
+    looks.add_argument("--font", metavar="FAMILY", help="of all text: 'Times New Roman'")
+    looks.add_argument("--text", type=float, metavar="POINTS", help="the size of text; ticks have a little less")
+    looks.add_argument(
+        "--no-titles", dest="titles", action="store_false", default=None, help="no titles; print them, for captions"
+    )
+    looks.add_argument(
+        "--heading",
+        dest="headings",
+        action="append",
+        default=[],
+        metavar="NAME=TEXT",
+        help="what to call an agent, a swept key or a metric",
+    )
+    looks.add_argument("--format", choices=("png", "svg", "pdf"), help="default: png")
