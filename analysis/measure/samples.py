@@ -39,8 +39,7 @@ class Sampler:
     def __call__(self) -> int:
         """Take a sample; returns after how many decisions to take the next."""
         simulation, view = self._simulation, self._simulation.view
-        used = self._ledger.used()
-        in_use = int((view.everything_free != view.capacity).any(axis=(1, 2)).sum()) - self._ledger.down
+        in_use, free, used, stranded = self._ledger.look(self._flavours)
         self._rows.append(
             (
                 simulation.now,
@@ -49,9 +48,9 @@ class Sampler:
                 len(view.capacity),
                 in_use,
                 simulation.waiting,
-                tuple(view.everything_free.sum(axis=(0, 1)).tolist()),
+                tuple(free.tolist()),
                 tuple(used.tolist()),
-                tuple(self._ledger.stranded(self._flavours).tolist()),
+                tuple(stranded.tolist()),
                 self._capacity(),
             )
         )

@@ -72,7 +72,7 @@ class CompiledSimulation(Simulation):
             record.server,
             record.node,
             record.reason,
-            log_of(len(ledger.view.free)),
+            log_of(len(ledger.view.free), ledger.log),
         )
         self._known: tuple[Compiled, Standings] | None = None
         self.follows = False
@@ -120,7 +120,7 @@ class CompiledSimulation(Simulation):
             else:
                 break
             capacity, free, left = self._servers.arrays
-            log = log_of(len(free), self.state.log)
+            log = log_of(len(free), self._servers.log if self._servers.log is not None else self.state.log)
             if log is not self.state.log:
                 self._known = None
             self.state = self.state._replace(capacity=capacity, free=free, left=left, log=log)
@@ -132,7 +132,6 @@ class CompiledSimulation(Simulation):
 
     def _follow(self) -> None:
         """Write how far the loop has come to the places where the engine keeps it."""
-        self._servers.confirm()
         at = self.state.at
         self.clock.run_to(float(self.state.now[0]), False)
         self.view.now = self.clock.now
@@ -181,4 +180,5 @@ def play_compiled(simulation: CompiledSimulation, agent: Agent, watch: Callable[
         if made != left:
             break
         left = watch()
+    simulation.ledger.confirm()
     return thought
