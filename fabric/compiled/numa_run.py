@@ -110,7 +110,7 @@ class CompiledSimulation(Simulation):
             change = self._planned[-1][0] if self._planned else inf
             more, status, code = go(*self._form(rule), self.requests, self.state, mode, change, answers - made, False)
             made += more
-            self._follow()
+            self.follow()
             if status == GROW:
                 self._grow(min(self.overflow.by, self.overflow.limit - len(self.view.capacity)))
             elif status == CHANGE:
@@ -119,18 +119,28 @@ class CompiledSimulation(Simulation):
                 self._complain(code)
             else:
                 break
-            capacity, free, left = self._servers.arrays
-            log = log_of(len(free), self._servers.log if self._servers.log is not None else self.state.log)
-            if log is not self.state.log:
-                self._known = None
-            self.state = self.state._replace(capacity=capacity, free=free, left=left, log=log)
+            self.lay_out()
         return made
+
+    @property
+    def planned(self) -> int:
+        """How many planned expansions are still to come."""
+        return len(self._planned)
+
+    def lay_out(self, planned: int | None = None) -> None:
+        """Take the arrays that the ledger has after it has grown; so many expansions are still `planned`."""
+        del self._planned[self.planned if planned is None else planned :]
+        capacity, free, left = self._servers.arrays
+        log = log_of(len(free), self.state.log if self._servers.log is None else self._servers.log)
+        if log is not self.state.log:
+            self._known = None
+        self.state = self.state._replace(capacity=capacity, free=free, left=left, log=log)
 
     @property
     def _may_grow(self) -> bool:
         return self.overflow.mode != MODES[EXPAND] or len(self.view.capacity) < self.overflow.limit
 
-    def _follow(self) -> None:
+    def follow(self) -> None:
         """Write how far the loop has come to the places where the engine keeps it."""
         at = self.state.at
         self.clock.run_to(float(self.state.now[0]), False)
