@@ -47,6 +47,7 @@ class Ledger:
         self.view = View(cluster.resources, self._capacity, self._free)
         self._log: Ints | None = None
         self._survey: Survey | None = None
+        self._surveyed = 0
         self._lay_out()
 
     def _lay_out(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ class Sampler:
         spread = ledger.spreads(flavours)
         # Where any flavour fits, one of the smallest does.
         self._flavours = np.concatenate([smallest(flavours[spread]), smallest(flavours[~spread])])
-        self._rows: list[tuple[float, int, int, int, int, int, *tuple[tuple[int, ...], ...]]] = []
+        self._rows: list[Sequence[Any]] = []
         self._installed: tuple[int, tuple[int, ...]] = (0, ())
         self._stride = 1
 
@@ -65,6 +66,14 @@ class Sampler:
         if self._installed[0] != len(capacity):
             self._installed = len(capacity), tuple(capacity.sum(axis=(0, 1)).tolist())
         return self._installed[1]
+
+    def so_far(self) -> list[Any]:
+        """Return what it has kept, as JSON has it."""
+        return [self._stride, self._rows]
+
+    def go_on(self, so_far: Sequence[Any]) -> None:
+        """Begin with what another sampler of the same run had kept."""
+        self._stride, self._rows = so_far[0], [*so_far[1]]
 
     def columns(self) -> dict[str, Any]:
         """Return the samples as columns.

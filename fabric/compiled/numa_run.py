@@ -77,6 +77,8 @@ class CompiledSimulation(Simulation):
         self._known: tuple[Compiled, Standings] | None = None
         self.follows = False
         """Do rules that can look only at what changed do so with few servers, too?"""
+        self.thought = 0
+        """The nanoseconds of `play_compiled` so far, this time."""
 
     @property
     def waiting(self) -> int:
@@ -181,14 +183,14 @@ def play_compiled(simulation: CompiledSimulation, agent: Agent, watch: Callable[
     if rule is None:
         raise TypeError(f"{type(agent).__name__} is not compiled")
     simulation.prepare(rule)
-    thought = 0
+    simulation.thought = 0
     left = watch()
     while left:
         before = perf_counter_ns()
         made = simulation.go(rule, left)
-        thought += perf_counter_ns() - before
+        simulation.thought += perf_counter_ns() - before
         if made != left:
             break
         left = watch()
     simulation.ledger.confirm()
-    return thought
+    return simulation.thought
