@@ -16,6 +16,7 @@ from fabric.compiled.numa_loop import (
     BROKEN,
     CHANGE,
     COUNTERS,
+    ENDS,
     EXPAND,
     GROW,
     HEAD,
@@ -147,11 +148,20 @@ class CompiledSimulation(Simulation):
         at = self.state.at
         self.clock.run_to(float(self.state.now[0]), False)
         self.view.now = self.clock.now
-        last = int(self.requests.rows[at[TAIL] - 1]) if at[TAIL] else -1
-        self.offered = len(self.workload) if at[ALL] else last + 1
+        if at[ALL]:
+            self.offered = len(self.workload)
+        elif at[TAIL]:
+            self.offered = int(self.requests.rows[at[TAIL] - 1]) + 1
         self.stopped = bool(at[STOPPED])
         told = self.record.sequence
         told.frombytes(self.state.sequence[len(told) : at[ANSWERED]].astype(np.int32).tobytes())
+
+    def let_go(self) -> None:
+        """Give back the memory that only a run which goes on needs: 32 bytes a request."""
+        none = np.zeros(0, np.int64)
+        self.state.at[ENDS] = 0
+        self.state = self.state._replace(due=np.zeros(0), holder=none, sequence=none)
+        self.requests = self.requests._replace(rows=none)
 
     def _complain(self, code: int) -> None:
         """Raise the engine's own error for an answer that the ledger refuses."""
@@ -190,6 +200,7 @@ def play_compiled(simulation: CompiledSimulation, agent: Agent, watch: Callable[
         made = simulation.go(rule, left)
         simulation.thought += perf_counter_ns() - before
         if made != left:
+            simulation.let_go()
             break
         left = watch()
     simulation.ledger.confirm()
