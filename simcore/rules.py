@@ -29,6 +29,27 @@ class Overflow:
             raise ValueError("expansion by less than one server never ends")
 
 
+Router = Literal["least-loaded", "two-choices", "affinity"]
+"""Who chooses the cell of a request: see `Cells`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Divides the servers, in their order, into `count` cells as equal as can be, each of which decides for itself.
+
+    `router` sends every request to one of them, which drops what does not fit into it: to the one that is
+    `least-loaded`, to the less loaded of `two-choices` drawn for each request, or by `affinity` to the one that all
+    requests with the same label `by` go to. The load of a cell is the largest share of a resource that is taken, as of
+    the last multiple of `window` seconds, and with it what the router has sent there since; with a window of 0, as of
+    now. Ties go to the first cell.
+    """
+
+    count: int
+    router: Router = "least-loaded"
+    by: str = ""
+    window: float = 60.0
+
+
 @dataclass(frozen=True, slots=True)
 class Pacing:
     """Offers a request every `step` seconds, instead of when it arrives in the workload.
