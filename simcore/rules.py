@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
+
+from simcore.errors import UserError
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,12 @@ class Cells:
     router: Router = "least-loaded"
     by: str = ""
     window: float = 60.0
+
+    def check(self, labels: Collection[str]) -> None:
+        """Raise a `UserError` if requests with these labels lack the one that affinity goes by."""
+        if self.router == "affinity" and self.by not in labels:
+            remedy = f"Name a label of the requests; they have {', '.join(labels) or 'none'}."
+            raise UserError("requests have no such label", key="cluster.cells.by", value=self.by, remedy=remedy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from fabric.ledger import Ledger
 from fabric.standings import standings
 from fabric.survey import Survey
 from simcore.engine import Simulation
-from simcore.errors import InfeasiblePlacement, UserError
+from simcore.errors import InfeasiblePlacement
 from simcore.jit import kernel
 from simcore.record import PENDING, PLACED, Record
 from simcore.rules import Cells
@@ -94,13 +94,19 @@ class _Cell:
         capacity, free, left = (array[first:after] for array in ledger.arrays)
         self.first = first
         self.state = NumaState(
-            *(capacity, free, left),
-            np.zeros(rows),  # of these four, memory is taken where something is written
+            capacity,
+            free,
+            left,
+            np.zeros(rows),  # of these, memory is taken where something is written
             np.zeros(rows, np.int64),
             np.zeros(COUNTERS, np.int64),
             np.zeros(1),
             np.zeros(rows, np.int64),
-            *(record.outcome, record.decided, record.server, record.node, record.reason),
+            record.outcome,
+            record.decided,
+            record.server,
+            record.node,
+            record.reason,
             log_of(after - first),
         )
         self.rows, self.sent = np.zeros(rows, np.int64), 0
@@ -167,8 +173,8 @@ class CellSimulation(Simulation):
         self._installed = np.array([cell.installed for cell in self.cells], np.float64)
         self._next = 0
 
-    def play(self, agent: Agent, watch: Callable[[], int] = lambda: -1) -> int:
-        """Play as `simcore.play.play` does, but ask `watch` between windows only; returns the nanoseconds."""
+    def play(self, agent: Agent, watch: Callable[[], int]) -> int:
+        """Play as `play_cells` does."""
         rule = agent.compiled
         if rule is None:
             raise TypeError(f"{type(agent).__name__} is not compiled")
@@ -230,6 +236,12 @@ class CellSimulation(Simulation):
             self.record.server[rows[self.record.outcome[rows] == PLACED]] += cell.first
 
 
+def two_choices(rows: int, cells: int, rng: np.random.Generator) -> Ints:
+    """Draw two different cells for each request, int64 [rows, 2]; the same one twice where there is only one."""
+    first = rng.integers(0, cells, rows)
+    return np.stack([first, (first + rng.integers(1, max(2, cells), rows)) % cells], axis=1)
+
+
 def _candidates(workload: Workload, cells: Cells, chances: Ints | None) -> Ints:
     """Return the cells that each request may be sent to, int64 [n, any]: none where it may be sent to all."""
     if cells.router == "two-choices":
@@ -237,9 +249,11 @@ def _candidates(workload: Workload, cells: Cells, chances: Ints | None) -> Ints:
         return chances
     if cells.router == "least-loaded":
         return np.zeros((len(workload), 0), np.int64)
-    if cells.by not in workload.labels:
-        known = ", ".join(workload.labels) or "none"
-        remedy = f"Name a label of the requests: {known}."
-        raise UserError("requests have no such label", key="cluster.cells.by", value=cells.by, remedy=remedy)
+    cells.check(workload.labels)
     words = np.unique(workload.labels[cells.by], return_inverse=True)[1].astype(np.int64)
     return np.reshape(words % cells.count, (-1, 1))
+
+
+def play_cells(simulation: CellSimulation, agent: Agent, watch: Callable[[], int] = lambda: -1) -> int:
+    """Play a run as `simcore.play.play` does, but ask `watch` between windows only; returns the nanoseconds."""
+    return simulation.play(agent, watch)

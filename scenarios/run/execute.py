@@ -116,6 +116,8 @@ def not_kept(run: Run, world: World, agent: Agent, warm: Agent | None, compiled:
     if not compiled:
         part = world.not_compiled(agent, warm)
         return part[1] if part else "it runs on SimPy's clock"
+    if world.cells:
+        return "the cluster has cells"
     return "the use of every server is recorded over time" if "states" in run.scenario.record else ""
 
 
@@ -129,7 +131,11 @@ def warmed_up(
     ledger = world.ledger(run.seed)
     simulation = world.simulation(run.seed, ledger, compiled=compiled)
     play_on: Player = play
-    if compiled:
+    if world.cells:
+        from fabric.compiled.cells_run import play_cells  # numba
+
+        play_on = play_cells
+    elif compiled:
         from fabric.compiled.numa_run import play_compiled  # numba
 
         play_on = play_compiled

@@ -21,8 +21,7 @@ from scenarios.run import going
 from scenarios.run.checkpoint import Checkpoint, folder_of
 from scenarios.run.execute import execute
 from scenarios.run.going import Told
-from scenarios.schema.load import scenario_from
-from scenarios.schema.scenario import Scenario
+from tests.support.long_runs import asked, contents
 from tests.support.properties import scaled
 
 TIMED = ("seconds", "decision_us")
@@ -37,33 +36,6 @@ FORMS: list[dict[str, Any]] = [
 
 class Interrupted(Exception):
     """Stands for the end of a process."""
-
-
-def asked(form: dict[str, Any], agent: Any = "best-fit") -> Scenario:
-    data: dict[str, Any] = {
-        "name": "long",
-        "cluster": {"servers": 3, "nodes": 2, "node": {"cpu": 8, "mem": 16}, "spread_above": {"mem": 8}},
-        "workload": {
-            "requests": 150,
-            "arrivals": {"poisson": {"every": 5}},
-            "flavours": [{"cpu": 1, "mem": 2}, {"cpu": 3, "mem": 5}, {"cpu": 4, "mem": 12}],
-            "lifetimes": {"exponential": {"mean": 60}},
-        },
-        "overflow": "drop",
-        "agents": [agent],
-        "record": ["requests", "samples"],
-    }
-    for key, value in form.items():
-        *above, last = key.split(".")
-        place = data
-        for name in above:
-            place = place[name]
-        place[last] = value
-    return scenario_from(data)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in sorted((folder / "details").iterdir())}
 
 
 @given(
@@ -172,7 +144,9 @@ KILLED = """
 import sys
 from scenarios.run import going
 going.KEPT_EVERY, going.SHARE = 0.05, 1e9
-from tests.scenarios.test_checkpoint import asked, Batch, Path
+from pathlib import Path
+from scenarios.batch.batch import Batch
+from tests.support.long_runs import asked
 Batch(asked({"workload.requests": 400_000}), Path(sys.argv[1])).run()
 """
 

@@ -15,7 +15,7 @@ from agents.heuristics.servers.best_fit import best_fit
 from agents.rules.scan import ScanAgent
 from analysis.measure.samples import Sampler
 from fabric.cluster import NEVER, Cluster
-from fabric.compiled.cells_run import CellSimulation
+from fabric.compiled.cells_run import CellSimulation, play_cells
 from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import Ledger
 from simcore.errors import UserError
@@ -104,7 +104,7 @@ def test_a_run_in_cells_is_the_slow_one(
     for row, place in zip(rows, expected, strict=True):
         if place and workload.arrival[row] + workload.duration[row] > last:
             request = asked[rows.index(row)]
-            reference.take(held[place[0]], place[1], request, 1)  # type: ignore[arg-type]  # an array does as well
+            reference.take(held[place[0]], place[1], request, 1)
     np.testing.assert_array_equal(ledger.view.free, cluster.capacity - held)
 
 
@@ -114,7 +114,7 @@ def test_one_cell_is_no_cell(window: float) -> None:
     plain = CompiledSimulation(workload, Ledger(cluster))
     play_compiled(plain, agent_of(best_fit))
     celled = CellSimulation(workload, Ledger(cluster), Cells(1, window=window))
-    celled.play(agent_of(best_fit))
+    play_cells(celled, agent_of(best_fit))
     assert celled.record.sequence == plain.record.sequence
     for name in Record.COLUMNS:
         np.testing.assert_array_equal(getattr(celled.record, name), getattr(plain.record, name), name)
