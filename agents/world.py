@@ -8,10 +8,12 @@ from math import inf
 from typing import TYPE_CHECKING, Protocol
 
 from fabric.ledger import Ledger
+from simcore.cores import usable_threads
 from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.faults import Faults
-from simcore.rules import Overflow, Pacing
+from simcore.rng import stream
+from simcore.rules import Cells, Overflow, Pacing
 from simcore.vocabulary import Agent, Workload
 
 if TYPE_CHECKING:
@@ -57,8 +59,8 @@ class World:
     a seed, and `expansion` lists (time, servers to add). `networked` tells whether servers hang on links, `virtual`
     whether requests are virtual networks, `devices` whether servers have devices, `numbered` whether seeds number the
     servers, `ruled` whether there are rules about where requests may lie, `timed` whether single decisions are to be
-    timed, and `hidden` whether agents are told nothing of how long requests stay. Nothing here changes while a run is
-    played.
+    timed, and `hidden` whether agents are told nothing of how long requests stay; `cells` say how the servers are
+    divided, if they are. Nothing here changes while a run is played.
     """
 
     ledger: Callable[[int], Ledger]
@@ -75,6 +77,7 @@ class World:
     ruled: bool = False
     timed: bool = False
     hidden: bool = False
+    cells: Cells | None = None
 
     def draw(self, seed: int) -> Workload:
         """Draw the requests of a seed."""
@@ -115,6 +118,8 @@ class World:
         for key, each in (("agents", agent), ("warm_start.with", warm)):
             if each is not None and each.compiled is None:
                 return key, f"{type(each).__name__} decides in Python, not in one compiled kernel"
+            if each is not None and not each.any_size and self.cells:
+                return key, f"{type(each).__name__} is for one number of servers, and the cells have fewer"
             if each is not None and not each.any_size and self.grows_by:
                 return key, f"{type(each).__name__} is for one number of servers, and the cluster grows"
         return None
@@ -123,6 +128,8 @@ class World:
         """Set up the run of a seed on an empty cluster, by default a new one; `compiled` in machine code."""
         ledger = ledger or self.ledger(seed)
         workload = self.draw(seed)
+        if self.cells:
+            return self._in_cells(self.cells, workload, ledger, seed, compiled)
         if compiled:
             from fabric.compiled.numa_run import CompiledSimulation  # numba
 
@@ -135,6 +142,17 @@ class World:
             faults=self.faults(seed),
             pacing=self.pacing,
         )
+
+    def _in_cells(self, cells: Cells, workload: Workload, ledger: Ledger, seed: int, compiled: bool) -> Simulation:
+        if not compiled:
+            remedy = "Take out cluster.cells."
+            raise UserError("cells are for whole runs of `binwright run`", key="cluster.cells", remedy=remedy)
+        from fabric.compiled.cells_run import CellSimulation, two_choices  # numba
+
+        choices = None
+        if cells.router == "two-choices":
+            choices = two_choices(len(workload), cells.count, stream(seed, "router"))
+        return CellSimulation(workload, ledger, cells, choices, threads=usable_threads())
 
     def episodes(self, count: int, *, feasible: bool = False) -> NetworkEpisodes:
         """Set up so many simulations of the network, stepped together; `feasible` masks what cannot be reached."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from agents.solver.solving.answer import Answer
     from scenarios.build.engines import Engine
     from scenarios.build.plan import Run
+    from scenarios.run.going import Told
     from scenarios.run.why import Refused, Why
 
 
@@ -43,15 +44,18 @@ def run(
     on: str = "local",
     engine: Engine = "auto",
     finished: Callable[[dict[str, Any]], None] = lambda row: None,
+    told: Callable[[Told], None] = lambda told: None,
 ) -> Results:
     """Run a scenario: every point x agent x seed that `out` (default `results/<name>`) does not have yet.
 
     `fresh` runs everything again. `jobs` runs at a time (default: one per CPU) `on` this machine, `local`, or a Ray
     cluster: `ray` starts one, `ray://host:port` is there. `engine` is `simpy`, `compiled` (for scenarios that allow it)
-    or `auto`, compiled if possible; the results are the same. `finished` is called with every finished run's row.
+    or `auto`, compiled if possible; the results are the same. `finished` is called with every finished run's row,
+    and `told` now and then with how far a run is.
     """
     given = loaded(scenario, overrides, load_to_run)
-    return Batch(given, folder_for(given, out)).run(fresh=fresh, jobs=jobs, on=on, engine=engine, finished=finished)
+    batch = Batch(given, folder_for(given, out))
+    return batch.run(fresh=fresh, jobs=jobs, on=on, engine=engine, finished=finished, told=told)
 
 
 def solve(

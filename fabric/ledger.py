@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, Workloa
 from simcore.faults import Kind
 from simcore.units import say
 from simcore.vocabulary import Ints, Placement, Request, Share, View, Workload
+
+if TYPE_CHECKING:
+    from fabric.survey import Survey
 
 WRITTEN = "the agent has written to what it was shown, which changes nothing: let it work on a copy"
 
@@ -45,6 +48,8 @@ class Ledger:
         self._free = self._capacity.copy()
         self.view = View(cluster.resources, self._capacity, self._free)
         self._log: Ints | None = None
+        self._survey: Survey | None = None
+        self._surveyed = 0
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -228,6 +233,11 @@ class Ledger:
         """
         return self.view.capacity, self._shown, self._free
 
+    @property
+    def log(self) -> Ints | None:
+        """Return the log of changed servers, `fabric.changes`, which may be written; `None` with few servers."""
+        return self._log
+
     def confirm(self) -> None:
         """Raise an `AgentError` if somebody else has written to what the view shows."""
         if not (np.array_equal(self.view.free, self._free) and np.array_equal(self.view.capacity, self._capacity)):
@@ -300,6 +310,29 @@ class Ledger:
         from fabric.servers import stranded
 
         return stranded(self._free, flavours, self.spreads(flavours).astype(np.int64))
+
+    def look(self, flavours: Ints) -> tuple[int, Ints, Ints, Ints]:
+        """Return how many servers hold something, and the quanta free, used and stranded, each int64 [resources].
+
+        `flavours` are as in `stranded`, and the same at every call: where there are many servers, those that have not
+        changed are not looked at again.
+        """
+        if type(self) is not Ledger or self._log is None:
+            return self._look(flavours)
+        from fabric.survey import Survey
+
+        if self._survey is None or self._survey.log is not self._log or self._surveyed != self._servers:
+            self._survey = Survey(self._servers, flavours, self.spreads(flavours), self._log)
+            self._surveyed = self._servers
+            self._installed = self._capacity.sum(axis=(0, 1))
+        in_use, free, stranded = self._survey(self._free, self._capacity)
+        down = self._capacity[list(self._down)].sum(axis=(0, 1))
+        return in_use - self.down, free, self._installed - free - down, stranded
+
+    def _look(self, flavours: Ints) -> tuple[int, Ints, Ints, Ints]:
+        free = self.view.everything_free
+        in_use = int((free != self.view.capacity).any(axis=(1, 2)).sum()) - self.down
+        return in_use, free.sum(axis=(0, 1)), self.used(), self.stranded(flavours)
 
     @property
     def tiers(self) -> dict[str, int]:

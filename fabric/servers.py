@@ -97,23 +97,30 @@ def stranded(free: Ints, flavours: Ints, spread: Ints) -> Ints:
     lost = np.zeros(resources, np.int64)
     usable = np.zeros(nodes, np.bool_)
     for s in range(servers):
-        usable[:] = False
-        for f in range(len(flavours)):
-            all_nodes = True
-            for n in range(nodes):
-                fits = True
-                for r in range(resources):
-                    need = flavours[f, r]
-                    if spread[f]:
-                        need = need // nodes + (n < need % nodes)
-                    fits &= free[s, n, r] >= need
-                all_nodes &= fits
-                if fits and not spread[f]:
-                    usable[n] = True
-            if spread[f] and all_nodes:
-                usable[:] = True
-        for n in range(nodes):
-            if not usable[n]:
-                for r in range(resources):
-                    lost[r] += free[s, n, r]
+        strand(free, s, flavours, spread, usable, lost)
     return lost
+
+
+@inlined
+def strand(free: Ints, s: int, flavours: Ints, spread: Ints, usable: npt.NDArray[np.bool_], lost: Ints) -> None:
+    """Add to `lost` int64 [resources] what no flavour can use of a server; `usable` bool [nodes] is scratch."""
+    nodes, resources = free.shape[1], free.shape[2]
+    usable[:] = False
+    for f in range(len(flavours)):
+        all_nodes = True
+        for n in range(nodes):
+            fits = True
+            for r in range(resources):
+                need = flavours[f, r]
+                if spread[f]:
+                    need = need // nodes + (n < need % nodes)
+                fits &= free[s, n, r] >= need
+            all_nodes &= fits
+            if fits and not spread[f]:
+                usable[n] = True
+        if spread[f] and all_nodes:
+            usable[:] = True
+    for n in range(nodes):
+        if not usable[n]:
+            for r in range(resources):
+                lost[r] += free[s, n, r]

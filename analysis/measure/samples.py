@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,15 +33,14 @@ class Sampler:
         spread = ledger.spreads(flavours)
         # Where any flavour fits, one of the smallest does.
         self._flavours = np.concatenate([smallest(flavours[spread]), smallest(flavours[~spread])])
-        self._rows: list[tuple[float, int, int, int, int, int, *tuple[tuple[int, ...], ...]]] = []
+        self._rows: list[Sequence[Any]] = []
         self._installed: tuple[int, tuple[int, ...]] = (0, ())
         self._stride = 1
 
     def __call__(self) -> int:
         """Take a sample; returns after how many decisions to take the next."""
         simulation, view = self._simulation, self._simulation.view
-        used = self._ledger.used()
-        in_use = int((view.everything_free != view.capacity).any(axis=(1, 2)).sum()) - self._ledger.down
+        in_use, free, used, stranded = self._ledger.look(self._flavours)
         self._rows.append(
             (
                 simulation.now,
@@ -49,9 +49,9 @@ class Sampler:
                 len(view.capacity),
                 in_use,
                 simulation.waiting,
-                tuple(view.everything_free.sum(axis=(0, 1)).tolist()),
+                tuple(free.tolist()),
                 tuple(used.tolist()),
-                tuple(self._ledger.stranded(self._flavours).tolist()),
+                tuple(stranded.tolist()),
                 self._capacity(),
             )
         )
@@ -66,6 +66,14 @@ class Sampler:
         if self._installed[0] != len(capacity):
             self._installed = len(capacity), tuple(capacity.sum(axis=(0, 1)).tolist())
         return self._installed[1]
+
+    def so_far(self) -> list[Any]:
+        """Return what it has kept, as JSON has it."""
+        return [self._stride, self._rows]
+
+    def go_on(self, so_far: Sequence[Any]) -> None:
+        """Begin with what another sampler of the same run had kept."""
+        self._stride, self._rows = so_far[0], [*so_far[1]]
 
     def columns(self) -> dict[str, Any]:
         """Return the samples as columns.

@@ -5,18 +5,23 @@ from __future__ import annotations
 from threading import Timer
 from time import monotonic
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+if TYPE_CHECKING:
+    from scenarios.run.going import Told
+
 EVERY = 10.0
 """Seconds between lines where there is no terminal to keep one alive on."""
+LONG = 60.0
+"""Seconds after which it is said of a run that it is not kept: whoever waits for it should know."""
 STARTING = "no run has finished yet; what is new on this machine is compiled first, which may take a minute"
 
 
 class Live:
-    """A line on stderr that lives from entering to leaving the `with`; call it with every row.
+    """A line on stderr that lives from entering to leaving the `with`; call it with every row, `told` with progress.
 
     `total` runs, `done` of them before; those are not part of the rate, and neither are the first `jobs` after them,
     which wait for workers and compilation. Without a terminal it is a line every EVERY seconds, and none of a short
@@ -26,6 +31,8 @@ class Live:
     def __init__(self, total: int, done: int, jobs: int) -> None:
         self._total, self._before, self._rows, self._failed = total, done, 0, 0
         self._jobs = jobs
+        self._going: dict[str, Told] = {}
+        self._lost: set[str] = set()
         self._console = Console(stderr=True)
         self._bar = Progress(
             TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"),
@@ -54,14 +61,28 @@ class Live:
         self._failed += row["status"] != "done"
         if self._rows > self._before:
             self._silence.cancel()
+        self._going.pop(row.get("run", ""), None)
         if self._rows == self._before + self._jobs:
             self._warm = monotonic()
+        self._say_now_and_then()
+
+    def told(self, told: Told) -> None:
+        """Note how far a run is, and say once of every agent whose long runs begin anew why they do."""
+        self._silence.cancel()
+        self._going[told.run] = told
+        if told.lost and told.seconds > LONG and told.agent not in self._lost:
+            self._lost.add(told.agent)
+            said = f"a run of {told.agent} begins anew when it is interrupted: {told.lost}"
+            self._console.print(said, highlight=False, soft_wrap=True, markup=False)
+        self._say_now_and_then()
+
+    def _say_now_and_then(self) -> None:
         if self._console.is_terminal or monotonic() - self._said >= EVERY:
             self._say(self.text())
 
     def _say(self, text: str) -> None:
         if self._console.is_terminal:
-            self._bar.update(self._task, completed=self._rows, text=text)
+            self._bar.update(self._task, completed=self._rows + sum(map(_share, self._going.values())), text=text)
         else:
             self._said = monotonic()
             self._console.print(text, highlight=False, soft_wrap=True)
@@ -76,7 +97,16 @@ class Live:
             rate = new / seconds
             parts.append(f"{rate:.3g} runs/s" if rate >= 1 else f"{60 * rate:.2g} runs/min")
             parts.append(f"{duration((self._total - self._rows) / rate)} left")
+        if going := list(self._going.values()):
+            parts.append(f"under way: {', '.join(f'{_share(each):.1%}' for each in going)}")
+            if new <= 0 and all(each.requests > each.begun for each in going):
+                left = max(each.seconds * (each.of - each.requests) / (each.requests - each.begun) for each in going)
+                parts.append(f"{duration(left)} left of {'it' if len(going) == 1 else 'them'}")
         return ", ".join(parts)
+
+
+def _share(told: Told) -> float:
+    return told.requests / max(1, told.of)
 
 
 def duration(seconds: float) -> str:

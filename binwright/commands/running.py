@@ -42,7 +42,7 @@ def run(asked: Namespace) -> int:
         _say_damaged(batch)
     with Live(total, done, asked.jobs or usable_cpus()) as live:
         found = run_batches(
-            batches, fresh=asked.fresh, jobs=asked.jobs, on=asked.on, engine=asked.engine, finished=live
+            batches, fresh=asked.fresh, jobs=asked.jobs, on=asked.on, engine=asked.engine, finished=live, told=live.told
         )
     for batch, results in zip(batches, found, strict=True):
         if len(batches) > 1:

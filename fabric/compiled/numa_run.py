@@ -74,12 +74,14 @@ class CompiledSimulation(Simulation):
             record.server,
             record.node,
             record.reason,
-            log_of(len(ledger.view.free)),
+            log_of(len(ledger.view.free), ledger.log),
         )
         self.rules = ledger.ruling(self._roles)
         self._known: tuple[Compiled, Standings] | None = None
         self.follows = False
         """Do rules that can look only at what changed do so with few servers, too?"""
+        self.thought = 0
+        """The nanoseconds of `play_compiled` so far, this time."""
 
     @property
     def waiting(self) -> int:
@@ -115,7 +117,7 @@ class CompiledSimulation(Simulation):
                 *self._form(rule), self.requests, self.state, self.rules, mode, change, answers - made, False
             )
             made += more
-            self._follow()
+            self.follow()
             if status == GROW:
                 self._change(self._grow, min(self.overflow.by, self.overflow.limit - len(self.view.capacity)))
             elif status == CHANGE:
@@ -124,11 +126,7 @@ class CompiledSimulation(Simulation):
                 self._complain(code)
             else:
                 break
-            capacity, free, left = self._servers.arrays
-            log = log_of(len(free), self.state.log)
-            if log is not self.state.log:
-                self._known = None
-            self.state = self.state._replace(capacity=capacity, free=free, left=left, log=log)
+            self.lay_out()
         return made
 
     def _change(self, call: Callable[[int], None], number: int) -> None:
@@ -143,22 +141,44 @@ class CompiledSimulation(Simulation):
         self.rules = self._servers.ruling(self._roles)
 
     @property
+    def planned(self) -> int:
+        """How many planned expansions are still to come."""
+        return len(self._planned)
+
+    def lay_out(self, planned: int | None = None) -> None:
+        """Take the arrays that the ledger has after it has grown; so many expansions are still `planned`."""
+        del self._planned[self.planned if planned is None else planned :]
+        capacity, free, left = self._servers.arrays
+        log = log_of(len(free), self.state.log if self._servers.log is None else self._servers.log)
+        if log is not self.state.log:
+            self._known = None
+        self.state = self.state._replace(capacity=capacity, free=free, left=left, log=log)
+
+    @property
     def _may_grow(self) -> bool:
         return self.overflow.mode != MODES[EXPAND] or len(self.view.capacity) < self.overflow.limit
 
-    def _follow(self) -> None:
+    def follow(self) -> None:
         """Write how far the loop has come to the places where the engine keeps it."""
         if self.rules is not None:
             self._servers.follow(int(self.rules.happened[0]))
-        self._servers.confirm()
         at = self.state.at
         self.clock.run_to(float(self.state.now[0]), False)
         self.view.now = self.clock.now
-        last = int(self.requests.rows[at[TAIL] - 1]) if at[TAIL] else -1
-        self.offered = len(self.workload) if at[ALL] else last + 1
+        if at[ALL]:
+            self.offered = len(self.workload)
+        elif at[TAIL]:
+            self.offered = int(self.requests.rows[at[TAIL] - 1]) + 1
         self.stopped = bool(at[STOPPED])
         told = self.record.sequence
         told.frombytes(self.state.sequence[len(told) : at[ANSWERED]].astype(np.int32).tobytes())
+
+    def let_go(self) -> None:
+        """Give back the memory that only a run which goes on needs: 32 bytes a request."""
+        none = np.zeros(0, np.int64)
+        self.state.at[ENDS] = 0
+        self.state = self.state._replace(due=np.zeros(0), holder=none, sequence=none)
+        self.requests = self.requests._replace(rows=none)
 
     def _complain(self, code: int) -> None:
         """Raise the engine's own error for an answer that the ledger refuses."""
@@ -191,13 +211,15 @@ def play_compiled(simulation: CompiledSimulation, agent: Agent, watch: Callable[
     if rule is None:
         raise TypeError(f"{type(agent).__name__} is not compiled")
     simulation.prepare(rule)
-    thought = 0
+    simulation.thought = 0
     left = watch()
     while left:
         before = perf_counter_ns()
         made = simulation.go(rule, left)
-        thought += perf_counter_ns() - before
+        simulation.thought += perf_counter_ns() - before
         if made != left:
+            simulation.let_go()
             break
         left = watch()
-    return thought
+    simulation.ledger.confirm()
+    return simulation.thought

@@ -12,6 +12,7 @@ from scenarios.batch.journal import Row
 from scenarios.build.engines import Engine
 from scenarios.build.plan import Run, modules_of
 from scenarios.run.execute import execute
+from scenarios.run.going import Tell, Told
 from scenarios.run.guard import TooLong, printing, recursion
 from simcore.errors import RunError, UserError
 from simcore.opened import digest_of, files_of
@@ -33,16 +34,22 @@ class Task(NamedTuple):
     engine: Engine = "auto"
 
 
-def attempt(task: Task) -> Row:
-    """Do it; what goes wrong is in the row's `error`. Writes the details that its scenario wants recorded.
+def attempt(task: Task, tell: Tell = lambda told: None) -> Row:
+    """Do it, and tell how far it is; what goes wrong is in the row's `error`.
+
+    Writes the details that its scenario wants recorded.
 
     The row's `files` are those that its agents read, its `details` those that were written, each with a digest of what
     was in it.
     """
     began = perf_counter()
+
+    def said(told: Told) -> None:
+        tell(told._replace(batch=task.batch))
+
     try:
         with recursion(), printing(task.folder / "details" / f"{task.run.name}.printed.txt"):
-            metrics, status, error = execute(task.run, task.folder, task.engine), "done", ""
+            metrics, status, error = execute(task.run, task.folder, task.engine, said), "done", ""
         metrics["files"] = files_of(modules_of(task.run))
         kinds = sorted(set(task.run.scenario.record))
         metrics["details"] = {kind: digest_of(detail(task.folder, task.run, kind)) for kind in kinds}

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from scenarios.batch.attempt import Task, attempt
 from scenarios.batch.journal import Row
 from scenarios.build.plan import Run
+from scenarios.run.going import Tell
 from simcore.cores import usable_cpus
 from simcore.errors import UserError
 
@@ -31,10 +32,11 @@ def checked_jobs(jobs: int | None) -> int | None:
 
 
 @contextmanager
-def opened(on: str, jobs: int | None, tasks: Sequence[Task]) -> Iterator[Backend]:
+def opened(on: str, jobs: int | None, tasks: Sequence[Task], tell: Tell = lambda told: None) -> Iterator[Backend]:
     """Find what does these tasks: `on` is `local` or `ray`, or `ray://host:port` for a cluster that is there.
 
     `jobs` runs at a time; by default as many as there are CPUs. Workers start, or the cluster is found, on entering.
+    `tell` is told how far runs on this machine are.
     """
     checked_jobs(jobs)
     if on == "local":
@@ -42,10 +44,10 @@ def opened(on: str, jobs: int | None, tasks: Sequence[Task]) -> Iterator[Backend
         if hands > 1 and expected([task.run for task in tasks]) >= WORTH:
             from scenarios.batch.pool import Pool
 
-            with Pool(hands) as pool:
+            with Pool(hands, tell) as pool:
                 yield pool.rows
         else:
-            yield lambda tasks: _here(tasks, hands)
+            yield lambda tasks: _here(tasks, hands, tell)
     elif on == "ray" or on.startswith("ray://"):
         from scenarios.batch.on_ray import RayCluster, check_installed
 
@@ -54,7 +56,7 @@ def opened(on: str, jobs: int | None, tasks: Sequence[Task]) -> Iterator[Backend
             with RayCluster(on.removeprefix("ray").removeprefix("://"), jobs) as cluster:
                 yield cluster.rows
         else:
-            yield lambda tasks: _here(tasks, 1)
+            yield lambda tasks: _here(tasks, 1, tell)
     else:
         raise UserError("unknown place to run", key="on", value=on, remedy="Give local, ray, or ray://HOST:PORT.")
 
@@ -78,7 +80,7 @@ def expected(runs: Sequence[Run]) -> float:
     return sum(RUN + REQUEST * (getattr(run.scenario.workload, "requests", None) or 100_000) for run in runs)
 
 
-def _here(tasks: Sequence[Task], hands: int) -> Rows:
+def _here(tasks: Sequence[Task], hands: int, tell: Tell) -> Rows:
     """In this process; workers are called in when it turns out that there is work for them."""
     began = perf_counter()
     for number, task in enumerate(tasks):
@@ -86,7 +88,7 @@ def _here(tasks: Sequence[Task], hands: int) -> Rows:
         if left > 1 and (perf_counter() - began) / max(1, number) * (len(tasks) - number) >= WORTH * 2:
             from scenarios.batch.pool import Pool
 
-            with Pool(left) as pool:
+            with Pool(left, tell) as pool:
                 yield from pool.rows(tasks[number:])
             return
-        yield task, attempt(task)
+        yield task, attempt(task, tell)

@@ -18,7 +18,7 @@ from analysis.measure.measuring import KEPT_APART, describe
 from analysis.results.columns import Columns, write_runs
 from scenarios.batch.attempt import Task, detail, shown
 from scenarios.batch.backends import opened
-from scenarios.batch.journal import Row, line_of, rows_of
+from scenarios.batch.journal import UNDER_WAY, Row, line_of, rows_of, under_way
 from scenarios.batch.lock import lock
 from scenarios.build.code import ours
 from scenarios.build.engines import Engine, check_engine
@@ -26,8 +26,10 @@ from scenarios.build.plan import Run, asked_of, plan
 from scenarios.build.requests import forget
 from scenarios.build.trace import content_of
 from scenarios.build.world import build_world
+from scenarios.run import checkpoint
 from scenarios.run.check import start_agents
 from scenarios.run.execute import cache_of
+from scenarios.run.going import Tell, Told
 from scenarios.run.guard import recursion
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.load import resolved
@@ -127,13 +129,16 @@ class Batch:
         on: str = "local",
         engine: Engine = "auto",
         finished: Callable[[Row], None] = lambda row: None,
+        told: Tell = lambda told: None,
     ) -> Results:
         """Run what is missing (`fresh`: everything), calling `finished` with each row, then write `runs.parquet`.
+
+        `told` is called now and then with how far a run is.
 
         Interrupted at any moment, what is finished stays, and the same call goes on from there. `jobs` and `on` say
         where runs are done, see `scenarios.batch.backends.opened`; `engine` by what, see `scenarios.build.engines`.
         """
-        return run_batches([self], fresh=fresh, jobs=jobs, on=on, engine=engine, finished=finished)[0]
+        return run_batches([self], fresh=fresh, jobs=jobs, on=on, engine=engine, finished=finished, told=told)[0]
 
     def check(self, missing: Sequence[Run]) -> None:
         """Find out what the user must mend before anything is written, about the agents of `missing` runs too."""
@@ -158,6 +163,10 @@ class Batch:
             def record(row: Row) -> None:
                 nonlocal written, synced
                 _append(journal, line_of(row).encode())
+                if row["status"] == UNDER_WAY:
+                    return
+                if row["status"] == "done":
+                    checkpoint.forget(self.folder, row["run"])
                 rows.append(row)
                 if monotonic() - synced > SYNCED:
                     _sync(journal)
@@ -248,6 +257,7 @@ def run_batches(
     on: str = "local",
     engine: Engine = "auto",
     finished: Callable[[Row], None] = lambda row: None,
+    told: Tell = lambda told: None,
 ) -> list[Results]:
     """Run several batches as one, each into its folder: see `Batch.run`. Nothing runs before all are checked."""
     done = [{} if fresh else batch.done() for batch in batches]
@@ -258,17 +268,26 @@ def run_batches(
         if run.name not in done[number]
     ]
     forget()
+    record: list[Callable[[Row], None]] = []
+
+    def tell(so_far: Told) -> None:
+        told(so_far)
+        if so_far.kept:
+            record[so_far.batch](under_way(so_far))
+
     with ExitStack() as stack:
-        backend = stack.enter_context(opened(on, jobs, tasks))
+        backend = stack.enter_context(opened(on, jobs, tasks, tell))
         for batch, rows in zip(batches, done, strict=True):
             batch.check([run for run in batch.runs if run.name not in rows])
             check_engine(engine, batch.runs)
-        record = [
+        record += [
             stack.enter_context(batch.recording(list(rows.values()))) for batch, rows in zip(batches, done, strict=True)
         ]
         for rows in done:
             for row in rows.values():
                 finished(row)
+        for task in tasks if fresh else ():
+            checkpoint.forget(task.folder, task.run.name)
         for task, row in stack.enter_context(closing(backend(tasks))):
             record[task.batch](row)
             finished(row)

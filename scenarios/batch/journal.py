@@ -1,4 +1,7 @@
-"""The journal of a folder of results: a line per run that was done, and what each is believed for."""
+"""The journal of a folder of results: a line per run that was done, and what each is believed for.
+
+There are also lines that say how far a run is that is under way.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,23 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scenarios.run.going import Told
 
 Row = dict[str, Any]
 CHECK = ', "check": "'
 """Stands before the digest that ends every line, of all that is before it in the line."""
 DIGITS = 16
+UNDER_WAY = "under way"
+"""The status of a run that goes on, beside `done` and `failed`."""
+
+
+def under_way(told: Told) -> Row:
+    """Make the row of a run that is under way, and was kept just now."""
+    who: Row = {"run": told.run, "agent": told.agent, "seed": told.seed, "status": UNDER_WAY}
+    return who | {"requests": told.requests, "of": told.of, "seconds": told.seconds}
 
 
 def line_of(row: Row) -> str:

@@ -8,6 +8,7 @@ import sys
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from math import inf
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
@@ -20,6 +21,7 @@ from scenarios.batch.attempt import Task, attempt
 from scenarios.batch.child import child
 from scenarios.batch.handout import PORTION, Handout
 from scenarios.batch.journal import Row
+from scenarios.run.going import Tell, Told
 from simcore.cores import ONE_THREAD
 from simcore.errors import UserError
 
@@ -31,10 +33,14 @@ _START = "from scenarios.batch.pool import work; work({handle})"
 
 
 class Pool:
-    """Worker processes, from entering to leaving the `with`; they start in the background."""
+    """Worker processes, from entering to leaving the `with`; they start in the background.
 
-    def __init__(self, jobs: int) -> None:
+    `tell` is told how far their runs are.
+    """
+
+    def __init__(self, jobs: int, tell: Tell = lambda told: None) -> None:
         self._jobs = jobs
+        self._tell = tell
         self._workers: list[_Worker] = []
         self._stillborn = 0
 
@@ -84,6 +90,8 @@ class Pool:
                     if row is None:
                         worker.idle = worker.began = True
                         handout.back(worker.take_back())
+                    elif isinstance(row, Told):
+                        self._tell(row)
                     else:
                         handout.done(row)
                         yield worker.hand.popleft(), row
@@ -144,12 +152,12 @@ def work(handle: int) -> None:
         portion = portions.get()
         began = perf_counter()
         for task in portion:
-            _say(pipe, attempt(task))
+            _say(pipe, attempt(task, partial(_say, pipe)))
             if perf_counter() - began > PORTION:
                 break
 
 
-def _say(pipe: Connection, row: Row | None) -> None:
+def _say(pipe: Connection, row: Row | Told | None) -> None:
     """Tell the parent; when it is gone, so is the worker, without a word."""
     try:
         pipe.send(row)

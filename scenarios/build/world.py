@@ -14,6 +14,7 @@ from scenarios.build.cluster import build_cluster, build_labels, build_ledger
 from scenarios.build.foresight import foreseen
 from scenarios.build.requests import requests_of
 from scenarios.schema.agent import AgentSpec
+from scenarios.schema.cells import CellsSpec
 from scenarios.schema.failures import DomainFailures, Failure, Failures, PartFailures
 from scenarios.schema.options import check_options
 from scenarios.schema.overflow import OtherOverflow, expand_of, wait_of
@@ -21,7 +22,7 @@ from scenarios.schema.scenario import Scenario
 from scenarios.schema.tenants import Tenants
 from simcore.errors import ScenarioError, UserError, suggest
 from simcore.faults import Faults, Kind
-from simcore.rules import Overflow, Pacing
+from simcore.rules import Cells, Overflow, Pacing
 from simcore.vocabulary import QUANTUM, Agent
 
 
@@ -45,6 +46,7 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
         ruled=scenario.is_ruled,
         timed="times" in scenario.record,
         hidden=scenario.knowledge.lifetimes == "hidden",
+        cells=_cells(scenario.cluster.cells),
     )
 
 
@@ -57,6 +59,7 @@ def build_learning(scenario: Scenario) -> World:
         ("cluster.expansion", world.expansion),
         ("workload.networks", world.virtual),
         ("cluster.devices", world.devices),
+        ("cluster.cells", world.cells),
         ("cluster.numbering", world.numbered),
         ("placement" if scenario.placement else "cluster", world.ruled),
     ):
@@ -115,6 +118,10 @@ def _overflow(scenario: Scenario) -> Overflow:
         return Overflow("wait", together=wait.together, window=wait.window)
     assert not isinstance(spec, OtherOverflow)
     return Overflow(spec)
+
+
+def _cells(spec: CellsSpec | None) -> Cells | None:
+    return Cells(spec.count, spec.router, spec.by or "", spec.window) if spec else None
 
 
 def _faults(scenario: Scenario, seed: int) -> list[Faults]:

@@ -105,6 +105,8 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
     """
     try:
         view = Simulation(workload, world.ledger(first.seed)).view
+        if world.cells:
+            world.cells.check(workload.labels)
     except UserError as error:
         for one in error.each():
             if one.file is None:

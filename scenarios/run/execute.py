@@ -22,7 +22,9 @@ from scenarios.build.costs import build_costs
 from scenarios.build.engines import Engine, agents_of, is_compiled
 from scenarios.build.plan import Run
 from scenarios.build.world import build_world
+from scenarios.run.checkpoint import Checkpoint, folder_of
 from scenarios.run.details import write_devices, write_requests, write_samples, write_states, write_times
+from scenarios.run.going import Going, Keeper, Tell
 from scenarios.run.guard import STARTING, limited
 from simcore.engine import Simulation
 from simcore.errors import RunError
@@ -42,14 +44,23 @@ Player: TypeAlias = Callable[[Any, Agent, Callable[[], int]], int]
 """As `simcore.play.play`."""
 
 
-def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
-    """Play a run; returns every metric and the engine, and writes what is to be recorded into `folder`/details."""
+def execute(run: Run, folder: Path, engine: Engine = "auto", tell: Tell = lambda told: None) -> dict[str, Any]:
+    """Play a run; returns every metric and the engine, and writes what is to be recorded into `folder`/details.
+
+    A long run is kept in `folder`/checkpoints now and then, where it can be, and goes on from there if it was. `tell`
+    is told how far it is.
+    """
     scenario, world = run.scenario, build_world(run.scenario, cache_of(folder))
     agent, warm_agent = agents_of(run, world)
     compiled = is_compiled(engine, run, world, agent, warm_agent)
     warm_luck, luck = Watched(stream(run.seed, "warm-start")), Watched(stream(run.seed, "agent"))
-    simulation, ledger, play_on = warmed_up(run, world, warm_agent, compiled, warm_luck)
-    first = simulation.offered
+    lost = not_kept(run, world, agent, warm_agent, compiled)
+    keeper = None if lost else Keeper(Checkpoint(folder_of(folder, run.name)))
+    again = keeper is not None and keeper.found
+    simulation, ledger, play_on = warmed_up(run, world, None if again else warm_agent, compiled, warm_luck)
+    first, chance = simulation.offered, warm_luck.drawn
+    if keeper:
+        first, chance = keeper.take_up(simulation, first, chance)
     limit = scenario.decision_limit
     with limited(max(limit, STARTING)):
         agent.start(simulation.view, luck)
@@ -60,10 +71,13 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
         from analysis.measure.states import StateSampler
 
         watch = states = StateSampler(sampler, simulation, first)
+    if keeper:
+        keeper.set_out(simulation, agent, sampler)
     if world.timed:
         simulation.times = []
     with limited(limit, partial(_state, simulation)):
-        thought = play_on(simulation, agent, watch)
+        thought = play_on(simulation, agent, Going(watch, simulation, run, tell, keeper, lost))
+        thought += keeper.thought if keeper else 0
     sampler()  # how it ended
     samples = sampler.columns()
     costs = build_costs(scenario, run.seed)
@@ -91,11 +105,21 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
         **({"missing_models": ", ".join(ledger.missing)} if ledger.missing else {}),
         **_unasked(ledger),
         **_reasons(simulation, first),
-        "random": world.drawn or warm_luck.drawn or luck.drawn,
+        "random": world.drawn or chance or luck.drawn,
         "engine": "compiled" if compiled else "simpy",
         "resources": list(over.resources),
         "tiers": list(over.tiers),
     }
+
+
+def not_kept(run: Run, world: World, agent: Agent, warm: Agent | None, compiled: bool) -> str:
+    """Say why a run cannot be kept while it is under way: then it begins anew. Empty if it can be."""
+    if not compiled:
+        part = world.not_compiled(agent, warm)
+        return part[1] if part else "it runs on SimPy's clock"
+    if world.cells:
+        return "the cluster has cells"
+    return "the use of every server is recorded over time" if "states" in run.scenario.record else ""
 
 
 def warmed_up(
@@ -108,7 +132,11 @@ def warmed_up(
     ledger = world.ledger(run.seed)
     simulation = world.simulation(run.seed, ledger, compiled=compiled)
     play_on: Player = play
-    if compiled:
+    if world.cells:
+        from fabric.compiled.cells_run import play_cells  # numba
+
+        play_on = play_cells
+    elif compiled:
         from fabric.compiled.numa_run import play_compiled  # numba
 
         play_on = play_compiled

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from fabric.placement import SERVER
+from scenarios.schema.cells import CellsSpec
 from scenarios.schema.failures import Failures
 from scenarios.schema.fields import (
     Amounts,
@@ -183,6 +184,11 @@ class ClusterSpec(Model):
     )
     expansion: tuple[Added, ...] = Field(default=(), description="Servers added at planned times.")
     failures: Failures = Field(default=Failures(), description="Servers that fail.")
+    cells: CellsSpec | None = Field(
+        default=None,
+        description="Parts of the cluster that decide for themselves, and a router above them.",
+        examples=["{count: 4, router: two-choices}"],
+    )
 
     @classmethod
     def outline(cls, own: Schema) -> Schema:

@@ -15,6 +15,7 @@ from analysis.measure.measuring import check_added
 from scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from scenarios.schema.cluster import ClusterSpec, known_resources
 from scenarios.schema.costs import CostsSpec
+from scenarios.schema.failures import Failures
 from scenarios.schema.fields import Count, Index, Model, Number, PositiveTime, ShareFromZero, Text, together, wrong
 from scenarios.schema.knowledge import Knowledge
 from scenarios.schema.overflow import Overflow, expand_of, wait_of
@@ -202,6 +203,7 @@ class Scenario(Model):
             self._check_prices,
             self._check_costs,
             self._check_overflow,
+            self._check_cells,
             self._check_network,
             self._check_failures,
             self._check_placement,
@@ -249,6 +251,28 @@ class Scenario(Model):
         if "times" in self.record and wait_of(self.overflow):
             remedy = "Take times from record, or offer requests one by one."
             raise wrong("decisions about many requests are not timed one by one", remedy, ("record",), "times")
+
+    def _check_cells(self) -> None:
+        """Refuse what runs in cells do not know."""
+        cluster, cells = self.cluster, self.cluster.cells
+        if cells is None:
+            return
+        if cluster.size is not None and cells.count > cluster.size:
+            remedy = f"There are {cluster.size} servers: give that or less."
+            raise wrong("is more than the servers there are", remedy, ("cluster", "cells", "count"), cells.count)
+        for at, there in (
+            (("cluster", "network"), cluster.network),
+            (("cluster", "trace" if cluster.trace else "devices"), cluster.has_devices),
+            (("cluster", "expansion"), cluster.expansion),
+            (("cluster", "failures"), cluster.failures != Failures()),
+            (("placement",), self.is_ruled),
+            (("overflow",), self.overflow != "drop"),
+            (("pacing",), self.pacing),
+            (("warm_start",), self.warm_start),
+            (("record",), {"states", "times"} & {*self.record}),
+        ):
+            if there:
+                raise wrong("does not go with cells", "Take it out, or cluster.cells.", at)
 
     def _check_placement(self) -> None:
         cluster = self.cluster

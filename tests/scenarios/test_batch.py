@@ -22,6 +22,7 @@ from scenarios.batch.journal import rows_of
 from scenarios.build.engines import Engine
 from scenarios.build.plan import Run
 from scenarios.run.execute import execute
+from scenarios.run.going import Tell
 from scenarios.schema.load import load_scenario, shipped
 from simcore.errors import ResultsError, UserError, WorkloadError
 from simcore.record import OUTCOMES
@@ -37,9 +38,9 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the runs that are really computed."""
     names: list[str] = []
 
-    def counted(run: Run, folder: Path, engine: Engine) -> dict[str, Any]:
+    def counted(run: Run, folder: Path, engine: Engine, tell: Tell) -> dict[str, Any]:
         names.append(run.name)
-        return execute(run, folder, engine)
+        return execute(run, folder, engine, tell)
 
     monkeypatch.setattr(scenarios.batch.attempt, "execute", counted)
     return names
@@ -90,11 +91,11 @@ def test_interrupted_while_a_run_goes_on(tmp_path: Path, executed: list[str], mo
     whole = Batch(scenario(), tmp_path / "whole").run()
     executed.clear()
 
-    def third_is_interrupted(run: Run, folder: Path, engine: Engine) -> dict[str, Any]:
+    def third_is_interrupted(run: Run, folder: Path, engine: Engine, tell: Tell) -> dict[str, Any]:
         if len(executed) == 2:
             raise KeyboardInterrupt
         executed.append(run.name)
-        return execute(run, folder, engine)
+        return execute(run, folder, engine, tell)
 
     with monkeypatch.context() as patch:
         patch.setattr(scenarios.batch.attempt, "execute", third_is_interrupted)

@@ -1,0 +1,309 @@
+"""A region of a million servers: python -m benchmarks.region [--page] [--servers N] [--turns N].
+
+Runs of growing length are played, each in a process of its own; what a month of a hundred million requests will take
+is computed from two of them, and the longest run checks how good that is. The same is played in cells, in one thread
+and in two. What a GPU could step is computed from what the arrays of episodes hold. `--page` writes
+docs/experiments/region.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+from functools import partial
+from itertools import count
+from math import log2
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+
+from benchmarks.cvd import markdown
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs/experiments/region.md"
+SERVERS, CELLS, MONTH = 1_000_000, 4, 100_000_000
+SHORT, LONG, CHECK = 1_000_000, 4_000_000, 10_000_000
+"""Requests of the two runs that predictions are made from, and of the one that they are checked with."""
+AGENTS = ("first-fit", "best-fit")
+PARTS = ("draw", "play", "samples", "metrics")
+H200_BYTES, H200_BANDWIDTH, SECTOR = 141e9, 4.8e12, 32
+"""An H200's memory and bandwidth, as NVIDIA's data sheet has them, and the bytes of the least that it reads."""
+SIZES = ((1, 2, 45), (2, 4, 25), (4, 8, 15), (8, 16, 8), (16, 32, 4), (32, 64, 2), (64, 128, 1))
+"""cpu, GB of memory and weight of the flavours."""
+
+
+def data(agent: str, servers: int, requests: int, cells: int, window: float) -> dict[str, Any]:
+    """Write the scenario: a request every 25 ms, which stay 2 hours in the median, and 15 on average."""
+    cluster: dict[str, Any] = {"servers": servers, "nodes": 2, "node": {"cpu": 40, "mem": "90 GB"}}
+    cluster["spread_above"] = {"mem": "10 GB"}
+    if cells:
+        cluster["cells"] = {"count": cells, "window": window}
+    return {
+        "name": "region",
+        "cluster": cluster,
+        "workload": {
+            "requests": requests,
+            "arrivals": {"poisson": {"every": "25 ms"}},
+            "flavours": [{"cpu": cpu, "mem": f"{mem} GB", "weight": weight} for cpu, mem, weight in SIZES],
+            "lifetimes": {"lognormal": {"median": "2 h", "sigma": 2}},
+        },
+        "overflow": "drop",
+        "agents": [agent],
+    }
+
+
+def played(agent_name: str, servers: int, requests: int, cells: int, window: float) -> dict[str, float]:
+    """Play a run in this process; returns the seconds of CPU of its parts, and what it left behind."""
+    from analysis.measure.finished import FinishedRun
+    from analysis.measure.measuring import measure
+    from analysis.measure.samples import Sampler
+    from scenarios.build.engines import agents_of
+    from scenarios.build.plan import plan
+    from scenarios.build.world import build_world
+    from scenarios.run.checkpoint import Checkpoint
+    from scenarios.run.execute import warmed_up
+    from scenarios.run.going import Keeper
+    from scenarios.schema.load import scenario_from
+    from simcore.rng import stream
+
+    (run,) = plan(scenario_from(data(agent_name, servers, requests, cells, window)))
+    world, found = build_world(run.scenario), dict.fromkeys(PARTS, 0.0)
+    began = process_time()
+    world.draw(run.seed)
+    found["draw"] = process_time() - began
+    agent, _ = agents_of(run, world)
+    simulation, ledger, play_on = warmed_up(run, world, None, True)
+    agent.start(simulation.view, stream(run.seed, "agent"))
+    sampler = Sampler(simulation, ledger)
+    looks = count()
+
+    def look() -> int:
+        before = process_time()
+        given = sampler()
+        found["samples"] += process_time() - before
+        next(looks)
+        return given
+
+    look(), play_on(simulation, agent, partial(next, iter([0])))  # compiled
+    began, wall = process_time(), perf_counter()
+    before = found["samples"]
+    with TemporaryDirectory() as folder:
+        kept = Keeper(Checkpoint(Path(folder)))
+        if not cells:
+            kept.take_up(simulation, 0, False)
+            kept.set_out(simulation, agent, sampler)
+
+        def watch() -> int:
+            if not cells and "kept" not in found and len(simulation.record.sequence) > requests / 2:
+                start, clock = process_time(), perf_counter()
+                kept.keep(1)
+                found["kept"], found["kept wall"] = process_time() - start, perf_counter() - clock
+                found["kept MB"] = sum(file.stat().st_size for file in Path(folder).iterdir()) / 1e6
+            return look()
+
+        play_on(simulation, agent, watch)
+    found["wall"] = perf_counter() - wall
+    found["play"] = process_time() - began - (found["samples"] - before) - found.get("kept", 0)
+    began = process_time()
+    over = FinishedRun(simulation, 0, sampler.columns(), 0, prices={})
+    found["allocated"] = measure(over)["allocation_cpu_end"]
+    found["metrics"] = process_time() - began
+    found["peak MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    found["looks"] = next(looks)
+    return found
+
+
+def apart(threads: int, *asked: Any) -> dict[str, float]:
+    """Play a run in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.region", "--one", json.dumps(asked)]
+    environment = {**os.environ, "BINWRIGHT_THREADS": str(threads)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def at(requests: int, short: float, long: float) -> float:
+    """Predict from what runs of SHORT and of LONG requests took."""
+    return short + (long - short) / (LONG - SHORT) * (requests - SHORT)
+
+
+def lengths(servers: int) -> str:
+    """Play runs of growing length, predict, check, and write the table."""
+    rows = [["agent", "requests", *(f"{part}, s" for part in PARTS), "in all, s", "peak, GB", "cpu held"]]
+    for agent in AGENTS:
+        runs = {requests: apart(1, agent, servers, requests, 0, 0.0) for requests in (SHORT, LONG)}
+        if agent == AGENTS[-1]:
+            runs[CHECK] = apart(1, agent, servers, CHECK, 0, 0.0)
+        for requests, each in runs.items():
+            rows.append([f"`{agent}`", f"{requests:,} measured", *_cells(each)])
+        for requests in (CHECK, MONTH):
+            names = (*PARTS, "peak MB")
+            guess = {name: at(requests, runs[SHORT][name], runs[LONG][name]) for name in names}
+            guess["allocated"] = np.nan  # what is held grows slower and slower
+            rows.append([f"`{agent}`", f"{requests:,} predicted", *_cells(guess)])
+        kept = runs[LONG]
+        note = (
+            f"Kept in the middle of its {LONG:,} requests, `{agent}` took {kept['kept']:.1f} s of CPU "
+            f"({kept['kept wall']:.1f} s by the clock) for {kept['kept MB']:,.0f} MB."
+        )
+        rows.append([note])
+    notes = [row[0] for row in rows if len(row) == 1]
+    return markdown([row for row in rows if len(row) > 1]) + "\n\n" + " ".join(notes)
+
+
+def _cells(each: dict[str, float]) -> list[str]:
+    total = sum(each[part] for part in PARTS)
+    held = "" if np.isnan(each["allocated"]) else f"{each['allocated']:.1%}"
+    return [*(f"{each[part]:,.1f}" for part in PARTS), f"{total:,.0f}", f"{each['peak MB'] / 1000:.1f}", held]
+
+
+def in_cells(servers: int, turns: int) -> str:
+    """Play the same run in cells, in one thread and in two by turns, and write the table."""
+    rows = [["window", "one thread, s", "two threads, s", "times as fast", "CPU of two by CPU of one"]]
+    for window in (60.0, 600.0):
+        took: dict[int, list[dict[str, float]]] = {1: [], 2: []}
+        for _ in range(turns):
+            for threads, runs in took.items():
+                runs.append(apart(threads, AGENTS[-1], servers, SHORT, CELLS, window))
+        if len({run["allocated"] for runs in took.values() for run in runs}) != 1:
+            raise AssertionError("the number of threads changed a result")
+        one, two = ([run["wall"] - run["samples"] for run in took[threads]] for threads in (1, 2))
+        ratios = [a / b for a, b in zip(one, two, strict=True)]
+        cpu = median(run["play"] for run in took[2]) / median(run["play"] for run in took[1])
+        said = f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+        rows.append([f"{window:.0f} s", f"{median(one):.1f}", f"{median(two):.1f}", said, f"{cpu:.2f}"])
+    return markdown(rows)
+
+
+def on_a_gpu() -> str:
+    """Count what a step of the quickstart's episodes reads and writes, and what follows for this core and an H200."""
+    import gymnasium
+
+    together = 64
+    options = {"scenario": "quickstart", "overrides": [], "in_place": True}
+    env: Any = gymnasium.make_vec("binwright.environments:binwright/Numa-v0", together, **options)
+    seen, _ = env.reset(seed=0)
+    rng = np.random.default_rng(0)
+    actions = []
+    for _ in range(3000):
+        mask = seen["mask"]
+        actions.append(np.argmax(rng.random(mask.shape, np.float32) * mask, axis=1))
+        seen = env.step(actions[-1])[0]
+    env.reset(seed=0)
+    began = process_time()
+    for action in actions:
+        env.step(action)
+    rate = len(actions) * together / (process_time() - began)
+    places, resources, running, held = 20, 2, 60, 5000
+    shown = places + 4 * (resources + 1)
+    sectors = {
+        "what is free, all places, for the mask": -(-places * resources * 8 // SECTOR),
+        "the request: arrival, duration, demand, what is seen of it, reward, spread, row": 7,
+        "what is written of the answer: outcome, server, node, time": 4,
+        "mask and request, as they are seen": -(-shown // SECTOR),
+        "the node that changes, and how it is seen": 2,
+        f"one push and one pop of the heap of {running} ends: two arrays": 2 * 2 * round(log2(running)),
+        "counters and clock": 3,
+    }
+    total = sum(sectors.values()) * SECTOR
+    state = held * (2 * 8 + 8 * resources + 1 + 4 * (resources + 1) + 8 + 8 + 16 + 14) + places * resources * 12
+    block = np.zeros(2**25)
+    other = np.empty_like(block)
+    other[:] = block
+    began = process_time()
+    for _ in range(4):
+        other[:] = block
+    core = 4 * 2 * block.nbytes / (process_time() - began)
+    share = rate * total / core
+    rows = [["of a step", f"sectors of {SECTOR} bytes"], *([name, str(number)] for name, number in sectors.items())]
+    return TEXT_GPU.format(
+        table=markdown([*rows, ["in all", f"{sum(sectors.values())}: {total:,} bytes"]]),
+        **{"core": core / 1e9, "rate": rate / 1e6, "bound": core / total / 1e6, "share": share, "state": state / 1e3},
+        **{"episodes": H200_BYTES / state, "memory": H200_BYTES / 1e9, "bandwidth": H200_BANDWIDTH / 1e12},
+        **{"most": H200_BANDWIDTH / total / 1e9, "likely": H200_BANDWIDTH / total * min(1, share) / 1e9},
+        **{"cores": H200_BANDWIDTH / total * min(1, share) / rate, "together": together, "held": held},
+    )
+
+
+TEXT_GPU = """{table}
+
+- An H200 reads and writes {bandwidth:.1f} TB/s, so it takes at most {most:.1f} billion steps a second.
+- Checked on this core, which copies {core:.1f} GB/s: the same arithmetic says at most {bound:.0f} million steps a
+  second, and {rate:.2f} million were measured, {together} episodes together. It uses {share:.1%} of the bandwidth; the
+  rest is comparing, and waiting for what depends on what was read before.
+- A GPU hides waiting by having many episodes under way. If it came no nearer to its bandwidth than this core does, it
+  would take {likely:.2f} billion steps a second, as {cores:,.0f} such cores do. The truth lies between the two.
+- An episode of {held:,} requests holds {state:,.0f} kB, most of it the requests, so that {memory:.0f} GB hold
+  {episodes:,.0f} episodes: many more than there are threads at a time.
+"""
+TEXT = """# A region of a million servers
+
+What do a month of {month:,} requests on {servers:,} servers, and stepping episodes on a GPU, take?
+`python -m benchmarks.region --page` measured what is called measured, computed the rest, and wrote this page, on
+{cores} cores, load {load:.1f} when it began: others were using them.
+
+## One run
+
+Servers have two nodes of 40 cores and 90 GB; every 25 ms there is a request of 1 to 64 cores, which stays for 2 hours
+in the median and 15 on average. Seconds are of CPU, each run in a process of its own: *draw* makes the requests, *play*
+decides about them and applies it, *samples* are looks at the cluster (a few hundred to a thousand), *metrics* are
+computed afterwards. Predictions take what {short:,} and {long:,} requests took, and go on along the straight line:
+what does not depend on the number, plus so much for each request. The measured {check:,} requests check that.
+
+{lengths}
+
+*cpu held* is the share of the cores that are held at the end. It is small, as in a region that has just begun; the cost
+of `first-fit` grows with it, that of `best-fit` does not. The slope of a decision grows slowly, since more of the
+servers change between two requests of the same demand, and the heap of ends becomes deeper: a straight line is a lower
+bound for time. What is kept, [once a minute](../guides/batches.md#what-is-guaranteed), is 22 bytes a request that was
+answered, appended, and once more 32 bytes a server and 16 a request that runs.
+
+## In cells
+
+The same {short:,} requests in {cells} [cells](../guides/engine.md#cells), `best-fit` and the router `least-loaded`;
+seconds by the clock without the samples, the median of {turns} turns, which had one thread and two in turn. The results
+are the same. Others used the {cores} cores, too, so this shows no more than that cells go on side by side.
+
+{in_cells}
+
+What is routed and looked at between windows is done by one thread, so cells pay where windows have many requests.
+
+## Episodes on an H200
+
+Nothing of this was run on one, and no kernel here steps episodes on a GPU. A step of the quickstart's episodes (10
+servers of two nodes) touches what follows, from the arrays in `fabric/compiled/numa_episodes.py`; a GPU reads and
+writes whole sectors.
+
+{gpu}"""
+
+
+def main() -> None:
+    """Print the page, or write it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--servers", type=int, default=SERVERS)
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--page", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
+    parser.add_argument("--one", type=json.loads, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(played(*options.one)))
+        return
+    given = {"load": os.getloadavg()[0], "cores": os.cpu_count(), "month": MONTH, "servers": options.servers}
+    given |= {"short": SHORT, "long": LONG, "check": CHECK, "cells": CELLS, "turns": options.turns}
+    gpu, cells = on_a_gpu(), in_cells(options.servers, options.turns)
+    text = TEXT.format(**given, gpu=gpu, in_cells=cells, lengths=lengths(options.servers))
+    print(text)
+    if options.page:
+        PAGE.write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,259 @@
+"""Plays a run whose cluster is divided into cells, each of which decides for itself what a router sends it.
+
+The clock is that of `fabric.compiled.numa_loop`, one for each cell. Between two windows the cells know nothing of one
+another, so they go on side by side, in threads; kernels do not hold Python's lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from math import floor, inf
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+
+from fabric.changes import log_of
+from fabric.compiled.heap import pop
+from fabric.compiled.numa_loop import (
+    BROKEN,
+    COUNTERS,
+    DROP,
+    ENDS,
+    HEAD,
+    NumaRequests,
+    NumaState,
+    as_argument,
+    demand_of,
+    go,
+    move,
+)
+from fabric.compiled.numa_run import requests
+from fabric.ledger import Ledger
+from fabric.standings import standings
+from fabric.survey import Survey
+from simcore.engine import Simulation
+from simcore.errors import InfeasiblePlacement
+from simcore.jit import kernel
+from simcore.record import PENDING, PLACED, Record
+from simcore.rules import Cells
+from simcore.vocabulary import Agent, Compiled, Floats, Ints, Workload
+
+
+@kernel
+def settle(asked: NumaRequests, state: NumaState, until: float) -> None:
+    """Release what ends until a time, and then; changes `state`."""
+    due, holder, at = state.due, state.holder, state.at
+    ends = at[ENDS]
+    while ends > 0 and due[0] <= until:
+        row = holder[0]
+        ends -= 1
+        pop(due, holder, ends)
+        demand = demand_of(asked.demand, row, asked.nothing)
+        move(state.left, state.free, state.log, demand, state.server[row], state.node[row], 1)
+    at[ENDS] = ends
+
+
+@kernel
+def route(used: Floats, installed: Floats, demand: Ints, candidates: Ints, rows: Ints) -> Ints:
+    """Choose the cell of each of these rows, one after another; returns them, int64 [len(rows)].
+
+    `used` and `installed` float64 [cells, resources]; what is sent is added to `used`, which changes.
+    """
+    chosen = np.zeros(len(rows), np.int64)
+    some = candidates.shape[1]
+    for place in range(len(rows)):
+        row, least = rows[place], np.inf
+        for k in range(some if some > 0 else len(used)):
+            cell = candidates[row, k] if some > 0 else k
+            load = 0.0
+            for r in range(used.shape[1]):
+                if installed[cell, r] > 0:
+                    load = max(load, used[cell, r] / installed[cell, r])
+            if load < least or (load == least and cell < chosen[place]):
+                least, chosen[place] = load, cell
+        for r in range(used.shape[1]):
+            used[chosen[place], r] += demand[row, r]
+    return chosen
+
+
+def tell(log: Ints, servers: Ints) -> None:
+    """Note in a log of `fabric.changes` that these servers changed; more than it holds mean that all may have."""
+    ring = len(log) - 1
+    if len(servers) <= ring:
+        log[1 + ((log[0] + np.arange(len(servers))) & (ring - 1))] = servers
+    log[0] += min(len(servers), ring + 1)
+
+
+class _Cell:
+    """The servers of a cell, from `first` on: views of the ledger's arrays. In its `state` they count from 0."""
+
+    def __init__(self, record: Record, ledger: Ledger, first: int, after: int, rows: int) -> None:
+        capacity, free, left = (array[first:after] for array in ledger.arrays)
+        self.first = first
+        self.state = NumaState(
+            capacity,
+            free,
+            left,
+            np.zeros(rows),  # of these, memory is taken where something is written
+            np.zeros(rows, np.int64),
+            np.zeros(COUNTERS, np.int64),
+            np.zeros(1),
+            np.zeros(rows, np.int64),
+            record.outcome,
+            record.decided,
+            record.server,
+            record.node,
+            record.reason,
+            log_of(after - first),
+        )
+        self.rows, self.sent = np.zeros(rows, np.int64), 0
+        nothing = np.zeros((0, capacity.shape[2]), np.int64)
+        self._survey = Survey(after - first, nothing, np.zeros(0, np.bool_), self.state.log)
+        self.installed: Ints = capacity.sum(axis=(0, 1))
+        self._told = 0
+
+    def take(self, rule: Compiled) -> None:
+        """Give the cell a rule of its own: other cells may change their numbers meanwhile."""
+        scan: Any = rule.scan
+        weights: tuple[Any, ...] = tuple(array.copy() for array in rule.weights)
+        servers, _, resources = self.state.free.shape
+        if scan.incremental and servers >= scan.worth_it:
+            scan, weights = scan.incremental, (*weights, self.state.log, *standings(servers, resources))
+        self._form = as_argument(scan, resources, weights), weights
+
+    def used(self) -> Ints:
+        """Count what is taken, int64 [resources] quanta."""
+        return self.installed - self._survey(self.state.left, self.state.capacity)[1]
+
+    def send(self, rows: Ints) -> None:
+        """Take these rows, int64 [any], to be answered."""
+        self.rows[self.sent : self.sent + len(rows)] = rows
+        self.sent += len(rows)
+
+    def go(self, asked: NumaRequests, until: float = -inf) -> None:
+        """Answer all that was sent, and go on to a time."""
+        mine = asked._replace(rows=self.rows[: self.sent])
+        _, status, code = go(*self._form, mine, self.state, DROP, inf, -1, False)
+        if status == BROKEN:
+            row = mine.rows[self.state.at[HEAD]]
+            raise InfeasiblePlacement(f"request {row} does not fit at {code} of the cell from server {self.first} on")
+        settle(asked, self.state, until)
+
+    def changed(self) -> Ints:
+        """Return which servers changed since this was asked last, int64 [any]; all of them where it is not known."""
+        log, first = self.state.log, self._told
+        self._told, ring = int(log[0]), len(log) - 1
+        if self._told - first > ring:
+            return np.arange(len(self.state.free)) + self.first
+        found: Ints = log[1 + (np.arange(first, self._told) & (ring - 1))] + self.first
+        return found
+
+
+class CellSimulation(Simulation):
+    """Simulates servers in cells, `Cells`, without failures and expansion; what fits nowhere in its cell is dropped.
+
+    `chances` int64 [n, 2] are two different cells of each request, where the router chooses between two. `threads`
+    cells go on at a time, which changes no result.
+    """
+
+    def __init__(
+        self, workload: Workload, ledger: Ledger, cells: Cells, chances: Ints | None = None, *, threads: int = 1
+    ) -> None:
+        super().__init__(workload, ledger)
+        self._decisions.close()
+        self._servers, self._window, self._threads = ledger, cells.window, threads
+        self.requests = requests(workload, self._spreads, self.record.outcome == PENDING)
+        rows, servers = len(self.requests.rows), len(ledger.view.free)
+        bounds = [servers * number // cells.count for number in range(cells.count + 1)]
+        self.cells = [_Cell(self.record, ledger, *ends, rows) for ends in pairwise(bounds)]
+        self._candidates = _candidates(workload, cells, chances)
+        self._installed = np.array([cell.installed for cell in self.cells], np.float64)
+        self._next = 0
+
+    def play(self, agent: Agent, watch: Callable[[], int]) -> int:
+        """Play as `play_cells` does."""
+        rule = agent.compiled
+        if rule is None:
+            raise TypeError(f"{type(agent).__name__} is not compiled")
+        for cell in self.cells:
+            cell.take(rule)
+            cell.go(self.requests)  # nothing was sent: it compiles the loop, or loads it
+        rows, thought = self.requests.rows, 0
+        left = watch()
+        with ThreadPoolExecutor(self._threads) as pool:
+            while left and self._next < len(rows):
+                before = perf_counter_ns()
+                time, after = self._window_of(self._next)
+                self._play_window(time, rows[self._next : after], pool)
+                thought += perf_counter_ns() - before
+                if left > 0:
+                    left = max(0, left - (after - self._next)) or watch()
+                self._next = after
+        if self._next == len(rows):
+            self._number_servers()
+        self._servers.confirm()
+        return thought
+
+    def _window_of(self, first: int) -> tuple[float, int]:
+        """Return when the window of a request begins, a place in `rows`, and the first place of a later one."""
+        arrival, rows, window = self.workload.arrival, self.requests.rows, self._window
+        time = float(arrival[rows[first]])
+        if not window:
+            return time, first + 1
+        number = floor(time / window)
+        low, high = first + 1, len(rows)
+        while low < high:  # the first that is in a later window
+            middle = (low + high) // 2
+            low, high = (low, middle) if floor(arrival[rows[middle]] / window) > number else (middle + 1, high)
+        return number * window, low
+
+    def _play_window(self, time: float, rows: Ints, pool: ThreadPoolExecutor) -> None:
+        """Route the requests that arrive in a window, and let all cells answer theirs."""
+        cells, asked = self.cells, self.requests
+        last = float(self.workload.arrival[rows[-1]])
+        list(pool.map(lambda cell: settle(asked, cell.state, time), cells))
+        used = np.array([cell.used() for cell in cells], np.float64)
+        chosen = route(used, self._installed, asked.demand, self._candidates, rows)
+        for number, cell in enumerate(cells):
+            cell.send(rows[chosen == number])
+        list(pool.map(lambda cell: cell.go(asked, last), cells))
+        if self._servers.log is not None:
+            for cell in cells:
+                tell(self._servers.log, cell.changed())
+        self.record.sequence.frombytes(rows.astype(np.int32).tobytes())
+        self.clock.run_to(last, False)
+        self.view.now = last
+        done = self._next + len(rows) == len(asked.rows)
+        self.offered = len(self.workload) if done else int(rows[-1]) + 1
+
+    def _number_servers(self) -> None:
+        """Count the servers in the record over the whole cluster, when the run is over."""
+        for cell in self.cells:
+            rows = cell.rows[: cell.sent]
+            self.record.server[rows[self.record.outcome[rows] == PLACED]] += cell.first
+
+
+def two_choices(rows: int, cells: int, rng: np.random.Generator) -> Ints:
+    """Draw two different cells for each request, int64 [rows, 2]; the same one twice where there is only one."""
+    first = rng.integers(0, cells, rows)
+    return np.stack([first, (first + rng.integers(1, max(2, cells), rows)) % cells], axis=1)
+
+
+def _candidates(workload: Workload, cells: Cells, chances: Ints | None) -> Ints:
+    """Return the cells that each request may be sent to, int64 [n, any]: none where it may be sent to all."""
+    if cells.router == "two-choices":
+        assert chances is not None
+        return chances
+    if cells.router == "least-loaded":
+        return np.zeros((len(workload), 0), np.int64)
+    cells.check(workload.labels)
+    words = np.unique(workload.labels[cells.by], return_inverse=True)[1].astype(np.int64)
+    return np.reshape(words % cells.count, (-1, 1))
+
+
+def play_cells(simulation: CellSimulation, agent: Agent, watch: Callable[[], int] = lambda: -1) -> int:
+    """Play a run as `simcore.play.play` does, but ask `watch` between windows only; returns the nanoseconds."""
+    return simulation.play(agent, watch)

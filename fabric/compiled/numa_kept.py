@@ -1,0 +1,66 @@
+"""Keeps where a compiled run is, and goes on from there in a new simulation of the same run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fabric.compiled.numa_loop import ANSWERED, ENDS
+from fabric.compiled.numa_run import CompiledSimulation
+from simcore.engine import Change
+
+COLUMNS = ("outcome", "decided", "server", "node", "reason")
+"""What an answer writes into the record."""
+ANSWER = np.dtype(
+    [("row", "<i4"), ("outcome", "i1"), ("decided", "<f8"), ("server", "<i4"), ("node", "i1"), ("reason", "<i4")]
+)
+"""An answer, as it is kept."""
+Kept = Mapping[str, npt.NDArray[Any]]
+
+
+def answers_since(simulation: CompiledSimulation, first: int) -> npt.NDArray[Any]:
+    """Return the answers from number `first` on, in their order, `ANSWER` [any]."""
+    state = simulation.state
+    rows = state.sequence[first : state.at[ANSWERED]]
+    found = np.empty(len(rows), ANSWER)
+    found["row"] = rows
+    for name in COLUMNS:
+        found[name] = getattr(simulation.record, name)[rows]
+    return found
+
+
+def where(simulation: CompiledSimulation) -> dict[str, npt.NDArray[Any]]:
+    """Return all else that the rest of the run depends on; nothing is copied."""
+    state, changes = simulation.state, simulation.changes
+    ends = state.at[ENDS]
+    return {
+        "at": state.at,
+        "now": state.now,
+        "due": state.due[:ends],
+        "holder": state.holder[:ends],
+        "left": state.left,
+        "times": np.array([change.time for change in changes], np.float64),
+        "grown": np.array([(change.decisions, change.subject) for change in changes], np.int64).reshape(-1, 2),
+        "planned": np.array(simulation.planned),
+    }
+
+
+def go_on(simulation: CompiledSimulation, kept: Kept, answers: npt.NDArray[Any]) -> None:
+    """Bring a simulation that has answered nothing to where another one of the same run was."""
+    rows = answers["row"]
+    for name in COLUMNS:
+        getattr(simulation.record, name)[rows] = answers[name]
+    for time, (decisions, by) in zip(kept["times"].tolist(), kept["grown"].tolist(), strict=True):
+        simulation.ledger.grow(by)
+        simulation.changes.append(Change(time, decisions, "expansion", by))
+    simulation.lay_out(int(kept["planned"]))
+    state = simulation.state
+    state.sequence[: len(rows)] = rows
+    state.at[:], state.now[:] = kept["at"], kept["now"]
+    state.free[:] = state.left[:] = kept["left"]
+    for heap, values in ((state.due, kept["due"]), (state.holder, kept["holder"])):
+        heap[: len(values)] = values
+    simulation.follow()

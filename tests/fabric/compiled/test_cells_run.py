@@ -1,0 +1,147 @@
+"""A run in cells is what the slow rule says, however many cells go on at a time."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import inf
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.heuristics.servers.best_fit import best_fit
+from agents.rules.scan import ScanAgent
+from analysis.measure.samples import Sampler
+from fabric.cluster import NEVER, Cluster
+from fabric.compiled.cells_run import CellSimulation, play_cells
+from fabric.compiled.numa_run import CompiledSimulation, play_compiled
+from fabric.ledger import Ledger
+from simcore.errors import UserError
+from simcore.record import IMPOSSIBLE, PLACED, Record
+from simcore.rules import Cells
+from simcore.vocabulary import Workload
+from tests.reference import cells as reference
+from tests.reference.agents import best_fit as slow_best_fit
+from tests.support.compiled import agent_of, busy
+from tests.support.properties import scaled
+
+ROUTERS = ["least-loaded", "two-choices", "affinity"]
+
+
+def drawn(seed: int, n: int, servers: int, count: int) -> tuple[Workload, Cluster, Any]:
+    """Draw a small run in which much happens at one instant, and the two choices of every request."""
+    rng = np.random.default_rng(seed)
+    capacity = rng.integers(0, 6, (servers, 2, 2))
+    workload = Workload(
+        ("a", "b"),
+        np.sort(rng.integers(0, 1 + n // 3, n) / 2),
+        rng.choice([0.0, 0.5, 1.0, 2.0, 3.0, 7.0, inf], n),
+        rng.integers(0, 7, (n, 2)),
+        np.arange(n),
+        labels={"tenant": rng.choice(["x", "y", "z"], n)},
+    )
+    first = rng.integers(0, count, n)
+    other = (first + rng.integers(1, count, n)) % count if count > 1 else first
+    return workload, Cluster(workload.resources, capacity, (4, NEVER), capacity[0]), np.stack([first, other], axis=1)
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    n=st.integers(1, 60),
+    servers=st.integers(1, 8),
+    count=st.integers(1, 4),
+    router=st.sampled_from(ROUTERS),
+    window=st.sampled_from([0.0, 0.5, 2.0, 3.0, 100.0]),
+    threads=st.integers(1, 3),
+)
+@scaled(3)
+def test_a_run_in_cells_is_the_slow_one(
+    seed: int, n: int, servers: int, count: int, router: Any, window: float, threads: int
+) -> None:
+    count = min(count, servers)
+    workload, cluster, chances = drawn(seed, n, servers, count)
+    ledger = Ledger(cluster)
+    cells = Cells(count, router, "tenant", window)
+    simulation = CellSimulation(workload, ledger, cells, chances, threads=threads)
+    simulation.play(agent_of(best_fit), Sampler(simulation, ledger))
+
+    bounds = [servers * number // count for number in range(count + 1)]
+    every = [cluster.capacity[a:b].tolist() for a, b in pairwise(bounds)]
+    words = sorted({*workload.labels["tenant"].tolist()})
+    candidates: dict[str, Any] = {
+        "least-loaded": lambda row: (),
+        "two-choices": lambda row: tuple(chances[row].tolist()),
+        "affinity": lambda row: (words.index(workload.labels["tenant"][row]) % count,),
+    }
+    rows = np.flatnonzero(simulation.record.outcome != IMPOSSIBLE).tolist()
+    spreads = cluster.spreads(workload.demand)
+    asked = [
+        reference.Request(
+            float(workload.arrival[row]),
+            float(workload.duration[row]),
+            tuple(workload.demand[row].tolist()),
+            bool(spreads[row]),
+            candidates[router](row),
+        )
+        for row in rows
+    ]
+
+    def decide(free: reference.Free, demand: reference.Demand, spread: bool) -> tuple[int, int] | None:
+        where = slow_best_fit(free, free, demand, spread)
+        return where and (where[0], -1 if spread else where[1])
+
+    expected = reference.play(asked, every, window, decide)
+    record = simulation.record
+    found = [
+        (int(record.server[row]), int(record.node[row])) if record.outcome[row] == PLACED else None for row in rows
+    ]
+    assert found == expected
+    assert record.sequence.tolist() == rows
+    held = np.zeros_like(cluster.capacity)
+    last = simulation.now
+    for row, place in zip(rows, expected, strict=True):
+        if place and workload.arrival[row] + workload.duration[row] > last:
+            request = asked[rows.index(row)]
+            reference.take(held[place[0]], place[1], request, 1)
+    np.testing.assert_array_equal(ledger.view.free, cluster.capacity - held)
+
+
+@pytest.mark.parametrize("window", [0.0, 25.0])
+def test_one_cell_is_no_cell(window: float) -> None:
+    workload, cluster = busy(400)
+    plain = CompiledSimulation(workload, Ledger(cluster))
+    play_compiled(plain, agent_of(best_fit))
+    celled = CellSimulation(workload, Ledger(cluster), Cells(1, window=window))
+    play_cells(celled, agent_of(best_fit))
+    assert celled.record.sequence == plain.record.sequence
+    for name in Record.COLUMNS:
+        np.testing.assert_array_equal(getattr(celled.record, name), getattr(plain.record, name), name)
+
+
+def test_many_servers_are_looked_at_as_few_are() -> None:
+    """Samples count what changed only, from the logs of the cells."""
+    workload, cluster = busy(3000)
+    many = Cluster(cluster.resources, np.repeat(cluster.capacity, 60, axis=0), cluster.spread_above, cluster.growth)
+    ledger = Ledger(many)
+    simulation = CellSimulation(workload, ledger, Cells(3, window=40.0))
+    seen = []
+
+    def look() -> int:
+        flavours = workload.flavours[0][:4]
+        seen.append((ledger.look(flavours), ledger._look(flavours)))
+        return 7
+
+    agent: ScanAgent = agent_of(best_fit)
+    simulation.play(agent, look)
+    assert len(seen) > 20
+    for found, expected in seen:
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_a_label_that_no_request_has_is_refused() -> None:
+    workload, cluster = busy(5)
+    with pytest.raises(UserError, match="requests have no such label"):
+        CellSimulation(workload, Ledger(cluster), Cells(2, "affinity", "tenant"))

@@ -1,0 +1,173 @@
+"""A long run that is interrupted goes on from where it was kept, and comes to what it would have come to."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fabric.compiled.numa_kept import ANSWER
+from scenarios.batch.batch import Batch
+from scenarios.batch.journal import rows_of
+from scenarios.build.plan import plan
+from scenarios.run import going
+from scenarios.run.checkpoint import Checkpoint, folder_of
+from scenarios.run.execute import execute
+from scenarios.run.going import Told
+from tests.support.long_runs import asked, contents
+from tests.support.properties import scaled
+
+TIMED = ("seconds", "decision_us")
+FORMS: list[dict[str, Any]] = [
+    {},
+    {"overflow": "wait"},
+    {"overflow": {"expand": {"by": 1, "limit": 5, "then": "drop"}}},
+    {"cluster.expansion": [{"at": 900, "by": 2}]},
+    {"warm_start": {"resource": "cpu", "until": 0.5, "with": {"random-top": {"k": 2}}}},
+]
+
+
+class Interrupted(Exception):
+    """Stands for the end of a process."""
+
+
+@given(
+    form=st.sampled_from(FORMS),
+    agent=st.sampled_from(["best-fit", {"random-top": {"k": 3}}]),
+    stays=st.lists(st.integers(1, 30), min_size=1, max_size=4),
+    portion=st.integers(1, 20),
+    torn=st.booleans(),
+)
+@scaled(0.3)
+def test_an_interrupted_run_comes_to_the_same_bytes(
+    tmp_path_factory: pytest.TempPathFactory,
+    form: dict[str, Any],
+    agent: Any,
+    stays: list[int],
+    portion: int,
+    torn: bool,
+) -> None:
+    (run,) = plan(asked(form, agent))
+    whole, parts = tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("parts")
+    expected = execute(run, whole)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(going, "KEPT_EVERY", 0.0)
+        patch.setattr(going, "SHARE", float("inf"))
+        patch.setattr(going, "PORTION", portion)
+        patch.setattr(going, "SHORT", -1.0)
+        seen: list[int] = []
+        for stay in stays:
+            left = [stay]
+
+            def tell(told: Told, left: list[int] = left) -> None:
+                seen.append(told.requests)
+                left[0] -= 1
+                if not left[0]:
+                    raise Interrupted
+
+            try:
+                execute(run, parts, tell=tell)
+            except Interrupted:
+                if torn:  # the process ended as it added more answers
+                    with (folder_of(parts, run.name) / "answers").open("ab") as file:
+                        file.write(b"torn")
+                continue
+            break
+        found = execute(run, parts, tell=lambda told: seen.append(told.requests))
+    for name in TIMED:
+        found.pop(name, None), expected.pop(name, None)
+    assert found == expected
+    assert contents(parts) == contents(whole)
+    assert seen == sorted(seen)  # nothing was done again
+
+
+def flipped(content: bytes) -> bytes:
+    """Change a byte in the middle."""
+    at = len(content) // 2
+    return content[:at] + bytes([content[at] ^ 255]) + content[at + 1 :]
+
+
+@pytest.mark.parametrize("file", ["answers", "state.npz"])
+@pytest.mark.parametrize("harm", [lambda content: content[:-1], lambda content: b"", flipped])
+def test_what_is_damaged_is_not_believed(tmp_path: Path, file: str, harm: Any) -> None:
+    path = tmp_path / "kept"
+    answers = np.zeros(3, ANSWER)
+    Checkpoint(path).keep({"left": np.arange(5)}, {"first": 2}, answers)
+    kept = Checkpoint(path).load(ANSWER)
+    assert kept
+    assert kept.words == {"first": 2}
+    assert kept.arrays["left"].tolist() == [0, 1, 2, 3, 4]
+    assert kept.answers.tobytes() == answers.tobytes()
+    (path / file).write_bytes(harm((path / file).read_bytes()))
+    assert Checkpoint(path).load(ANSWER) is None
+
+
+def test_the_journal_says_how_far_a_run_is_and_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(going, "KEPT_EVERY", 0.0)
+    monkeypatch.setattr(going, "SHARE", float("inf"))
+    heard: list[Told] = []
+    Batch(asked({}), tmp_path).run(told=heard.append)
+    rows, damaged = rows_of(tmp_path / "journal.jsonl")
+    assert not damaged
+    assert [row["status"] for row in rows] == ["under way"] * (len(rows) - 1) + ["done"]
+    assert len(rows) > 2
+    assert [row["requests"] for row in rows[:-1]] == [told.requests for told in heard if told.kept]
+    assert all(row["of"] == 150 for row in rows[:-1])
+    assert not (tmp_path / "checkpoints").exists()
+    again = Batch(asked({}), tmp_path)
+    assert len(again.done()) == 1
+
+
+@pytest.mark.parametrize(
+    ("form", "lost"),
+    [({"cluster.failures": {"mtbf": 500, "mttr": 50}}, "servers fail"), ({"record": ["states"]}, "recorded over time")],
+)
+def test_a_run_that_cannot_be_kept_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: dict[str, Any], lost: str
+) -> None:
+    monkeypatch.setattr(going, "KEPT_EVERY", 0.0)
+    monkeypatch.setattr(going, "TOLD_EVERY", 0.0)
+    heard: list[Told] = []
+    Batch(asked(form), tmp_path).run(told=heard.append)
+    assert heard
+    assert all(lost in told.lost and not told.kept for told in heard)
+
+
+KILLED = """
+import sys
+from scenarios.run import going
+going.KEPT_EVERY, going.SHARE = 0.05, 1e9
+from pathlib import Path
+from scenarios.batch.batch import Batch
+from tests.support.long_runs import asked
+Batch(asked({"workload.requests": 400_000}), Path(sys.argv[1])).run()
+"""
+
+
+@pytest.mark.long
+def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
+    """Processes are killed with SIGKILL wherever they are, until one comes to the end."""
+    out, kills, pause = tmp_path / "killed", 0, 3.0
+    for _ in range(40):
+        process = subprocess.Popen([sys.executable, "-c", KILLED, str(out)])
+        try:
+            assert process.wait(timeout=pause) == 0
+            break
+        except subprocess.TimeoutExpired:
+            kills += 1
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            pause += 0.25
+    else:
+        raise AssertionError("it never came to an end")
+    assert kills
+    whole = tmp_path / "whole"
+    Batch(asked({"workload.requests": 400_000}), whole).run()
+    assert contents(out) == contents(whole)
