@@ -60,7 +60,8 @@ class World:
     whether requests are virtual networks, `devices` whether servers have devices, `numbered` whether seeds number the
     servers, `ruled` whether there are rules about where requests may lie, `timed` whether single decisions are to be
     timed, and `hidden` whether agents are told nothing of how long requests stay; `cells` say how the servers are
-    divided, if they are. Nothing here changes while a run is played.
+    divided, if they are. `moves` is the key of a scenario that has requests moved, empty where none does. Nothing here
+    changes while a run is played.
     """
 
     ledger: Callable[[int], Ledger]
@@ -78,6 +79,7 @@ class World:
     timed: bool = False
     hidden: bool = False
     cells: Cells | None = None
+    moves: str = ""
 
     def draw(self, seed: int) -> Workload:
         """Draw the requests of a seed."""
@@ -110,6 +112,7 @@ class World:
             ("cluster.devices", self.devices, "servers have devices"),
             ("cluster.failures", self.fails, "servers fail"),
             ("overflow.wait", self.overflow.together, "requests that wait are offered together"),
+            (self.moves, self.moves, "requests that run are moved"),
             ("record", self.timed, "single decisions are timed"),
             ("pacing", self.pacing, "requests are not offered as they arrive"),
         ):

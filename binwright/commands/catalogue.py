@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Container
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
@@ -12,13 +13,11 @@ from rich.table import Table
 
 from binwright.commands.console import entry, file_to_draw, out
 from simcore.errors import UserError
+from simcore.registry import Registry
 
 
 def agents(asked: Namespace) -> int:
     """`binwright agents [--for FILE]`."""
-    from inspect import signature
-    from typing import get_type_hints
-
     from agents import AGENTS
 
     if asked.sets and not asked.scenario:
@@ -28,21 +27,37 @@ def agents(asked: Namespace) -> int:
         from scenarios.run.suited import suited
 
         unsuited = {name: why for name, why in suited(asked.scenario, asked.sets).items() if why}
-    for name in sorted(AGENTS):
-        if name in unsuited:
+    _list(AGENTS, unsuited)
+    if unsuited:
+        out.print("[bold]Not for it, as they are[/]")
+    for name, why in unsuited.items():
+        entry(name, why)
+    return 0
+
+
+def movers(asked: Namespace) -> int:
+    """`binwright movers`."""
+    from agents import MOVERS
+
+    _list(MOVERS)
+    return 0
+
+
+def _list(registry: Registry, but: Container[str] = ()) -> None:
+    """List what is registered, with its options."""
+    from inspect import signature
+    from typing import get_type_hints
+
+    for name in sorted(registry):
+        if name in but:
             continue
-        kind = AGENTS.load(name)
+        kind = registry.load(name)
         hints = get_type_hints(kind.__init__)
         options = (
             f"{option}: {_words(hints[option]) if get_args(hints.get(option)) else parameter.default}"
             for option, parameter in signature(kind).parameters.items()
         )
         entry(name, (kind.__doc__ or "").splitlines()[0], reference=kind.reference, options=", ".join(options))
-    if unsuited:
-        out.print("[bold]Not for it, as they are[/]")
-    for name, why in unsuited.items():
-        entry(name, why)
-    return 0
 
 
 def check(asked: Namespace) -> int:

@@ -20,10 +20,11 @@ from analysis.measure.samples import Sampler
 from fabric.ledger import Ledger
 from scenarios.build.costs import build_costs
 from scenarios.build.engines import Engine, agents_of, is_compiled
+from scenarios.build.movers import begin_moving
 from scenarios.build.plan import Run
 from scenarios.build.world import build_world
 from scenarios.run.checkpoint import Checkpoint, folder_of
-from scenarios.run.details import write_devices, write_requests, write_samples, write_states, write_times
+from scenarios.run.details import write_devices, write_moves, write_requests, write_samples, write_states, write_times
 from scenarios.run.going import Going, Keeper, Tell
 from scenarios.run.guard import STARTING, limited
 from simcore.engine import Simulation
@@ -58,6 +59,8 @@ def execute(run: Run, folder: Path, engine: Engine = "auto", tell: Tell = lambda
     keeper = None if lost else Keeper(Checkpoint(folder_of(folder, run.name)))
     again = keeper is not None and keeper.found
     simulation, ledger, play_on = warmed_up(run, world, None if again else warm_agent, compiled, warm_luck)
+    moving_luck = Watched(stream(run.seed, "movers"))
+    begin_moving(scenario, world, simulation, moving_luck)
     first, chance = simulation.offered, warm_luck.drawn
     if keeper:
         first, chance = keeper.take_up(simulation, first, chance)
@@ -94,6 +97,8 @@ def execute(run: Run, folder: Path, engine: Engine = "auto", tell: Tell = lambda
         write_times(details / f"{run.name}.times.parquet", simulation, first)
     if "devices" in scenario.record and over.devices:
         write_devices(details / f"{run.name}.devices.parquet", over.devices)
+    if "moves" in scenario.record:
+        write_moves(details / f"{run.name}.moves.parquet", simulation)
     if states:
         write_states(details / f"{run.name}.states.parquet", states)
     requests = len(simulation.workload)
@@ -105,7 +110,7 @@ def execute(run: Run, folder: Path, engine: Engine = "auto", tell: Tell = lambda
         **({"missing_models": ", ".join(ledger.missing)} if ledger.missing else {}),
         **_unasked(ledger),
         **_reasons(simulation, first),
-        "random": world.drawn or chance or luck.drawn,
+        "random": world.drawn or chance or luck.drawn or moving_luck.drawn,
         "engine": "compiled" if compiled else "simpy",
         "resources": list(over.resources),
         "tiers": list(over.tiers),

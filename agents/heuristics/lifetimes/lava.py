@@ -69,23 +69,25 @@ class Lava(Nilas):
         self._noted = 0
         self._filled: set[int] = set()  # rows whose placement left their server full, not looked at yet
         self._full: set[int] = set()  # servers that were full when the run began, until they are looked at
+        self._at: dict[int, tuple[int, Amounts]] = {}  # of requests that may still run, where they are and their demand
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Begin a run; what runs already counts."""
         super().start(view, rng)
-        self._servers, self._noted, self._filled = {}, 0, set()
-        self._full = {number for number in range(len(view.free)) if self._is_full(view, number)}
+        self._servers, self._noted, self._filled, self._at = {}, 0, set(), {}
+        taken, there = ((array.sum(axis=1)) for array in (view.capacity - view.free, view.capacity))
+        self._full = {number for number in range(len(there)) if self._is_full(taken[number], there[number])}
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Decide as `nilas` does, and note whether the server is full then: it may be hidden when one looks again."""
         answer = super().decide(view, request)
-        if isinstance(answer, Placement) and self._is_full(view, answer.shares[0][0], request.demand):
-            self._filled.add(request.index)
+        if isinstance(answer, Placement):
+            there, free = (array[answer.shares[0][0]].sum(axis=0) for array in (view.capacity, view.free))
+            if self._is_full(there - free + request.demand, there):
+                self._filled.add(request.index)
         return answer
 
-    def _is_full(self, view: View, number: int, more: Amounts | int = 0) -> bool:
-        there = view.capacity[number].sum(axis=0)
-        taken = there - view.free[number].sum(axis=0) + more
+    def _is_full(self, taken: Ints, there: Ints) -> bool:
         return bool((taken >= self.full * there)[there > 0].any())
 
     def costs(self, view: View, request: Request) -> Ints:
@@ -113,11 +115,18 @@ class Lava(Nilas):
     def _look(self, view: View) -> None:
         """Follow what happened since: what was placed, what left, what should have left."""
         for _, request, number, began in view.placed.since(self._noted):
+            moved = request.index in self._at
             if request.index in view.placed.running:
+                self._leave(request.index)
                 self._add(request, number, began, view)
-            if request.index in self._filled and number in self._servers:
+                self._at[request.index] = number, request.demand
+            if number in self._servers and (
+                request.index in self._filled or (moved and self._looks_full(number, view))
+            ):
                 self._recycle(self._servers[number], view)
         self._noted = view.placed.total
+        if len(self._at) > 2 * len(view.placed.running) + 1024:
+            self._at = {row: at for row, at in self._at.items() if row in view.placed.running}
         self._filled.clear()
         for number in self._full & self._servers.keys():
             self._recycle(self._servers[number], view)
@@ -132,6 +141,19 @@ class Lava(Nilas):
                 self._settle(server, max(server.of - 1, 0), view)
             elif view.now > server.until:
                 self._settle(server, server.of + 1, view)
+
+    def _leave(self, row: int) -> None:
+        """Forget where a request was that has been moved."""
+        server = self._servers.get(self._at[row][0]) if row in self._at else None
+        if server is not None:
+            server.rows = [one for one in server.rows if one != row]
+            server.residual = [one for one in server.residual if one != row]
+
+    def _looks_full(self, number: int, view: View) -> bool:
+        """Tell whether what runs on a server by now fills it, from our own books: it may be hidden."""
+        rows = _running(self._servers[number], view)
+        taken = np.sum([self._at[row][1] for row in rows], axis=0) if rows else np.zeros(len(view.resources), np.int64)
+        return self._is_full(taken, view.capacity[number].sum(axis=0))
 
     def _add(self, request: Request, number: int, began: float, view: View) -> None:
         of = self._class(request.duration)

@@ -1,0 +1,1 @@
+"""Movers: rules that decide what is moved, and where to."""

@@ -1,0 +1,118 @@
+"""The words of moving what runs: what may be moved, a move, and a mover, which decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf, nan
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from simcore.vocabulary import Floats, Ints, Placement, Request, View, Workload
+
+Why: TypeAlias = Literal["room", "schedule", "drain"]
+Outcome: TypeAlias = Literal["under way", "done", "called off", "ended", "interrupted"]
+
+
+class Move(NamedTuple):
+    """Says where a request that runs is to go."""
+
+    row: int
+    placement: Placement
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Lists the requests that run and may be moved, ascending by row.
+
+    `row` int64 [n], the `index` of each request; `server`, `node` int64 [n], where it is, node -1 for a spread request;
+    `demand` int64 [n, resources] quanta; `left` float64 [n], seconds that it is expected to stay on, as far as agents
+    are told, NaN where that is hidden. `request(row)` returns the request itself. Where there are rules of placement,
+    `may(row)` tells on which servers they let it lie, bool [servers], not counting itself where it is: one that may not
+    lie where it is, as on a server that is being emptied, is to go wherever it fits.
+    """
+
+    row: Ints
+    server: Ints
+    node: Ints
+    demand: Ints
+    left: Floats
+    request: Callable[[int], Request]
+    may: Callable[[int], npt.NDArray[np.bool_]] | None = None
+
+
+class Mover:
+    """Whatever decides what moves. Subclasses override `plan`; constructor arguments are the options of the YAML."""
+
+    reference: ClassVar[str] = ""
+    """Where the method comes from: a paper, in one line."""
+    needs_lifetimes: bool = False
+    """Does it ask how long requests stay? It is refused where the scenario hides that."""
+    keeps_rules: ClassVar[bool] = False
+    """Does it look at `Running.may`? If not, it is refused where there are rules of placement."""
+    on_devices: ClassVar[bool] = False
+    """Does it choose the devices of servers? If not, it is refused where they have some."""
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Prepare for a run: called once before the first plan, with the mover's own random stream."""
+
+    def plan(self, view: View, running: Running, moves: int, request: Request | None = None) -> Sequence[Move]:
+        """Return at most so many moves, in the order in which they are to be made.
+
+        Each must fit where it goes when those before it are done; its old place is held until it has arrived. With a
+        `request`, which found no place, they are to make room for it: nothing is moved unless it fits afterwards.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Says when a mover is asked: for room at a refusal, or every so many seconds, and for how many moves at most.
+
+    With `on_drain` it is also asked when servers are to be emptied, about what is on them. A plan that takes it longer
+    than `within` seconds is late.
+    """
+
+    mover: Mover
+    moves: int
+    every: float = inf
+    on_drain: bool = False
+    within: float = inf
+
+
+@dataclass(frozen=True, slots=True)
+class MoveRules:
+    """Says how moves are made: how long one takes, and how many there may be.
+
+    A move takes `downtime` seconds and what the request holds of `resource`, a place among the resources, at `rate`
+    quanta a second; -1 is no resource. `at_once` are on the way at most, and `per_hour` begin within any hour; 0 is no
+    limit. `fixed` tells which rows of a workload may not be moved, bool [n].
+    """
+
+    rate: float = inf
+    resource: int = -1
+    downtime: float = 0.0
+    at_once: int = 0
+    per_hour: int = 0
+    fixed: Callable[[Workload], npt.NDArray[np.bool_]] | None = None
+
+
+@dataclass(slots=True)
+class Moved:
+    """Tells of a move that was begun: which row, from where to where, when, why, and what became of it.
+
+    The node of a spread request is `SPREAD`. `decisions` counts those before it began, and before it ended; `devices`
+    are the bits of those that it left, and of those that it took.
+    """
+
+    row: int
+    why: Why
+    source: tuple[int, int]
+    target: tuple[int, int]
+    begin: float
+    end: float = nan
+    outcome: Outcome = "under way"
+    decisions: tuple[int, int] = (0, -1)
+    devices: tuple[int, int] = (0, 0)
