@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from binwright.packages import check
 
 if TYPE_CHECKING:
+    from agents.policy import Policy
     from agents.rules.cheapest import cheapest
     from agents.rules.scan import ScanAgent
     from agents.solver.backends.devices import devices
@@ -43,6 +44,7 @@ _HOME = {
     "FinishedRun": "analysis.measure.finished",
     "OnDevices": "simcore.vocabulary",
     "Placement": "simcore.vocabulary",
+    "Policy": "agents.policy",
     "Predictor": "simcore.predictor",
     "Refusal": "simcore.vocabulary",
     "Request": "simcore.vocabulary",
@@ -78,6 +80,7 @@ __all__ = [  # found on first use, so that importing binwright costs nothing
     "FinishedRun",
     "OnDevices",
     "Placement",
+    "Policy",
     "Predictor",
     "Refusal",
     "Request",
