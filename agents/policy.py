@@ -34,15 +34,14 @@ class Policy(Agent):
 
 def observed(view: View, request: Request) -> dict[str, npt.NDArray[Any]]:
     """Make what `binwright/Numa-v0` shows of a request: `free`, `request` and `mask`."""
-    servers, nodes, _ = view.capacity.shape
+    nodes = view.capacity.shape[1]
     largest = np.maximum(view.capacity.max(axis=(0, 1)), 1)
     demand = np.array(request.demand, np.int64)
     if request.spread:
         parts = np.array([amounts for _, _, amounts in request.across(0, nodes).shares], np.int64)
-        fits = np.zeros((servers, nodes), np.bool_)
-        fits[:, 0] = (view.free >= parts).all(axis=(1, 2))
+        fits = (np.arange(nodes) == 0) & np.all(view.free >= parts, axis=(1, 2))[:, None]
     else:
-        fits = (view.free >= demand).all(axis=2)
+        fits = np.all(view.free >= demand, axis=2)
     return {
         "free": (view.free / np.maximum(view.capacity, 1)).astype(np.float32),
         "request": np.append(demand / largest, request.spread).astype(np.float32),
