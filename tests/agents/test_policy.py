@@ -83,8 +83,8 @@ def test_a_policy_of_a_library_trains_and_runs(name: str, needs: str, tmp_path: 
     if find_spec(needs) is None:
         pytest.skip(f"{needs} is not installed")
     text = (LIBRARIES / f"{name}.py").read_text()
-    short = text.replace("5_000", "600").replace("UPDATES = 40", "UPDATES = 2")
-    assert short != text.replace("UPDATES = 40", "UPDATES = 41")
+    short = text.replace("5_000", "600").replace('.pt", 40', '.pt", 2')
+    assert short != text
     (tmp_path / f"{name}.py").write_text(short.replace('out="results', '"replications=2", out="results'))
     done = subprocess.run(
         [sys.executable, f"{name}.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=500
