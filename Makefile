@@ -2,6 +2,7 @@
 # make test      sets up .venv with every extra, then ruff, mypy and the tests, in 4 minutes on 2 cores, 2 when repeated
 # make check     the same for those who edit: ruff, mypy and the fast tests of the core, in half a minute
 # make test-all  the same as make test, then what is long by nature, in 10 minutes more
+# make versions  the core with every Python from 3.11 to 3.13 that is on the PATH, and with the lowest declared versions
 # make setup     the set-up alone, every extra
 # make site      builds the documentation into build/site, to be read without a network; warnings are errors
 # make bench     the benchmarks; they print ratios and never fail on time
@@ -27,7 +28,7 @@ EDITABLE := --config-settings editable_mode=compat --editable
 # As many tests at a time as there are processors, up to 8.
 PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
-.PHONY: run setup test check test-all rest lint types tests core bench docs site clean
+.PHONY: run setup test check test-all rest versions FORCE lint types tests core bench docs site clean
 
 run: .venv/light
 	$(BIN)/binwright run scenarios/quickstart.yaml
@@ -42,6 +43,7 @@ check: .venv/full
 
 test-all: test
 	@$(MAKE) --no-print-directory rest
+	@$(MAKE) --no-print-directory versions
 
 lint: .venv/full
 	@$(BIN)/ruff check --quiet
@@ -53,8 +55,28 @@ types: .venv/full
 tests: .venv/full
 	$(PYTEST) -m "not long"
 
+CORE := tests/simcore tests/fabric tests/agents/heuristics/test_servers.py
+
 core: .venv/full
-	$(PYTEST) -m "not long" tests/test_layers.py tests/simcore tests/fabric tests/agents/heuristics/test_servers.py
+	$(PYTEST) -m "not long" tests/test_layers.py $(CORE)
+
+# Each in an environment of its own below build/versions. A Python that is not there is said, and left out.
+versions:
+	@for version in 3.11 3.12 3.13; do \
+		if python$$version -c "" 2> /dev/null; then \
+			$(MAKE) --no-print-directory build/versions/$$version PYTHON=python$$version WITH=constraints.txt || exit 1; \
+		else echo "Python $$version is not on the PATH: not tested."; fi; \
+	done
+	@if python3.11 -c "" 2> /dev/null; then \
+		$(MAKE) --no-print-directory build/versions/lowest PYTHON=python3.11 WITH=constraints-lowest.txt; \
+	else echo "Python 3.11 is not on the PATH: the lowest versions are not tested."; fi
+
+build/versions/%: FORCE
+	@echo "Python and versions: $*"
+	@$(PYTHON) -m venv $@
+	@$@/bin/pip install --quiet --disable-pip-version-check --constraint $(WITH) . pytest hypothesis pytest-xdist networkx
+	@$@/bin/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile -m "not long" \
+		-o addopts="--strict-markers --strict-config" $(CORE)
 
 # What make test leaves out, and all properties with many more examples, other ones every time.
 rest: .venv/full
@@ -64,6 +86,8 @@ bench: .venv/full
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.episodes
 	$(BIN)/python -m benchmarks.environments --rounds 1
+
+FORCE:
 
 docs: .venv/full
 	$(BIN)/python -m scenarios.schema.reference > docs/reference/scenario.md

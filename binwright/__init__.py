@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from binwright.packages import check
 
 if TYPE_CHECKING:
+    from agents.policy import Policy
     from agents.rules.cheapest import cheapest
     from agents.rules.scan import ScanAgent
     from agents.solver.backends.devices import devices
@@ -46,6 +47,7 @@ _HOME = {
     "Mover": "simcore.moves",
     "OnDevices": "simcore.vocabulary",
     "Placement": "simcore.vocabulary",
+    "Policy": "agents.policy",
     "Predictor": "simcore.predictor",
     "Refusal": "simcore.vocabulary",
     "Request": "simcore.vocabulary",
@@ -84,6 +86,7 @@ __all__ = [  # found on first use, so that importing binwright costs nothing
     "Mover",
     "OnDevices",
     "Placement",
+    "Policy",
     "Predictor",
     "Refusal",
     "Request",

@@ -43,3 +43,19 @@ def test_the_notice_names_what_was_learned_from_a_trace() -> None:
     named = [pattern for line in notice.splitlines() if "CC BY" in line for pattern in line.split("    ")[0].split(",")]
     every = [file.stem for file in weights.glob("*.json")]
     assert learned == {stem for stem in every if any(fnmatch(stem, pattern.strip()) for pattern in named)}
+
+
+def test_the_lowest_versions_are_those_that_are_declared() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    lines = (ROOT / "constraints-lowest.txt").read_text(encoding="utf-8").splitlines()
+    lowest = dict(line.split("==") for line in lines if not line.startswith("#"))
+    for name, least in (each.split(">=") for each in declared):
+        assert lowest.pop(name) in (least, f"{least}.0")
+    assert not lowest
+
+
+def test_the_sdist_has_what_its_tests_need() -> None:
+    told = (ROOT / "MANIFEST.in").read_text(encoding="utf-8").split()
+    for name in ("tests", "docs", "examples", "benchmarks", "Makefile", "constraints.txt", "constraints-lowest.txt"):
+        assert name in told
+        assert (ROOT / name).exists()

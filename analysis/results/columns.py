@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
+from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -42,7 +43,8 @@ class Columns:
 def write_runs(folder: Path, runs: pl.DataFrame, columns: Columns) -> None:
     """Write runs.parquet, and columns.json, which names it by its digest: each whole or not at all."""
     content = BytesIO()
-    runs.write_parquet(content)
+    said = {"version": version("binwright"), **asdict(columns)}  # for whoever has the table alone
+    runs.write_parquet(content, metadata={"binwright": json.dumps(said, ensure_ascii=False)})
     data = {"runs": digest_of(content.getvalue()), **asdict(columns)}
     with replacing(folder / RUNS) as unfinished:
         unfinished.write_bytes(content.getbuffer())

@@ -275,6 +275,17 @@ def _traces(commands: Commands) -> None:
     convert.add_argument("--out", help="the file to write (default: the same name with .parquet)")
 
 
+def _export(commands: Commands) -> None:
+    export = commands.add_parser("export", help="write results for other tools: MLflow, CSV, JSON")
+    export.set_defaults(answer="exporting.export")
+    export.add_argument("results", metavar="RESULTS", help="a folder that a run wrote")
+    export.add_argument("--to", required=True, choices=("mlflow", "csv", "json"), help="what reads it")
+    export.add_argument(
+        "--out",
+        help="the file (default: runs.csv or runs.json beside the results), or MLflow's tracking server or folder",
+    )
+
+
 def _completion(commands: Commands) -> None:
     completion = commands.add_parser(
         "completion",
@@ -296,6 +307,7 @@ COMMANDS = (
     _tune,
     _size,
     add_figures,
+    _export,
     add_solve,
     add_explain,
     add_serve,

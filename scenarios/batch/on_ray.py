@@ -170,7 +170,7 @@ class RayCluster:
         """
         import ray
 
-        do = ray.remote(num_cpus=cpus, max_retries=0)(do)
+        remote = ray.remote(num_cpus=cpus, max_retries=0)(do)
         going: dict[Any, tuple[T, int]] = {}
         lost: list[tuple[T, int]] = []
         try:
@@ -178,7 +178,7 @@ class RayCluster:
                 hands = self.hands()
                 while (left or lost) and len(going) < hands:
                     item, tried = lost.pop() if lost else (left.popleft(), 0)
-                    going[do.remote(*arguments(item))] = item, tried
+                    going[remote.remote(*arguments(item))] = item, tried
                 for ref in ray.wait(list(going), timeout=1.0)[0]:
                     item, tried = going.pop(ref)
                     try:

@@ -121,7 +121,10 @@ def _spec(name: str) -> ModuleSpec | None:
         return PathFinder.find_spec(name)
     above = _spec(parent)
     places = above.submodule_search_locations if above else None
-    return PathFinder.find_spec(name, list(places)) if places else None
+    try:
+        return PathFinder.find_spec(name, list(places)) if places else None
+    except KeyError:
+        return None  # a folder without __init__.py in one that nobody has imported
 
 
 def _digest(found: object) -> str:

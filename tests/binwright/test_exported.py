@@ -21,6 +21,7 @@ EXPORTED = [
     "FinishedRun",
     "OnDevices",
     "Placement",
+    "Policy",
     "Predictor",
     "Refusal",
     "Request",

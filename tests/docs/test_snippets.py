@@ -26,7 +26,9 @@ from analysis.measure.measuring import describe
 from binwright import cli
 from binwright.api import as_overrides
 from binwright.parser import parser
+from scenarios.build.plan import points
 from scenarios.schema.load import load_scenario, scenario_from
+from scenarios.size.mixing import MixQuestion
 from scenarios.size.question import Question
 from tests.support import ROOT
 from tests.support.documentation import Block, blocks, commands, name_of, pages
@@ -210,6 +212,7 @@ ONLY_PARSED = {
     "serve": "it goes on until it is stopped; tests/binwright/service starts it",
     "jobs": "it needs a service; tests/binwright/service/test_work.py runs it",
     "work": "it goes on until it is stopped; tests/binwright/service/test_work.py starts it",
+    "export": "wants results; tests/binwright/test_export.py has some",
     "pack": "searches for seconds; tests/binwright/test_cli.py runs it",
     "explain": "wants an answer; tests/agents/solver/solving/test_explain.py gives it one",
     "reproduce": "takes minutes; tests/binwright/test_reproduce.py runs the smallest",
@@ -277,7 +280,10 @@ def check_command(arguments: list[str]) -> None:
         load_scenario(asked.file, [*asked.sets, f"agents=[{asked.agent}]"])
     elif command == "size":
         scenario = load_scenario(asked.file, as_overrides(asked.sets, asked.agents, asked.seeds))
-        assert Question.of(scenario, asked.until, asked.kind, asked.most)
+        if asked.mix or (scenario.size and scenario.size.mix):
+            assert MixQuestion.of(scenario, asked.until, asked.mix, asked.most)
+        for _, point in [] if scenario.size and scenario.size.mix else points(scenario):
+            assert Question.of(point, asked.until, asked.kind, asked.most)
     elif command == "compare":
         check_metrics(asked.metrics)
         assert (asked.baseline or "first-fit").rpartition("/")[2] in AGENTS

@@ -78,7 +78,9 @@ def test_the_search_finds_what_looking_at_every_mix_finds(case: tuple[dict[Mix, 
 
 def test_many_mixes_are_never_looked_at() -> None:
     """A cluster of 100 in all, of which one kind is a little stronger for its price."""
-    enough = {mix: 2 * mix[0] + 5 * mix[1] >= 203 for mix in product(range(201), range(201)) if any(mix)}
+    enough: dict[Mix, bool] = {
+        mix: 2 * mix[0] + 5 * mix[1] >= 203 for mix in product(range(201), range(201)) if any(mix)
+    }
     market = Market((Fraction("0.4"), Fraction("1.1")), (200, 200), (10, 10))
     looks: dict[Mix, bool] = {}
     while not isinstance(step := next_mix(looks, market), FoundMix):
@@ -108,8 +110,8 @@ def test_it_is_the_cheapest_of_an_exhaustive_sweep(two: Path, changed: dict[str,
     lost = every.group_by(*keys).agg(pl.col("impossible").sum())["impossible"].min()
     for row in answer.frame.iter_rows(named=True):
         runs = every.filter(pl.col("agent") == row["agent"]).group_by(*keys)
-        means = {
-            (large, small): target.met(mean) and impossible <= lost  # type: ignore[operator]
+        means: dict[Mix, bool] = {
+            (large, small): target.met(mean) and impossible <= lost
             for large, small, mean, impossible in runs.agg(pl.col(metric).mean(), pl.col("impossible").sum()).rows()
         }
         market = answer.question.market

@@ -15,6 +15,7 @@ import yaml
 import binwright as bw
 from agents.learned.common.tensors import read
 from binwright.cli import MISTAKE, main
+from scenarios.batch.child import child as original
 from scenarios.learn import side_by_side
 from scenarios.learn.side_by_side import work
 from scenarios.learn.sweeping import points
@@ -99,7 +100,6 @@ def test_processes_come_to_the_same_and_go_on(tmp_path: Path, alone: dict[str, A
 @pytest.mark.long
 def test_a_process_that_is_killed_is_a_message_and_what_it_has_is_kept(tmp_path: Path, alone: dict[str, Any]) -> None:
     started: list[int] = []
-    original = side_by_side.child
 
     def child(*arguments: Any) -> Any:
         process, pipe = original(*arguments)

@@ -1,0 +1,49 @@
+"""Agents that decide by what the environment `binwright/Numa-v0` shows, whoever trained them.
+
+Nothing here needs Gymnasium.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simcore.vocabulary import Agent, Placement, Request, View
+
+
+class Policy(Agent):
+    """Answers with an action of the environment: a subclass says `act`, and is asked only where something fits."""
+
+    @abstractmethod
+    def act(self, seen: dict[str, npt.NDArray[Any]]) -> int:
+        """Choose server * nodes + node by what is seen, as the environment shows it."""
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        seen = observed(view, request)
+        if not seen["mask"].any():
+            return None
+        action, nodes = int(self.act(seen)), view.free.shape[1]
+        if not (0 <= action < seen["mask"].size and seen["mask"][action]):
+            return None  # what the mask forbids refuses, as in the environment
+        server, node = divmod(action, nodes)
+        return request.across(server, nodes) if request.spread else request.on(server, node)
+
+
+def observed(view: View, request: Request) -> dict[str, npt.NDArray[Any]]:
+    """Make what `binwright/Numa-v0` shows of a request: `free`, `request` and `mask`."""
+    nodes = view.capacity.shape[1]
+    largest = np.maximum(view.capacity.max(axis=(0, 1)), 1)
+    demand = np.array(request.demand, np.int64)
+    if request.spread:
+        parts = np.array([amounts for _, _, amounts in request.across(0, nodes).shares], np.int64)
+        fits = (np.arange(nodes) == 0) & np.all(view.free >= parts, axis=(1, 2))[:, None]
+    else:
+        fits = np.all(view.free >= demand, axis=2)
+    return {
+        "free": (view.free / np.maximum(view.capacity, 1)).astype(np.float32),
+        "request": np.append(demand / largest, request.spread).astype(np.float32),
+        "mask": fits.reshape(-1).astype(np.int8),
+    }
