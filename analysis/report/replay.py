@@ -87,10 +87,11 @@ def _packed(row: dict[str, Any], results: ResultsFolder, key: str, states: pl.Da
         parts.append(states["links"])
     rows = np.concatenate([levels(part) for part in parts], axis=1)
     rows[1:] -= rows[:-1].copy()  # modulo 256; most of it is then 0, and packs well
-    point = ", ".join(f"{name.rpartition('.')[2]} {row[name]}" for name in results.swept)
+    agent = results.heading(row["agent"])
+    point = ", ".join(f"{results.heading(name).rpartition('.')[2]} {row[name]}" for name in results.swept)
     return {
-        "name": f"{row['agent']}, seed {row['seed']}" + (point and f", {point}"),
-        "agent": row["agent"],
+        "name": f"{agent}, seed {row['seed']}" + (point and f", {point}"),
+        "agent": agent,
         "point": point,
         "layout": key,
         "servers": states[f"used_{results.resources[0]}"].list.len().to_list(),
