@@ -39,7 +39,7 @@ that is of the first line, and the requests that get a place. With `all of them`
 and a taint to tolerate, and most have rules that count. A request that is refused has the ledger look for the reason.
 
 In the compiled loop a run without rules looks only at the servers that changed, where there are many; with rules it
-looks at all of them, since what changed depends on who asks. So the ratios there grow with the servers.
+looks at all of them, since what changed depends on who asks.
 
 """
 SIZES = (50, 1213, 5000)
