@@ -135,16 +135,18 @@ def _servers(spec: ClusterSpec) -> Servers:
         return _from_csv(spec.csv, spec.nodes)
     if spec.trace:
         return _from_trace(spec.trace)
-    kinds = [(group.count, group.node, group.devices) for group in spec.groups or ()]
-    kinds = kinds or [(spec.size or 0, spec.node or {}, spec.devices)]
+    kinds = [(group.count, group.node, group.devices, group.nodes or spec.nodes) for group in spec.groups or ()]
+    kinds = kinds or [(spec.size or 0, spec.node or {}, spec.devices, spec.nodes)]
     names = [name for name in spec.resources if name != DEVICE or not spec.has_devices]
-    nodes = np.array([[quanta(node.get(name, 0.0)) for name in names] for _, node, _ in kinds], np.int64)
-    own = np.array([devices.count if devices else 0 for _, _, devices in kinds], np.int64)
+    nodes = np.array([[quanta(node.get(name, 0.0)) for name in names] for _, node, _, _ in kinds], np.int64)
+    own = np.array([devices.count if devices else 0 for _, _, devices, _ in kinds], np.int64)
     if spec.has_devices:
         nodes = np.column_stack([nodes, own * QUANTUM])
-    times = [count for count, _, _ in kinds]
-    capacity = np.repeat(np.repeat(nodes, times, axis=0)[:, None, :], spec.nodes, axis=1)
-    models = [devices.model or UNNAMED if devices else "" for _, _, devices in kinds]
+    times = [count for count, _, _, _ in kinds]
+    there = np.array([count for _, _, _, count in kinds])
+    has = np.arange(there.max()) < there[:, None]  # a node that a server does not have has a capacity of 0
+    capacity = np.repeat(nodes[:, None, :] * has[:, :, None], times, axis=0)
+    models = [devices.model or UNNAMED if devices else "" for _, _, devices, _ in kinds]
     models = [model for model, n in zip(models, times, strict=True) for _ in range(n)]
     return Servers(capacity, np.repeat(own, times), models, {})
 

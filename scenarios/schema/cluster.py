@@ -82,6 +82,9 @@ class Group(Model):
 
     count: Index = Field(description="How many servers; some group has at least one.", examples=[20])
     node: Amounts = Field(description="What one node of each has.", examples=["{cpu: 40, mem: 90 GB}"])
+    nodes: Count | None = Field(
+        default=None, description="NUMA nodes of each, if not as many as `nodes` of the cluster says.", examples=[4]
+    )
     name: Text | None = Field(default=None, description="A name for people.", examples=["large"])
     devices: DevicesSpec | None = Field(
         default=None, description="Its devices, if it has any.", examples=["{model: V100, count: 8}"]
@@ -145,7 +148,9 @@ class ClusterSpec(Model):
     """The servers. Either `servers` and `node`, or `groups`, or `csv`, or `trace`, or `network` and `node`."""
 
     servers: Count | None = Field(default=None, description="How many equal servers.", examples=[10])
-    nodes: Count = Field(default=1, description="NUMA nodes of every server.", examples=[2])
+    nodes: Count = Field(
+        default=1, description="NUMA nodes of every server, but for groups that say it themselves.", examples=[2]
+    )
     node: Amounts | None = Field(default=None, description="What one node has.", examples=["{cpu: 40, mem: 90 GB}"])
     groups: tuple[Group, ...] | None = Field(
         default=None,
@@ -224,9 +229,17 @@ class ClusterSpec(Model):
             if not any(node.values()):
                 raise wrong("has nothing on it", "Give at least one resource, like {cpu: 40, mem: 90 GB}.", at)
         self._same_resources()
+        self._with_nodes()
         self._with_devices()
         self._check_labels()
         return self
+
+    def _with_nodes(self) -> None:
+        """Refuse requests that are spread over nodes where servers have different numbers of them."""
+        for number, group in enumerate(self.groups or ()):
+            if self.spread_above and group.nodes not in (None, self.nodes):
+                remedy = f"Take out spread_above, or give all groups {self.nodes}: spread requests need equal servers."
+                raise wrong("does not go with spread_above", remedy, ("groups", number, "nodes"), group.nodes)
 
     def _with_devices(self) -> None:
         """Refuse what does not go with devices."""
@@ -236,6 +249,10 @@ class ClusterSpec(Model):
             return
         if self.network:
             raise wrong("servers in a network have no devices", "Take out the network or the devices.", ("network",))
+        for number, group in enumerate(self.groups or ()):
+            if (group.nodes or 1) > 1:
+                remedy = "Take out nodes, or the devices."
+                raise wrong("servers with devices have one node", remedy, ("groups", number, "nodes"), group.nodes)
         if self.nodes > 1 or self.spread_above:
             key = "nodes" if self.nodes > 1 else "spread_above"
             raise wrong("servers with devices have one node", f"Take out {key}, or the devices.", (key,))

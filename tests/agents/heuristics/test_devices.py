@@ -95,7 +95,7 @@ def as_asks(futures: Ints) -> reference.Futures:
 
 
 @given(case=clusters(), kinds=usual_kinds, some=st.lists(asks(), min_size=1, max_size=6), kept=st.sampled_from([1, 3]))
-@scaled(2)
+@scaled(1)
 def test_lookahead_agrees_with_its_reference(
     case: Case, kinds: list[tuple[Ask, int]], some: list[Ask], kept: int
 ) -> None:

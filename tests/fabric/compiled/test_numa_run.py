@@ -52,7 +52,7 @@ def test_a_compiled_run_is_the_engines(case: Case) -> None:
 
 
 @given(cases(most=5), st.data())
-@scaled(3)
+@scaled(1)
 def test_a_compiled_run_keeps_rules_as_the_engine(case: Case, data: st.DataObject) -> None:
     servers = len(case.cluster.capacity)
     labels, written = data.draw(labelled(servers, servers)), data.draw(rules(servers))
