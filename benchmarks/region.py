@@ -188,7 +188,7 @@ def on_a_gpu() -> str:
     import gymnasium
 
     together = 64
-    options = {"scenario": "quickstart", "overrides": [], "in_place": True}
+    options: dict[str, Any] = {"scenario": "quickstart", "overrides": [], "in_place": True}
     env: Any = gymnasium.make_vec("binwright.environments:binwright/Numa-v0", together, **options)
     seen, _ = env.reset(seed=0)
     rng = np.random.default_rng(0)
