@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,10 +19,11 @@ from fabric.compiled.numa_kept import ANSWER
 from scenarios.batch.batch import Batch
 from scenarios.batch.journal import rows_of
 from scenarios.build.plan import plan
+from scenarios.build.world import build_world
 from scenarios.run import going
 from scenarios.run.checkpoint import Checkpoint, folder_of
 from scenarios.run.execute import execute
-from scenarios.run.going import Told
+from scenarios.run.going import Going, Told
 from tests.support.long_runs import asked, contents
 from tests.support.properties import scaled
 
@@ -88,6 +91,24 @@ def test_an_interrupted_run_comes_to_the_same_bytes(
     assert seen == sorted(seen)  # nothing was done again
 
 
+def test_portions_take_about_as_long_whatever_the_rule_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looks that come soon tell nothing of how many decisions a portion may have."""
+    clock, left = [0.0], [1] * 200 + [10**9]
+    monkeypatch.setattr(going, "monotonic", lambda: clock[0])
+    (run,) = plan(asked({}))
+    simulation = build_world(run.scenario).simulation(run.seed, compiled=True)
+    keeper: Any = SimpleNamespace(left=0)
+    watch = Going(lambda: left.pop(0), simulation, run, lambda told: None, keeper, "")
+    watch._due = math.inf
+    portions = []
+    for _ in range(260):
+        portions.append(watch())
+        clock[0] += portions[-1] * 0.001
+    assert portions[:200] == [1] * 200
+    assert all(100 <= portion <= 1024 for portion in portions[200:])
+    assert sum(portions[200:]) * 0.001 > 10
+
+
 def flipped(content: bytes) -> bytes:
     """Change a byte in the middle."""
     at = len(content) // 2
@@ -142,6 +163,7 @@ def test_a_run_that_cannot_be_kept_says_why(
 
 KILLED = """
 import sys
+from scenarios.build.world import build_world
 from scenarios.run import going
 going.KEPT_EVERY, going.SHARE = 0.05, 1e9
 from pathlib import Path
