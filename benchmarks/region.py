@@ -260,11 +260,11 @@ what does not depend on the number, plus so much for each request. The measured 
 
 {lengths}
 
-*cpu held* is the share of the cores that are held at the end: little, as in a region that has just begun. The slope of a
-decision grows slowly, since the heap of ends becomes deeper and what is looked at leaves the processor's caches: a
-straight line is a lower bound for time. What is kept,
-[once a minute](../guides/batches.md#what-is-guaranteed), is 22 bytes a request that was answered, appended, and once
-more 32 bytes a server and 16 a request that runs.
+*cpu held* is the share of the cores that are held at the end: little, as in a region that has just begun. The slope of
+a decision grows slowly, since the heap of ends becomes deeper and what is looked at leaves the processor's caches: a
+straight line is a lower bound for time. What is kept, [once a
+minute](../guides/batches.md#what-is-guaranteed), is 22 bytes a request that was answered, appended, and once more 32
+bytes a server and 16 a request that runs.
 
 ## In cells
 
