@@ -156,7 +156,7 @@ def lengths(servers: int) -> str:
         )
         rows.append([note])
     notes = [row[0] for row in rows if len(row) == 1]
-    return markdown([row for row in rows if len(row) > 1]) + "\n\n" + " ".join(notes)
+    return markdown([row for row in rows if len(row) > 1]) + "\n\n" + "\n".join(notes)
 
 
 def _cells(each: dict[str, float]) -> list[str]:
@@ -188,7 +188,7 @@ def on_a_gpu() -> str:
     import gymnasium
 
     together = 64
-    options = {"scenario": "quickstart", "overrides": [], "in_place": True}
+    options: dict[str, Any] = {"scenario": "quickstart", "overrides": [], "in_place": True}
     env: Any = gymnasium.make_vec("binwright.environments:binwright/Numa-v0", together, **options)
     seen, _ = env.reset(seed=0)
     rng = np.random.default_rng(0)
@@ -260,11 +260,11 @@ what does not depend on the number, plus so much for each request. The measured 
 
 {lengths}
 
-*cpu held* is the share of the cores that are held at the end. It is small, as in a region that has just begun; the cost
-of `first-fit` grows with it, that of `best-fit` does not. The slope of a decision grows slowly, since more of the
-servers change between two requests of the same demand, and the heap of ends becomes deeper: a straight line is a lower
-bound for time. What is kept, [once a minute](../guides/batches.md#what-is-guaranteed), is 22 bytes a request that was
-answered, appended, and once more 32 bytes a server and 16 a request that runs.
+*cpu held* is the share of the cores that are held at the end: little, as in a region that has just begun. The slope of
+a decision grows slowly, since the heap of ends becomes deeper and what is looked at leaves the processor's caches: a
+straight line is a lower bound for time. What is kept, [once a
+minute](../guides/batches.md#what-is-guaranteed), is 22 bytes a request that was answered, appended, and once more 32
+bytes a server and 16 a request that runs.
 
 ## In cells
 

@@ -56,7 +56,7 @@ class Going:
         self._began = self._told = self._looked = monotonic()
         self._due = self._began + KEPT_EVERY
         self._left = keeper.left if keeper else 0
-        self._portion = PORTION
+        self._portion, self._given = PORTION, 0
         spec = run.agent.label, run.seed
         self._so_far = Told(run.name, *spec, 0, len(simulation.workload), 0.0, simulation.offered, lost=lost)
 
@@ -79,14 +79,14 @@ class Going:
 
     def _next_portion(self) -> int:
         before, self._looked = self._looked, monotonic()
-        if self._looked - before < SHORT:
+        if self._looked - before > LONG:
+            self._portion = max(1, self._given // 2)
+        elif self._looked - before < SHORT and self._given == self._portion:
             self._portion *= 2
-        elif self._looked - before > LONG:
-            self._portion = max(1, self._portion // 2)
-        given = self._portion if self._left < 0 else min(self._portion, self._left)
+        self._given = self._portion if self._left < 0 else min(self._portion, self._left)
         if self._left > 0:
-            self._left -= given
-        return given
+            self._left -= self._given
+        return self._given
 
 
 class Keeper:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,12 +19,13 @@ from fabric.compiled.numa_kept import ANSWER
 from scenarios.batch.batch import Batch
 from scenarios.batch.journal import rows_of
 from scenarios.build.plan import plan
+from scenarios.build.world import build_world
 from scenarios.run import going
 from scenarios.run.checkpoint import Checkpoint, folder_of
 from scenarios.run.execute import execute
-from scenarios.run.going import Told
+from scenarios.run.going import Going, Told
 from tests.support.long_runs import asked, contents
-from tests.support.properties import scaled
+from tests.support.properties import forms, scaled
 
 TIMED = ("seconds", "decision_us")
 FORMS: list[dict[str, Any]] = [
@@ -30,8 +33,11 @@ FORMS: list[dict[str, Any]] = [
     {"overflow": "wait"},
     {"overflow": {"expand": {"by": 1, "limit": 5, "then": "drop"}}},
     {"cluster.expansion": [{"at": 900, "by": 2}]},
+    {"warm_start": {"resource": "cpu", "until": 0.5, "with": "best-fit"}},
     {"warm_start": {"resource": "cpu", "until": 0.5, "with": {"random-top": {"k": 2}}}},
 ]
+AGENTS = ["best-fit", {"random-top": {"k": 3}}]
+"""The second has numbers of its own that change with every decision."""
 
 
 class Interrupted(Exception):
@@ -39,10 +45,10 @@ class Interrupted(Exception):
 
 
 @given(
-    form=st.sampled_from(FORMS),
-    agent=st.sampled_from(["best-fit", {"random-top": {"k": 3}}]),
-    stays=st.lists(st.integers(1, 30), min_size=1, max_size=4),
-    portion=st.integers(1, 20),
+    form=st.one_of(st.sampled_from(FORMS[:-1]), forms(4, 5).map(FORMS.__getitem__)),
+    agent=forms(0, 1).map(AGENTS.__getitem__),
+    stays=st.lists(st.integers(1, 9), min_size=1, max_size=4),
+    portion=st.integers(5, 60),
     torn=st.booleans(),
 )
 @scaled(0.3)
@@ -86,6 +92,24 @@ def test_an_interrupted_run_comes_to_the_same_bytes(
     assert found == expected
     assert contents(parts) == contents(whole)
     assert seen == sorted(seen)  # nothing was done again
+
+
+def test_portions_take_about_as_long_whatever_the_rule_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looks that come soon tell nothing of how many decisions a portion may have."""
+    clock, left = [0.0], [1] * 200 + [10**9]
+    monkeypatch.setattr(going, "monotonic", lambda: clock[0])
+    (run,) = plan(asked({}))
+    simulation = build_world(run.scenario).simulation(run.seed, compiled=True)
+    keeper: Any = SimpleNamespace(left=0)
+    watch = Going(lambda: left.pop(0), simulation, run, lambda told: None, keeper, "")
+    watch._due = math.inf
+    portions = []
+    for _ in range(260):
+        portions.append(watch())
+        clock[0] += portions[-1] * 0.001
+    assert portions[:200] == [1] * 200
+    assert all(100 <= portion <= 1024 for portion in portions[200:])
+    assert sum(portions[200:]) * 0.001 > 10
 
 
 def flipped(content: bytes) -> bytes:
@@ -142,6 +166,7 @@ def test_a_run_that_cannot_be_kept_says_why(
 
 KILLED = """
 import sys
+from scenarios.build.world import build_world
 from scenarios.run import going
 going.KEPT_EVERY, going.SHARE = 0.05, 1e9
 from pathlib import Path

@@ -30,6 +30,7 @@ from scenarios.batch.batch import Batch, run_batches
 from scenarios.batch.handout import PORTION, Handout
 from scenarios.batch.journal import Row, line_of, rows_of
 from scenarios.batch.pool import Pool, _Worker, ending
+from scenarios.run.going import Told
 from scenarios.schema.load import scenario_from
 from simcore.errors import UserError
 from tests.support.batches import agent, data, numbers, plain, same, scenario, tree
@@ -226,7 +227,7 @@ def slow(tmp_path: Path) -> Iterator[tuple[list[str], Path]]:
     for pid in pids.iterdir():
         until = time.monotonic() + 5
         while alive(pid.name) and time.monotonic() < until:
-            time.sleep(0.02)
+            time.sleep(0.1)
         assert not alive(pid.name), "a worker outlived its parent"
 
 
@@ -384,6 +385,31 @@ def test_progress_says_done_failed_rate_and_time_left(monkeypatch: pytest.Monkey
         text = live.text()
     assert text == "304 of 1000, 4 failed, 5 runs/s, 2 min left"
     assert [duration(seconds) for seconds in (7.4, 700, 20_000)] == ["7 s", "12 min", "5.6 h"]
+
+
+def test_progress_says_how_far_runs_are(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    with Live(2, 0, 2) as live:
+        far = Told("a", "best-fit", 0, 3000, 10_000, 40.0, begun=1000)
+        live.told(far)
+        assert live.text() == "0 of 2, under way: 30.0%, 2 min left of it"
+        live.told(far._replace(run="b", requests=2000, seconds=10.0))
+        assert live.text() == "0 of 2, under way: 30.0%, 20.0%, 2 min left of them"
+        live.told(far._replace(run="b", seconds=61.0, lost="servers fail"))
+        live.told(far._replace(run="b", seconds=62.0, lost="servers fail"))
+        said = capsys.readouterr().err
+        assert said.count("a run of best-fit begins anew when it is interrupted: servers fail") == 1
+        live({"status": "done", "run": "a"})
+        live({"status": "done", "run": "b"})
+        assert live.text() == "2 of 2"
+
+
+@pytest.mark.long
+def test_workers_say_how_far_their_runs_are(tmp_path: Path) -> None:
+    heard: list[Told] = []
+    slow = [agent(tmp_path, "time.sleep(0.02)")]
+    Batch(plain(agents=slow, replications=2), tmp_path / "out").run(jobs=2, told=heard.append)
+    assert {told.seed for told in heard} == {0, 1}
+    assert all(0 < told.requests <= told.of and told.lost for told in heard)
 
 
 def test_without_a_terminal_progress_is_a_line_now_and_then(
