@@ -31,7 +31,7 @@ from simcore.moving import Moving
 from simcore.vocabulary import Ints, OnDevices, Request, View
 from tests.reference.engine import Case, Decide
 from tests.reference.moving import Rules
-from tests.simcore.test_moving import Told, move_in, rules_of_moves, shuffler
+from tests.support.moving import Told, move_in, rules_of_moves, shuffler
 from tests.support.properties import scaled
 from tests.support.simulations import WatchedLedger, cases, deciders, place, simulate
 
