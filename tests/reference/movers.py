@@ -157,3 +157,55 @@ def defragment(free: Free, requests: list[One], goal: Any, moves: int, most: int
         made += more
         made += greedy(free, requests, goal, moves - len(made))
     return made
+
+
+def empty(
+    free: Free, capacity: Free, requests: list[One], order: list[int], whole: bool, moves: int, allowed: Any = None
+) -> list[tuple[int, int, int]]:
+    """Empty servers, those with the fewest requests first; `allowed` [request][server] says where they may lie."""
+    made: list[tuple[int, int, int]] = []
+    everywhere = [[True] * len(free) for _ in requests]
+    allowed = everywhere if allowed is None else allowed
+    closed = {one["server"] for one, ok in zip(requests, allowed, strict=True) if not ok[one["server"]]}
+
+    def best_fit(which: int, any_server: bool) -> tuple[int, int] | None:
+        found = []
+        for server, node in places(free):
+            one, unused = requests[which], free[server] == capacity[server]
+            if server in closed or not allowed[which][server] or (unused and not any_server):
+                continue
+            if not (one["spread"] and node) and fits(free, one, server, node):
+                here = 0 if one["spread"] else free[server][node][0]
+                found.append((unused, sum(n[0] for n in free[server]), here, server, node))
+        return min(found)[3:] if found else None
+
+    for which in order:
+        if not allowed[which][requests[which]["server"]] and len(made) < moves:
+            there = best_fit(which, True)
+            if there:
+                move(free, requests[which], *there)
+                made.append((which, *there))
+    drained, on = len(made), dict[int, list[int]]()
+    for which in order:
+        on.setdefault(requests[which]["server"], []).append(which)
+    for server in sorted(on, key=lambda server: (len(on[server]), server)):
+        nodes = range(len(free[server]))
+        alone = all(
+            sum(capacity[server][n][r] - free[server][n][r] for n in nodes)
+            == sum(requests[which]["demand"][r] for which in on[server])
+            for r in range(len(free[server][0]))
+        )
+        received = server in {there for _, there, _ in made[drained:]}
+        if server in closed or received or not alone or (whole and len(on[server]) > moves - len(made)):
+            continue
+        closed.add(server)
+        before, began = deepcopy((free, requests)), len(made)
+        for which in on[server]:
+            if len(made) < moves and (there := best_fit(which, False)):
+                move(free, requests[which], *there)
+                made.append((which, *there))
+            elif whole:
+                free[:], requests[:] = before
+                del made[began:]
+                break
+    return made

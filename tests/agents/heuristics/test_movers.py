@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.heuristics.movers.defragment import Defragment
+from agents.heuristics.movers.empty import Empty, Lars
 from agents.rules.moving import aim_at, fragment_rate, standing
 from simcore.errors import UserError
 from simcore.moves import Mover, Running
-from simcore.vocabulary import View
+from simcore.vocabulary import Request, View
 from tests.reference import movers as slow
 from tests.support.moving import as_slow, in_use, made
 from tests.support.properties import scaled
@@ -50,19 +52,22 @@ def test_defragmenting_is_as_the_slow_one_says(seed: int, goal: Any, together: i
     assert least(after) < least(view.free.tolist()) or not plan
 
 
+def lying(demand: list[int], server: list[int], left: list[float]) -> tuple[View, Running]:
+    """Put requests of so many cores on servers of one node with 32 cores."""
+    quanta = np.array(demand)[:, None] * 1_000_000
+    capacity = np.full((max(server) + 1, 1, 1), 32_000_000, np.int64)
+    free = capacity.copy()
+    np.subtract.at(free, (np.array(server), 0), quanta)
+    asked = [Request(i, 0.0, 1.0, tuple(amounts), False) for i, amounts in enumerate(quanta.tolist())]
+    rows, nodes = np.arange(len(demand)), np.zeros(len(demand), np.int64)
+    running = Running(rows, np.array(server), nodes, quanta, np.array(left), asked.__getitem__)
+    return View(("cpu",), capacity, free), running
+
+
 def test_two_leave_together_where_neither_helps_alone() -> None:
     """Two requests of 4 cores leave a node that has 8 of 16 free; those that take them have just so much to spare."""
-    capacity = np.full((3, 1, 1), 32_000_000, np.int64)
-    demand = np.array([[4], [4], [16], [28], [28]]) * 1_000_000
-    server = np.array([0, 0, 0, 1, 2])
-    free = capacity.copy()
-    np.subtract.at(free, (server, 0), demand)
-    from simcore.vocabulary import Request
-
-    asked = [Request(i, 0.0, 1.0, tuple(amounts), False) for i, amounts in enumerate(demand.tolist())]
-    running = Running(np.arange(5), server, np.zeros(5, np.int64), demand, np.ones(5), asked.__getitem__)
-    view = View(("cpu",), capacity, free)
-    assert fragment_rate(free, 16_000_000) == 1
+    view, running = lying([4, 4, 16, 28, 28], [0, 0, 0, 1, 2], [1.0] * 5)
+    assert fragment_rate(view.free, 16_000_000) == 1
     assert not Defragment(size=16, together=1).plan(view, running, 50)
     plan = Defragment(size=16).plan(view, running, 50)
     assert places(plan, running) == [(0, 1, 0), (1, 2, 0)]
@@ -70,7 +75,39 @@ def test_two_leave_together_where_neither_helps_alone() -> None:
     assert fragment_rate(np.array(made(view, running, list(plan), 2)), 16_000_000) == 0
 
 
-@pytest.mark.parametrize("mover", [Defragment()])
+@given(st.integers(0, 2**32), st.booleans(), st.booleans(), st.integers(0, 8))
+@scaled(1)
+def test_emptying_is_as_the_slow_one_says(seed: int, long_first: bool, ruled: bool, moves: int) -> None:
+    view, running = in_use(seed, servers=5, requests=12)
+    rng = np.random.default_rng(seed)
+    if len(running.row) > 1 and rng.random() < 0.3:  # one that is not to move
+        parts = (getattr(running, name)[1:] for name in ("row", "server", "node", "demand", "left"))
+        running = Running(*parts, running.request)
+    allowed = rng.random((len(running.row), 5)) < 0.8
+    if ruled:
+        rows = running.row.tolist()
+        running = replace(running, may=lambda row: allowed[rows.index(row)])
+    mover = Lars() if long_first else Empty()
+    plan = list(mover.plan(view, running, moves))
+    free, requests = as_slow(view, running)
+    order = np.argsort(mover.key(running), kind="stable").tolist() if len(running.row) else []
+    said = allowed.tolist() if ruled else None
+    expected = slow.empty(free, view.capacity.tolist(), requests, order, not long_first, moves, said)
+    assert places(plan, running) == expected
+    after = np.array(made(view, running, plan, moves))
+    in_use_of = [(part != view.capacity).any(axis=(1, 2)).sum() for part in (after, view.free)]
+    assert in_use_of[0] <= in_use_of[1] or ruled
+
+
+def test_the_longest_moves_first_and_a_server_is_emptied_bit_by_bit() -> None:
+    view, running = lying([1, 1, 8, 8, 8], [0, 0, 1, 1, 1], [10.0, 100.0, 50.0, 50.0, 50.0])
+    assert places(Lars().plan(view, running, 1), running) == [(1, 1, 0)]
+    assert places(Lars().plan(view, running, 9), running) == [(1, 1, 0), (0, 1, 0)]
+    assert not Empty().plan(view, running, 1)
+    assert places(Empty().plan(view, running, 2), running) == [(0, 1, 0), (1, 1, 0)]
+
+
+@pytest.mark.parametrize("mover", [Defragment(), Empty(), Lars()])
 def test_nothing_moves_where_nothing_runs(mover: Mover) -> None:
     view, running = in_use(0, requests=0)
     assert not mover.plan(view, running, 5)
