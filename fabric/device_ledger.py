@@ -40,8 +40,10 @@ class DeviceLedger(Ledger):
         self._own = empty_devices(cluster)
         self._placed: dict[int, tuple[int, tuple[int, ...], int]] = {}
         """Of every request with devices: its server, their numbers, and the quanta of each."""
+        self._coming: dict[int, tuple[int, tuple[int, ...], int]] = {}
+        """The same of every request on its way, for where it goes."""
         self.taken: dict[int, int] = {}
-        """Of every request that ever had devices, the bits of their numbers."""
+        """Of every request that ever had devices, the bits of the numbers that it had last."""
         nothing = np.zeros((0, len(cluster.resources)), np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
         self.view = DeviceView(
             cluster.resources,
@@ -122,8 +124,29 @@ class DeviceLedger(Ledger):
     def release(self, row: int) -> None:
         """Give back what this request holds; does nothing, once, if a failure has done so before its time."""
         super().release(row)
-        if held := self._placed.pop(row, None):
-            self._move(*held, -1)
+        for held in self._placed.pop(row, None), self._coming.pop(row, None):
+            if held:
+                self._move(*held, -1)
+
+    def begin_move(self, request: Request, placement: Placement) -> tuple[int, int]:
+        """Take the place and the devices that a request is to move to; returns the server and the node."""
+        server = self._checked(request, placement)[0][0]
+        devices, each = self._checked_devices(request, placement, server)
+        super().begin_move(request, placement)
+        if devices:
+            self._coming[request.index] = server, devices, each
+            self._move(server, devices, each, 1)
+        return server, 0
+
+    def end_move(self, row: int, arrived: bool) -> None:
+        """Give back the old place of a request on its way that has arrived, or else its new one, devices included."""
+        super().end_move(row, arrived)
+        if coming := self._coming.pop(row, None):
+            left = self._placed[row] if arrived else coming
+            if arrived:
+                self._placed[row] = coming
+                self.taken[row] = sum(1 << device for device in coming[1])
+            self._move(*left, -1)
 
     def fail(self, part: int, kind: Kind = "server") -> list[int]:
         """Take a server out of service; returns the requests that lost their place, released, in order."""
@@ -248,7 +271,7 @@ class DeviceLedger(Ledger):
         free, held = np.zeros_like(self._own.free), np.zeros_like(self._own.held)
         there = np.arange(free.shape[1]) < self._own.there[:, None]
         free[there] = QUANTUM
-        for server, devices, each in self._placed.values():
+        for server, devices, each in (*self._placed.values(), *self._coming.values()):
             free[server, list(devices)] -= each
             held[server, len(devices) if each == QUANTUM else 0] += 1
         free[list(self._down)] = 0

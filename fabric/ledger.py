@@ -35,6 +35,8 @@ class Ledger:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self._held: dict[int, Any] = {}
+        self._moving: dict[int, tuple[Any, Any]] = {}
+        """Of every request on its way, what it holds at its old place and at its new one: `_held` has both."""
         self._down: set[int] = set()
         self._evicted: set[int] = set()
         self.missing: list[str] = []
@@ -167,6 +169,60 @@ class Ledger:
             self._evicted.remove(row)
         else:
             raise LedgerError(f"request {row} holds nothing")
+
+    def begin_move(self, request: Request, placement: Placement) -> tuple[int, int]:
+        """Take the place that a request is to move to, beside its old one; returns the server and the node.
+
+        Both are held until `end_move`, or until `release`. Raises `InfeasiblePlacement` when the place breaks a rule or
+        does not fit.
+        """
+        row = request.index
+        old = self._held.get(row)
+        if old is None or row in self._moving:
+            raise LedgerError(f"request {row} {'holds nothing' if old is None else 'is on its way'}")
+        new = self._checked(request, placement)
+        self._take(new)
+        self._held[row], self._moving[row] = old + new, (old, new)
+        return new[0][0], new[0][1]
+
+    def end_move(self, row: int, arrived: bool) -> None:
+        """Give back the old place of a request on its way that has arrived, or else its new one.
+
+        One that was released on its way has given back both, and is only forgotten.
+        """
+        old, new = self._moving.pop(row)
+        if row in self._held:
+            self._held[row] = new if arrived else old
+            self._give_back(old if arrived else new)
+
+    def rehearse(self, moves: Iterable[tuple[Request, Placement]]) -> Ints:
+        """Return what would be free, int64 [servers, nodes, resources], after these moves, one after another.
+
+        Raises `InfeasiblePlacement` for one that is malformed, goes nowhere, or lacks the amounts. Nothing changes.
+        """
+        free, at = self._free.copy(), {}
+        for request, placement in moves:
+            row = request.index
+            old, new = at.get(row, self._held[row]), self._checked(request, placement)
+            if new == old and type(placement) is Placement:
+                raise InfeasiblePlacement(f"it is on server {new[0][0]}, node {new[0][1]} already")
+            for server, node, amounts in new:
+                if not 0 <= node < self._nodes:
+                    raise InfeasiblePlacement(f"there is no node {node} of server {server}")
+                free[server, node] -= amounts
+                if free[server, node].min() < 0:
+                    raise InfeasiblePlacement(f"it does not fit on node {node} of server {server} by then")
+            for server, node, amounts in old:
+                free[server, node] += amounts
+            at[row] = new
+        return free
+
+    def may_lie(self, request: Request) -> npt.NDArray[np.bool_] | None:
+        """Tell on which servers rules let a request lie that holds something, bool [servers]; None without rules.
+
+        It does not count itself where it is.
+        """
+        return None
 
     def parts(self, kind: Kind) -> int:
         """Count the parts of a kind that can fail."""

@@ -38,6 +38,8 @@ class Ruled(Ledger):
         self._asked: tuple[Role, ...] = (NO_ROLE,)
         self._lies: dict[int, tuple[int, int]] = {}
         """Of every request that holds something: its server, and its role."""
+        self._goes: dict[int, tuple[int, int]] = {}
+        """The same of every request on its way, for where it goes: it counts at both."""
         super().__init__(cluster)
         if len(set(map(str, self.rules))) < len(self.rules):
             raise UserError("a rule is there twice", key="placement", remedy="Remove one of the two.")
@@ -68,7 +70,7 @@ class Ruled(Ledger):
 
     def _count(self, mask: Mask) -> None:
         """Count who lies where in a mask that has counted nobody."""
-        for server, role in self._lies.values():
+        for server, role in (*self._lies.values(), *self._goes.values()):
             for first, row, total in mask.adds[slice(*mask.to[role])].tolist():
                 mask.counts[first + mask.domains[row, server]] += 1
                 mask.totals[total] += 1
@@ -132,8 +134,55 @@ class Ruled(Ledger):
     def release(self, row: int) -> None:
         """Give back what this request holds; does nothing, once, if a failure has done so before its time."""
         super().release(row)
-        if lay := self._lies.pop(row, None):
-            self._happened(event(*lay, -1))
+        for lay in self._lies.pop(row, None), self._goes.pop(row, None):
+            if lay:
+                self._happened(event(*lay, -1))
+
+    def begin_move(self, request: Request, placement: Placement) -> tuple[int, int]:
+        """Take the place that a request is to move to, beside its old one; returns the server and the node.
+
+        The rules are to let it lie there without its old place; until it has arrived, it counts at both.
+        """
+        row = request.index
+        server, node = super().begin_move(request, placement)
+        if not self._open[request.role]:
+            slot = self._without(row)
+            refused = self._failing[slot][server]
+            said: int = refusing(self._mask, self._slots, request.role, slot, server) if refused else 0
+            self._happened(event(*self._lies[row]))
+            if refused:
+                super().end_move(row, False)
+                raise InfeasiblePlacement(f"not on server {server}: {self._rule(said)}")
+        self._goes[row] = server, request.role
+        self._happened(event(server, request.role))
+        self.view.free = self._all
+        return server, node
+
+    def end_move(self, row: int, arrived: bool) -> None:
+        """Give back the old place of a request on its way that has arrived, or else its new one."""
+        super().end_move(row, arrived)
+        if goes := self._goes.pop(row, None):
+            left = self._lies[row] if arrived else goes
+            self._lies[row] = goes if arrived else self._lies[row]
+            self._happened(event(*left, -1))
+
+    def may_lie(self, request: Request) -> npt.NDArray[np.bool_]:
+        """Tell on which servers rules let a request lie that holds something, bool [servers].
+
+        It does not count itself where it is.
+        """
+        if self._open[request.role]:
+            return np.ones(self._servers, np.bool_)
+        slot = self._without(request.index)
+        may: npt.NDArray[np.bool_] = self._slots.failing[slot] == 0
+        self._happened(event(*self._lies[request.index]))
+        return may
+
+    def _without(self, row: int) -> int:
+        """Return the slot of a request's role as it is without the request, which the caller counts again."""
+        server, role = self._lies[row]
+        self._happened(event(server, role, -1))
+        return self._slot(role)
 
     def fail(self, part: int, kind: Kind = "server") -> list[int]:
         """Take a server out of service; returns the requests that lost their place, released, in order."""

@@ -26,7 +26,7 @@ class Clock(simpy.Environment):
         self._calls: list[Any] = self._queue
 
     def at(self, time: float, call: Callable[[int], object], number: int) -> None:
-        """Call `call(number)` at a time, after the releases and in the order of asking."""
+        """Call `call(number)` at a time, after the releases and in the order of asking; False says: nothing changed."""
         heappush(self._calls, (time, CHANGE, next(self._eid), lambda _: call(number)))
 
     def release_at(self, time: float, call: Callable[[int], object], number: int) -> None:
@@ -53,6 +53,9 @@ class Clock(simpy.Environment):
             if queue[0][1] == RELEASE:
                 self._now, _, number, call = heappop(queue)  # nearly always: not worth a call of step()
                 call(number)
+            elif queue[0][1] == CHANGE:
+                self._now, _, number, call = heappop(queue)
+                stop = call(number) is not False or stop
             else:
                 self.step()
                 stop = True

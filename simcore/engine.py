@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, repeat
 from math import ceil, inf, nan
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -23,7 +23,10 @@ from simcore.foresight import Asking
 from simcore.model import ResourceModel
 from simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
 from simcore.rules import Overflow, Pacing
-from simcore.vocabulary import Ints, Placement, Placements, Refusal, Request, Untold, Workload
+from simcore.vocabulary import Floats, Ints, Placement, Placements, Refusal, Request, Untold, Workload
+
+if TYPE_CHECKING:
+    from simcore.moving import Moving
 
 CHUNK = 4096
 """Rows of the workload turned into Python numbers at a time: fast to read one by one, bounded in memory."""
@@ -79,6 +82,8 @@ class Simulation:
         """Those that are offered together and have no answer yet; empty where requests are offered one by one."""
         self.times: list[tuple[int, int]] | None = None
         """Of every decision its row and the agent's nanoseconds, where `play` is to note them: an empty list then."""
+        self.moving: Moving | None = None
+        """What moves requests that run, where something does."""
         self._pacing = pacing
         self._arrival = workload.arrival.copy() if pacing else workload.arrival
         self._line: deque[Request] = deque()
@@ -123,7 +128,7 @@ class Simulation:
         workload, back = self.workload, self._returned
         if not back:
             return replace(workload, arrival=self._arrival)
-        ids, rows = list(workload.id), [*range(len(workload)), *map(self._source, back)]
+        ids, rows = list(workload.id), [*range(len(workload)), *(self.source(request.index) for request in back)]
         for request in back:
             ids.append(ids[self.record.origin[request.index]])
         return Workload(
@@ -139,9 +144,8 @@ class Simulation:
             labels={name: words[rows] for name, words in workload.labels.items()},
         )
 
-    def _source(self, request: Request) -> int:
-        """Find the row of the workload that a request which was sent back continues."""
-        row = request.index
+    def source(self, row: int) -> int:
+        """Find the row of the workload that a row continues, if it is that of a request that was sent back."""
         while row >= len(self.workload):
             row = int(self.record.origin[row])
         return row
@@ -192,6 +196,10 @@ class Simulation:
         stays: float = self._durations[row] if row < rows else self._rests[row - rows]
         return stays
 
+    def stays(self, rows: Ints) -> Floats:
+        """Return how long the requests of these rows stay, whatever agents are told, float64 [n]."""
+        return np.array([self._stays(row) for row in rows.tolist()], np.float64)
+
     # -- the run -------------------------------------------------------------------------------------------------
 
     def _masked(self, offer: Callable[[Request], None]) -> Generator[Request, None, None]:
@@ -224,11 +232,11 @@ class Simulation:
             patience = self._all_back()
             while line:
                 # Random failures and repairs go on for ever: alone, they are waited for until all parts are back.
-                if clock.due > sum(process.endless for _, process in self._faults):
+                if clock.due > self.endless:
                     patience = self._all_back()
                 elif clock.peek() > patience:
                     break
-                if clock.run_to(inf, self._blocked):
+                if clock.run_to(clock.peek(), self._blocked):
                     yield from self._serve()
         self.offered = len(self.workload)
         while line:
@@ -240,11 +248,11 @@ class Simulation:
         coming, due, patience = next(arrivals, None), inf, -inf
         while coming or line:
             time = min(coming.arrival if coming else inf, due)
-            if time < inf or clock.due > sum(process.endless for _, process in self._faults):
+            if time < inf or clock.due > self.endless:
                 patience = self._all_back()
             elif clock.peek() > patience:
                 return
-            changed = clock.run_to(time, due == inf and bool(line))
+            changed = clock.run_to(time if time < inf else clock.peek(), due == inf and bool(line))
             while coming and coming.arrival <= clock.now:
                 changed = changed or len(line) < together
                 line.append(coming)
@@ -281,6 +289,11 @@ class Simulation:
         self._arrival[request.index] = clock.now
         return request._replace(arrival=clock.now)
 
+    @property
+    def endless(self) -> int:
+        """How many things on the clock go on for ever: random failures and their repairs, and reschedulings."""
+        return sum(process.endless for _, process in self._faults) + (self.moving.endless if self.moving else 0)
+
     def _all_back(self) -> float:
         return max((process.all_back for _, process in self._faults), default=-inf)
 
@@ -293,8 +306,9 @@ class Simulation:
             self.clock.run_to(self.clock.now, False)  # a holding period of no time is over again
 
     def request(self, row: int) -> Request:
-        """Return the request of a row of the workload, also of one that no server could hold."""
-        return next(self._requests(np.array([row])))
+        """Return the request of a row, also of one that no server could hold."""
+        rows = len(self.workload)
+        return next(self._requests(np.array([row]))) if row < rows else self._returned[row - rows]
 
     def _arrivals(self) -> Iterator[Request]:
         """Yield the workload's requests that an empty server could hold."""
@@ -323,6 +337,8 @@ class Simulation:
         return map(tuple.__new__, repeat(self._kind), columns)
 
     def _overflow(self, refusal: Refusal | None) -> None:
+        if self.moving and self.moving.makes_room(self._line[0]):
+            return
         mode = self.overflow.mode
         if mode == "expand":
             room = self.overflow.limit - len(self.view.capacity)
@@ -366,7 +382,11 @@ class Simulation:
         now = self.clock.now
         self._down.add((kind, part))
         self._changed("failure", part, kind)
+        if self.moving:
+            self.moving.fails(part)
         interrupted = self.ledger.fail(part, kind)
+        if self.moving:
+            self.moving.interrupted(interrupted)
         for index in interrupted:
             self.record.interrupted(index, now)
         if requeue and interrupted:
@@ -396,6 +416,22 @@ class Simulation:
             self._asking.back[again] = source, (*parts, ran)
             told = nan if self._kind is Untold else self._asking(again, 0.0)
         return self._kind(again, now, told, demand, spread, bandwidth, network, models, role)
+
+    def block(self) -> None:
+        """Let the head of the line wait until something changes."""
+        self._blocked = True
+
+    @property
+    def head(self) -> int:
+        """The row of the first in the line, -1 where nobody waits."""
+        return self._line[0].index if self._line else -1
+
+    def moved(self, request: Request, server: int, node: int) -> None:
+        """Note where a request lies that has been moved."""
+        row = request.index
+        self.record.server[row], self.record.node[row] = server, node
+        if self._lists:
+            self._placed.add(request, server, float(self.record.decided[row]))
 
     def repair(self, part: int, kind: Kind = "server") -> None:
         """Bring a failed part back, empty."""

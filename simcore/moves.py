@@ -25,7 +25,9 @@ class Running:
 
     `row` int64 [n], the `index` of each request; `server`, `node` int64 [n], where it is, node -1 for a spread request;
     `demand` int64 [n, resources] quanta; `left` float64 [n], seconds that it is expected to stay on, as far as agents
-    are told, NaN where that is hidden. `request(row)` returns the request itself.
+    are told, NaN where that is hidden. `request(row)` returns the request itself. Where there are rules of placement,
+    `may(row)` tells on which servers they let it lie, bool [servers], not counting itself where it is: one that may not
+    lie where it is, as on a server that is being emptied, is to go wherever it fits.
     """
 
     row: Ints
@@ -34,6 +36,7 @@ class Running:
     demand: Ints
     left: Floats
     request: Callable[[int], Request]
+    may: Callable[[int], npt.NDArray[np.bool_]] | None = None
 
 
 class Mover:
@@ -42,6 +45,11 @@ class Mover:
     reference: ClassVar[str] = ""
     """Where the method comes from: a paper, in one line."""
     needs_lifetimes: bool = False
+    """Does it ask how long requests stay? It is refused where the scenario hides that."""
+    keeps_rules: ClassVar[bool] = False
+    """Does it look at `Running.may`? If not, it is refused where there are rules of placement."""
+    on_devices: ClassVar[bool] = False
+    """Does it choose the devices of servers? If not, it is refused where they have some."""
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Prepare for a run: called once before the first plan, with the mover's own random stream."""

@@ -207,16 +207,14 @@ class Reference:
 
     def run(self) -> None:
         while not self.over and (self.to_come or self.line):
-            times = [*self.ends.values(), *self.repairs.values()]
-            times += [time for time, _, _ in self.failures] + [time for time, _ in self.expansion]
-            times += [self.rows[i].arrival for i in self.to_come[:1]]
-            if min(times, default=inf) == inf:
+            self.now, before = self.next_time(), self.now
+            if self.now == inf:
+                self.now = before
                 for i in self.line:
                     self.reject(i)
                     self.rows[i].gave_up = True
                 return
-            assert min(times) >= self.now
-            self.now = min(times)
+            assert self.now >= before
             self.release()
             self.change()
             self.offer()
@@ -226,6 +224,12 @@ class Reference:
                 if not self.over:
                     self.line.append(self.to_come.pop(0))
                     self.offer()
+
+    def next_time(self) -> float:
+        """When something happens next."""
+        times = [*self.ends.values(), *self.repairs.values()]
+        times += [time for time, _, _ in self.failures] + [time for time, _ in self.expansion]
+        return min([*times, *(self.rows[i].arrival for i in self.to_come[:1])], default=inf)
 
     def release(self) -> None:
         for i in sorted(self.ends):

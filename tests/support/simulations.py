@@ -57,6 +57,20 @@ class WatchedLedger(Ledger):
         super().release(index)
         self._observe()
 
+    def begin_move(self, request: Request, placement: Placement) -> tuple[int, int]:
+        before = self.view.free.tobytes()
+        try:
+            return super().begin_move(request, placement)
+        except InfeasiblePlacement:
+            assert self.view.free.tobytes() == before
+            raise
+        finally:
+            self._observe()
+
+    def end_move(self, row: int, arrived: bool) -> None:
+        super().end_move(row, arrived)
+        self._observe()
+
     def fail(self, part: int, kind: Kind = "server") -> list[int]:
         hit = super().fail(part, kind)
         self._observe()
@@ -152,8 +166,11 @@ def none_if_nan(value: float) -> float | None:
     return None if isnan(value) else value
 
 
-def compare(simulation: Simulation, taken: list[Taken], reference: Reference) -> None:
-    """Hold a run to its reference: who, where, when, outcome, interruptions, reasons, what was free, all changes."""
+def compare(simulation: Simulation, taken: list[Taken], reference: Reference, late: bool = False) -> None:
+    """Hold a run to its reference: who, where, when, outcome, interruptions, reasons, what was free, all changes.
+
+    The engine may notice `late` that nothing more can happen, and does so after interruptions.
+    """
     record = simulation.record
     assert taken == reference.taken
     changes = [(change.time, change.what, change.subject) for change in simulation.changes]
@@ -161,7 +178,7 @@ def compare(simulation: Simulation, taken: list[Taken], reference: Reference) ->
     assert len(simulation.view.capacity) == len(reference.capacity)
     assert record.rows == len(reference.rows)
     asked = simulation.asked()
-    cut = any(row.interruption is not None for row in reference.rows)
+    cut = late or any(row.interruption is not None for row in reference.rows)
     for i, row in enumerate(reference.rows):
         found = (
             OUTCOMES[record.outcome[i]],
@@ -174,7 +191,7 @@ def compare(simulation: Simulation, taken: list[Taken], reference: Reference) ->
         where = row.where or (-1, -1)
         request = (row.arrival, row.duration, row.demand)
         assert found == (row.outcome, row.origin, row.reason, row.interruption, where, request), f"row {i}"
-        if not (row.gave_up and cut):  # the engine may notice late that nothing more can happen
+        if not (row.gave_up and cut):
             assert none_if_nan(record.decided[i]) == row.decided, f"row {i}"
 
 

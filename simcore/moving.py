@@ -1,0 +1,358 @@
+"""Moves what runs while a simulation goes on: asks movers for plans, and makes their moves one after another."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import inf, nan
+from time import perf_counter_ns
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from simcore.asking import raised, said
+from simcore.engine import Simulation
+from simcore.errors import AgentError, InfeasiblePlacement
+from simcore.moves import Move, Mover, Running
+from simcore.record import SPREAD
+from simcore.vocabulary import Floats, Ints, Request, Workload, part
+
+HOUR = 3600.0
+Why: TypeAlias = Literal["room", "schedule", "drain"]
+Outcome: TypeAlias = Literal["under way", "done", "called off", "ended", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Says when a mover is asked: for room at a refusal, or every so many seconds, and for how many moves at most.
+
+    With `on_drain` it is also asked when servers are to be emptied, about what is on them.
+    """
+
+    mover: Mover
+    moves: int
+    every: float = inf
+    on_drain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MoveRules:
+    """Says how moves are made: how long one takes, and how many there may be.
+
+    A move takes `downtime` seconds and what the request holds of `resource`, a place among the resources, at `rate`
+    quanta a second. `at_once` are on the way at most, and `per_hour` begin within any hour; 0 is no limit. `fixed` tells
+    which rows of a workload may not be moved, bool [n].
+    """
+
+    rate: float = inf
+    resource: int = 0
+    downtime: float = 0.0
+    at_once: int = 0
+    per_hour: int = 0
+    fixed: Callable[[Workload], npt.NDArray[np.bool_]] | None = None
+
+
+@dataclass(slots=True)
+class Moved:
+    """Tells of a move that was begun: which row, from where to where, when, why, and what became of it.
+
+    The node of a spread request is `SPREAD`. `decisions` counts those before it began, and before it ended; `devices`
+    are the bits of those that it left, and of those that it took.
+    """
+
+    row: int
+    why: Why
+    source: tuple[int, int]
+    target: tuple[int, int]
+    begin: float
+    end: float = nan
+    outcome: Outcome = "under way"
+    decisions: tuple[int, int] = (0, -1)
+    devices: tuple[int, int] = (0, 0)
+
+
+@dataclass(slots=True)
+class Plan:
+    """Holds what is left of a plan to be begun, and which of its moves are on the way."""
+
+    why: Why
+    mover: Mover
+    left: deque[Move]
+    request: int = -1
+    flying: set[int] = field(default_factory=set)
+
+    @property
+    def under_way(self) -> bool:
+        """Whether anything of it is still to happen."""
+        return bool(self.left or self.flying)
+
+
+class Moving:
+    """Makes moves in a simulation, from when it is made on.
+
+    One plan is followed at a time. Its moves are begun in order, each as soon as it fits and the rules let it; while
+    something is on the way, one that does not fit waits, and when nothing is, what is left of the plan is dropped. The
+    order of events is that of docs/developers/architecture.md.
+    """
+
+    def __init__(
+        self, simulation: Simulation, rules: MoveRules, room: Asked | None = None, schedule: Asked | None = None
+    ) -> None:
+        self._simulation, self._ledger, self._clock = simulation, simulation.ledger, simulation.clock
+        self.rules = rules
+        self._room, self._schedule = room, schedule
+        self.log: list[Moved] = []
+        """Every move that was begun, in order."""
+        self.plans: list[tuple[float, Why, int, int]] = []
+        """Of every plan the time, why, the nanoseconds that the mover took, and how many moves it has."""
+        self.most = 0
+        """How many moves were on the way at most."""
+        self._plan = Plan("schedule", Mover(), deque())
+        self._flying: dict[int, tuple[Moved, Plan]] = {}
+        self._tried = (-1, nan)
+        self._fixed = rules.fixed(simulation.workload) if rules.fixed else None
+        self._requests: dict[int, Request] = {}
+        simulation.moving = self
+        if schedule:
+            self._await_tick(int(self._clock.now // schedule.every) + 1 if schedule.every < inf else 0)
+            if schedule.on_drain:
+                for time in sorted({time for time, _, _ in self._ledger.planned}):
+                    self._clock.at(max(time, self._clock.now), self._empty, 0)
+
+    # -- when movers are asked ------------------------------------------------------------------------------------
+
+    def makes_room(self, request: Request) -> bool:
+        """Have moves make room for the head of the line, which was refused; false where it is to overflow.
+
+        It is then asked for again at once, or waits until moves have arrived.
+        """
+        row, now = request.index, self._clock.now
+        if self._plan.request == row and self._plan.under_way:
+            self._simulation.block()
+            return True
+        if self._room is None or self._tried == (row, now) or self._ledger.why_not(request) == 0:
+            return False
+        self._tried = row, now
+        if not self._start(self._room, "room", request):
+            return False
+        if self._plan.under_way:
+            self._simulation.block()
+        return True
+
+    def _await_tick(self, number: int) -> None:
+        if number and self._schedule:
+            self.endless = 1
+            self._clock.at(number * self._schedule.every, self._tick, number)
+
+    endless = 0
+    """How many things on the clock are reschedulings, which alone do not keep a run going."""
+
+    def _tick(self, number: int) -> bool:
+        """Reschedule, unless room is being made; tells whether anything changed."""
+        simulation, self.endless = self._simulation, 0
+        assert self._schedule
+        if simulation.offered == len(simulation.workload) and self._clock.due <= simulation.endless + len(self._flying):
+            return False  # nothing else is to come
+        self._await_tick(number + 1)
+        if self._plan.why == "room" and self._plan.under_way:
+            return False
+        return self._start(self._schedule, "schedule")
+
+    def _empty(self, number: int) -> bool:
+        """Have what is on servers that are to be emptied go elsewhere; tells whether anything changed."""
+        assert self._schedule
+        return self._start(self._schedule, "drain")
+
+    def _start(self, asked: Asked, why: Why, request: Request | None = None) -> bool:
+        """Ask for a plan, and begin with it; tells whether there is one."""
+        moves = asked.moves
+        if self.rules.per_hour:
+            since = self._clock.now - HOUR
+            recent = sum(moved.begin > since for moved in self.log[-self.rules.per_hour :])
+            moves = min(moves, self.rules.per_hour - recent)
+        plan = self._planned(asked.mover, why, moves, request) if moves > 0 else []
+        self._plan.left.clear()
+        if plan:
+            self._plan = Plan(why, asked.mover, deque(plan), -1 if request is None else request.index)
+            self._follow(fresh=True)
+        return bool(plan)
+
+    # -- plans ----------------------------------------------------------------------------------------------------
+
+    def _planned(self, mover: Mover, why: Why, moves: int, request: Request | None) -> list[Move]:
+        """Ask a mover for a plan; none where there is nothing to move, or where no room is made."""
+        view, ledger = self._simulation.view, self._ledger
+        running = self._running(why)
+        if not len(running.row):
+            return []
+        view.free, view.now = view.everything_free, self._clock.now
+        before = perf_counter_ns()
+        try:
+            plan = list(mover.plan(view, running, moves, request))
+        except Exception as error:
+            raise raised(mover, error, said(request, view.resources) if request else f"the plan {self._at}") from error
+        self.plans.append((self._clock.now, why, perf_counter_ns() - before, len(plan)))
+        known = set(running.row.tolist())
+        if len(plan) > moves:
+            raise self._wrong(mover, f"has {len(plan)} moves, and {moves} were asked for")
+        for move in plan:
+            if not isinstance(move, Move) or move.row not in known:
+                raise self._wrong(mover, f"has {move!r:.200}, which is no Move of a request that may be moved")
+        try:
+            free = ledger.rehearse((self.request(move.row), move.placement) for move in plan)
+        except InfeasiblePlacement as error:
+            raise self._wrong(mover, f"cannot be made: {error}") from None
+        return plan if request is None or fits(free, request) else []
+
+    def _running(self, why: Why) -> Running:
+        """List what runs and may be moved; on a drain, what may not lie where it is."""
+        record, rows = self._simulation.record, np.array(sorted(self._ledger.running), np.int64)
+        may_move = ~np.isin(rows, list(self._on_the_way))
+        if self._fixed is not None:
+            may_move &= ~self._fixed[self._sources(rows)]
+        rows = rows[may_move]
+        ruled = self._ledger.may_lie(self.request(int(rows[0]))) is not None if len(rows) else False
+        if why == "drain" and ruled:
+            out = [row for row in rows.tolist() if not self._may(row)[record.server[row]]]
+            rows = np.array(out, np.int64)
+        server, node = record.server[rows].astype(np.int64), record.node[rows].astype(np.int64)
+        demand = self._simulation.workload.demand[self._sources(rows)]
+        return Running(rows, server, node, demand, self._left(rows), self.request, self._may if ruled else None)
+
+    def _sources(self, rows: Ints) -> Ints:
+        """Return the rows of the workload that these rows are, or continue, int64 [n]."""
+        return np.array([self._simulation.source(row) for row in rows.tolist()], np.int64)
+
+    @property
+    def _on_the_way(self) -> set[int]:
+        return {moved.row for moved, _ in self._flying.values()}
+
+    def _may(self, row: int) -> npt.NDArray[np.bool_]:
+        may = self._ledger.may_lie(self.request(row))
+        assert may is not None
+        return may
+
+    def _left(self, rows: Ints) -> Floats:
+        """Return how much longer requests are expected to stay, as far as agents are told, seconds float64 [n]."""
+        asking, elapsed = self._simulation.view.asking, self._clock.now - self._simulation.record.decided[rows]
+        if asking is None:
+            stays: Floats = self._simulation.stays(rows)
+        elif asking.foresight.hidden:
+            stays = np.full(len(rows), nan)
+        else:
+            stays = np.array([asking(row, ran) for row, ran in zip(rows.tolist(), elapsed.tolist(), strict=True)])
+        left: Floats = stays - elapsed
+        return left
+
+    def request(self, row: int) -> Request:
+        """Return the request of a row that runs."""
+        if row not in self._requests:
+            if len(self._requests) > 2 * len(self._ledger.running) + 1024:
+                self._requests = {
+                    one: kept for one, kept in self._requests.items() if one in self._ledger.running
+                }
+            self._requests[row] = self._simulation.request(row)
+        return self._requests[row]
+
+    @property
+    def _at(self) -> str:
+        return f"at {self._clock.now:g} s"
+
+    def _wrong(self, mover: Mover, problem: str) -> AgentError:
+        return AgentError(f"the plan of {type(mover).__name__} {self._at} {problem}")
+
+    # -- moves ----------------------------------------------------------------------------------------------------
+
+    def _follow(self, fresh: bool = False) -> None:
+        """Begin the moves of the plan that can be begun; `fresh` where it was made just now."""
+        plan = self._plan
+        while plan.left:
+            if self.rules.at_once and len(self._flying) >= self.rules.at_once:
+                return
+            why_not = "its request waits no more" if self._is_in_vain(plan) else self._begin(plan)
+            if why_not is None:
+                plan.left.popleft()
+            elif not self._flying:
+                if fresh:
+                    raise self._wrong(plan.mover, f"cannot be made: {why_not}")
+                plan.left.clear()
+            else:
+                return
+
+    def _is_in_vain(self, plan: Plan) -> bool:
+        """Tell whether the request that a plan is to make room for waits no more."""
+        return plan.request >= 0 and self._simulation.head != plan.request
+
+    def _begin(self, plan: Plan) -> str | None:
+        """Begin the next move; returns why it cannot be, or None."""
+        (row, placement), simulation, now = plan.left[0], self._simulation, self._clock.now
+        if row not in self._ledger.running or row in self._on_the_way:
+            return f"row {row} is not there"
+        request, record = self.request(row), simulation.record
+        try:
+            server, node = self._ledger.begin_move(request, placement)
+        except InfeasiblePlacement as error:
+            return f"{said(request, simulation.view.resources)}: {error}"
+        decisions = len(record.sequence)
+        source = int(record.server[row]), int(record.node[row])
+        bits = sum(1 << device for device in getattr(placement, "devices", ()))
+        left = getattr(self._ledger, "taken", {}).get(row, 0)
+        moved = Moved(row, plan.why, source, (server, SPREAD if request.spread else node), now)
+        moved.decisions, moved.devices = (decisions, -1), (left, bits)
+        number = len(self.log)
+        self.log.append(moved)
+        self._flying[number] = moved, plan
+        plan.flying.add(number)
+        self.most = max(self.most, len(self._flying))
+        seconds = self.rules.downtime + request.demand[self.rules.resource] / self.rules.rate
+        if seconds:
+            ends = float(record.decided[row]) + float(simulation.stays(np.array([row]))[0])
+            self._clock.at(min(now + seconds, ends), self._arrive, number)
+        else:
+            self._end(number, "done")
+        return None
+
+    def _arrive(self, number: int) -> bool:
+        """End a move whose time has come, or whose request has ended; tells whether anything changed."""
+        if number not in self._flying:
+            return False  # a failure has ended it before
+        moved, _ = self._flying[number]
+        self._end(number, "done" if moved.row in self._ledger.running else "ended")
+        self._follow()
+        return True
+
+    def _end(self, number: int, outcome: Outcome) -> None:
+        """Take a move from what is on the way, and give back the place that its request leaves."""
+        moved, plan = self._flying.pop(number)
+        plan.flying.remove(number)
+        simulation, row = self._simulation, moved.row
+        self._ledger.end_move(row, outcome == "done")
+        moved.end, moved.outcome = self._clock.now, outcome
+        moved.decisions = moved.decisions[0], len(simulation.record.sequence)
+        if outcome == "done":
+            simulation.moved(self.request(row), *moved.target)
+
+    def fails(self, server: int) -> None:
+        """Call off the moves to a server that is about to fail; what is left of the plan is dropped."""
+        running = self._ledger.running  # one that has ended at this instant needs no calling off
+        for number, (moved, _) in [*self._flying.items()]:
+            if moved.target[0] == server != moved.source[0] and moved.row in running:
+                self._end(number, "called off")
+                self._plan.left.clear()
+
+    def interrupted(self, rows: Sequence[int]) -> None:
+        """End the moves of requests that a failure has interrupted; what is left of the plan is dropped."""
+        for number in [n for n, (moved, _) in self._flying.items() if moved.row in rows]:
+            self._end(number, "interrupted")
+            self._plan.left.clear()
+
+
+def fits(free: Ints, request: Request) -> bool:
+    """Tell whether a request fits by its amounts into what is free, int64 [servers, nodes, resources]."""
+    nodes = free.shape[1]
+    if request.spread:
+        wanted = np.array([part(request.demand, node, nodes) for node in range(nodes)])
+        return bool((free >= wanted).all(axis=(1, 2)).any())
+    return bool((free >= np.array(request.demand)).all(axis=2).any())
