@@ -8,7 +8,7 @@ import numpy as np
 
 from simcore.moves import Move, Running
 from simcore.vocabulary import Request, View
-from tests.reference import movers as slow
+from tests.reference import defragment as slow
 
 
 def in_use(seed: int, servers: int = 4, requests: int = 14, nodes: int = 2, most: int = 20) -> tuple[View, Running]:

@@ -1,1 +1,1 @@
-"""Movers that follow simple rules: they say what runs is to be moved, and where to."""
+"""Movers: rules that decide what is moved, and where to."""

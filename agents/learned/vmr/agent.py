@@ -32,7 +32,7 @@ class Vmr(Mover):
     reference = "Ding et al. 2025, VMR2L: Towards VM Rescheduling Optimization Through Deep RL, EuroSys"
 
     def __init__(
-        self, weights: str = "huge", path: str | None = None, size: float | None = None, samples: int = 0
+        self, weights: str = "generated", path: str | None = None, size: float | None = None, samples: int = 0
     ) -> None:
         self._control = weights if weights in CONTROLS and path is None else None
         self._file = None if self._control else find("vmr", weights, path, CONTROLS)

@@ -22,7 +22,7 @@ from scenarios.schema.load import scenario_from
 from simcore.errors import UserError
 from simcore.moves import Running
 from simcore.vocabulary import QUANTUM, View
-from tests.reference import movers as slow
+from tests.reference import defragment as slow
 from tests.support.learning import going_on, small
 from tests.support.moving import as_slow, in_use, made
 from tests.support.properties import scaled
@@ -194,7 +194,7 @@ def test_shipped_weights_beat_their_controls() -> None:
     """On a cluster that they were not trained on, of 10 servers: fewer fragments than untrained and random ones leave."""
     if not list(SHIPPED.glob("vmr-*.safetensors")):
         pytest.skip("no weights yet")
-    rest = dict.fromkeys(["huge", *CONTROLS], 0)
+    rest = dict.fromkeys(["generated", *CONTROLS], 0)
     for seed in range(5):
         view, running = crowded(seed)
         for name in rest:
@@ -202,7 +202,7 @@ def test_shipped_weights_beat_their_controls() -> None:
             mover.start(view, np.random.default_rng(seed))
             now = made(view, running, list(mover.plan(view, running, 10)), 10)
             rest[name] += slow.fragments(now, 16 * QUANTUM)
-    assert rest["huge"] < rest["untrained"] and rest["huge"] < rest["random"]
+    assert rest["generated"] < rest["untrained"] and rest["generated"] < rest["random"]
 
 
 def crowded(seed: int) -> tuple[View, Running]:

@@ -17,7 +17,7 @@ from agents.rules.moving import aim_at, fragment_rate, standing
 from simcore.errors import UserError
 from simcore.moves import Mover, Running
 from simcore.vocabulary import Request, View
-from tests.reference import movers as slow
+from tests.reference import defragment as slow
 from tests.support.moving import as_slow, in_use, made
 from tests.support.properties import scaled
 
