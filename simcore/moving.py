@@ -250,9 +250,7 @@ class Moving:
         """Return the request of a row that runs."""
         if row not in self._requests:
             if len(self._requests) > 2 * len(self._ledger.running) + 1024:
-                self._requests = {
-                    one: kept for one, kept in self._requests.items() if one in self._ledger.running
-                }
+                self._requests = {one: kept for one, kept in self._requests.items() if one in self._ledger.running}
             self._requests[row] = self._simulation.request(row)
         return self._requests[row]
 

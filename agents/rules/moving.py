@@ -187,5 +187,3 @@ def fragment_rate(free: Ints, size: int) -> float:
     """Return the share of the free first resource that requests of this size, in quanta, cannot use, as VMR2L has it."""
     total = int(free[:, :, 0].sum())
     return float((free[:, :, 0] % size).sum() / total) if total else 0.0
-
-

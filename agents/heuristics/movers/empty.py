@@ -115,7 +115,9 @@ def empty(now: Standing, order: Ints, whole: bool, moves: int, allowed: npt.NDAr
 
 
 @kernel
-def _best_fit(now: Standing, which: int, closed: npt.NDArray[np.bool_], allowed: npt.NDArray[np.bool_], any_server: bool) -> int:
+def _best_fit(
+    now: Standing, which: int, closed: npt.NDArray[np.bool_], allowed: npt.NDArray[np.bool_], any_server: bool
+) -> int:
     """Return the place on the server, then the node, with the least free of the first resource; -1 if there is none.
 
     Servers in use come before the others, which take part with `any_server` only.

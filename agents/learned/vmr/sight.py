@@ -134,7 +134,9 @@ def _look_at_requests(now: Standing, size: int, left: int, sight: Sight, need: I
     for kind in range(kinds):
         spread = now.spread[kind]
         for place in range(places):
-            if (spread and place % nodes) or not fits(now.free[place // nodes], now.demands[kind], spread, place % nodes):
+            if (spread and place % nodes) or not fits(
+                now.free[place // nodes], now.demands[kind], spread, place % nodes
+            ):
                 continue
             gain = gain_at(now, kind, place, size, -1)
             harmless[kind] += gain >= 0
