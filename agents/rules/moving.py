@@ -37,10 +37,10 @@ class Standing(NamedTuple):
 
 
 class Aim(NamedTuple):
-    """Says what a server's `loss` is: the `goal`, the `size` of a usual request in quanta of the first resource,
+    """Says what a server's `loss` is.
 
-    and the usual kinds, `demands` int64 [k, resources], `spread` int64 [k], and how many there are of each, `times`
-    int64 [k].
+    That is the `goal`, the `size` of a usual request in quanta of the first resource, and the usual kinds: `demands`
+    int64 [k, resources], `spread` int64 [k], and `times` int64 [k], how many there are of each.
     """
 
     goal: int
@@ -184,6 +184,6 @@ def can_move(now: Standing, which: int, place: int) -> bool:
 
 
 def fragment_rate(free: Ints, size: int) -> float:
-    """Return the share of the free first resource that requests of this size, in quanta, cannot use, as VMR2L has it."""
+    """Return the share of the free first resource that requests of this size, in quanta, cannot use, as in VMR2L."""
     total = int(free[:, :, 0].sum())
     return float((free[:, :, 0] % size).sum() / total) if total else 0.0

@@ -19,7 +19,7 @@ from tests.support.properties import scaled
 
 pytest.importorskip("ortools")
 
-from benchmarks.moves_bound import best  # noqa: E402
+from benchmarks.moves_bound import best
 
 SIZE = 8
 

@@ -55,7 +55,7 @@ def as_slow(view: View, running: Running) -> tuple[Any, list[slow.One]]:
 
 
 def made(view: View, running: Running, plan: list[Move], moves: int) -> Any:
-    """Make the moves one by one, each beside its old place, and return what is free afterwards; assert that they fit."""
+    """Make the moves one by one, each beside its old place, which must fit, and return what is free afterwards."""
     assert len(plan) <= moves
     free, requests = as_slow(view, running)
     rows = running.row.tolist()

@@ -72,12 +72,12 @@ def greedy(now: Standing, aim: Aim, moves: int) -> Ints:
     from_server, to_server = -1, -1
     for step in range(moves):
         for server in range(servers):
-            if step == 0 or server == from_server or server == to_server:
+            if step == 0 or server in (from_server, to_server):
                 here[server] = loss(now.free[server], aim)
                 _come(now, aim, server, here[server], scratch, coming)
         for which in range(requests):
             server = now.place[which] // nodes
-            if step == 0 or server == from_server or server == to_server:
+            if step == 0 or server in (from_server, to_server):
                 kind, old = now.kind[which], now.place[which]
                 scratch[:] = now.free[server]
                 shift(scratch, now.demands[kind], now.spread[kind], old % nodes, 1)

@@ -1,4 +1,4 @@
-"""Empties servers, the ones with the fewest requests first, so that they can be switched off, repaired, or used whole."""
+"""Empties servers, those with the fewest requests first, so that they can be switched off or used whole."""
 
 from __future__ import annotations
 

@@ -50,14 +50,11 @@ def group(now: Standing, aim: Aim, most: int, banned: Ints, places: Ints, gains:
         if banned[place]:
             continue
         scratch[:] = now.free[server]
-        here, coming, made = loss(now.free[server], aim), 0, 0
-        for which in leavers(now, place, places[server], gains[server]):
-            if made == most:
-                break
+        here, coming = loss(now.free[server], aim), 0
+        for made, which in enumerate(leavers(now, place, places[server], gains[server])[:most], 1):
             kind = now.kind[which]
             shift(scratch, now.demands[kind], now.spread[kind], place % nodes, 1)
             coming += gains[server, kind]
-            made += 1
             found = here - loss(scratch, aim) + coming
             if found > 0 and (found * count > gain * made or (found * count == gain * made and made < count)):
                 best, count, gain = place, made, found

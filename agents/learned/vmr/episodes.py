@@ -96,4 +96,5 @@ def make(now: Standing, which: int, place: int, size: int) -> int:
     old, new = now.place[which] // nodes, place // nodes
     before = lost(now.free[old], size) + lost(now.free[new], size) * (old != new)
     apply(now, which, place)
-    return before - lost(now.free[old], size) - lost(now.free[new], size) * (old != new)
+    gain: int = before - lost(now.free[old], size) - lost(now.free[new], size) * (old != new)
+    return gain

@@ -80,11 +80,12 @@ def stated(now: Standing, size: int, moves: int) -> Any:
 
 
 def ordered(now: Standing, targets: dict[int, int]) -> Ints:
-    """Put moves to these places in an order in which each fits beside its old place, [any, 2]; `now` is changed by them.
+    """Put moves to these places in an order in which each fits beside its old place, [any, 2]; `now` is changed.
 
     Of those that fit the lowest request comes first. What never fits is left out.
     """
-    left, plan = dict(sorted(targets.items())), []
+    left = dict(sorted(targets.items()))
+    plan: list[tuple[int, int]] = []
     while True:
         fitting = next((which for which, place in left.items() if can_move(now, which, place)), None)
         if fitting is None:

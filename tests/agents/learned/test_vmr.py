@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.learned.common.tensors import SHIPPED, write
+from agents.learned.common.tensors import write
 from agents.learned.vmr.agent import CONTROLS, Vmr, described, untrained
 from agents.learned.vmr.form import Forward, shapes
 from agents.learned.vmr.planning import follow
@@ -100,7 +100,8 @@ def test_numpy_prefers_what_torch_prefers() -> None:
         other = policy.where(node, request, parts[3], torch.tensor([which]))[0].numpy()
     np.testing.assert_allclose(first[sight.movable], one[sight.movable], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(second[sight.fitting], other[sight.fitting], rtol=1e-4, atol=1e-5)
-    assert np.isneginf(first[~sight.movable]).all() and np.isneginf(second[~sight.fitting]).all()
+    assert np.isneginf(first[~sight.movable]).all()
+    assert np.isneginf(second[~sight.fitting]).all()
 
 
 @given(st.integers(0, 2**32), st.integers(0, 8), st.sampled_from([0, 2]))
@@ -116,7 +117,7 @@ def test_a_plan_can_be_carried_out_and_never_harms(seed: int, moves: int, sample
             after = made(view, running, plan, moves)
             assert slow.fragments(after, SIZE) < slow.fragments(view.free.tolist(), SIZE) or not plan
             found.append(plan)
-    assert found[0] == found[1] and found[2] == found[3]
+    assert found[::2] == found[1::2]
 
 
 def test_what_is_left_after_a_plan_is_what_it_says() -> None:
@@ -172,8 +173,9 @@ def learning(**changed: Any) -> dict[str, Any]:
 def test_training_that_is_interrupted_goes_on_as_if_it_was_not(tmp_path: Path) -> None:
     log = going_on(learning(), tmp_path)
     judged = log.filter(log["split"] == "validation")
-    assert (judged["fall"] - (judged["before"] - judged["after"])).abs().max() < 1e-12
-    assert judged["fall"].min() >= 0
+    falls = judged["fall"].to_numpy()
+    np.testing.assert_allclose(falls, (judged["before"] - judged["after"]).to_numpy())
+    assert falls.min() >= 0
     path = str(next(tmp_path.glob("whole/*/best.safetensors")))
     view, running = in_use(6)
     mover = Vmr(path=path)
@@ -191,9 +193,7 @@ def test_a_range_that_is_backwards_is_refused(tmp_path: Path) -> None:
 
 
 def test_shipped_weights_beat_their_controls() -> None:
-    """On a cluster that they were not trained on, of 10 servers: fewer fragments than untrained and random ones leave."""
-    if not list(SHIPPED.glob("vmr-*.safetensors")):
-        pytest.skip("no weights yet")
+    """On clusters that they were not trained on, of 10 servers: they leave fewer fragments."""
     rest = dict.fromkeys(["generated", *CONTROLS], 0)
     for seed in range(5):
         view, running = crowded(seed)
@@ -202,7 +202,7 @@ def test_shipped_weights_beat_their_controls() -> None:
             mover.start(view, np.random.default_rng(seed))
             now = made(view, running, list(mover.plan(view, running, 10)), 10)
             rest[name] += slow.fragments(now, 16 * QUANTUM)
-    assert rest["generated"] < rest["untrained"] and rest["generated"] < rest["random"]
+    assert rest["generated"] < min(rest[name] for name in CONTROLS)
 
 
 def crowded(seed: int) -> tuple[View, Running]:
