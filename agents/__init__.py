@@ -1,4 +1,7 @@
-"""Lists the agents: a name maps to a class. Others add theirs by the entry point group `binwright.agents`."""
+"""Lists the agents and the movers: a name maps to a class.
+
+Others add theirs by the entry point groups `binwright.agents` and `binwright.movers`.
+"""
 
 from simcore.registry import Registry
 
@@ -41,5 +44,14 @@ AGENTS = Registry(
         "lava": "agents.heuristics.lifetimes.lava:Lava",
         "two-stage": "agents.heuristics.two_stage:TwoStage",
         "solver": "agents.solver.online.agent:Solver",
+    },
+)
+
+MOVERS = Registry(
+    "mover",
+    "binwright.movers",
+    {
+        "agent": "agents.heuristics.movers.by_agent:ByAgent",
+        "make-room": "agents.heuristics.movers.make_room:MakeRoom",
     },
 )

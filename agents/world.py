@@ -57,8 +57,8 @@ class World:
     a seed, and `expansion` lists (time, servers to add). `networked` tells whether servers hang on links, `virtual`
     whether requests are virtual networks, `devices` whether servers have devices, `numbered` whether seeds number the
     servers, `ruled` whether there are rules about where requests may lie, `timed` whether single decisions are to be
-    timed, and `hidden` whether agents are told nothing of how long requests stay. Nothing here changes while a run is
-    played.
+    timed, and `hidden` whether agents are told nothing of how long requests stay. `moves` is the key of a scenario that
+    has requests moved, empty where none does. Nothing here changes while a run is played.
     """
 
     ledger: Callable[[int], Ledger]
@@ -75,6 +75,7 @@ class World:
     ruled: bool = False
     timed: bool = False
     hidden: bool = False
+    moves: str = ""
 
     def draw(self, seed: int) -> Workload:
         """Draw the requests of a seed."""
@@ -108,6 +109,7 @@ class World:
             ("placement", self.ruled, "rules say where requests may lie"),
             ("cluster.failures", self.fails, "servers fail"),
             ("overflow.wait", self.overflow.together, "requests that wait are offered together"),
+            (self.moves, self.moves, "requests that run are moved"),
             ("record", self.timed, "single decisions are timed"),
             ("pacing", self.pacing, "requests are not offered as they arrive"),
         ):

@@ -200,7 +200,8 @@ class Ledger:
 
         Raises `InfeasiblePlacement` for one that is malformed, goes nowhere, or lacks the amounts. Nothing changes.
         """
-        free, at = self._free.copy(), {}
+        free = self._free.copy()
+        at: dict[int, Any] = {}
         for request, placement in moves:
             row = request.index
             old, new = at.get(row, self._held[row]), self._checked(request, placement)

@@ -67,8 +67,8 @@ def _each(
         yield request, agent.decide(view, request)
 
 
-def raised(agent: Agent, error: Exception, of: str) -> AgentError:
-    """Turn what an agent raised into an `AgentError` that says where in its own file, and for which request.
+def raised(agent: object, error: Exception, of: str) -> AgentError:
+    """Turn what an agent or a mover raised into an `AgentError` that says where in its own file, and for which request.
 
     An interruption, Ctrl-C for one, that came while compiled code was being called is raised again: Python has made a
     SystemError of it.
@@ -77,7 +77,8 @@ def raised(agent: Agent, error: Exception, of: str) -> AgentError:
     if isinstance(error, SystemError) and cause is not None and not isinstance(cause, Exception):
         raise cause
     kind = type(agent)
-    if kind.decide is Agent.decide and isinstance(error, NotImplementedError):  # not one that its own code raised
+    undecided = isinstance(agent, Agent) and type(agent).decide is Agent.decide
+    if undecided and isinstance(error, NotImplementedError):  # not one that its own code raised
         return AgentError(f"{kind.__name__}: decide is missing. {WRITE_DECIDE}")
     return AgentError(f"{kind.__name__} raised {error!r} at {place_in(kind.__module__, error)} for {of}")
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, repeat
 from math import ceil, inf, nan
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -20,13 +20,11 @@ from simcore.clock import Clock
 from simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
 from simcore.faults import FaultProcess, Faults, Kind
 from simcore.foresight import Asking
-from simcore.model import ResourceModel
+from simcore.model import Moves, ResourceModel
 from simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
+from simcore.returned import with_returned
 from simcore.rules import Overflow, Pacing
 from simcore.vocabulary import Floats, Ints, Placement, Placements, Refusal, Request, Untold, Workload
-
-if TYPE_CHECKING:
-    from simcore.moving import Moving
 
 CHUNK = 4096
 """Rows of the workload turned into Python numbers at a time: fast to read one by one, bounded in memory."""
@@ -82,7 +80,7 @@ class Simulation:
         """Those that are offered together and have no answer yet; empty where requests are offered one by one."""
         self.times: list[tuple[int, int]] | None = None
         """Of every decision its row and the agent's nanoseconds, where `play` is to note them: an empty list then."""
-        self.moving: Moving | None = None
+        self.moving: Moves | None = None
         """What moves requests that run, where something does."""
         self._pacing = pacing
         self._arrival = workload.arrival.copy() if pacing else workload.arrival
@@ -125,24 +123,11 @@ class Simulation:
 
     def asked(self) -> Workload:
         """List the rows of the record: the workload, and after it every request that a failure sent back."""
-        workload, back = self.workload, self._returned
+        asked, back = replace(self.workload, arrival=self._arrival), self._returned
         if not back:
-            return replace(workload, arrival=self._arrival)
-        ids, rows = list(workload.id), [*range(len(workload)), *(self.source(request.index) for request in back)]
-        for request in back:
-            ids.append(ids[self.record.origin[request.index]])
-        return Workload(
-            workload.resources,
-            np.concatenate([self._arrival, [request.arrival for request in back]]),
-            np.concatenate([workload.duration, self._rests]),
-            np.concatenate([workload.demand, [request.demand for request in back]]),
-            np.array(ids),
-            np.concatenate([self._bandwidth, [request.bandwidth for request in back]]),
-            None if workload.networks is None else [*workload.networks, *(r.network for r in back if r.network)],
-            None if workload.models is None else workload.models[rows],
-            roles=None if workload.roles is None else workload.roles.take(rows),
-            labels={name: words[rows] for name, words in workload.labels.items()},
-        )
+            return asked
+        sources = [self.source(request.index) for request in back]
+        return with_returned(asked, self._bandwidth, back, self._rests, sources)
 
     def source(self, row: int) -> int:
         """Find the row of the workload that a row continues, if it is that of a request that was sent back."""
@@ -397,16 +382,6 @@ class Simulation:
 
     def _back(self, row: int, now: float) -> Request:
         """Make a new request for the rest of an interrupted one."""
-        if row < len(self.workload):
-            demand = tuple(self.workload.demand[row].tolist())
-            spread, bandwidth = bool(self._spreads[row]), int(self._bandwidth[row])
-            network = self.workload.networks[row] if self.workload.networks else None
-            models = 0 if self._models is None else int(self._models[row])
-            role = 0 if self._roles is None else int(self._roles[row])
-        else:
-            before = self._returned[row - len(self.workload)]
-            demand, spread, bandwidth = before.demand, before.spread, before.bandwidth
-            network, models, role = before.network, before.models, before.role
         ran = now - float(self.record.decided[row])
         rest = told = self._stays(row) - ran
         self._rests.append(rest)
@@ -415,7 +390,7 @@ class Simulation:
             source, parts = self._asking.back.get(row, (row, ()))
             self._asking.back[again] = source, (*parts, ran)
             told = nan if self._kind is Untold else self._asking(again, 0.0)
-        return self._kind(again, now, told, demand, spread, bandwidth, network, models, role)
+        return self._kind(again, now, told, *self.request(row)[3:])
 
     def block(self) -> None:
         """Let the head of the line wait until something changes."""

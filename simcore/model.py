@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simcore.faults import Kind
+from simcore.moves import Moved, MoveRules
 from simcore.vocabulary import Ints, Placement, Request, View, Workload
 
 
@@ -48,3 +49,17 @@ class ResourceModel(Protocol):
     def tiers(self) -> dict[str, int]: ...
     @property
     def reasons(self) -> tuple[str, ...]: ...
+
+
+class Moves(Protocol):
+    """Moves requests that run, as `simcore.moving.Moving` does."""
+
+    rules: MoveRules
+    log: list[Moved]
+    plans: list[tuple[float, int, bool]]
+    most: int
+    endless: int
+
+    def makes_room(self, request: Request) -> bool: ...
+    def fails(self, server: int) -> None: ...
+    def interrupted(self, rows: Sequence[int]) -> None: ...

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from math import inf, nan
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from simcore.vocabulary import Floats, Ints, Placement, Request, View
+from simcore.vocabulary import Floats, Ints, Placement, Request, View, Workload
+
+Why: TypeAlias = Literal["room", "schedule", "drain"]
+Outcome: TypeAlias = Literal["under way", "done", "called off", "ended", "interrupted"]
 
 
 class Move(NamedTuple):
@@ -61,3 +65,54 @@ class Mover:
         `request`, which found no place, they are to make room for it: nothing is moved unless it fits afterwards.
         """
         raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Says when a mover is asked: for room at a refusal, or every so many seconds, and for how many moves at most.
+
+    With `on_drain` it is also asked when servers are to be emptied, about what is on them. A plan that takes it longer
+    than `within` seconds is late.
+    """
+
+    mover: Mover
+    moves: int
+    every: float = inf
+    on_drain: bool = False
+    within: float = inf
+
+
+@dataclass(frozen=True, slots=True)
+class MoveRules:
+    """Says how moves are made: how long one takes, and how many there may be.
+
+    A move takes `downtime` seconds and what the request holds of `resource`, a place among the resources, at `rate`
+    quanta a second; -1 is no resource. `at_once` are on the way at most, and `per_hour` begin within any hour; 0 is no
+    limit. `fixed` tells which rows of a workload may not be moved, bool [n].
+    """
+
+    rate: float = inf
+    resource: int = -1
+    downtime: float = 0.0
+    at_once: int = 0
+    per_hour: int = 0
+    fixed: Callable[[Workload], npt.NDArray[np.bool_]] | None = None
+
+
+@dataclass(slots=True)
+class Moved:
+    """Tells of a move that was begun: which row, from where to where, when, why, and what became of it.
+
+    The node of a spread request is `SPREAD`. `decisions` counts those before it began, and before it ended; `devices`
+    are the bits of those that it left, and of those that it took.
+    """
+
+    row: int
+    why: Why
+    source: tuple[int, int]
+    target: tuple[int, int]
+    begin: float
+    end: float = nan
+    outcome: Outcome = "under way"
+    decisions: tuple[int, int] = (0, -1)
+    devices: tuple[int, int] = (0, 0)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf, nan
 from time import perf_counter_ns
-from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,62 +14,11 @@ import numpy.typing as npt
 from simcore.asking import raised, said
 from simcore.engine import Simulation
 from simcore.errors import AgentError, InfeasiblePlacement
-from simcore.moves import Move, Mover, Running
+from simcore.moves import Asked, Move, Moved, Mover, MoveRules, Outcome, Running, Why
 from simcore.record import SPREAD
-from simcore.vocabulary import Floats, Ints, Request, Workload, part
+from simcore.vocabulary import Floats, Ints, Request, part
 
 HOUR = 3600.0
-Why: TypeAlias = Literal["room", "schedule", "drain"]
-Outcome: TypeAlias = Literal["under way", "done", "called off", "ended", "interrupted"]
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Says when a mover is asked: for room at a refusal, or every so many seconds, and for how many moves at most.
-
-    With `on_drain` it is also asked when servers are to be emptied, about what is on them.
-    """
-
-    mover: Mover
-    moves: int
-    every: float = inf
-    on_drain: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class MoveRules:
-    """Says how moves are made: how long one takes, and how many there may be.
-
-    A move takes `downtime` seconds and what the request holds of `resource`, a place among the resources, at `rate`
-    quanta a second. `at_once` are on the way at most, and `per_hour` begin within any hour; 0 is no limit. `fixed` tells
-    which rows of a workload may not be moved, bool [n].
-    """
-
-    rate: float = inf
-    resource: int = 0
-    downtime: float = 0.0
-    at_once: int = 0
-    per_hour: int = 0
-    fixed: Callable[[Workload], npt.NDArray[np.bool_]] | None = None
-
-
-@dataclass(slots=True)
-class Moved:
-    """Tells of a move that was begun: which row, from where to where, when, why, and what became of it.
-
-    The node of a spread request is `SPREAD`. `decisions` counts those before it began, and before it ended; `devices`
-    are the bits of those that it left, and of those that it took.
-    """
-
-    row: int
-    why: Why
-    source: tuple[int, int]
-    target: tuple[int, int]
-    begin: float
-    end: float = nan
-    outcome: Outcome = "under way"
-    decisions: tuple[int, int] = (0, -1)
-    devices: tuple[int, int] = (0, 0)
 
 
 @dataclass(slots=True)
@@ -105,8 +53,8 @@ class Moving:
         self._room, self._schedule = room, schedule
         self.log: list[Moved] = []
         """Every move that was begun, in order."""
-        self.plans: list[tuple[float, Why, int, int]] = []
-        """Of every plan the time, why, the nanoseconds that the mover took, and how many moves it has."""
+        self.plans: list[tuple[float, int, bool]] = []
+        """Of every plan the time, the nanoseconds that the mover took, and whether it was late."""
         self.most = 0
         """How many moves were on the way at most."""
         self._plan = Plan("schedule", Mover(), deque())
@@ -172,7 +120,7 @@ class Moving:
             since = self._clock.now - HOUR
             recent = sum(moved.begin > since for moved in self.log[-self.rules.per_hour :])
             moves = min(moves, self.rules.per_hour - recent)
-        plan = self._planned(asked.mover, why, moves, request) if moves > 0 else []
+        plan = self._planned(asked, why, moves, request) if moves > 0 else []
         self._plan.left.clear()
         if plan:
             self._plan = Plan(why, asked.mover, deque(plan), -1 if request is None else request.index)
@@ -181,9 +129,9 @@ class Moving:
 
     # -- plans ----------------------------------------------------------------------------------------------------
 
-    def _planned(self, mover: Mover, why: Why, moves: int, request: Request | None) -> list[Move]:
+    def _planned(self, asked: Asked, why: Why, moves: int, request: Request | None) -> list[Move]:
         """Ask a mover for a plan; none where there is nothing to move, or where no room is made."""
-        view, ledger = self._simulation.view, self._ledger
+        view, ledger, mover = self._simulation.view, self._ledger, asked.mover
         running = self._running(why)
         if not len(running.row):
             return []
@@ -193,7 +141,8 @@ class Moving:
             plan = list(mover.plan(view, running, moves, request))
         except Exception as error:
             raise raised(mover, error, said(request, view.resources) if request else f"the plan {self._at}") from error
-        self.plans.append((self._clock.now, why, perf_counter_ns() - before, len(plan)))
+        took = perf_counter_ns() - before
+        self.plans.append((self._clock.now, took, took > asked.within * 1e9))
         known = set(running.row.tolist())
         if len(plan) > moves:
             raise self._wrong(mover, f"has {len(plan)} moves, and {moves} were asked for")

@@ -84,6 +84,12 @@ DATA = Measure(
     _factors(B="1e-9", kB="1e-6", MB="1e-3", GB="1", TB="1e3", PB="1e6")
     | {f"{prefix}iB": Decimal(1024**power) / 10**9 for power, prefix in enumerate("KMGTP", 1)},
 )
+RATE = Measure(
+    "rate",
+    "GB/s",
+    {f"{unit}/s": factor for unit, factor in DATA.factors.items()}
+    | {unit: factor / 8 for unit, factor in BANDWIDTH.factors.items()},
+)
 POWER = Measure("power", "W", _factors(mW="1e-3", W="1", kW="1e3", MW="1e6"), largest=LARGEST)
 ENERGY = Measure("energy", "Wh", _factors(mWh="1e-3", Wh="1", kWh="1e3"), largest=LARGEST)
 COUNT = Measure("amount", "")

@@ -75,6 +75,15 @@ class Holiday:
 
 def chosen(base: Workload, of: Mapping[str, tuple[str, ...]]) -> npt.NDArray[np.bool_]:
     """Tell which requests have one of the values of every label, bool [n]; refuses what none of them has."""
+    found = matching(base, of, "workload.changes")
+    if not found.any():
+        said = ", ".join(f"{label}: {'|'.join(values)}" for label, values in of.items())
+        raise WorkloadError("no request is so", key="workload.changes", value=said, remedy="Check label and values.")
+    return found
+
+
+def matching(base: Workload, of: Mapping[str, tuple[str, ...]], key: str) -> npt.NDArray[np.bool_]:
+    """Tell which requests have one of the values of every label, bool [n]; mistakes are reported under `key`."""
     found = np.ones(len(base), np.bool_)
     for label, values in of.items():
         if label == "group" and base.roles is not None:
@@ -85,11 +94,8 @@ def chosen(base: Workload, of: Mapping[str, tuple[str, ...]]) -> npt.NDArray[np.
         else:
             known = ", ".join([*base.labels, *(["group"] if base.roles is not None else [])])
             remedy = f"Known: {known or 'none'}. A table's `labels:` say which columns are some."
-            raise WorkloadError("the requests have no such label", key="workload.changes", value=label, remedy=remedy)
+            raise WorkloadError("the requests have no such label", key=key, value=label, remedy=remedy)
         found &= np.isin(words, values)
-    if not found.any():
-        said = ", ".join(f"{label}: {'|'.join(values)}" for label, values in of.items())
-        raise WorkloadError("no request is so", key="workload.changes", value=said, remedy="Check label and values.")
     return found
 
 

@@ -14,7 +14,7 @@ from scenarios.build.requests import requests_of
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.failures import Failure, Failures, PartFailures
 from scenarios.schema.options import check_options
-from scenarios.schema.overflow import OtherOverflow, expand_of, wait_of
+from scenarios.schema.overflow import after_room, expand_of, room_of, wait_of
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.tenants import Tenants
 from simcore.errors import ScenarioError, UserError
@@ -42,6 +42,7 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
         ruled=scenario.is_ruled,
         timed="times" in scenario.record,
         hidden=scenario.knowledge.lifetimes == "hidden",
+        moves="overflow.make_room" if room_of(scenario.overflow) else "rescheduling" if scenario.rescheduling else "",
     )
 
 
@@ -56,6 +57,7 @@ def build_learning(scenario: Scenario) -> World:
         ("cluster.devices", world.devices),
         ("cluster.numbering", world.numbered),
         ("placement" if scenario.placement else "cluster", world.ruled),
+        (world.moves, world.moves),
     ):
         if there:
             remedy = "Take it out of the scenario to learn in."
@@ -110,8 +112,9 @@ def _overflow(scenario: Scenario) -> Overflow:
         return Overflow("expand", expand.by, expand.limit, expand.then)
     if wait := wait_of(spec):
         return Overflow("wait", together=wait.together, window=wait.window)
-    assert not isinstance(spec, OtherOverflow)
-    return Overflow(spec)
+    word = after_room(spec)
+    assert isinstance(word, str)
+    return Overflow(word)
 
 
 def _faults(spec: Failures, seed: int) -> list[Faults]:

@@ -20,6 +20,7 @@ from analysis.measure.samples import Sampler
 from fabric.ledger import Ledger
 from scenarios.build.costs import build_costs
 from scenarios.build.engines import Engine, agents_of, is_compiled
+from scenarios.build.movers import begin_moving
 from scenarios.build.plan import Run
 from scenarios.build.world import build_world
 from scenarios.run.details import write_devices, write_requests, write_samples, write_states, write_times
@@ -49,6 +50,8 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
     compiled = is_compiled(engine, run, world, agent, warm_agent)
     warm_luck, luck = Watched(stream(run.seed, "warm-start")), Watched(stream(run.seed, "agent"))
     simulation, ledger, play_on = warmed_up(run, world, warm_agent, compiled, warm_luck)
+    moving_luck = Watched(stream(run.seed, "movers"))
+    begin_moving(scenario, world, simulation, moving_luck)
     first = simulation.offered
     limit = scenario.decision_limit
     with limited(max(limit, STARTING)):
@@ -90,7 +93,7 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
         **_outside(agent, simulation, ledger),
         **({"missing_models": ", ".join(ledger.missing)} if ledger.missing else {}),
         **_reasons(simulation, first),
-        "random": world.drawn or warm_luck.drawn or luck.drawn,
+        "random": world.drawn or any(each.drawn for each in (warm_luck, luck, moving_luck)),
         "engine": "compiled" if compiled else "simpy",
         "resources": list(over.resources),
         "tiers": list(over.tiers),

@@ -12,6 +12,7 @@ from agents.world import World
 from fabric.devices import DeviceView
 from fabric.ledger import Ledger
 from scenarios.build.engines import agents_of, is_compiled
+from scenarios.build.movers import begin_moving
 from scenarios.build.plan import Run
 from scenarios.build.world import build_world
 from scenarios.run.execute import warmed_up
@@ -64,6 +65,7 @@ def why(run: Run, wanted: str, cache: Path | None = None) -> Why:
     if row < simulation.offered:
         remedy = f"The agent's own requests begin at row {simulation.offered}."
         raise UserError("came during the warm start", key="--request", value=wanted, remedy=remedy)
+    begin_moving(run.scenario, world, simulation, stream(run.seed, "movers"))
     agent.start(simulation.view, stream(run.seed, "agent"))
     return _Asked(simulation, ledger, row).why(agent)
 
@@ -129,6 +131,7 @@ def _played(run: Run, world: World) -> tuple[int, Simulation]:
     agent, warm = agents_of(run, world)
     simulation, _, play_on = warmed_up(run, world, warm, is_compiled("auto", run, world, agent, warm))
     first = simulation.offered
+    begin_moving(run.scenario, world, simulation, stream(run.seed, "movers"))
     agent.start(simulation.view, stream(run.seed, "agent"))
     play_on(simulation, agent, lambda: -1)
     return first, simulation

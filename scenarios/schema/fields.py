@@ -214,7 +214,9 @@ def whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _positive(measure: Measure) -> Callable[[object], float]:
+def positive(measure: Measure) -> Callable[[object], float]:
+    """Make what reads a number above zero."""
+
     def parse(value: object) -> float:
         number = measure.parse(value)
         if number == 0:
@@ -265,7 +267,7 @@ def _unit(name: str) -> Callable[[object], float]:
 
     def parse(value: object) -> float:
         named = measure.factors.get(value.strip()) if isinstance(value, str) else None
-        return float(named) if named is not None else _positive(measure)(value)
+        return float(named) if named is not None else positive(measure)(value)
 
     return parse
 
@@ -294,7 +296,7 @@ Time: TypeAlias = Annotated[
 ]
 PositiveTime: TypeAlias = Annotated[
     float,
-    BeforeValidator(checked(_positive(TIME))),
+    BeforeValidator(checked(positive(TIME))),
     PlainSerializer(TIME.show, return_type=str),
     WithJsonSchema(quantity(TIME, "10 min", above_zero=True)),
     Shown("time above 0"),
@@ -308,7 +310,7 @@ Lifespan: TypeAlias = Annotated[
 ]
 Share: TypeAlias = Annotated[
     float,
-    BeforeValidator(checked(_positive(SHARE))),
+    BeforeValidator(checked(positive(SHARE))),
     WithJsonSchema(quantity(SHARE, "50 %", above_zero=True)),
     Shown("share"),
 ]

@@ -6,20 +6,13 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from scenarios.schema.fields import Count, Model, OneOf, Shown, Time, whole
+from scenarios.schema.expand import Expand
+from scenarios.schema.fields import Model, OneOf, Shown, Time, whole
+from scenarios.schema.moves import AfterRoom, MakeRoom
 
+Word: TypeAlias = Literal["drop", "wait", "stop"]
 MOST_TOGETHER = 1000
 """Requests that are offered at once."""
-
-
-class Expand(Model):
-    """Add servers each time a request fits nowhere."""
-
-    by: Count = Field(description="Servers added at a time, like those of the last group.", examples=[10])
-    limit: Count = Field(description="The cluster never has more servers than this.", examples=[110])
-    then: Literal["drop", "stop"] = Field(
-        default="stop", description="What happens when a request fits nowhere at the limit."
-    )
 
 
 class Wait(Model):
@@ -41,14 +34,29 @@ class OtherOverflow(OneOf):
     wait: Wait | None = Field(
         default=None, description="Requests wait, and are offered together.", examples=["{together: 32}"]
     )
+    make_room: MakeRoom | None = Field(
+        default=None, description="Requests that run are moved to make room.", examples=["{moves: 3, then: wait}"]
+    )
 
 
-def expand_of(overflow: str | OtherOverflow) -> Expand | None:
+def after_room(overflow: Word | OtherOverflow) -> Word | OtherOverflow | AfterRoom:
+    """Find what happens when no room can be made, or is asked for."""
+    room = room_of(overflow)
+    return room.then if room else overflow
+
+
+def expand_of(overflow: Word | OtherOverflow) -> Expand | None:
     """Find what is said about adding servers."""
-    return overflow.expand if isinstance(overflow, OtherOverflow) else None
+    last = after_room(overflow)
+    return None if isinstance(last, str) else last.expand
 
 
-def wait_of(overflow: str | OtherOverflow) -> Wait | None:
+def room_of(overflow: Word | OtherOverflow) -> MakeRoom | None:
+    """Find what is said about making room."""
+    return overflow.make_room if isinstance(overflow, OtherOverflow) else None
+
+
+def wait_of(overflow: Word | OtherOverflow) -> Wait | None:
     """Find what is said about requests that are offered together."""
     return overflow.wait if isinstance(overflow, OtherOverflow) else None
 
@@ -58,7 +66,10 @@ def _form_of_overflow(value: Any) -> str:
 
 
 Overflow: TypeAlias = Annotated[
-    Annotated[Literal["drop", "wait", "stop"], Tag("<word>")] | Annotated[OtherOverflow, Tag("<more>")],
+    Annotated[Word, Tag("<word>")] | Annotated[OtherOverflow, Tag("<more>")],
     Discriminator(_form_of_overflow),
-    Shown("`drop`, `wait`, `stop`, {expand: [Expand](#expand)} or {wait: [Wait](#wait)}"),
+    Shown(
+        "`drop`, `wait`, `stop`, {expand: [Expand](#expand)}, {wait: [Wait](#wait)} or {make_room: "
+        "[MakeRoom](#makeroom)}"
+    ),
 ]

@@ -16,7 +16,8 @@ from scenarios.schema.cluster import ClusterSpec, known_resources
 from scenarios.schema.costs import CostsSpec
 from scenarios.schema.fields import Count, Index, Model, Number, PositiveTime, ShareFromZero, Text, together, wrong
 from scenarios.schema.knowledge import Knowledge
-from scenarios.schema.overflow import Overflow, expand_of, wait_of
+from scenarios.schema.moves import MovesSpec, Rescheduling, check_moves
+from scenarios.schema.overflow import Overflow, expand_of, room_of, wait_of
 from scenarios.schema.placement import PlacementRule, Values, check_role, check_rule
 from scenarios.schema.size import Size, metrics_of, place_of
 from scenarios.schema.source import Keys, Source
@@ -122,8 +123,18 @@ class Scenario(Model):
         default="drop",
         description="When a request fits nowhere: it is lost (`drop`), or waits at the head of a first-come line "
         "(`wait`; with `together`, several of the line are offered at once), or the run ends (`stop`), or servers are "
-        "added (`expand`).",
-        examples=["stop", "{expand: {by: 10, limit: 110}}", "{wait: {together: 32}}"],
+        "added (`expand`), or others are moved first (`make_room`).",
+        examples=["stop", "{expand: {by: 10, limit: 110}}", "{wait: {together: 32}}", "{make_room: {moves: 3}}"],
+    )
+    rescheduling: Rescheduling | None = Field(
+        default=None,
+        description="Move requests that run every so often.",
+        examples=["{every: 1 h, moves: 50, mover: agent}"],
+    )
+    moves: MovesSpec = Field(
+        default=MovesSpec.model_validate({}),
+        description="How moves are made: how long they take, how many there may be, what may not be moved.",
+        examples=["{bandwidth: 10 Gbps, at_once: 4, per_hour: 100}"],
     )
     knowledge: Knowledge = Field(
         default_factory=Knowledge,
@@ -152,11 +163,12 @@ class Scenario(Model):
         examples=["{servers: {power: {idle: 100 W, peak: 300 W}, price: 0.5}, electricity: {carbon: 380}}"],
     )
     sweep: Sweep = Field(default_factory=Sweep, description="Points to run instead of one.")
-    record: tuple[Literal["requests", "samples", "states", "times", "devices"], ...] = Field(
+    record: tuple[Literal["requests", "samples", "states", "times", "devices", "moves"], ...] = Field(
         default=(),
         description="Details kept of every run: `requests` (a row for each), `samples` (allocation over time), "
         "`states` (every server and link over time, for the report's replay), `times` (how long the agent took for "
-        "each decision), `devices` (after each decision how many were asked for and are held, and what is fragmented).",
+        "each decision), `devices` (after each decision how many were asked for and are held, and what is fragmented), "
+        "`moves` (a row for each).",
         examples=["[requests]"],
     )
     metrics: tuple[Text, ...] = Field(
@@ -190,6 +202,7 @@ class Scenario(Model):
             self._check_prices,
             self._check_costs,
             self._check_overflow,
+            self._check_moves,
             self._check_network,
             self._check_failures,
             self._check_placement,
@@ -236,6 +249,20 @@ class Scenario(Model):
         if "times" in self.record and wait_of(self.overflow):
             remedy = "Take times from record, or offer requests one by one."
             raise wrong("decisions about many requests are not timed one by one", remedy, ("record",), "times")
+
+    def _check_moves(self) -> None:
+        if self.moves_some:
+            at = ("overflow", "make_room") if room_of(self.overflow) else ("rescheduling",)
+            check_moves(self.cluster, self.pacing is not None, at)
+        elif "moves" in self.record:
+            remedy = "Take moves from record, or write `rescheduling`, or `overflow: {make_room: ...}`."
+            raise wrong("nothing is moved", remedy, ("record",), "moves")
+        self.moves.check_against(self.cluster.resources)
+
+    @property
+    def moves_some(self) -> bool:
+        """Whether requests that run are moved."""
+        return self.rescheduling is not None or room_of(self.overflow) is not None
 
     def _check_placement(self) -> None:
         cluster = self.cluster

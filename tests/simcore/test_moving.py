@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simcore.engine import Simulation
-from simcore.moves import Move, Mover, Running
-from simcore.moving import Asked, MoveRules, Moving
+from simcore.moves import Asked, Move, Mover, MoveRules, Running
+from simcore.moving import Moving
 from simcore.vocabulary import Request, View
 from tests.reference.engine import SPREAD, Case, Decide, Room, Where, feasible, shares
 from tests.reference.moving import MovingReference, Plans, Rules, Runs

@@ -1,0 +1,103 @@
+"""From a scenario to what moves requests in its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import inf
+
+import numpy as np
+import numpy.typing as npt
+
+from agents.world import World
+from scenarios.build.named import built
+from scenarios.schema.moves import MakeRoom, Rescheduling
+from scenarios.schema.overflow import room_of
+from scenarios.schema.scenario import Scenario
+from simcore.engine import Simulation
+from simcore.errors import UserError
+from simcore.moves import Asked, Mover, MoveRules
+from simcore.moving import Moving
+from simcore.roles import where_of
+from simcore.vocabulary import QUANTUM, Workload
+from workloads.changes import matching
+
+Where = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def movers_of(scenario: Scenario, world: World) -> tuple[Asked | None, Asked | None]:
+    """Make the mover that makes room, and the one that reschedules, where a scenario has them.
+
+    Raises a `UserError` for one that does not go with the scenario.
+    """
+    room, schedule = room_of(scenario.overflow), scenario.rescheduling
+    return (
+        _asked(room, world, "overflow.make_room.mover") if room else None,
+        _asked(schedule, world, "rescheduling.mover") if schedule else None,
+    )
+
+
+def begin_moving(scenario: Scenario, world: World, simulation: Simulation, rng: np.random.Generator) -> Moving | None:
+    """Have requests moved in a simulation from now on; None where the scenario does not."""
+    room, schedule = movers_of(scenario, world)
+    if room is None and schedule is None:
+        return None
+    for asked, luck in zip((room, schedule), rng.spawn(2), strict=True):
+        if asked:
+            asked.mover.start(simulation.view, luck)
+    return Moving(simulation, rules_of(scenario), room, schedule)
+
+
+def rules_of(scenario: Scenario) -> MoveRules:
+    """Read how moves are made."""
+    spec, memory = scenario.moves, scenario.moves.memory(scenario.resources)
+    fixed = tuple(where_of(where) for where in spec.fixed)
+    return MoveRules(
+        inf if spec.bandwidth is None else spec.bandwidth * QUANTUM,
+        -1 if memory is None else scenario.resources.index(memory),
+        spec.downtime,
+        spec.at_once or 0,
+        spec.per_hour or 0,
+        partial(_fixed, fixed) if fixed else None,
+    )
+
+
+def _asked(spec: MakeRoom | Rescheduling, world: World, key: str) -> Asked:
+    mover = _fitted(built(spec.mover), world, key)
+    within = inf if spec.within is None else spec.within
+    if isinstance(spec, MakeRoom):
+        return Asked(mover, spec.moves, within=within)
+    return Asked(mover, spec.moves, inf if spec.every is None else spec.every, spec.on_drain, within)
+
+
+def _fitted(mover: Mover, world: World, key: str) -> Mover:
+    """Refuse a mover that does not go with a world."""
+    name = type(mover).__name__
+    for wrong, problem, remedy in (
+        (
+            world.hidden and mover.needs_lifetimes,
+            f"{name} asks how long requests stay, and the scenario hides it",
+            "Write `knowledge: {lifetimes: known}`, or how they are predicted, or take another mover, such as agent.",
+        ),
+        (
+            world.ruled and not mover.keeps_rules,
+            f"{name} does not look at rules of placement, and the scenario has some",
+            "Take a mover that does, such as agent, or remove the rules, labels and taints.",
+        ),
+        (
+            world.devices and not mover.on_devices,
+            f"{name} does not choose devices, and the servers have some",
+            "Take a mover that does, or servers without devices.",
+        ),
+    ):
+        if wrong:
+            raise UserError(problem, key=key, remedy=remedy)
+    return mover
+
+
+def _fixed(fixed: Sequence[Where], workload: Workload) -> npt.NDArray[np.bool_]:
+    """Tell which requests may not be moved, bool [n]."""
+    found = np.zeros(len(workload), np.bool_)
+    for where in fixed:
+        found |= matching(workload, dict(where), "moves.fixed")
+    return found

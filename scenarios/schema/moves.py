@@ -1,0 +1,153 @@
+"""The schema of what moves requests that run: who plans, when, and how a move is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
+
+from pydantic import BeforeValidator, Discriminator, Field, PlainSerializer, Tag, WithJsonSchema, model_validator
+
+from agents import MOVERS
+from scenarios.schema.cluster import ClusterSpec
+from scenarios.schema.expand import Expand
+from scenarios.schema.fields import Count, Model, OneOf, PositiveTime, Shown, Text, Time, checked, positive, wrong
+from scenarios.schema.outline import Schema, given, quantity
+from scenarios.schema.placement import Where
+from scenarios.schema.registered import Registered
+from simcore.errors import suggest
+from simcore.moves import Mover
+from simcore.registry import Registry
+from simcore.units import RATE
+
+Rate: TypeAlias = Annotated[
+    float,
+    BeforeValidator(checked(positive(RATE))),
+    PlainSerializer(RATE.show, return_type=str),
+    WithJsonSchema(quantity(RATE, "10 Gbps", above_zero=True)),
+    Shown("data per second"),
+]
+MostMoves: TypeAlias = Annotated[Count, Field(le=1_000_000)]
+
+
+class MoverSpec(Registered):
+    """Who plans moves: a name, `package.module:Class` or `file.py:Class`, or one of these with its options."""
+
+    registry: ClassVar[Registry] = MOVERS
+    what: ClassVar[str] = "mover"
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        return {data: {}} if isinstance(data, str) else data
+
+    @classmethod
+    def check(cls, name: str, options: Any) -> None:
+        found = checked(MOVERS.load, (name,))(name)
+        if not (isinstance(found, type) and issubclass(found, Mover)):
+            raise wrong("is not a mover", "Name a subclass of binwright.Mover.", (name,))
+        if found.plan is Mover.plan:
+            remedy = "Write a method plan(self, view, running, moves, request=None) that returns a list of moves."
+            raise wrong("plan is missing", remedy, (name,))
+        super().check(name, options)
+
+
+class AfterRoom(OneOf):
+    """What happens when no room can be made, where it takes more than a word."""
+
+    what: ClassVar[str] = "way to overflow"
+    expand: Expand | None = Field(default=None, description="Servers are added.", examples=["{by: 10, limit: 110}"])
+
+
+def _form(value: Any) -> str:
+    return "<more>" if isinstance(value, dict | AfterRoom) else "<word>"
+
+
+class MakeRoom(Model):
+    """Requests that run are moved to make room for one that fits nowhere."""
+
+    moves: MostMoves = Field(description="At most so many for one request.", examples=[3])
+    mover: MoverSpec = Field(MoverSpec.model_validate("make-room"), description="Who plans them.")
+    within: PositiveTime | None = Field(
+        None, description="Plans that take the mover longer are counted as late (`plans_late`).", examples=["100 ms"]
+    )
+    then: Annotated[
+        Annotated[Literal["drop", "wait", "stop"], Tag("<word>")] | Annotated[AfterRoom, Tag("<more>")],
+        Discriminator(_form),
+        Shown("`drop`, `wait`, `stop` or {expand: [Expand](#expand)}"),
+    ] = Field("drop", description="What happens when no room can be made.")
+
+
+class Rescheduling(Model):
+    """Requests that run are moved every so often, or when servers are to be emptied."""
+
+    every: PositiveTime | None = Field(
+        None, description="At multiples of this time, counted from the first request.", examples=["1 h"]
+    )
+    on_drain: bool = Field(
+        False,
+        strict=True,
+        description="When a rule `drain` begins to hold, what is on its servers is moved off.",
+    )
+    moves: MostMoves = Field(description="At most so many at a time.", examples=[50])
+    mover: MoverSpec = Field(
+        MoverSpec.model_validate("agent"), description="Who plans them.", examples=["{agent: {agent: first-fit}}"]
+    )
+    within: PositiveTime | None = Field(
+        None, description="Plans that take the mover longer are counted as late (`plans_late`).", examples=["5 s"]
+    )
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        drain: Schema = {"required": ["on_drain"], "properties": {"on_drain": {"const": True}}}
+        return {**own, "allOf": [{"anyOf": [given("every"), drain]}]}
+
+    @model_validator(mode="after")
+    def _sometime(self) -> Self:
+        if self.every is None and not self.on_drain:
+            raise wrong("is missing", "Say how often, like every: 1 h, or write on_drain: true.", ("every",))
+        return self
+
+
+class MovesSpec(Model):
+    """How a move is made. By default it takes no time; a request holds both places while it is on its way."""
+
+    bandwidth: Rate | None = Field(
+        None,
+        description="A move takes as long as what the request holds of memory takes at this.",
+        examples=["10 Gbps"],
+    )
+    resource: Text | None = Field(
+        None, description="The memory: `mem`, or `memory`, where the cluster has that.", examples=["mem"]
+    )
+    downtime: Time = Field(
+        0.0, description="In addition each takes this time, in which the request stands still.", examples=["1 s"]
+    )
+    at_once: Count | None = Field(None, description="At most so many are on the way at a time.", examples=[4])
+    per_hour: Count | None = Field(None, description="At most so many begin within any hour.", examples=[100])
+    fixed: tuple[Where, ...] = Field(
+        (),
+        description="Requests that may not be moved: those with one of these values of every label that a table gives "
+        "them, or of `group`. One entry is enough.",
+        examples=["[{group: [db]}, {tenant: [acme]}]"],
+    )
+
+    def memory(self, resources: Sequence[str]) -> str | None:
+        """Return the resource that moves carry, if it is known."""
+        return self.resource or next((name for name in ("mem", "memory") if name in resources), None)
+
+    def check_against(self, resources: Sequence[str]) -> None:
+        """Refuse what does not go with the cluster's resources."""
+        if self.resource is not None and self.resource not in resources:
+            remedy = suggest(self.resource, resources)
+            raise wrong("the cluster has no such resource", remedy, ("moves", "resource"), self.resource)
+        if self.bandwidth is not None and self.memory(resources) is None:
+            remedy = "Say of which resource moves carry what a request holds: moves: {resource: ...}."
+            raise wrong("the cluster has neither mem nor memory", remedy, ("moves", "bandwidth"))
+
+
+def check_moves(cluster: ClusterSpec, paced: bool, at: tuple[str, ...]) -> None:
+    """Refuse moves, which are asked for `at` some keys, where they cannot be made."""
+    if cluster.network:
+        remedy = "Links are reserved for requests where they lie: remove this key, or the network."
+        raise wrong("does not go with a network", remedy, at)
+    if paced:
+        raise wrong("does not go with requests that are moved", "Remove one of the two.", ("pacing",))

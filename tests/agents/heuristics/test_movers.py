@@ -1,0 +1,102 @@
+"""The movers that come with Binwright, against what they say that they do."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.heuristics.movers.by_agent import ByAgent
+from agents.heuristics.movers.make_room import MakeRoom
+from fabric.cluster import Cluster
+from fabric.ledger import Ledger
+from simcore import rng
+from simcore.moves import Mover, Running
+from simcore.vocabulary import Request
+from tests.reference.engine import SPREAD, Demand, Where, feasible
+from tests.reference.movers import make_room
+from tests.reference.moving import Runs
+from tests.support.properties import scaled
+from tests.support.simulations import place
+
+
+@st.composite
+def packed(draw: st.DrawFn) -> tuple[Ledger, Runs, dict[int, Request]]:
+    """Draw servers of two nodes with requests on them, so many that there is little room."""
+    servers = draw(st.integers(1, 4))
+    capacity = np.array(draw(st.lists(st.sampled_from([6, 4, 3, 8]), min_size=servers * 4, max_size=servers * 4)))
+    ledger = Ledger(Cluster(("a", "b"), capacity.reshape(servers, 2, 2), (5, 99), capacity.reshape(-1, 2, 2)[0]))
+    runs: Runs = []
+    requests = {}
+    for row, demand in enumerate(
+        draw(st.lists(st.tuples(st.integers(1, 7), st.integers(0, 3)), min_size=1, max_size=20))
+    ):
+        spread = bool(ledger.spreads(np.array([demand]))[0])
+        request = Request(row, 0.0, 9.0, demand, spread)
+        if where := feasible(ledger.view.free.tolist(), demand, spread):
+            to = where[draw(st.integers(0, 3)) % len(where)]
+            ledger.apply(request, place(request, to, 2))
+            runs.append((row, to, demand, spread))
+            requests[row] = request
+    return ledger, runs, requests
+
+
+def listed(runs: Runs, requests: dict[int, Request]) -> Running:
+    """Make what a mover sees."""
+    rows = np.array([row for row, _, _, _ in runs], np.int64)
+    where = np.array([at for _, at, _, _ in runs], np.int64).reshape(-1, 2)
+    demand = np.array([demand for _, _, demand, _ in runs], np.int64).reshape(-1, 2)
+    return Running(rows, where[:, 0], where[:, 1], demand, np.full(len(rows), np.nan), requests.__getitem__)
+
+
+def planned(
+    mover: Mover, ledger: Ledger, running: Running, moves: int, wanted: Request | None
+) -> list[tuple[int, Where]]:
+    """Ask for a plan, and rehearse it."""
+    mover.start(ledger.view, rng.stream(0, "movers"))
+    plan = mover.plan(ledger.view, running, moves, wanted)
+    assert len(plan) <= moves
+    ledger.rehearse((running.request(move.row), move.placement) for move in plan)
+    found = []
+    for row, placement in plan:
+        server, node, _ = placement.shares[0]
+        found.append((row, (server, SPREAD if running.request(row).spread else node)))
+    return found
+
+
+@scaled(3)
+@given(packed(), st.tuples(st.integers(1, 8), st.integers(0, 4)), st.integers(1, 3))
+def test_the_fewest_moves_make_room(drawn: tuple[Ledger, Runs, dict[int, Request]], demand: Demand, moves: int) -> None:
+    ledger, runs, requests = drawn
+    spread = bool(ledger.spreads(np.array([demand]))[0])
+    wanted = Request(99, 0.0, 9.0, demand, spread)
+    free = ledger.view.free.tolist()
+    if runs and not feasible(free, demand, spread):
+        found = planned(MakeRoom(), ledger, listed(runs, requests), moves, wanted)
+        assert found == make_room(free, runs, moves, demand, spread)
+
+
+@given(packed(), st.integers(1, 9))
+def test_an_agents_moves_pack_more_tightly_and_end(drawn: tuple[Ledger, Runs, dict[int, Request]], moves: int) -> None:
+    ledger, runs, requests = drawn
+    free, total = ledger.view.free.tolist(), np.maximum(ledger.view.capacity.sum(axis=1), 1)
+
+    def packing() -> float:
+        held = 1 - (np.array(free).sum(axis=1) / total).mean(axis=1)
+        return float((held**2).sum())
+
+    for _ in range(40):
+        before = packing()
+        found = planned(ByAgent("first-fit"), ledger, listed(runs, requests), moves, None)
+        if not found:
+            return
+        at = dict(found)
+        for row, where in found:
+            ledger.begin_move(requests[row], place(requests[row], where, 2))
+            ledger.end_move(row, arrived=True)
+        runs = [(row, at.get(row, where), demand, spread) for row, where, demand, spread in runs]
+        ledger.check()
+        free = ledger.view.free.tolist()
+        uniform = (total == total[0]).all()
+        assert packing() > before or not uniform
+    raise AssertionError("moves to and fro")
