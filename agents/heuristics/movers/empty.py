@@ -19,9 +19,9 @@ class Empty(Mover):
     """Empties whole servers, those with the fewest requests first: fewer servers are in use.
 
     Its requests go, the largest first, where Best-Fit puts them on other servers in use. A server is emptied only if
-    all find a place within the moves that are left; one that has been looked at receives none, and one that has received
-    some is not emptied. Requests that may not
-    lie where they are, as on a server that is being drained, come first, and go to unused servers if need be.
+    all find a place within the moves that are left; one that has been looked at receives none, and one that has
+    received some is not emptied. Requests that may not lie where they are, as on a server that is being drained, come
+    first, and go to unused servers if need be.
     """
 
     reference = "ours"
