@@ -45,6 +45,7 @@ BUILT_IN = {
     "cost": "analysis.measure.metrics.costs:cost",
     "cost_servers": "analysis.measure.metrics.costs:servers",
     "cost_electricity": "analysis.measure.metrics.costs:electricity",
+    "cost_moves": "analysis.measure.metrics.costs:moves",
     "net": "analysis.measure.metrics.costs:net",
     "interrupted": "analysis.measure.metrics.interruptions:interrupted",
     "lost": "analysis.measure.metrics.interruptions:lost",
@@ -59,6 +60,13 @@ BUILT_IN = {
     "fragmented_gpu_no_devices_asked_no_cpu": "analysis.measure.metrics.devices:not_asked_no_cpu",
     "servers": "analysis.measure.metrics.servers:servers",
     "servers_used": "analysis.measure.metrics.servers:used",
+    "moves": "analysis.measure.metrics.moves:moves",
+    "moved": "analysis.measure.metrics.moves:moved",
+    "downtime": "analysis.measure.metrics.moves:downtime",
+    "moves_failed": "analysis.measure.metrics.moves:failed",
+    "moves_under_way": "analysis.measure.metrics.moves:under_way",
+    "plan_ms": "analysis.measure.metrics.moves:plan_ms",
+    "plans_late": "analysis.measure.metrics.moves:late",
     "decision_us": "analysis.measure.metrics.decisions:decision_us",
 }
 """Every run has these, and tables show them in this order."""

@@ -33,7 +33,7 @@ class Bill:
 
     Hours times servers: `there` from when they are there, `on` of these, neither failed nor switched off, `used` of
     these, holding something. `woken` counts how often one that was off was needed. `energy` is in kWh, `power` and
-    `peak` in kW, on average and at most, `carbon` in kg; `servers` and `electricity` are money.
+    `peak` in kW, on average and at most, `carbon` in kg; `servers`, `electricity` and `moves` are money.
     """
 
     there: float
@@ -46,11 +46,12 @@ class Bill:
     carbon: float | None = None
     servers: float | None = None
     electricity: float | None = None
+    moves: float | None = None
 
     @property
     def cost(self) -> float | None:
         """All money together; None where nothing has a price."""
-        known = [part for part in (self.servers, self.electricity) if part is not None]
+        known = [part for part in (self.servers, self.electricity, self.moves) if part is not None]
         return sum(known) if known else None
 
 

@@ -74,7 +74,8 @@ class Costs:
     of `resource`, a place among the resources, that is allocated, times `activity`. An empty server is switched off
     after `off_after` seconds (inf for never); it then draws `off_power` watts, and to wake it takes `waking`
     watt-hours. `pue` times the energy of the servers is what is paid, at `electricity` for a kWh, and what emits
-    `carbon` grams for a kWh.
+    `carbon` grams for a kWh. A move costs `move`, if that is known, and `move_gb` for each unit of memory that it
+    carries.
     """
 
     tariffs: tuple[Tariff, ...]
@@ -88,6 +89,8 @@ class Costs:
     pue: float = 1.0
     electricity: Course | None = None
     carbon: Course | None = None
+    move: float | None = None
+    move_gb: float = 0.0
 
     @property
     def has_power(self) -> bool:

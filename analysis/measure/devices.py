@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from analysis.measure.moved import stays
 from fabric.device_ledger import DeviceLedger
 from fabric.devices import empty_devices
 from fabric.fragmentation import CAUSES, USABLE, cpu_of, follow, typical
@@ -35,10 +36,10 @@ class DeviceHistory:
         return found
 
 
-def history(simulation: Simulation, got_place: Ints, end: Floats) -> DeviceHistory | None:
+def history(simulation: Simulation, got_place: Ints, start: Floats, end: Floats) -> DeviceHistory | None:
     """Play a run's decisions again; None where servers have no devices, or where they failed or were added.
 
-    `got_place` int64 [k] are the rows that got a place, `end` float64 [k] when each of them ends.
+    `got_place` int64 [k] are the rows that got a place, `start` and `end` float64 [k] say when each begins and ends.
     """
     ledger, record = simulation.ledger, simulation.record
     if not isinstance(ledger, DeviceLedger) or simulation.changes or not record.sequence:
@@ -48,10 +49,17 @@ def history(simulation: Simulation, got_place: Ints, end: Floats) -> DeviceHisto
     position = np.zeros(len(workload), np.int64)
     position[answered] = np.arange(len(answered))
     times = record.decided[answered]
-    order = np.argsort(position[got_place], kind="stable")
-    held, ends = got_place[order], end[order]
-    placed_at = position[held]
-    gone_at = np.maximum(np.searchsorted(times, ends, side="left"), placed_at + 1)
+    lay = stays(simulation, got_place, start, end)
+    held = got_place[lay.who]
+    placed_at = np.where(lay.first < 0, position[held], lay.first)
+    ended = np.searchsorted(times, lay.end, side="left")
+    gone_at = np.where(lay.last < 0, np.maximum(ended, position[held] + 1), lay.last)
+    # Whoever moved on before the next decision was there after none.
+    order = np.argsort(placed_at, kind="stable")
+    order = order[gone_at[order] > placed_at[order]]
+    held, placed_at, gone_at = held[order], placed_at[order], gone_at[order]
+    last = np.array([ledger.taken.get(row, 0) for row in held.tolist()], np.int64)
+    taken = np.where(lay.devices[order] < 0, last, lay.devices[order])
     demand, empty = workload.demand, empty_devices(ledger.cluster)
     amounts = demand[held, view.resource]
     cpu = cpu_of(view)
@@ -66,8 +74,8 @@ def history(simulation: Simulation, got_place: Ints, end: Floats) -> DeviceHisto
         empty.model,
         kinds,
         share,
-        record.server[held].astype(np.int64),
-        np.array([ledger.taken.get(row, 0) for row in held.tolist()], np.int64),
+        lay.server[order],
+        taken,
         np.ascontiguousarray(cores),
         np.ascontiguousarray(amounts),
         placed_at,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from analysis.measure.moved import OnTheWay, on_the_way, stays
 from fabric.devices import DeviceView
 from fabric.network import NetworkLedger
 from simcore.engine import Simulation
@@ -46,6 +48,20 @@ def _fixed(function: Callable[[Any], Array]) -> cached_property[Array]:
     return cached_property(read_only)
 
 
+class Places(NamedTuple):
+    """Lists on which servers requests lay, and when: a request that was moved is there several times.
+
+    `who` int64 [k] are places in `FinishedRun.held`, `server` int64 [k], `amounts` int64 [k, resources] quanta,
+    `start` and `end` float64 [k].
+    """
+
+    who: Ints
+    server: Ints
+    amounts: Ints
+    start: Floats
+    end: Floats
+
+
 class FinishedRun:
     """Gives metrics what they compute from: arrays of a finished run, none of which can be written to.
 
@@ -66,8 +82,8 @@ class FinishedRun:
     gives: looks at the cluster, spread evenly over the decisions. `begin` and `finish` are the ends of the measured
     time: the arrival of row `first`, the first after the warm start, and the last decision. `prices` are those of a
     unit for an hour, by resource, and `costs` says what servers draw and cost, if anything does; `thought` is the
-    agent's time in nanoseconds; `bounded` says whether `scheduled_bound` holds for the run. `simulation` is all the
-    rest, to be looked at only.
+    agent's time in nanoseconds; `bounded` says whether `scheduled_bound` holds for the run. `moving` has the moves, and
+    is None where the scenario has none. `simulation` is all the rest, to be looked at only.
     """
 
     def __init__(
@@ -84,6 +100,7 @@ class FinishedRun:
         if first == len(simulation.workload):
             raise RunError(NOTHING)
         self.simulation, self.first, self.thought, self.bounded = simulation, first, thought, bounded
+        self.moving = simulation.moving
         self.samples = {name: _read_only(column) for name, column in samples.items()}
         self.prices, self.costs = dict(prices), costs
         self.asked = asked = simulation.asked()
@@ -130,14 +147,39 @@ class FinishedRun:
         return end
 
     @cached_property
-    def places(self) -> tuple[Ints, Ints, Ints]:
-        """On which servers those in `held` lie: places in `held` int64 [k], servers [k], and quanta [k, resources].
+    def places(self) -> Places:
+        """On which servers those in `held` lay, and when.
 
         In a network one may lie on several servers, and they are known only where the run has `costs`.
         """
         if isinstance(self.simulation.ledger, NetworkLedger):
-            return self.simulation.ledger.places(self.held)
-        return np.arange(len(self.held)), self.server[self.held].astype(np.int64), self.demand[self.held]
+            who, server, amounts = self.simulation.ledger.places(self.held)
+            return Places(who, server, amounts, self.start[who], self.end[who])
+        lay = stays(self.simulation, self.held, self.start, self.end)
+        return Places(lay.who, lay.server, self.demand[self.held[lay.who]], lay.start, lay.end)
+
+    @_fixed
+    def arrived(self) -> Ints:
+        """The rows of the requests that moved, once for each move that arrived within the measured time, int64 [n]."""
+        log = self.moving.log if self.moving else []
+        return np.array([one.row for one in log if one.outcome == "done" and one.end <= self.finish], np.int64)
+
+    @cached_property
+    def on_the_way(self) -> OnTheWay:
+        """The moves that were begun, the warm start's and those after the measured time included."""
+        ends = np.full(len(self.outcome), np.inf)
+        ends[self.held] = self.end
+        return on_the_way(self.simulation, ends, len(self.simulation.record.sequence))
+
+    def held_twice(self, until: float) -> Floats:
+        """Integrate what is held twice within the measured time and until a time: quanta x seconds, float64 [all].
+
+        `all` are resources and tiers, as in `amounts`.
+        """
+        moves, found = self.on_the_way, np.zeros(self.amounts.shape[1])
+        seconds = np.clip(np.minimum(moves.end, until) - np.maximum(moves.start, self.begin), 0, None)
+        found[: len(self.resources)] = seconds @ self.demand[moves.row]
+        return found
 
     @cached_property
     def bill(self) -> Bill | None:
@@ -147,11 +189,15 @@ class FinishedRun:
         from analysis.measure.bill import bill_of  # only runs that ask for it pay for it
         from analysis.measure.stretches import Held
 
-        row, server, amounts = self.places
-        something = amounts.any(axis=1)
-        row, amount = row[something], amounts[something, self.costs.resource]
-        held = Held(server[something], self.start[row], self.end[row], amount)
-        return bill_of(self.costs, self.simulation, held, self.begin, self.finish)
+        lay = self.places
+        some = lay.amounts.any(axis=1)
+        held = Held(lay.server[some], lay.start[some], lay.end[some], lay.amounts[some, self.costs.resource])
+        found = bill_of(self.costs, self.simulation, held, self.begin, self.finish)
+        if self.costs.move is None or self.moving is None:
+            return found
+        carried = self.demand[self.arrived, self.moving.rules.resource] if self.costs.move_gb else np.zeros(1, np.int64)
+        paid = self.costs.move * len(self.arrived) + self.costs.move_gb * float(carried.sum()) / QUANTUM
+        return replace(found, moves=paid)
 
     @cached_property
     def last(self) -> float:
@@ -165,7 +211,7 @@ class FinishedRun:
             return None
         from analysis.measure.devices import history  # compiles more than other runs need
 
-        return history(self.simulation, self.held, self.end)
+        return history(self.simulation, self.held, self.start, self.end)
 
     @_fixed
     def seconds(self) -> Floats:
@@ -221,6 +267,11 @@ class FinishedRun:
         simulation = self.simulation
         answered = np.array(simulation.record.sequence, np.int64)
         used = after_each(answered, self.decided[answered], self.held, self.end, self.amounts)
+        moves = self.on_the_way
+        twice = np.zeros((len(used) + 1, len(self.resources)), np.int64)
+        np.add.at(twice, moves.first, self.demand[moves.row])
+        np.subtract.at(twice, moves.last, self.demand[moves.row])
+        used[:, : len(self.resources)] += twice.cumsum(axis=0)[:-1]
         grown = [change.decisions for change in simulation.changes if change.what == "expansion"]
         sizes = self._sizes[1]
         share = used / (sizes[np.searchsorted(grown, np.arange(len(answered)), side="right")] if grown else sizes)

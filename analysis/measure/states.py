@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from analysis.measure.moved import stays
 from analysis.measure.samples import KEPT, Sampler
 from fabric.network import NetworkLedger
 from simcore.engine import Simulation
@@ -85,23 +86,25 @@ class StateSampler:
         capacity = simulation.view.capacity.sum(axis=1)
         servers, down = self._installed(times)
         if self._network is None:
-            parts = held, record.server[held].astype(np.int64), asked.demand[held]
+            lay = stays(simulation, held, decided[held], end[held])
+            spans, where, amounts = (lay.start, lay.end), lay.server, asked.demand[held[lay.who]]
         else:
-            parts = _columns(self._servers, capacity.shape[1])
+            rows, where, amounts = _columns(self._servers, capacity.shape[1])
+            spans = decided[rows], end[rows]
         allocated, used = [], []
-        for moment, amounts in enumerate(_held(times, decided, end, *parts, len(capacity))):
+        for moment, now in enumerate(_held(times, *spans, where, amounts, len(capacity))):
             there = servers[moment]
-            allocated.append(_shares(capacity[:there].sum(axis=0), amounts.sum(axis=0)))
-            used.append(_shares(capacity[:there], amounts[:there]))
+            allocated.append(_shares(capacity[:there].sum(axis=0), now.sum(axis=0)))
+            used.append(_shares(capacity[:there], now[:there]))
             used[-1][list(down["server"][moment])] = np.nan
         resources = simulation.view.resources
         columns |= {f"allocation_{name}": np.array(allocated)[:, r] for r, name in enumerate(resources)}
         columns |= {f"used_{name}": _lists([shares[:, r] for shares in used]) for r, name in enumerate(resources)}
         if self._network is not None:
             topology, links = self._network.topology, []
-            parts = _columns(self._links, 1)
-            for moment, amounts in enumerate(_held(times, decided, end, *parts, topology.links)):
-                links.append(_shares(topology.link_capacity, amounts[:, 0]))
+            rows, where, amounts = _columns(self._links, 1)
+            for moment, now in enumerate(_held(times, decided[rows], end[rows], where, amounts, topology.links)):
+                links.append(_shares(topology.link_capacity, now[:, 0]))
                 links[-1][list(down["link"][moment])] = np.nan
                 links[-1][np.isin(topology.link_ends, list(down["switch"][moment])).any(axis=1)] = np.nan
             columns["links"] = _lists(links)
@@ -151,14 +154,12 @@ def _until(times: Floats, events: Floats) -> Ints:
     return found
 
 
-def _held(
-    times: Floats, start: Floats, end: Floats, rows: Ints, where: Ints, amounts: Ints, size: int
-) -> Iterator[Ints]:
+def _held(times: Floats, start: Floats, end: Floats, where: Ints, amounts: Ints, size: int) -> Iterator[Ints]:
     """Yield at each time what is held in each of `size` places, int64 [size, k]; always the same array.
 
-    `rows` [h] of placements, from `start` [rows] until `end` [rows], hold `amounts` [h, k] at `where` [h].
+    From `start` [h] until `end` [h], `amounts` [h, k] are held at `where` [h].
     """
-    opened, closed = np.searchsorted(times, start[rows]), np.searchsorted(times, end[rows])
+    opened, closed = np.searchsorted(times, start), np.searchsorted(times, end)
     now = np.zeros((size, amounts.shape[1]), np.int64)
     for moment in range(len(times)):
         np.add.at(now, where[opened == moment], amounts[opened == moment])

@@ -54,6 +54,8 @@ def build_costs(scenario: Scenario, seed: int = 0) -> Costs | None:
         pue=electricity.pue if electricity else 1.0,
         electricity=_course(electricity.price, "price", below_zero=True) if electricity else None,
         carbon=_course(electricity.carbon, "carbon", below_zero=False) if electricity else None,
+        move=spec.moves.each if spec.moves else None,
+        move_gb=spec.moves.per_gb if spec.moves else 0.0,
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from analysis.measure.spans import reserved_after, spread_columns
 from fabric.fragmentation import CAUSES
 from simcore.engine import Simulation
 from simcore.files import write_table
+from simcore.moves import Moved, Outcome, Why
 from simcore.record import INTERRUPTED, OUTCOMES, PLACED
 from simcore.vocabulary import QUANTUM
 from workloads.traces.check import LABELS
@@ -98,6 +99,35 @@ def write_times(path: Path, simulation: Simulation, first: int) -> None:
     placed = np.isin(simulation.record.outcome[row], (PLACED, INTERRUPTED))
     frame = pl.DataFrame({"row": row, "seconds": took / 1e9, "placed": placed})
     write_table(path, frame.filter(pl.col("row") >= first), lasting=LASTING)
+
+
+def write_moves(path: Path, simulation: Simulation) -> None:
+    """Write a row per move that was begun, in order: whose, why, from where to where, when, and what became of it."""
+    import polars as pl
+
+    assert simulation.moving
+    rules, log = simulation.moving.rules, simulation.moving.log
+    rows = [moved.row for moved in log]
+    asked = simulation.asked()
+
+    def column(kind: Any, each: Callable[[Moved], Any]) -> pl.Series:
+        return pl.Series([each(moved) for moved in log], dtype=kind)
+
+    columns = {
+        "row": column(pl.Int64, lambda moved: moved.row),
+        "id": asked.id[rows],
+        "why": column(pl.Enum(get_args(Why)), lambda moved: moved.why),
+        "begin": column(pl.Float64, lambda moved: moved.begin),
+        "end": column(pl.Float64, lambda moved: moved.end),
+        "from_server": column(pl.Int64, lambda moved: moved.source[0]),
+        "from_node": column(pl.Int64, lambda moved: moved.source[1]),
+        "to_server": column(pl.Int64, lambda moved: moved.target[0]),
+        "to_node": column(pl.Int64, lambda moved: moved.target[1]),
+        **{name: asked.demand[rows, r] / QUANTUM for r, name in enumerate(asked.resources)},
+        "downtime": column(pl.Float64, lambda moved: rules.downtime if moved.outcome == "done" else 0.0),
+        "outcome": column(pl.Enum(get_args(Outcome)), lambda moved: moved.outcome),
+    }
+    write_table(path, pl.DataFrame(columns), lasting=LASTING)
 
 
 def write_devices(path: Path, found: DeviceHistory) -> None:

@@ -23,7 +23,7 @@ from scenarios.build.engines import Engine, agents_of, is_compiled
 from scenarios.build.movers import begin_moving
 from scenarios.build.plan import Run
 from scenarios.build.world import build_world
-from scenarios.run.details import write_devices, write_requests, write_samples, write_states, write_times
+from scenarios.run.details import write_devices, write_moves, write_requests, write_samples, write_states, write_times
 from scenarios.run.guard import STARTING, limited
 from simcore.engine import Simulation
 from simcore.errors import RunError
@@ -83,6 +83,8 @@ def execute(run: Run, folder: Path, engine: Engine = "auto") -> dict[str, Any]:
         write_times(details / f"{run.name}.times.parquet", simulation, first)
     if "devices" in scenario.record and over.devices:
         write_devices(details / f"{run.name}.devices.parquet", over.devices)
+    if "moves" in scenario.record:
+        write_moves(details / f"{run.name}.moves.parquet", simulation)
     if states:
         write_states(details / f"{run.name}.states.parquet", states)
     requests = len(simulation.workload)

@@ -158,6 +158,13 @@ class Electricity(Model):
     )
 
 
+class MoveCosts(Model):
+    """What it costs to move requests while they run."""
+
+    each: Number = Field(0.0, description="For each move that arrives.", examples=[0.01])
+    per_gb: Number = Field(0.0, description="For each GB of memory that a move carries.", examples=[0.002])
+
+
 class CostsSpec(Model):
     """What the servers draw and cost. With nothing in it (`costs: {}`) hours are counted."""
 
@@ -186,8 +193,15 @@ class CostsSpec(Model):
         None, description="What energy costs and emits.", examples=["{pue: 1.4, price: 0.2, carbon: 380}"]
     )
 
-    def check_against(self, cluster: ClusterSpec) -> None:
-        """Refuse what does not go with the cluster."""
+    moves: MoveCosts | None = Field(
+        None, description="What moves cost, where requests are moved.", examples=["{each: 0.01, per_gb: 0.002}"]
+    )
+
+    def check_against(self, cluster: ClusterSpec, memory: str | None) -> None:
+        """Refuse what does not go with the cluster; `memory` is the resource that moves carry."""
+        if self.moves and self.moves.per_gb and memory is None:
+            remedy = "Say of which resource moves carry what a request holds: moves: {resource: ...}."
+            raise wrong("the cluster has neither mem nor memory", remedy, ("costs", "moves", "per_gb"))
         name = self.utilisation
         if name is not None and name not in cluster.resources:
             raise wrong("the cluster has no such resource", suggest(name, cluster.resources), ("costs", "utilisation"))

@@ -235,7 +235,7 @@ class Scenario(Model):
 
     def _check_costs(self) -> None:
         if self.costs:
-            self.costs.check_against(self.cluster)
+            self.costs.check_against(self.cluster, self.moves.memory(self.cluster.resources))
 
     def _check_overflow(self) -> None:
         expand, size = expand_of(self.overflow), self.cluster.size

@@ -104,7 +104,13 @@ def electricity(run: FinishedRun) -> float | None:
     return run.bill.electricity if run.bill else None
 
 
-@metric(heading="cost", better="lower", meaning="of servers and electricity in the measured time")
+@metric(name="cost_moves", heading="cost of moves", better="lower", table="never", meaning="of those that arrived")
+def moves(run: FinishedRun) -> float | None:
+    """Return the money for moves."""
+    return run.bill.moves if run.bill else None
+
+
+@metric(heading="cost", better="lower", meaning="of servers, electricity and moves in the measured time")
 def cost(run: FinishedRun) -> float | None:
     """Return all money."""
     return run.bill.cost if run.bill else None

@@ -15,8 +15,10 @@ def columns(run: FinishedRun, *, links: bool) -> range:
 
 def over_time(run: FinishedRun, *, links: bool) -> list[float]:
     """Average the shares over the measured time, weighted by time."""
-    there = run.installed_seconds
-    return [ratio(float(run.seconds @ run.amounts[:, r]), float(there[r])) for r in columns(run, links=links)]
+    twice, there = run.held_twice(run.finish), run.installed_seconds
+    return [
+        ratio(float(run.seconds @ run.amounts[:, r] + twice[r]), float(there[r])) for r in columns(run, links=links)
+    ]
 
 
 def over_decisions(run: FinishedRun, *, links: bool) -> list[float]:
@@ -34,4 +36,5 @@ def over_makespan(run: FinishedRun, *, links: bool) -> list[float] | None:
     if run.last == np.inf:
         return None
     seconds, there = np.clip(run.end - np.maximum(run.start, run.begin), 0, None), run.installed(run.last)
-    return [ratio(float(seconds @ run.amounts[:, r]), float(there[r])) for r in columns(run, links=links)]
+    twice = run.held_twice(run.last)
+    return [ratio(float(seconds @ run.amounts[:, r] + twice[r]), float(there[r])) for r in columns(run, links=links)]
