@@ -50,15 +50,15 @@ interval over the seeds behind it.
 
 ## Snapshots: the rate of fragments
 
-A run by best-fit is stopped at half of its requests, and every mover is given the same cluster and a limit of moves. The
-**rate of fragments** is VMR2L's: of all cores that are free, the share that requests of 16 cores cannot use, node by
-node. Every plan was carried out move by move, each beside its old place. Entries say by how much the rate falls.
+A run by best-fit is stopped at half of its requests, and every mover is given the same cluster and a limit of moves.
+The **rate of fragments** is VMR2L's: of all cores that are free, the share that requests of 16 cores cannot use, node
+by node. Every plan was carried out move by move, each beside its old place. Entries say by how much the rate falls.
 
 - **greedy, single moves**: at each step the one move that helps most (`defragment` with `together: 1`).
 - **greedy, groups of up to 4**: where none helps alone, several requests leave one node (`defragment`).
 - **solver**: local search with a limit on moves, 4 runs of it; not on 1,000 servers, where a plan takes minutes.
-- **vmr**: the learned mover, which chooses what and then where. It learned on 24 servers, on other seeds, in 94 s of CPU.
-  With **samples** it also tries 8 plans that are drawn, and takes the best: VMR2L's risk-seeking evaluation.
+- **vmr**: the learned mover, which chooses what and then where. It learned on 24 servers, on other seeds, in 94 s of
+  CPU. With **samples** it also tries 8 plans that are drawn, and takes the best: VMR2L's risk-seeking evaluation.
 - **controls**: the same network before training, and a choice at random among the same candidates; what either does is
   cut off, as for vmr, after the move with the fewest fragments.
 - **the best possible**: what CP-SAT proves that no choice of so many moves beats, the order in which they are made not
@@ -171,7 +171,8 @@ def room_table(runs: pl.DataFrame) -> str:
             more = points[value].filter(pl.col("agent") == agent).sort("seed")
             ratio = np.log(more["scheduled"].to_numpy() / placed)
             mean, half = mean_interval(ratio)
-            text = f"{100 * (exp(mean) - 1):+.1f} % ({100 * (exp(mean - half) - 1):+.1f} to {100 * (exp(mean + half) - 1):+.1f})"
+            middle, low, high = (100 * (exp(value) - 1) for value in (mean, mean - half, mean + half))
+            text = f"{middle:+.1f} % ({low:+.1f} to {high:+.1f})"
             cells.append(f"**{text}**" if mean > half else text)
         cells += [f"{more[name].to_numpy().mean():,.1f}" for name in counted]
         lines.append(f"| {agent} | {entry(placed.astype(np.float64), 0)} | {' | '.join(cells)} |")
@@ -192,9 +193,9 @@ What is to be gained depends on the goal more than on the mover. Room for reques
 
 ## Whole runs: making room
 
-Ten servers, half full at the start, take requests of the Huawei trace until the first one that fits nowhere. Where moves
-may make room for it, the run goes on: by how much, as the mean of the ratio (geometric, with its interval), for at most
-1, 2 and 3 moves for one request (`overflow: {make_room: {moves: 3, then: stop}}`), found by exhaustive search.
+Ten servers, half full at the start, take requests of the Huawei trace until the first one that fits nowhere. Where
+moves may make room for it, the run goes on: by how much, as the mean of the ratio (geometric, with its interval), for
+at most 1, 2 and 3 moves for one request (`overflow: {make_room: {moves: 3, then: stop}}`), found by exhaustive search.
 
 """
 
