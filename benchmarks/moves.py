@@ -1,7 +1,7 @@
 """`python -m benchmarks.moves [--out FOLDER] [--page]`: what moves are worth, by mover and by how many there may be.
 
 Measures every mover on snapshots of clusters in use (about ten minutes of CPU, most of it for 1,000 servers), and runs
-the scenarios moves/hourly and moves/room (about fifteen); with `--page` it writes docs/experiments/moves.md and its
+the scenarios moves/worth-hourly and moves/worth-room (about fifteen); with `--page` it writes docs/experiments/moves.md and its
 figure. What is in FOLDER already is not computed again.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from itertools import product
 from math import exp
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,22 @@ import numpy as np
 import polars as pl
 
 from analysis.compare.statistics import differences, mean_interval
-from analysis.figures.style import BLACK, BLUE, GREEN, GREY, PURPLE, VERMILLION, WINE, heading, new, save, style, tidy
-from benchmarks.moves_snapshots import CASES, LIMITS, MOVERS, OPTIMUM, falls, measured
+from analysis.figures.style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    VERMILLION,
+    WINE,
+    heading,
+    new,
+    save,
+    style,
+    tidy,
+)
+from benchmarks.moves_snapshots import CASES, LIMITS, MOVERS, OPTIMUM, OWN, falls, measured
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import load_scenario
 from simcore.vocabulary import Floats
@@ -33,6 +48,7 @@ LOOKS = {
     "solver": (WINE, ">"),
     "vmr": (VERMILLION, "s"),
     "vmr and 8 samples": (PURPLE, "^"),
+    OWN: (ORANGE, "p"),
     "control: at random": (GREY, "v"),
     OPTIMUM: (BLACK, "x"),
 }
@@ -80,7 +96,7 @@ def entry(values: Floats, digits: int = 3, sign: str = "") -> str:
 
 def snapshot_table(title: str, rows: list[dict[str, Any]]) -> str:
     """Write what movers came to on the snapshots of a case, as a section in Markdown."""
-    names = [name for name in [*MOVERS, OPTIMUM] if any(row["mover"] == name for row in rows)]
+    names = [name for name in [*MOVERS, OWN, OPTIMUM] if any(row["mover"] == name for row in rows)]
     seeds = {row["seed"]: row for row in rows}.values()
     requests = np.mean([row["requests"] for row in seeds])
     before = entry(np.array([row["before"] for row in seeds]))
@@ -95,9 +111,10 @@ def snapshot_table(title: str, rows: list[dict[str, Any]]) -> str:
         seconds = np.mean([row["seconds"] for row in last])
         cells = [entry(falls(rows, name, limit)) for limit in LIMITS]
         lines.append(f"| {name} | {' | '.join(cells)} | {seconds:.2g} |")
-    for other in (SINGLE, GROUPS):
-        cells = [entry(falls(rows, "vmr", limit) - falls(rows, other, limit), 3, "+") for limit in LIMITS]
-        lines.append(f"| vmr less {other} | {' | '.join(cells)} | |")
+    learned = [name for name in ("vmr", OWN) if name in names]
+    for name, other in product(learned, (SINGLE, GROUPS)):
+        cells = [entry(falls(rows, name, limit) - falls(rows, other, limit), 3, "+") for limit in LIMITS]
+        lines.append(f"| {name}, less {other} | {' | '.join(cells)} | |")
     return "\n".join(lines)
 
 
@@ -202,7 +219,7 @@ at most 1, 2 and 3 moves for one request (`overflow: {make_room: {moves: 3, then
 
 def run(name: str, out: Path) -> pl.DataFrame:
     """Run a scenario, and return its runs."""
-    done = Batch(load_scenario(f"moves/{name}"), out / name).run()
+    done = Batch(load_scenario(f"moves/worth-{name}"), out / name).run()
     if len(done.failed):
         raise SystemExit(f"runs failed: {done.failed['error'][0]}")
     return done.runs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from time import process_time
 from typing import Any, NamedTuple
@@ -29,7 +30,10 @@ OPTIMUM = "the best possible (CP-SAT)"
 
 
 class Case(NamedTuple):
-    """Says whose snapshots are looked at: a shipped scenario with changes, and how many seeds."""
+    """Says whose snapshots are looked at: a shipped scenario with changes, and how many seeds.
+
+    With `bound` CP-SAT says what is possible; `own` are weights of vmr that learned on such requests.
+    """
 
     title: str
     scenario: str
@@ -37,6 +41,7 @@ class Case(NamedTuple):
     seeds: int
     bound: bool = False
     solver: bool = True
+    own: str | None = None
 
 
 def of_servers(servers: int, every: float, requests: int) -> tuple[str, ...]:
@@ -49,8 +54,9 @@ CASES = {
     "small": Case("24 servers", "moves/vmr", of_servers(24, 60, 900), 12, bound=True),
     "medium": Case("280 servers", "moves/vmr", (), 8),
     "large": Case("1,000 servers", "moves/vmr", of_servers(1000, 1.43, 28000), 3, solver=False),
-    "huawei": Case("The Huawei trace, 60 servers", "lifetimes/huawei", ("sweep=null",), 8),
+    "huawei": Case("The Huawei trace, 60 servers", "lifetimes/huawei", ("sweep=null",), 8, own="huawei-60"),
 }
+OWN = "vmr, learned on this trace"
 MOVERS: dict[str, Callable[[], Mover]] = {
     "greedy, single moves": lambda: Defragment(size=SIZE, together=1),
     "greedy, groups of up to 4": lambda: Defragment(size=SIZE),
@@ -73,6 +79,14 @@ def applied(view: View, running: Running, plan: list[Move]) -> Any:
     return now.free
 
 
+def movers_of(case: Case) -> dict[str, Callable[[], Mover]]:
+    """Return the movers that are measured in a case."""
+    found = {name: make for name, make in MOVERS.items() if case.solver or name != "solver"}
+    if case.own:
+        found[OWN] = partial(Vmr, case.own, size=SIZE)
+    return found
+
+
 def rows_of(case: Case) -> Iterator[dict[str, Any]]:
     """Yield what became of the snapshot of every seed, by mover and limit."""
     world = build_learning(load_scenario(case.scenario, list(case.changes)))
@@ -81,9 +95,7 @@ def rows_of(case: Case) -> Iterator[dict[str, Any]]:
             size = SIZE * QUANTUM
             before = fragment_rate(view.free, size)
             common = {"seed": seed, "before": before, "requests": len(running.row), "servers": len(view.free)}
-            for name, make in MOVERS.items():
-                if name == "solver" and not case.solver:
-                    continue
+            for name, make in movers_of(case).items():
                 mover = make()
                 mover.start(view, stream(seed, "mover"))
                 mover.plan(view, running, 1)  # compiles

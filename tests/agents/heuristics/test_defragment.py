@@ -38,9 +38,21 @@ def places(plan: Any, running: Running) -> list[tuple[int, int, int]]:
     return [(rows.index(row), *placement.shares[0][:2]) for row, placement in plan]
 
 
-@given(st.integers(0, 2**32), st.sampled_from(["fragments", "stranded"]), st.sampled_from([1, 3]), st.integers(0, 6))
+@given(st.integers(0, 2**32), st.sampled_from(["fragments", "stranded"]), st.integers(0, 6))
 @scaled(1)
-def test_defragmenting_is_as_the_slow_one_says(seed: int, goal: Any, together: int, moves: int) -> None:
+def test_single_moves_are_as_the_slow_one_says(seed: int, goal: Any, moves: int) -> None:
+    compare(seed, goal, 1, moves)
+
+
+@pytest.mark.long
+@given(st.integers(0, 2**32), st.sampled_from(["fragments", "stranded"]), st.sampled_from([2, 3]), st.integers(0, 6))
+@scaled(1)
+def test_groups_are_as_the_slow_one_says(seed: int, goal: Any, together: int, moves: int) -> None:
+    compare(seed, goal, together, moves)
+
+
+def compare(seed: int, goal: Any, together: int, moves: int) -> None:
+    """Defragment a cluster, fast and slowly."""
     view, running = in_use(seed)
     mover = Defragment(goal, SIZE / 1e6, together)
     plan = list(mover.plan(view, running, moves))
@@ -65,6 +77,7 @@ def lying(demand: list[int], server: list[int], left: list[float]) -> tuple[View
     return View(("cpu",), capacity, free), running
 
 
+@pytest.mark.long
 def test_two_leave_together_where_neither_helps_alone() -> None:
     """Two requests of 4 cores leave a node that has 8 of 16 free; those that take them have just so much to spare."""
     view, running = lying([4, 4, 16, 28, 28], [0, 0, 0, 1, 2], [1.0] * 5)
@@ -76,6 +89,7 @@ def test_two_leave_together_where_neither_helps_alone() -> None:
     assert fragment_rate(np.array(made(view, running, list(plan), 2)), 16_000_000) == 0
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32), st.booleans(), st.booleans(), st.integers(0, 8))
 @scaled(1)
 def test_emptying_is_as_the_slow_one_says(seed: int, long_first: bool, ruled: bool, moves: int) -> None:
@@ -100,6 +114,7 @@ def test_emptying_is_as_the_slow_one_says(seed: int, long_first: bool, ruled: bo
     assert in_use_of[0] <= in_use_of[1] or ruled
 
 
+@pytest.mark.long
 def test_the_longest_moves_first_and_a_server_is_emptied_bit_by_bit() -> None:
     view, running = lying([1, 1, 8, 8, 8], [0, 0, 1, 1, 1], [10.0, 100.0, 50.0, 50.0, 50.0])
     assert places(Lars().plan(view, running, 1), running) == [(1, 1, 0)]

@@ -104,6 +104,7 @@ def test_numpy_prefers_what_torch_prefers() -> None:
     assert np.isneginf(second[~sight.fitting]).all()
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32), st.integers(0, 8), st.sampled_from([0, 2]))
 @scaled(1)
 def test_a_plan_can_be_carried_out_and_never_harms(seed: int, moves: int, samples: int) -> None:
@@ -120,6 +121,7 @@ def test_a_plan_can_be_carried_out_and_never_harms(seed: int, moves: int, sample
     assert found[::2] == found[1::2]
 
 
+@pytest.mark.long
 def test_what_is_left_after_a_plan_is_what_it_says() -> None:
     view, running = in_use(8, requests=20)
     now = standing(view, running)
@@ -170,6 +172,7 @@ def learning(**changed: Any) -> dict[str, Any]:
     return small(overflow="drop", train=train) | changed
 
 
+@pytest.mark.long
 def test_training_that_is_interrupted_goes_on_as_if_it_was_not(tmp_path: Path) -> None:
     log = going_on(learning(), tmp_path)
     judged = log.filter(log["split"] == "validation")
@@ -192,6 +195,7 @@ def test_a_range_that_is_backwards_is_refused(tmp_path: Path) -> None:
         train(scenario_from(backwards), tmp_path)
 
 
+@pytest.mark.long
 def test_shipped_weights_beat_their_controls() -> None:
     """On clusters that they were not trained on, of 10 servers: they leave fewer fragments."""
     rest = dict.fromkeys(["generated", *CONTROLS], 0)
