@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from scenarios.size.sizing import size
     from simcore.engine import Simulation
     from simcore.errors import BinwrightError, UserError
+    from simcore.moves import Move, Mover, Running
     from simcore.play import play
     from simcore.predictor import Predictor
     from simcore.vocabulary import Agent, OnDevices, Placement, Refusal, Request, View, Workload
@@ -40,12 +41,15 @@ _HOME = {
     "Comparison": "analysis.compare.comparison",
     "DeviceView": "fabric.devices",
     "FinishedRun": "analysis.measure.finished",
+    "Move": "simcore.moves",
+    "Mover": "simcore.moves",
     "OnDevices": "simcore.vocabulary",
     "Placement": "simcore.vocabulary",
     "Predictor": "simcore.predictor",
     "Refusal": "simcore.vocabulary",
     "Request": "simcore.vocabulary",
     "Results": "analysis.front",
+    "Running": "simcore.moves",
     "ScanAgent": "agents.rules.scan",
     "Simulation": "simcore.engine",
     "UserError": "simcore.errors",
@@ -73,12 +77,15 @@ __all__ = [  # found on first use, so that importing binwright costs nothing
     "Comparison",
     "DeviceView",
     "FinishedRun",
+    "Move",
+    "Mover",
     "OnDevices",
     "Placement",
     "Predictor",
     "Refusal",
     "Request",
     "Results",
+    "Running",
     "ScanAgent",
     "Simulation",
     "UserError",

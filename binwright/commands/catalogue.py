@@ -12,24 +12,38 @@ from rich.table import Table
 
 from binwright.commands.console import entry, file_to_draw, out
 from simcore.errors import UserError
+from simcore.registry import Registry
 
 
 def agents(asked: Namespace) -> int:
     """`binwright agents`."""
+    from agents import AGENTS
+
+    _list(AGENTS)
+    return 0
+
+
+def movers(asked: Namespace) -> int:
+    """`binwright movers`."""
+    from agents import MOVERS
+
+    _list(MOVERS)
+    return 0
+
+
+def _list(registry: Registry) -> None:
+    """List what is registered, with its options."""
     from inspect import signature
     from typing import get_type_hints
 
-    from agents import AGENTS
-
-    for name in sorted(AGENTS):
-        kind = AGENTS.load(name)
+    for name in sorted(registry):
+        kind = registry.load(name)
         hints = get_type_hints(kind.__init__)
         options = (
             f"{option}: {_words(hints[option]) if get_args(hints.get(option)) else parameter.default}"
             for option, parameter in signature(kind).parameters.items()
         )
         entry(name, (kind.__doc__ or "").splitlines()[0], reference=kind.reference, options=", ".join(options))
-    return 0
 
 
 def check(asked: Namespace) -> int:

@@ -230,6 +230,11 @@ def _agents(commands: Commands) -> None:
     )
 
 
+def _movers(commands: Commands) -> None:
+    movers = commands.add_parser("movers", help="list what plans moves of requests that run")
+    movers.set_defaults(answer="catalogue.movers")
+
+
 def _workloads(commands: Commands) -> None:
     workloads = commands.add_parser("workloads", help="list traces, arrivals, lifetimes and demands, or draw demands")
     workloads.set_defaults(answer="catalogue.workloads")
@@ -298,6 +303,7 @@ COMMANDS = (
     _validate,
     _schema,
     _agents,
+    _movers,
     _workloads,
     _topology,
     _traces,

@@ -10,6 +10,7 @@ import numpy as np
 from agents.world import World
 from analysis.measure.overlap import Overlap, overlap, worst
 from scenarios.build.costs import build_costs
+from scenarios.build.movers import begin_moving
 from scenarios.build.plan import Run, plan, points
 from scenarios.build.trace import kept
 from scenarios.build.world import build_agent, build_world, fitted
@@ -51,6 +52,7 @@ def check_scenario(scenario: Scenario, folder: Path | None = None) -> int:
             workload = _workload(first, world)
             with postponed():
                 start_agents(scenario, first, scenario.agents, world, workload)
+                start_movers(scenario, first, world, workload)
         except FileNeeded:
             continue  # without its servers there is nothing to start agents in; `missing_files` says it
         except UserError as error:
@@ -123,6 +125,19 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
             mistakes.append(error)
     if mistakes:
         raise as_one(mistakes)
+
+
+def start_movers(scenario: Scenario, first: Run, world: World, workload: Workload) -> None:
+    """Start the movers of `first`, a run of the scenario, as that would; a mistake says where in the scenario it is."""
+    if not world.moves:
+        return
+    try:
+        with printing(None), limited(max(first.scenario.decision_limit, STARTING)):
+            simulation = Simulation(workload, world.ledger(first.seed))
+            begin_moving(first.scenario, world, simulation, stream(first.seed, "movers"))
+    except UserError as error:
+        locate(error, scenario._source, undotted(error.key or world.moves))
+        raise
 
 
 def _start(scenario: Scenario, first: Run, at: Keys, spec: AgentSpec, world: World, view: View) -> None:

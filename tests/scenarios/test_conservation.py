@@ -93,10 +93,22 @@ def on_servers(draw: st.DrawFn) -> dict[str, Any]:
         cluster["domains"] = {"rack": 2}
         flavours = [{**flavour, "group": group} for flavour, group in zip(flavours, GROUPS, strict=True)]
         placement = {"placement": draw(st.lists(st.sampled_from(RULES), max_size=3, unique_by=str))}
+    moving: dict[str, Any] = {}
+    if draw(st.booleans()):
+        moving = {
+            "rescheduling": {"every": "40 s", "on_drain": True, "moves": 3},
+            "moves": {
+                "bandwidth": draw(st.sampled_from([None, "1 Gbps"])),
+                "at_once": draw(st.sampled_from([None, 1])),
+            },
+        }
+        if overflow in ("drop", "wait", "stop") and not placement:
+            overflow = {"make_room": {"moves": 2, "then": overflow}}
     return {
         "name": "drawn",
         "cluster": cluster,
         **placement,
+        **moving,
         "workload": {
             "arrivals": draw(ARRIVALS),
             "flavours": flavours,
@@ -182,6 +194,9 @@ def test_every_link_is_accounted_for(tmp_path_factory: pytest.TempPathFactory, d
 def test_the_record_of_a_run_adds_up(tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]) -> None:
     """By itself, whichever engine wrote it."""
     folder = tmp_path_factory.getbasetemp() / "record"
+    data.pop("rescheduling", None)  # requests that are moved have several places
+    if "make_room" in data["overflow"]:
+        data["overflow"] = data["overflow"]["make_room"]["then"]
     [run] = plan(scenario_from(data))
     execute(run, folder)
     requests, samples = (

@@ -27,6 +27,8 @@ class Books:
         self._now = now
         self.held: dict[int, tuple[Counter[Place], Counter[int]]] = {}
         """Of each request, quanta on places and on links."""
+        self.going: dict[int, tuple[Counter[Place], Counter[Place]]] = {}
+        """Of each request on its way, quanta at its old place and at its new one."""
         self.used: Counter[Place] = Counter()
         self.carried: Counter[int] = Counter()
         self.down: set[int] = set()
@@ -37,7 +39,8 @@ class Books:
         """Quanta used of every resource and link tier, after each of `times`."""
         self._take, self._release, self._fail = ledger.apply, ledger.release, ledger.fail
         self._repair, self._grow = ledger.repair, ledger.grow
-        for name in ("apply", "release", "fail", "repair", "grow"):
+        self._begin_move, self._end_move = ledger.begin_move, ledger.end_move
+        for name in ("apply", "release", "fail", "repair", "grow", "begin_move", "end_move"):
             setattr(ledger, name, getattr(self, name))
         self._compare()
 
@@ -62,6 +65,29 @@ class Books:
         self.carried += links
         self._compare()
         return where
+
+    def begin_move(self, request: Request, placement: Placement) -> tuple[int, int]:
+        """Take a second place."""
+        where = self._begin_move(request, placement)
+        places: Counter[Place] = Counter()
+        for server, node, amounts in placement.shares:
+            assert server not in self.down
+            places.update({(int(server), int(node), r): int(amount) for r, amount in enumerate(amounts)})
+        old, links = self.held[request.index]
+        self.going[request.index] = old, places
+        self.held[request.index] = old + places, links
+        self.used += places
+        self._compare()
+        return where
+
+    def end_move(self, row: int, arrived: bool) -> None:
+        """Keep one of the two places, unless both were given back."""
+        self._end_move(row, arrived)
+        old, new = self.going.pop(row)
+        if row in self.held:
+            self.held[row] = (new if arrived else old), Counter()
+            self.used -= old if arrived else new
+        self._compare()
 
     def release(self, row: int) -> None:
         """Give back what a request has; a failure may have done so before."""

@@ -52,7 +52,7 @@ class Exits:
             known = self._runs.get(row)
             if known and row not in view.placed.running:
                 del self._runs[row]
-            elif known and known[2] == -end:
+            elif known and known[2] == -end and known[3] == server:  # it may have been moved
                 return -end
             heappop(ends)
         return -np.inf

@@ -63,11 +63,12 @@ class Lava(Nilas):
         self.full = full
         self._servers: dict[int, Server] = {}
         self._noted = 0
+        self._at: dict[int, int] = {}  # where requests were placed that may still run
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Begin a run; what runs already counts."""
         super().start(view, rng)
-        self._servers, self._noted = {}, 0
+        self._servers, self._noted, self._at = {}, 0, {}
 
     def costs(self, view: View, request: Request) -> Ints:
         """Return the rank of each server, and within it the step, int64 [servers]."""
@@ -95,8 +96,12 @@ class Lava(Nilas):
         """Follow what happened since: what was placed, what left, what should have left."""
         for _, request, number, began in view.placed.since(self._noted):
             if request.index in view.placed.running:
+                self._leave(request.index)
                 self._add(request, number, began, view)
+                self._at[request.index] = number
         self._noted = view.placed.total
+        if len(self._at) > 2 * len(view.placed.running) + 1024:
+            self._at = {row: number for row, number in self._at.items() if row in view.placed.running}
         for number in list(self._servers):
             server = self._servers[number]
             _forget(server.rows, view)
@@ -107,6 +112,13 @@ class Lava(Nilas):
                 self._settle(server, max(server.of - 1, 0), view)
             elif view.now > server.until:
                 self._settle(server, server.of + 1, view)
+
+    def _leave(self, row: int) -> None:
+        """Forget where a request was that has been moved."""
+        server = self._servers.get(self._at.get(row, -1))
+        if server is not None:
+            server.rows = [one for one in server.rows if one != row]
+            server.residual = [one for one in server.residual if one != row]
 
     def _add(self, request: Request, number: int, began: float, view: View) -> None:
         of = self._class(request.duration)

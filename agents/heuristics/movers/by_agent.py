@@ -36,15 +36,14 @@ class ByAgent(Mover):
     def plan(self, view: View, running: Running, moves: int, request: Request | None = None) -> Sequence[Move]:
         """Plan moves by what the agent answers, one after another."""
         draft = _Draft(view, running)
+        out = draft.out_of_place()
+        inside = (np.flatnonzero(running.server == server).tolist() for server in draft.emptiest_first())
         found: list[Move] = []
-        for server in [-1, *draft.emptiest_first()]:
-            for place in draft.out_of_place() if server < 0 else np.flatnonzero(running.server == server).tolist():
-                if request is not None and self._fits(draft, request):
-                    return found
-                if len(found) == moves:
-                    return [] if request else found
-                if move := self._move(draft, place, anywhere=server < 0):
-                    found.append(move)
+        for place in (*out, *(place for some in inside for place in some if place not in out)):
+            if len(found) == moves or (request is not None and self._fits(draft, request)):
+                break
+            if move := self._move(draft, place, anywhere=place in out):
+                found.append(move)
         return found if request is None or self._fits(draft, request) else []
 
     def _fits(self, draft: _Draft, request: Request) -> bool:

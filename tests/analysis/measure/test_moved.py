@@ -1,0 +1,133 @@
+"""What is measured of runs in which requests move, against what their servers held from event to event."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from analysis.measure.costs import Costs, Tariff
+from analysis.measure.finished import FinishedRun
+from analysis.measure.metrics import costs as bills
+from analysis.measure.metrics import moves as metrics
+from analysis.measure.metrics import shares
+from analysis.measure.samples import Sampler
+from analysis.measure.states import StateSampler
+from simcore.engine import Simulation
+from simcore.moving import Moving
+from simcore.vocabulary import Ints
+from tests.reference.engine import Case, Decide
+from tests.reference.moving import Rules
+from tests.simcore.test_moving import Told, move_in, rules_of_moves, shuffler
+from tests.support.properties import scaled
+from tests.support.simulations import WatchedLedger, cases, deciders, place, simulate
+
+
+class History:
+    """Writes down what every server holds after everything that happens: times, and int64 [servers, resources]."""
+
+    def __init__(self, simulation: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.steps: list[tuple[float, Ints]] = []
+        ledger = simulation.ledger
+        assert isinstance(ledger, WatchedLedger)
+
+        def observe() -> None:
+            held = (ledger.view.capacity - ledger.view.free).sum(axis=1)
+            held[list(ledger._down)] = 0
+            self.steps.append((simulation.now, held))
+
+        monkeypatch.setattr(ledger, "_observe", observe)
+        observe()
+
+    def between(self, begin: float, end: float) -> list[tuple[float, Ints]]:
+        """List how many seconds each state lasted within a time."""
+        ends = [*self.steps[1:], (np.inf, self.steps[-1][1])]
+        spans = [
+            (min(later, end) - max(time, begin), held)
+            for (time, held), (later, _) in zip(self.steps, ends, strict=True)
+        ]
+        return [(seconds, held) for seconds, held in spans if seconds > 0]
+
+
+def played(case: Case, decide: Decide, rules: Rules, salt: int) -> tuple[FinishedRun, History, list[Ints], Moving]:
+    """Play a case with moves; returns the run, what servers held when, and what was held after each decision."""
+    simulation, after = simulate(case), []
+    with pytest.MonkeyPatch.context() as patch:
+        history = History(simulation, patch)
+        moving = move_in(simulation, rules, Told(shuffler(salt)))
+        ledger: Any = simulation.ledger
+        sampler = Sampler(simulation, ledger)
+        sampler()
+        while (request := simulation.advance()) is not None:
+            decided = len(simulation.record.sequence)
+            where = decide(simulation.view.free.tolist(), request.index, request.demand, request.spread)
+            nodes = simulation.view.free.shape[1]
+            simulation.answer(None if where is None else place(request, where, nodes))
+            if len(simulation.record.sequence) > decided:
+                after.append(ledger.used())
+        sampler()
+        kinds = np.zeros(len(case.capacity), np.int64)
+        costs = Costs(tariffs=(Tariff(price=1.0),), kinds=kinds, added=0, resource=0, move=2.0, move_gb=0.5)
+        run = FinishedRun(simulation, 0, sampler.columns(), 0, prices={}, costs=costs)
+    return run, history, after, moving
+
+
+@scaled(2)
+@given(cases(faults=False), deciders, st.integers(0, 99), rules_of_moves)
+def test_what_is_held_twice_counts_twice(case: Case, decide: Decide, salt: int, rules: Rules) -> None:
+    case.expansion, case.mode = [], "drop" if case.mode == "expand" else case.mode
+    run, history, after, _ = played(case, decide, rules, salt)
+    assume(len(after) and run.capacity.sum(axis=(0, 1)).all())
+    steps = history.between(run.begin, run.finish)
+    total = run.capacity.sum(axis=(0, 1))
+    seconds = run.finish - run.begin
+    for r, share in enumerate(shares.over_time(run, links=False)):
+        held = sum(length * float(servers[:, r].sum()) for length, servers in steps)
+        assert share == pytest.approx(held / (total[r] * seconds) if seconds else 0.0)
+    np.testing.assert_allclose((run.shares * total)[: len(after)], after)  # who waited in vain is rejected after that
+    used = sum(length * int((servers > 0).any(axis=1).sum()) for length, servers in steps)
+    assert bills.used(run) == pytest.approx(used / 3600)
+
+
+@scaled(1)
+@given(cases(), deciders, st.integers(0, 99), rules_of_moves)
+def test_the_metrics_of_moves_are_counts_of_the_log(case: Case, decide: Decide, salt: int, rules: Rules) -> None:
+    run, _, _, moving = played(case, decide, rules, salt)
+    done = [one for one in moving.log if one.outcome == "done" and one.end <= run.finish]
+    others = [one for one in moving.log if one.outcome not in ("done", "under way") and one.end <= run.finish]
+    assert metrics.moves(run) == len(done)
+    assert metrics.failed(run) == len(others)
+    assert metrics.downtime(run) == len(done) * rules.downtime
+    if rules.at_once:
+        assert metrics.under_way(run) <= rules.at_once
+    for hour in (one.begin for one in moving.log if rules.per_hour):
+        assert sum(hour - 3600 < one.begin <= hour for one in moving.log) <= rules.per_hour
+    assert run.bill is not None
+    carried = sum(case.requests[row][2][0] for row in run.arrived.tolist() if row < len(case.requests))
+    assert run.bill.moves is not None
+    assert run.bill.moves >= 2.0 * len(done) + 0.5 * carried / 1e6 - 1e-9
+    for before, later in pairwise(one.begin for one in moving.log):
+        assert before <= later
+
+
+@scaled(1)
+@given(cases(), deciders, st.integers(0, 99), rules_of_moves)
+def test_a_replay_shows_requests_where_they_were(case: Case, decide: Decide, salt: int, rules: Rules) -> None:
+    case.requests = [(arrival, duration or 1.0, demand) for arrival, duration, demand in case.requests]
+    run, history, _, _ = played(case, decide, rules, salt)
+    sampler: Any = None
+    states = StateSampler(sampler, run.simulation, 0)
+    states._begin = 0.0
+    frame = states.frame()
+    capacity = np.maximum(run.capacity.sum(axis=1), 1)
+    for row in frame.rows(named=True)[:-1]:  # at the last moment, the run may have ended before a release
+        last = [held for time, held in history.steps if time <= row["time"]][-1]
+        for r, name in enumerate(run.resources):
+            shown = [share for share in row[f"used_{name}"] if share is not None]
+            down = [server for server, share in enumerate(row[f"used_{name}"]) if share is None]
+            expected = np.delete(last[: len(row[f"used_{name}"]), r] / capacity[: len(row[f"used_{name}"]), r], down)
+            np.testing.assert_allclose(shown, expected, rtol=1e-6)

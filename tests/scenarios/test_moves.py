@@ -1,0 +1,193 @@
+"""Scenarios in which requests are moved: what is refused, what rules and drains mean, and what is recorded."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from scenarios.build.plan import plan
+from scenarios.run.check import check_scenario
+from scenarios.run.execute import execute
+from scenarios.run.why import refused
+from scenarios.schema.load import scenario_from
+from simcore.errors import AgentError, UserError
+
+BASE: dict[str, Any] = {
+    "name": "moved",
+    "cluster": {"servers": 3, "node": {"cpu": 4, "mem": 8}},
+    "workload": {
+        "requests": 60,
+        "arrivals": {"fixed": {"every": "10 s"}},
+        "flavours": [{"cpu": 1, "mem": 2, "weight": 3}, {"cpu": 3, "mem": 2}],
+        "lifetimes": {"exponential": {"mean": "1 min"}},
+    },
+    "agents": ["worst-fit"],
+    "seed": 3,
+}
+MOVERS = """
+from binwright import Move, Mover
+
+class Away(Mover):
+    def plan(self, view, running, moves, request=None):
+        request = running.request(int(running.row[0]))
+        return [Move(request.index, request.on(7, 0))]
+
+class TooMany(Mover):
+    def plan(self, view, running, moves, request=None):
+        return [Move(int(row), None) for row in running.row] * (moves + 1)
+
+class Stranger(Mover):
+    def plan(self, view, running, moves, request=None):
+        return [Move(999, None)]
+
+class Still(Mover):
+    def plan(self, view, running, moves, request=None):
+        request, server = running.request(int(running.row[0])), int(running.server[0])
+        return [Move(request.index, request.on(server, 0))]
+
+class Broken(Mover):
+    def plan(self, view, running, moves, request=None):
+        return 1 / 0
+
+class Seer(Mover):
+    needs_lifetimes = True
+
+    def plan(self, view, running, moves, request=None):
+        return []
+"""
+
+
+def scenario(**changes: Any) -> dict[str, Any]:
+    """Change the base, key by key."""
+    return {**copy.deepcopy(BASE), **changes}
+
+
+def run(data: dict[str, Any], folder: Path) -> tuple[dict[str, Any], str]:
+    """Run a scenario of one run; returns its row, and its name."""
+    [one] = plan(scenario_from(data))
+    return execute(one, folder, "simpy"), one.name
+
+
+@pytest.mark.parametrize(
+    ("mover", "said"),
+    [
+        ("Away", "the plan of Away at 30 s cannot be made: there is no node 0 of server 7"),
+        ("TooMany", "the plan of TooMany at 30 s has"),
+        ("Stranger", "has Move(row=999, placement=None), which is no Move of a request that may be moved"),
+        ("Still", "it is on server"),
+        ("Broken", "Broken raised ZeroDivisionError"),
+    ],
+)
+def test_a_plan_that_breaks_rules_names_the_mover(mover: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "movers.py").write_text(MOVERS)
+    data = scenario(rescheduling={"every": "30 s", "moves": 2, "mover": f"{tmp_path}/movers.py:{mover}"})
+    with pytest.raises(AgentError) as caught:
+        run(data, tmp_path)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "problem"),
+    [
+        ({"rescheduling": {"moves": 3}}, "rescheduling.every", "is missing"),
+        ({"rescheduling": {"every": "1 h", "moves": 3, "mover": "agnet"}}, "rescheduling.mover.agnet", "unknown"),
+        ({"overflow": {"make_room": {"moves": 3, "then": "expand"}}}, "overflow.make_room.then", ""),
+        ({"moves": {"bandwidth": "10 parsecs"}}, "moves.bandwidth", "is not a unit of rate"),
+        ({"moves": {"resource": "disk"}}, "moves.resource", "the cluster has no such resource"),
+        ({"record": ["moves"]}, "record", "nothing is moved"),
+        (
+            {"rescheduling": {"every": "1 h", "moves": 3}, "pacing": {"step": "1 s"}},
+            "pacing",
+            "does not go with requests that are moved",
+        ),
+        (
+            {
+                "cluster": {"servers": 3, "node": {"cpu": 4, "slots": 8}},
+                "moves": {"bandwidth": "1 GB/s"},
+                "workload": {**BASE["workload"], "flavours": [{"cpu": 1, "slots": 1}]},
+            },
+            "moves.bandwidth",
+            "the cluster has neither mem nor memory",
+        ),
+    ],
+)
+def test_a_mistake_is_named(changes: dict[str, Any], key: str, problem: str) -> None:
+    with pytest.raises(UserError) as caught:
+        scenario_from(scenario(**changes))
+    assert key in str(caught.value)
+    assert problem in str(caught.value)
+
+
+def test_movers_that_do_not_go_with_a_scenario_are_refused_before_it_runs(tmp_path: Path) -> None:
+    (tmp_path / "movers.py").write_text(MOVERS)
+    seer = f"{tmp_path}/movers.py:Seer"
+    data = scenario(rescheduling={"every": "30 s", "moves": 2, "mover": seer})
+    with pytest.raises(UserError, match="Seer asks how long requests stay, and the scenario hides it"):
+        check_scenario(scenario_from(data))
+    assert check_scenario(scenario_from({**data, "knowledge": {"lifetimes": "known"}})) == 1
+    ruled = scenario(overflow={"make_room": {"moves": 2}}, placement=[{"drain": [0], "at": "1 h"}])
+    with pytest.raises(UserError, match="MakeRoom does not look at rules of placement"):
+        check_scenario(scenario_from(ruled))
+
+
+def test_a_drain_is_emptied_by_moves(tmp_path: Path) -> None:
+    changes: dict[str, Any] = {
+        "cluster": {"servers": 4, "node": {"cpu": 4, "mem": 8}},
+        "placement": [{"drain": [0], "at": "95 s"}],
+        "rescheduling": {"on_drain": True, "moves": 10},
+        "moves": {"bandwidth": "100 GB/s"},
+        "record": ["moves", "requests"],
+    }
+    _, name = run(scenario(**changes), tmp_path)
+    moves = pl.read_parquet(tmp_path / "details" / f"{name}.moves.parquet")
+    assert len(moves)
+    assert set(moves["why"]) == {"drain"}
+    assert set(moves["from_server"]) == {0}
+    assert set(moves["begin"]) == {95.0}
+    assert set(moves["outcome"]) == {"done"}
+    assert (moves["end"] - moves["begin"]).to_list() == pytest.approx((moves["mem"] / 100).to_list())
+    requests = pl.read_parquet(tmp_path / "details" / f"{name}.requests.parquet")
+    there = requests.filter((pl.col("decided") < 95) & (pl.col("end") > 98) & (pl.col("server") == 0))
+    assert there.is_empty()
+
+
+def test_fixed_requests_stay(tmp_path: Path) -> None:
+    flavours = [{"cpu": 1, "mem": 2, "group": "free"}, {"cpu": 1, "mem": 1, "group": "db"}]
+    changes: dict[str, Any] = {
+        "workload": {**BASE["workload"], "flavours": flavours},
+        "cluster": {"servers": 4, "node": {"cpu": 4, "mem": 8}, "domains": {"rack": 2}},
+        "rescheduling": {"every": "30 s", "moves": 5},
+        "record": ["moves"],
+    }
+    for fixed, groups in (([], {1.0, 2.0}), ([{"group": "db"}], {2.0})):
+        _, name = run(scenario(**changes, moves={"fixed": fixed}), tmp_path)
+        assert set(pl.read_parquet(tmp_path / "details" / f"{name}.moves.parquet")["mem"]) == groups
+    with pytest.raises(UserError, match="no such label"):
+        run(scenario(**changes, moves={"fixed": [{"tenant": "acme"}]}), tmp_path)
+
+
+def test_room_that_is_made_is_worth_its_cost(tmp_path: Path) -> None:
+    plain, _ = run(scenario(), tmp_path)
+    costs = {"servers": {"price": 1}, "moves": {"each": 0.5, "per_gb": 0.25}}
+    data = scenario(overflow={"make_room": {"moves": 3, "within": "1 h"}}, costs=costs, moves={"downtime": "2 s"})
+    row, _ = run(data, tmp_path)
+    assert row["scheduled"] > plain["scheduled"]
+    assert row["moves"] > 0
+    assert row["cost_moves"] == pytest.approx(0.5 * row["moves"] + 0.25 * row["moved"])
+    assert row["cost"] == pytest.approx(row["cost_servers"] + row["cost_moves"])
+    assert row["downtime"] == 2 * row["moves"]
+    assert row["plans_late"] == 0
+    assert "moves" not in plain
+    [one] = plan(scenario_from(data))
+    assert refused(one).reasons["requests"].sum() == row["rejected"]
+
+
+def test_the_compiled_loop_says_that_it_moves_nothing(tmp_path: Path) -> None:
+    [one] = plan(scenario_from(scenario(rescheduling={"every": "1 h", "moves": 3})))
+    with pytest.raises(UserError, match="rescheduling: cannot be compiled: requests that run are moved"):
+        execute(one, tmp_path, "compiled")
+    assert execute(one, tmp_path)["engine"] == "simpy"
