@@ -1,8 +1,8 @@
 """`python -m benchmarks.moves [--out FOLDER] [--page]`: what moves are worth, by mover and by how many there may be.
 
-Measures every mover on snapshots of clusters in use (about ten minutes of CPU, most of it for 1,000 servers), and runs
-the scenarios moves/worth-hourly and moves/worth-room (about fifteen); with `--page` it writes docs/experiments/moves.md and its
-figure. What is in FOLDER already is not computed again.
+Measures every mover on snapshots of clusters in use, and runs the scenarios moves/worth-hourly and moves/worth-room:
+twenty minutes of CPU, most of it for 1,000 servers and for making room. With `--page` it writes
+docs/experiments/moves.md and its figure. What is in FOLDER already is not computed again.
 """
 
 from __future__ import annotations
