@@ -11,7 +11,7 @@ from simcore.vocabulary import Ints
 
 @kernel
 def tightest(now: Standing, aim: Aim, kind: int, source: int) -> tuple[int, int]:
-    """Return the place on another server that loses least when a request of a kind comes, and its gain.
+    """Return the place on a server but `source` that loses least when a request of a kind comes, and its gain.
 
     Of equals the one with the least free of the first resource, then the lowest; (-1, `NOWHERE`) if there is none.
     """
@@ -40,7 +40,7 @@ def group(now: Standing, aim: Aim, most: int, banned: Ints, places: Ints, gains:
 
     They leave in the order of `leavers`, at most so many; the best is what gains most per move, then the fewest moves,
     then the lowest place. `banned` int64 [places] is 1 where this has been tried. `places` and `gains` int64 [servers,
-    kinds] are what `tightest` says, read where the server has such a request.
+    kinds] are what `tightest` says for requests that leave each server.
     """
     nodes = now.free.shape[1]
     best, count, gain = -1, 1, 0
@@ -92,11 +92,12 @@ def together(now: Standing, aim: Aim, most: int, banned: Ints, plan: Ints) -> in
     servers, nodes = now.free.shape[0], now.free.shape[1]
     places = np.full((servers, len(now.demands)), -1, np.int64)
     gains = np.full((servers, len(now.demands)), NOWHERE, np.int64)
-    for which in range(len(now.kind)):
-        kind, server = now.kind[which], now.place[which] // nodes
-        if gains[server, kind] == NOWHERE:
-            places[server, kind], gains[server, kind] = tightest(now, aim, kind, server)
-            gains[server, kind] = max(gains[server, kind], NOWHERE + 1)
+    for kind in range(len(now.demands)):
+        first, gain = tightest(now, aim, kind, -1)
+        places[:, kind], gains[:, kind] = first, gain
+        if first >= 0:
+            own = first // nodes
+            places[own, kind], gains[own, kind] = tightest(now, aim, kind, own)
     while True:
         source, count = group(now, aim, min(most, len(plan)), banned, places, gains)
         if source < 0:
