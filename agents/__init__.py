@@ -54,5 +54,10 @@ MOVERS = Registry(
     {
         "agent": "agents.heuristics.movers.by_agent:ByAgent",
         "make-room": "agents.heuristics.movers.make_room:MakeRoom",
+        "defragment": "agents.heuristics.movers.defragment:Defragment",
+        "empty": "agents.heuristics.movers.empty:Empty",
+        "lars": "agents.heuristics.movers.empty:Lars",
+        "solver": "agents.solver.movers.defragment:SolverMover",
+        "vmr": "agents.learned.vmr.agent:Vmr",
     },
 )

@@ -1,0 +1,1 @@
+"""Learns to defragment by moves: which request, then where to."""

@@ -1,0 +1,1 @@
+"""Movers that search from where things are."""
