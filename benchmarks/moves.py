@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from analysis.compare.statistics import differences, mean_interval
+from analysis.figures.chosen_style import style
 from analysis.figures.style import (
     BLACK,
     BLUE,
@@ -31,7 +32,6 @@ from analysis.figures.style import (
     heading,
     new,
     save,
-    style,
     tidy,
 )
 from benchmarks.moves_snapshots import CASES, LIMITS, MOVERS, OPTIMUM, OWN, falls, measured

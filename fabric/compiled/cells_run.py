@@ -136,7 +136,7 @@ class _Cell:
     def go(self, asked: NumaRequests, until: float = -inf) -> None:
         """Answer all that was sent, and go on to a time."""
         mine = asked._replace(rows=self.rows[: self.sent])
-        _, status, code = go(*self._form, mine, self.state, DROP, inf, -1, False)
+        _, status, code = go(*self._form, mine, self.state, None, DROP, inf, -1, False)
         if status == BROKEN:
             row = mine.rows[self.state.at[HEAD]]
             raise InfeasiblePlacement(f"request {row} does not fit at {code} of the cell from server {self.first} on")
