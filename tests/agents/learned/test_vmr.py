@@ -23,8 +23,8 @@ from simcore.errors import UserError
 from simcore.moves import Running
 from simcore.vocabulary import QUANTUM, View
 from tests.reference import defragment as slow
+from tests.support.in_use import as_slow, in_use, made
 from tests.support.learning import going_on, small
-from tests.support.moving import as_slow, in_use, made
 from tests.support.properties import scaled
 
 pytest.importorskip("safetensors")
