@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from simcore.asking import raised, said
 from simcore.engine import Simulation
-from simcore.errors import AgentError, InfeasiblePlacement
+from simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
 from simcore.moves import Asked, Move, Moved, Mover, MoveRules, Outcome, Running, Why
 from simcore.record import SPREAD
 from simcore.vocabulary import Floats, Ints, Request, part
@@ -48,6 +48,9 @@ class Moving:
     def __init__(
         self, simulation: Simulation, rules: MoveRules, room: Asked | None = None, schedule: Asked | None = None
     ) -> None:
+        if simulation.ledger.tiers:
+            remedy = "Take a cluster without a network."
+            raise WorkloadError("links are reserved for requests where they lie: none can be moved", remedy=remedy)
         self._simulation, self._ledger, self._clock = simulation, simulation.ledger, simulation.clock
         self.rules = rules
         self._room, self._schedule = room, schedule

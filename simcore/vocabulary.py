@@ -251,7 +251,10 @@ class Placed(NamedTuple):
 
 
 class Placements:
-    """Lists what was placed, in order. What runs no more may be left out; `running` are the rows of what does."""
+    """Lists what was placed, in order. What runs no more may be left out; `running` are the rows of what does.
+
+    A request that has been moved is listed again, with its new server and the time at which it was placed first.
+    """
 
     def __init__(self, running: Set[int]) -> None:
         self.running = running

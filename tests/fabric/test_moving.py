@@ -74,7 +74,8 @@ def test_what_is_called_off_goes_back_to_where_it_still_counts() -> None:
 @scaled(1)
 @given(st.data(), st.lists(st.sampled_from(RULES), max_size=3, unique_by=str))
 def test_conservation_and_counts_hold_whatever_is_moved(data: st.DataObject, rules: list[Any]) -> None:
-    ledger, placed, flying = ruled(rules), {}, set()
+    ledger, flying = ruled(rules), set()
+    placed: dict[int, Request] = {}
     for step in range(data.draw(st.integers(1, 40))):
         what = data.draw(
             st.sampled_from(["apply", "begin", "begin", "arrive", "call off", "release", "fail", "repair"])

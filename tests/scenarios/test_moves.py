@@ -10,11 +10,14 @@ import polars as pl
 import pytest
 
 from scenarios.build.plan import plan
+from scenarios.build.world import build_world
 from scenarios.run.check import check_scenario
 from scenarios.run.execute import execute
 from scenarios.run.why import refused
 from scenarios.schema.load import scenario_from
 from simcore.errors import AgentError, UserError
+from simcore.moves import MoveRules
+from simcore.moving import Moving
 
 BASE: dict[str, Any] = {
     "name": "moved",
@@ -191,3 +194,17 @@ def test_the_compiled_loop_says_that_it_moves_nothing(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="rescheduling: cannot be compiled: requests that run are moved"):
         execute(one, tmp_path, "compiled")
     assert execute(one, tmp_path)["engine"] == "simpy"
+
+
+def test_nothing_moves_in_a_network(tmp_path: Path) -> None:
+    data = {
+        "name": "network",
+        "cluster": {"network": {"topology": {"fat-tree": {"k": 4}}}, "node": {"cpu": 4, "mem": 8}},
+        "workload": {"demand": {"uniform": {"high": 4}}, "requests": 5, "holding": 3},
+        "agents": ["tetris"],
+    }
+    with pytest.raises(UserError, match="rescheduling: does not go with a network"):
+        scenario_from({**data, "rescheduling": {"every": "1 h", "moves": 3}})
+    world = build_world(scenario_from(data))
+    with pytest.raises(UserError, match="none can be moved"):
+        Moving(world.simulation(0), MoveRules())

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from agents import MOVERS
 from analysis.measure.costs import Costs, Tariff
 from analysis.measure.finished import FinishedRun
 from analysis.measure.metrics import costs as bills
@@ -17,12 +20,18 @@ from analysis.measure.metrics import moves as metrics
 from analysis.measure.metrics import shares
 from analysis.measure.samples import Sampler
 from analysis.measure.states import StateSampler
+from fabric.devices import DeviceView
+from fabric.fragmentation import CAUSES, USABLE, fragments, typical
+from scenarios.build.plan import plan
+from scenarios.run.execute import execute
+from scenarios.schema.load import scenario_from
 from simcore.engine import Simulation
+from simcore.moves import Move, Mover, Running
 from simcore.moving import Moving
-from simcore.vocabulary import Ints
+from simcore.vocabulary import Ints, OnDevices, Request, View
 from tests.reference.engine import Case, Decide
 from tests.reference.moving import Rules
-from tests.simcore.test_moving import Told, move_in, rules_of_moves, shuffler
+from tests.support.moving import Told, move_in, rules_of_moves, shuffler
 from tests.support.properties import scaled
 from tests.support.simulations import WatchedLedger, cases, deciders, place, simulate
 
@@ -131,3 +140,71 @@ def test_a_replay_shows_requests_where_they_were(case: Case, decide: Decide, sal
             down = [server for server, share in enumerate(row[f"used_{name}"]) if share is None]
             expected = np.delete(last[: len(row[f"used_{name}"]), r] / capacity[: len(row[f"used_{name}"]), r], down)
             np.testing.assert_allclose(shown, expected, rtol=1e-6)
+
+
+class Elsewhere(Mover):
+    """Moves requests with devices to whatever devices are free on another server."""
+
+    on_devices = True
+
+    def plan(self, view: View, running: Running, moves: int, request: Request | None = None) -> list[Move]:
+        assert isinstance(view, DeviceView)
+        rng, left = np.random.default_rng(int(view.now)), view.devices.free.copy()
+        free, found = view.free.copy(), []
+        for at in rng.permutation(len(running.row)).tolist()[:moves]:
+            one, server = running.request(int(running.row[at])), int(rng.integers(len(free)))
+            fitting = np.flatnonzero(left[server] >= one.demand[1])
+            if server != running.server[at] and len(fitting) and (free[server, 0] >= one.demand).all():
+                free[server, 0] -= one.demand
+                left[server, fitting[-1]] -= one.demand[1]
+                devices = (int(fitting[-1]),) if one.demand[1] else ()
+                found.append(Move(one.index, OnDevices(((server, 0, one.demand),), devices=devices)))
+        return found
+
+
+@pytest.mark.parametrize("downtime", ["0 s", "7 s"])
+def test_devices_are_followed_to_where_requests_move(
+    downtime: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    data = {
+        "name": "devices",
+        "cluster": {"servers": 3, "node": {"cpu": 8}, "devices": {"count": 2, "model": "m"}},
+        "workload": {
+            "requests": 80,
+            "arrivals": {"fixed": {"every": "5 s"}},
+            "flavours": [{"cpu": 1, "gpu": 0.5}, {"cpu": 3, "gpu": 1}, {"cpu": 1}],
+            "lifetimes": {"exponential": {"mean": "20 s"}},
+        },
+        "rescheduling": {"every": "11 s", "moves": 2, "mover": "elsewhere"},
+        "moves": {"downtime": downtime},
+        "record": ["devices", "moves"],
+        "agents": ["fgd"],
+    }
+    monkeypatch.setitem(MOVERS._builtin, "elsewhere", "tests.analysis.measure.test_moved:Elsewhere")
+    monkeypatch.setattr(MOVERS, "_all", None)
+    seen: list[tuple[float, float]] = []
+    answer = Simulation.answer
+
+    def answered(simulation: Simulation, *given: Any) -> None:
+        before = len(simulation.record.sequence)
+        answer(simulation, *given)
+        ledger: Any = simulation.ledger
+        if len(simulation.record.sequence) > before:
+            view, out = ledger.view, np.zeros(len(CAUSES))
+            kinds, share = typical(view)
+            fragmented = 0.0
+            for server in range(len(view.free)):
+                own = view.devices
+                cpu = int(view.free[server, 0, 0])
+                fragments(cpu, own.free[server], own.there[server], own.model[server], kinds, share, out)
+                fragmented += (out.sum() - out[USABLE]) / 1000
+            seen.append((float(ledger.used()[1]) / 1e6, fragmented))
+
+    monkeypatch.setattr(Simulation, "answer", answered)
+    [one] = plan(scenario_from(data))
+    row = execute(one, tmp_path, "simpy")
+    assert row["moves"] > 5
+    found = pl.read_parquet(tmp_path / "details" / f"{one.name}.devices.parquet")
+    np.testing.assert_allclose(found["allocated"], [allocated for allocated, _ in seen])
+    fragmented = sum(found[f"fragments_{cause}"].to_numpy() for number, cause in enumerate(CAUSES) if number != USABLE)
+    np.testing.assert_allclose(fragmented, [lost for _, lost in seen], atol=1e-6)

@@ -1,0 +1,89 @@
+"""Movers and rules of moves that are drawn, for runs on the engine and by its reference."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from math import inf
+from random import Random
+
+import numpy as np
+from hypothesis import strategies as st
+
+from simcore.engine import Simulation
+from simcore.moves import Asked, Move, Mover, MoveRules, Running
+from simcore.moving import Moving
+from simcore.vocabulary import Request, View
+from tests.reference.engine import Room, Where, feasible, shares
+from tests.reference.moving import Plans, Rules, Runs
+from tests.support.simulations import place
+
+
+def shuffler(salt: int) -> Plans:
+    """Make what plans moves at random, always the same in the same situation, and each fits after those before."""
+
+    def plans(free: Room, running: Runs, moves: int, request: int) -> list[tuple[int, Where]]:
+        digest = hashlib.blake2b(repr((salt, free, running, moves, request)).encode(), digest_size=8).digest()
+        rng = Random(digest)
+        free = [[list(node) for node in server] for server in free]
+        at = {row: where for row, where, _, _ in running}
+        found = []
+        for _ in range(rng.randint(0, moves)):
+            row, _, demand, spread = rng.choice(running)
+            places = [where for where in feasible(free, demand, spread) if where != at[row]]
+            if places:
+                where = rng.choice(places)
+                for to, sign in ((where, -1), (at[row], +1)):
+                    for server, node, amounts in shares(demand, spread, to, len(free[0])):
+                        for r, amount in enumerate(amounts):
+                            free[server][node][r] += sign * amount
+                at[row] = where
+                found.append((row, where))
+        return found
+
+    return plans
+
+
+class Told(Mover):
+    """Plans what a function says."""
+
+    def __init__(self, plans: Plans) -> None:
+        self.plans = plans
+
+    def plan(self, view: View, running: Running, moves: int, request: Request | None = None) -> Sequence[Move]:
+        runs: Runs = []
+        for row, server, node in zip(running.row.tolist(), running.server.tolist(), running.node.tolist(), strict=True):
+            one = running.request(row)
+            runs.append((row, (server, node), one.demand, one.spread))
+        found = self.plans(view.free.tolist(), runs, moves, -1 if request is None else request.index)
+        nodes = view.free.shape[1]
+        return [Move(row, place(running.request(row), where, nodes)) for row, where in found]
+
+
+def move_in(simulation: Simulation, rules: Rules, mover: Mover) -> Moving:
+    """Have a mover move in a simulation."""
+    n = len(simulation.workload)
+    found = MoveRules(
+        1 / rules.per_quantum if rules.per_quantum else inf,
+        0,
+        rules.downtime,
+        rules.at_once,
+        rules.per_hour,
+        lambda workload: np.isin(np.arange(n), list(rules.fixed)),
+    )
+    room = Asked(mover, rules.room) if rules.room else None
+    return Moving(simulation, found, room, Asked(mover, rules.moves, rules.every) if rules.every else None)
+
+
+rules_of_moves = st.builds(
+    Rules,
+    every=st.sampled_from([2, 1, 0, 5]),
+    moves=st.integers(1, 4),
+    room=st.sampled_from([2, 0, 1, 4]),
+    per_quantum=st.sampled_from([0.5, 0.0, 1.0, 2.0]),
+    downtime=st.sampled_from([0.0, 1.0]),
+    at_once=st.sampled_from([0, 1, 2]),
+    per_hour=st.sampled_from([0, 0, 3]),
+    fixed=st.frozensets(st.integers(0, 9), max_size=3),
+)
+"""Draws how moves are made."""
