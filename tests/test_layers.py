@@ -20,11 +20,11 @@ LADDER = ("simcore", "workloads fabric", "agents", "analysis", "scenarios", "bin
 RUNG = {name: rung for rung, names in enumerate(LADDER) for name in names.split()}
 INSIDE = {
     "agents": ("rules inner networked running world", "environments", "heuristics learned solver"),
-    "agents.heuristics": ("lifetimes servers networks virtual", "random_fit", "feasible in_line two_stage"),
-    "agents.learned": ("common", "numa network", "cvd_rl fabric_rl hindsight nara padrl sched_rl value_es"),
+    "agents.heuristics": ("lifetimes movers servers networks virtual", "random_fit", "feasible in_line two_stage"),
+    "agents.learned": ("common", "numa network", "cvd_rl fabric_rl hindsight nara padrl sched_rl value_es vmr"),
     "agents.solver": (
         "model", "language", "checker", "specification", "backends", "search exact", "local", "solving packing",
-        "online",
+        "online", "movers",
     ),
     "analysis": ("measure", "results", "compare", "figures", "report", "front"),
     "scenarios": ("schema", "build", "run", "batch", "learn size draft"),

@@ -14,7 +14,7 @@ from agents.heuristics.movers.defragment import defragment
 from agents.rules.moving import aim_at, losses, standing
 from simcore.vocabulary import QUANTUM
 from tests.reference import defragment as slow
-from tests.support.crowded import as_slow, in_use
+from tests.support.in_use import as_slow, in_use
 from tests.support.properties import scaled
 
 pytest.importorskip("ortools")

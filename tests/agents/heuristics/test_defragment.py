@@ -18,7 +18,7 @@ from simcore.errors import UserError
 from simcore.moves import Mover, Running
 from simcore.vocabulary import Request, View
 from tests.reference import defragment as slow
-from tests.support.crowded import as_slow, in_use, made
+from tests.support.in_use import as_slow, in_use, made
 from tests.support.properties import scaled
 
 SIZE = 8

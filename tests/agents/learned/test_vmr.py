@@ -23,7 +23,7 @@ from simcore.errors import UserError
 from simcore.moves import Running
 from simcore.vocabulary import QUANTUM, View
 from tests.reference import defragment as slow
-from tests.support.crowded import as_slow, in_use, made
+from tests.support.in_use import as_slow, in_use, made
 from tests.support.learning import going_on, small
 from tests.support.properties import scaled
 

@@ -14,7 +14,7 @@ from agents.solver.movers.defragment import SolverMover, ordered, useful
 from simcore.errors import UserError
 from simcore.vocabulary import QUANTUM
 from tests.reference import defragment as slow
-from tests.support.crowded import as_slow, in_use, made
+from tests.support.in_use import as_slow, in_use, made
 from tests.support.properties import scaled
 
 SIZE = 8
