@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import mean
 
 from scenarios.batch.batch import Batch
-from scenarios.batch.journal import Row
+from scenarios.batch.journal import UNDER_WAY, Row
 from scenarios.batch.lock import is_taken
 from scenarios.schema.load import load_scenario
 from simcore.errors import ResultsError
@@ -17,12 +17,14 @@ from simcore.errors import ResultsError
 class Progress:
     """Holds what there is of a batch: its last row of every planned run, by name, and whether somebody goes on.
 
-    `others` are runs in the journal that the scenario does not ask for, or that another version did.
+    `under_way` are the rows of runs that are not over, which say how far they were when they were kept; `others` are
+    runs in the journal that the scenario does not ask for, or that another version did.
     """
 
     name: str
     total: int
     rows: dict[str, Row]
+    under_way: dict[str, Row]
     others: int
     running: bool
     seconds: float | None
@@ -63,11 +65,14 @@ class Watched:
             self._batch, self._said = self._planned()
         planned = {run.name: run.agent.label for run in self._batch.runs}
         there = {row["run"]: row for row in self._batch.rows()}
-        rows = {name: row for name, row in there.items() if name in planned}
+        mine = {name: row for name, row in there.items() if name in planned}
+        under_way = {name: row for name, row in mine.items() if row["status"] == UNDER_WAY}
+        rows = {name: row for name, row in mine.items() if name not in under_way}
         took: dict[str, list[float]] = {}
         for row in rows.values():
             took.setdefault(row["agent"], []).append(row["seconds"])
         every = [one for some in took.values() for one in some]
         left = [agent for name, agent in planned.items() if name not in rows]
         seconds = sum(mean(took.get(agent, every)) for agent in left) if every else None
-        return Progress(self._batch.scenario.name, len(planned), rows, len(there) - len(rows), running, seconds)
+        others = len(there) - len(mine)
+        return Progress(self._batch.scenario.name, len(planned), rows, under_way, others, running, seconds)

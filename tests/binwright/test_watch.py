@@ -53,6 +53,17 @@ def test_what_was_left_and_what_failed_is_said(batch: Batch, said: Said) -> None
     assert said() == "small: 3 of 6 runs done, 1 failed. Nobody goes on with it: the command that began it does."
 
 
+def test_a_run_that_was_kept_is_under_way_and_has_not_failed(
+    batch: Batch, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave(batch, 3, status="under way", requests=50, of=200)
+    assert main(["watch", str(batch.folder)]) == 1
+    assert said() == "small: 2 of 6 runs done. Nobody goes on with it: the command that began it does."
+    monkeypatch.setattr("scenarios.batch.watching.is_taken", lambda journal: True)
+    assert main(["watch", str(batch.folder), "--once"]) == 0
+    assert "2 of 6 runs done. Under way, as of when they were kept: 25.0%. It goes on" in said()
+
+
 def test_runs_of_another_version_do_not_count(batch: Batch, said: Said) -> None:
     rows = [row | {"run": f"{number:016d}"} for number, row in enumerate(batch.rows())]
     (batch.folder / "journal.jsonl").write_text("".join(map(line_of, rows)))
