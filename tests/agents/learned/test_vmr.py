@@ -49,6 +49,7 @@ def fewest(requests: list[slow.One], server: int, node: int, nodes: int, need: i
     return count if given >= need else 0
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32), st.integers(1, 30))
 @scaled(1)
 def test_what_is_seen_is_what_is_there(seed: int, left: int) -> None:
@@ -80,6 +81,7 @@ def test_what_is_seen_is_what_is_there(seed: int, left: int) -> None:
             np.testing.assert_allclose(sight.places[:, 0], seen)
 
 
+@pytest.mark.long
 def test_numpy_prefers_what_torch_prefers() -> None:
     torch = pytest.importorskip("torch")
     from agents.learned.vmr.network import Policy
