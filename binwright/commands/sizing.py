@@ -102,7 +102,7 @@ def _prices(text: str) -> str | dict[str, float]:
 def _said(row: dict[str, Any], metrics: dict[str, Metric]) -> str:
     """Say what an agent came to at a size."""
     size = row["size"] if isinstance(row["size"], str) else many_of(row["size"], "server")
-    swept = "".join(f"{key} {value}, " for key, value in row.items() if "." in key)
+    swept = "".join(f"{key} {value}, " for key, value in row.get("point", {}).items())
     said = f"{swept}{row['agent']}, {size}: "
     if "failed" in row:
         return f"{said}failed"

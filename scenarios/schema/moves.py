@@ -50,6 +50,12 @@ class MoverSpec(Registered):
         super().check(name, options)
 
 
+def usual(name: str) -> MoverSpec:
+    """Name the mover that is meant without a word, and load nothing for it yet."""
+    extra: dict[str, Any] = {name: {}}
+    return MoverSpec.model_construct(None, **extra)
+
+
 class AfterRoom(OneOf):
     """What happens when no room can be made, where it takes more than a word."""
 
@@ -65,7 +71,7 @@ class MakeRoom(Model):
     """Requests that run are moved to make room for one that fits nowhere."""
 
     moves: MostMoves = Field(description="At most so many for one request.", examples=[3])
-    mover: MoverSpec = Field(MoverSpec.model_validate("make-room"), description="Who plans them.")
+    mover: MoverSpec = Field(usual("make-room"), description="Who plans them.")
     within: PositiveTime | None = Field(
         None, description="Plans that take the mover longer are counted as late (`plans_late`).", examples=["100 ms"]
     )
@@ -88,9 +94,7 @@ class Rescheduling(Model):
         description="When a rule `drain` begins to hold, what is on its servers is moved off.",
     )
     moves: MostMoves = Field(description="At most so many at a time.", examples=[50])
-    mover: MoverSpec = Field(
-        MoverSpec.model_validate("agent"), description="Who plans them.", examples=["{agent: {agent: first-fit}}"]
-    )
+    mover: MoverSpec = Field(usual("agent"), description="Who plans them.", examples=["{agent: {agent: first-fit}}"])
     within: PositiveTime | None = Field(
         None, description="Plans that take the mover longer are counted as late (`plans_late`).", examples=["5 s"]
     )

@@ -91,8 +91,8 @@ def sizes(
 ) -> Sizes:
     """Find what `size` finds at every point of a scenario's sweep, each in a folder of its own below `out`.
 
-    `watch` is called with rows that have the swept keys, too. A point at which no agent meets the target has empty
-    answers, as an agent has that does not.
+    `watch` is called with rows that have the `point`, too: the values of the swept keys. A point at which no agent
+    meets the target has empty answers, as an agent has that does not.
     """
     given = loaded(scenario, overrides, load_to_run)
     folder = folder_for(given, out, "size")
@@ -105,7 +105,7 @@ def sizes(
     answers: list[tuple[Row, Sized]] = []
     for point, question in found:
         own = folder / named(point)
-        runs = _searched(question, own, jobs, lambda row, point=point: watch({**point, **row}), finished)  # type: ignore[misc]
+        runs = _searched(question, own, jobs, lambda row, point=point: watch({"point": point, **row}), finished)  # type: ignore[misc]
         answers.append((point, _written(question, runs)))
         frames = [sized.frame.select(*_columns(where), pl.all()) for where, sized in answers]
         write_text(folder / TABLE, (frame := pl.concat(frames, how="vertical_relaxed")).write_csv())

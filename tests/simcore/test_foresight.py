@@ -59,7 +59,8 @@ def test_without_noise_agents_are_told_the_truth_to_the_last_bit(case: Case, ela
             simulation = simulate(case) if predictor == "truth" else played(case, Noise(0.0), patch)
         seen: list[Any] = []
         while (request := simulation.advance()) is not None:
-            seen.append((*request, simulation.view.expected(request, elapsed / 4)))
+            ran = min(elapsed / 4, request.duration)  # no longer than it stays
+            seen.append((*request, simulation.view.expected(request, ran)))
             where = first_fit(simulation.view.free.tolist(), request.index, request.demand, request.spread)
             simulation.answer(where and simulations.place(request, where, simulation.view.free.shape[1]))
         heard.append(seen)
