@@ -42,6 +42,7 @@ def least(free: Any, requests: list[slow.One], moves: int) -> int:
     return found
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32), st.integers(0, 3))
 @scaled(0.5)
 def test_the_bound_is_what_the_best_choice_leaves(seed: int, moves: int) -> None:

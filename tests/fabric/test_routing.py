@@ -164,6 +164,7 @@ def test_a_hundred_thousand_servers_need_no_table() -> None:
     assert routing.links(9, 2503)[2] == as_links(found, routing.paths(9, 2503)[2])
 
 
+@pytest.mark.long
 @scaled(0.4)
 @given(
     st.integers(1, 3),

@@ -189,6 +189,7 @@ def test_every_link_is_accounted_for(tmp_path_factory: pytest.TempPathFactory, d
     check(data, tmp_path_factory.getbasetemp() / "books")
 
 
+@pytest.mark.long
 @given(on_servers())
 @scaled(0.2)
 def test_the_record_of_a_run_adds_up(tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]) -> None:

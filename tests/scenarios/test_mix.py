@@ -89,6 +89,7 @@ def test_many_mixes_are_never_looked_at() -> None:
     assert len(looks) < 400  # of 40,400
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "changed",
     [

@@ -107,6 +107,7 @@ def test_seeds_number_labels_with_their_servers() -> None:
         assert ((ledger._labels.labels["zone"] == "b") == ledger._labels.taints["spot"]).all()
 
 
+@pytest.mark.long
 def test_a_run_names_the_rules_that_refused(tmp_path: Path) -> None:
     [run] = plan(scenario_from(ZONES))
     found = {engine: execute(run, tmp_path / engine, engine) for engine in ("simpy", "compiled")}

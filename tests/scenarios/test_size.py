@@ -137,6 +137,7 @@ CASES: dict[str, tuple[Any, list[str], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", first(1, CASES))
 def test_it_equals_the_exhaustive_sweep(name: str, tmp_path: Path) -> None:
     source, overrides, asked = CASES[name]

@@ -28,6 +28,8 @@ from simcore.vocabulary import Request
 from tests.support.properties import first, scaled
 from tests.support.recording import Recorder
 
+pytestmark = pytest.mark.long
+
 SHORT = ("workload.requests=12",)
 
 

@@ -61,6 +61,7 @@ class Again(Agent):
         return request.across(server, nodes) if request.spread else request.on(server, node)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("overflow", ["drop", "stop"])
 def test_a_random_masked_rollout_is_the_engines_run(overflow: str) -> None:
     scenario = small(overflow=overflow)

@@ -82,6 +82,7 @@ def test_what_changed_on_servers_is_all_there_is(seed: int, reward: Any, overflo
             assert info["placed"].tolist() == placed.tolist()
 
 
+@pytest.mark.long
 @given(seed=st.integers(0, 1000), mask=st.sampled_from(["any", "feasible"]))
 @scaled(0.1)
 def test_what_changed_in_a_network_is_all_there_is(seed: int, mask: Any) -> None:
@@ -145,6 +146,7 @@ def same(one: Any, other: Any) -> None:
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.long
 def test_in_a_network_episodes_begin_again_in_the_same_step() -> None:
     envs = many("Fabric-v0", 2, autoreset_mode="SameStep")
     seen, _ = envs.reset(seed=0)
@@ -162,7 +164,7 @@ def test_in_a_network_episodes_begin_again_in_the_same_step() -> None:
     assert info["_final_obs"].tolist() == ended.tolist()
 
 
-@pytest.mark.parametrize("name", ["Numa-v0", "Fabric-v0"])
+@pytest.mark.parametrize("name", ["Numa-v0", pytest.param("Fabric-v0", marks=pytest.mark.long)])
 def test_buffers_are_written_in_place(name: str) -> None:
     plain = many(name, 3)
     space = plain._face.seen
@@ -186,7 +188,7 @@ def test_buffers_are_written_in_place(name: str) -> None:
         np.testing.assert_array_equal(buffers["terminations"], ended)
 
 
-@pytest.mark.parametrize("name", ["Numa-v0", "Fabric-v0"])
+@pytest.mark.parametrize("name", ["Numa-v0", pytest.param("Fabric-v0", marks=pytest.mark.long)])
 def test_what_is_returned_stays_as_it_is_unless_it_is_in_place(name: str) -> None:
     for in_place in (False, True):
         envs = many(name, 2, in_place=in_place)
@@ -204,7 +206,7 @@ def test_one_environment_can_be_written_in_place() -> None:
     assert all(two[key] is one[key] for key in one)
 
 
-@pytest.mark.parametrize("name", ["Numa-v0", "Fabric-v0"])
+@pytest.mark.parametrize("name", ["Numa-v0", pytest.param("Fabric-v0", marks=pytest.mark.long)])
 def test_masks_of_actions(name: str) -> None:
     scenario: Any = servers() if name == "Numa-v0" else "nara/table1"
     env = gymnasium.make(f"{PREFIX}{name}", scenario=scenario)

@@ -38,6 +38,7 @@ def places(plan: Any, running: Running) -> list[tuple[int, int, int]]:
     return [(rows.index(row), *placement.shares[0][:2]) for row, placement in plan]
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32), st.sampled_from(["fragments", "stranded"]), st.integers(0, 6))
 @scaled(1)
 def test_single_moves_are_as_the_slow_one_says(seed: int, goal: Any, moves: int) -> None:

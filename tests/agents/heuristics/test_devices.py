@@ -94,6 +94,7 @@ def as_asks(futures: Ints) -> reference.Futures:
     return [[Ask(one[0], one[1], one[2], models[one[5]]) for one in future] for future in futures.tolist()]
 
 
+@pytest.mark.long
 @given(case=clusters(), kinds=usual_kinds, some=st.lists(asks(), min_size=1, max_size=6), kept=st.sampled_from([1, 3]))
 @scaled(1)
 def test_lookahead_agrees_with_its_reference(

@@ -202,6 +202,7 @@ WEIGHTS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.long
 @given(drawn=cases(), weights=WEIGHTS)
 @scaled(1)
 def test_the_weights_of_best_home_are_options(
@@ -286,6 +287,7 @@ def ask(name: str, view: View, cpu: int, mem: int, bandwidth: float, masked: boo
     return agent.decide(view, Request(0, 0.0, 1.0, (cpu * UNIT, mem * UNIT), False, round(bandwidth * UNIT)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_one_server_alone_reserves_nothing(name: str, masked: bool) -> None:

@@ -89,6 +89,7 @@ def everything(memory: tape.Decisions) -> tuple[Ints, Ints]:
     return np.arange(rows), np.tile(np.arange(slots), (rows, 1))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("overflow", first(1, ["stop", "drop"]))
 def test_what_is_on_tape_is_what_happened(overflow: str) -> None:
     decisions, placed, weights, world = recorded(overflow, 0.5)
@@ -118,6 +119,7 @@ def test_a_tape_that_is_full_ends_without_a_verdict() -> None:
     assert part.fate.tolist() == [tape.GOES_ON] * 3 + [tape.CUT]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("ahead", "whole"), first(1, [(True, False), (True, True), (False, True), (False, False)]))
 def test_the_network_says_what_the_kernel_does(ahead: bool, whole: bool) -> None:
     trainer = begun(options={"lookahead": ahead, "decomposition": whole})
@@ -138,6 +140,7 @@ def test_the_network_says_what_the_kernel_does(ahead: bool, whole: bool) -> None
     assert agreed > 5
 
 
+@pytest.mark.long
 def test_the_dueling_network_says_what_the_kernel_does() -> None:
     trainer = begun("sched-rl")
     trainer.iterate(1)

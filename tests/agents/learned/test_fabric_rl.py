@@ -273,6 +273,7 @@ def test_in_the_engine_it_places_as_in_training(tmp_path: Path, reject: bool, ro
         assert np.array_equal(state.link_free[0], view.link_free)
 
 
+@pytest.mark.long
 def test_what_a_failure_interrupted_does_not_stay() -> None:
     """On an empty network it is all the same whether requests placed before would have ended by now."""
     ledger = build_world(load_scenario("nara/train-fabric-rl")).ledger(0)

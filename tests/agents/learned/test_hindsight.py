@@ -121,6 +121,7 @@ def test_the_loss_is_what_the_choices_lose() -> None:
     assert terms_of(before).shape == (5, TERMS)
 
 
+@pytest.mark.long
 def test_training_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
     log = going_on(trained({"hindsight": LITTLE}, seed=1), tmp_path)
     assert log["planned"].drop_nulls().ge(log["placed"].drop_nulls()).all()

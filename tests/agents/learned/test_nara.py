@@ -94,6 +94,7 @@ FORMS = st.builds(
 NETS = [*(shape.topology for shape in SHAPES[:3]), lone(), topology("alpha")]
 
 
+@pytest.mark.long
 @given(net=st.sampled_from(NETS), form=FORMS, seed=st.integers(0, 2**20))
 @example(net=NETS[-1], form=Form(), seed=0)
 @example(net=NETS[-1], form=TEXT, seed=0)
@@ -125,6 +126,7 @@ def test_the_network_passes_these_messages(net: Topology, form: Form, seed: int)
         np.testing.assert_allclose(found, logits[i], rtol=2e-5, atol=5e-6)
 
 
+@pytest.mark.long
 @given(net=st.sampled_from(NETS), width=st.sampled_from([1, 7, WIDTH, 24]), seed=st.integers(0, 2**20))
 @scaled(0.1)
 def test_messages_and_their_gradients_are_torchs(net: Topology, width: int, seed: int) -> None:
@@ -234,6 +236,7 @@ def test_a_width_that_there_is_not_is_refused(width: Any) -> None:
         load_scenario("nara/train-alpha", [f"train.agent.nara.width={json.dumps(width)}"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mask", ["any", "feasible"])
 @pytest.mark.parametrize("routes", ["hops", "weighted"])
 def test_in_the_engine_it_chooses_as_in_compiled_episodes(

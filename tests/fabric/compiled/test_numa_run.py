@@ -51,6 +51,7 @@ def test_a_compiled_run_is_the_engines(case: Case) -> None:
     assert_same(compiled, engine)
 
 
+@pytest.mark.long
 @given(cases(most=5), st.data())
 @scaled(1)
 def test_a_compiled_run_keeps_rules_as_the_engine(case: Case, data: st.DataObject) -> None:

@@ -40,7 +40,7 @@ def answer(
 
 @pytest.mark.parametrize("backend", first(1, list(BACKENDS)[:3]))
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name == "network" else pytest.mark.long) for name in examples()]
+    "name", [pytest.param(name, marks=() if name == "vm-placement" else pytest.mark.long) for name in examples()]
 )
 def test_examples(name: str, backend: str) -> None:
     problem = load_problem(name)

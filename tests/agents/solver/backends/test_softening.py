@@ -47,6 +47,7 @@ def specs(draw: st.DrawFn, balls: int = 0, bins: int = 0) -> str:
 FULL = "FRIENDS 3 * i .. 3 * i + 3 WITH {} for i in 4"
 
 
+@pytest.mark.long
 def test_what_is_solved_with_certain_friends_is_solved_with_soft_ones() -> None:
     certain = bw.solve(made(FULL.replace("WITH {} ", "")), search="published", attempts=64)
     soft = bw.solve(made(FULL.format(0.9)), search="published", attempts=64)

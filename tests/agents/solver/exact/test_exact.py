@@ -33,6 +33,7 @@ def patterns(kinds: Kinds, count: Ints) -> list[Ints]:
     return [one for one in every if (one @ kinds.size <= kinds.fleet.capacity).all()]
 
 
+@pytest.mark.long
 @scaled(2)
 @given(balls(most=7), st.data(), st.sampled_from([3, 2000]))
 def test_patterns_are_the_best_and_all_of_them(given: tuple[Ints, Ints], data: st.DataObject, states: int) -> None:

@@ -62,6 +62,7 @@ def every(given: Problem) -> dict[tuple[int, ...], tuple[int, ...]]:
     return found
 
 
+@pytest.mark.long
 @scaled(0.12)
 @given(aims())
 def test_the_best_is_found_and_nothing_is_beyond_its_bound(given: Problem) -> None:
@@ -107,6 +108,7 @@ def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     assert answers[0] == answers[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "best"), first(1, [("balance", (1, 3)), ("cheapest", (9,)), ("power", (11, 1396))]))
 def test_shipped_examples(name: str, best: tuple[float, ...]) -> None:
     assert name in examples()
@@ -115,6 +117,7 @@ def test_shipped_examples(name: str, best: tuple[float, ...]) -> None:
     assert answer.status == "solved"
 
 
+@pytest.mark.long
 def test_a_bound_that_is_reached_is_a_proof() -> None:
     text = "BALLS 6 BINS 3 RESOURCES C[b in BINS] => 4 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end"
     together = bw.solve(problem(text, maximise=["count(b in 2: ALLOC[b] == 2)"]))
@@ -123,6 +126,7 @@ def test_a_bound_that_is_reached_is_a_proof() -> None:
     assert (even.status, even.goals[0].value, even.goals[0].bound) == ("solved", 2, 0)
 
 
+@pytest.mark.long
 def test_wishes_that_hold_go_on_holding() -> None:
     given = problem(
         "FRIENDS 0, 1 WITH 0.9 FOES 2, 3 WITH 0.9 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end",
@@ -155,6 +159,7 @@ def test_other_searches_refuse_goals(key: str, value: str) -> None:
         bw.solve("power", **{key: value})  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 def test_the_command_says_what_goals_came_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "small.alloc"
     body = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end"

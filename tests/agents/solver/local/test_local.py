@@ -28,6 +28,8 @@ from tests.reference.utilisation import evaluate
 from tests.support.forms import forms
 from tests.support.properties import scaled
 
+pytestmark = pytest.mark.long
+
 
 def opened(given: Problem) -> tuple[Any, s.State, int, int]:
     source, numbers = utilfn(given, PYTHON)

@@ -48,6 +48,7 @@ amounts = st.lists(st.integers(0, 10), min_size=2, max_size=2)
 demands = st.tuples(st.integers(0, 6), st.integers(0, 6))
 
 
+@pytest.mark.long
 @given(st.lists(st.lists(amounts, min_size=2, max_size=2), min_size=1, max_size=5), demands, st.booleans())
 @scaled(0.4)
 def test_on_servers_the_answer_costs_least(free: Room, demand: Demand, spread: bool) -> None:

@@ -80,6 +80,7 @@ def test_the_fallback_answers_who_is_left() -> None:
 # -- in networks -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_server_may_give_more_than_the_pieces() -> None:
     """So that those after it find less: nothing is answered that is not complete."""
     for seed in range(4):
