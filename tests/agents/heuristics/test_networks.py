@@ -43,6 +43,8 @@ from tests.reference.network_agents import (
 )
 from tests.support.properties import first, forms, scaled
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 UNIT = 1_000_000
 NAMES = ("random", "tetris", "nulb", "nalb", "best-home")
 RULES: dict[str, Callable[..., Answer | None]] = {"tetris": tetris, "nulb": nulb, "nalb": nalb, "best-home": best_home}

@@ -29,6 +29,8 @@ from tests.reference.agents import Demand, Room, Where, after, feasible, remaini
 from tests.support.learning import busy, shipped
 from tests.support.properties import scaled
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 pytest.importorskip("safetensors")
 
 

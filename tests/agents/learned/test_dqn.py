@@ -32,6 +32,8 @@ from tests.reference.agents import feasible, sizes_lost
 from tests.support.learning import going_on, in_use, shipped, trained
 from tests.support.properties import first
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 torch = pytest.importorskip("torch")
 
 SETTINGS: dict[str, dict[str, Any]] = {

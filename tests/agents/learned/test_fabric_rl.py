@@ -44,6 +44,8 @@ from tests.support.networks import SHAPES, UNIT
 from tests.support.properties import scaled
 from tests.support.training import TINY, interrupted, sound
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 
 def squashed(value: float) -> float:
     return value / (1 + value) if value < np.inf else 1.0

@@ -28,6 +28,8 @@ from tests.reference.value_es import gains
 from tests.support import ROOT
 from tests.support.learning import busy, going_on, in_use, shipped, trained
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 pytest.importorskip("safetensors")
 
 LITTLE: dict[str, Any] = {"episodes": 20, "pool": 40, "plans": 6, "warm": [0.0, 0.2]}

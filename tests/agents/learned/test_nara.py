@@ -37,6 +37,8 @@ from simcore.rng import stream
 from tests.support.networks import SHAPES, lone
 from tests.support.properties import scaled
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 CPU = torch.device("cpu")
 
 

@@ -40,6 +40,8 @@ from simcore.vocabulary import Compiled, Floats, Ints
 from tests.support.learning import busy, going_on, in_use, shipped, trained
 from tests.support.properties import scaled
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 pytest.importorskip("safetensors")
 
 

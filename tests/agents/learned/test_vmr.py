@@ -27,6 +27,8 @@ from tests.support.in_use import as_slow, in_use, made
 from tests.support.learning import going_on, small
 from tests.support.properties import scaled
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 pytest.importorskip("safetensors")
 
 SIZE = 8
