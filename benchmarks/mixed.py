@@ -38,8 +38,9 @@ kind requests hold that could lie elsewhere, as a share of all the time. `random
 
 `first-fit` goes by the order alone: it is the best here where the kind to be kept is written last, and by far the worst
 where it comes first. `best-fit` and `internal` look at cpu, and fill these nodes with more strangers than chance does,
-in either order. `balance-fit`, which weighs all resources of a node, keeps most of them free among the rules that do
-not hang on the order.
+in either order. `balance-fit` looks for servers whose nodes differ, which a server of one node never does, and so takes
+the first kind before all others. `dot-product` and `worst-fit` keep no more of it free than chance does: of these rules
+none knows that a kind is to be kept.
 
 """
 

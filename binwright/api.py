@@ -142,7 +142,8 @@ def run_of(folder: Path, agent: str | None, seed: int | None, point: Mapping[str
         remedy = f"Points are: {'; '.join(swept)}." if any(swept) else "Nothing is swept here: leave it out."
         said = ", ".join(f"{key}={value}" for key, value in point.items())
         raise UserError("these results have no such point", key="point", value=said, remedy=remedy)
-    return fits[0], fits[0].name in batch.known()
+    failed = {row["run"] for row in batch.rows() if row["status"] == "failed"}
+    return fits[0], fits[0].name in failed or fits[0].name in batch.known()
 
 
 def train(

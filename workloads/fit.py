@@ -33,10 +33,12 @@ def fit(frame: pl.DataFrame, flavours: int = 8, points: int = 21, requests: int 
     for key, value, least in (("requests", len(frame), 2), ("flavours", flavours, 1), ("points", points, 3)):
         if value < least:
             raise WorkloadError("too little to fit", key=key, value=value, remedy=f"The least is {least}.")
-    first, last = float(frame["arrival"][0]), float(frame["arrival"][-1])
-    if first == last:
+    begin = float(frame["arrival"][0])
+    frame = frame.with_columns(pl.col("arrival") - begin)  # dates count from 1970
+    last = float(frame["arrival"][-1])
+    if not last:
         remedy = "Fit to requests that come one after another: the gap between them is what new ones keep."
-        raise WorkloadError("all requests arrive at one moment", key="arrival", value=first, remedy=remedy)
+        raise WorkloadError("all requests arrive at one moment", key="arrival", value=begin, remedy=remedy)
     end = max(
         last,
         float(
@@ -53,7 +55,7 @@ def fit(frame: pl.DataFrame, flavours: int = 8, points: int = 21, requests: int 
         )
         demand = {name: _round(amount, 6) for name, amount in zip(names, amounts, strict=True)}
         made.append(Flavour(demand, round(count / total, 4), Empirical(quantiles=_quantiles(mine, end, points))))
-    gap = (last - first) / (len(frame) - 1)
+    gap = last / (len(frame) - 1)
     return Synthetic(requests or len(frame), Poisson(_round(gap, 3)), tuple(made))
 
 

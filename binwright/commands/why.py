@@ -12,6 +12,7 @@ from rich.table import Table
 
 from analysis.measure.metric import duration
 from binwright.commands.console import many_of, out
+from simcore.errors import RunError, UserError
 from simcore.files import write_text
 from simcore.units import say
 
@@ -38,13 +39,17 @@ def why(asked: Namespace) -> int:
     if not as_recorded:
         note = f"The code, or a file, has changed since {which} ran: it is played as it would be now."
         out.print(note, style="yellow", markup=False, highlight=False)
-    if asked.request is None:
-        reasons, kinds = refused(run, cache_of(folder))
-        _print_refused(which, reasons, kinds)
-        if asked.out:
-            write_text(asked.out, kinds.write_csv())
-        return 0
-    found = look(run, asked.request, cache_of(folder))
+    try:
+        if asked.request is None:
+            reasons, kinds = refused(run, cache_of(folder))
+            _print_refused(which, reasons, kinds)
+            if asked.out:
+                write_text(asked.out, kinds.write_csv())
+            return 0
+        found = look(run, asked.request, cache_of(folder))
+    except RunError as error:
+        remedy = "Mend what failed and run it again; --agent and --seed choose another run."
+        raise UserError(f"this run failed, and so it does now: {error}", key=which, remedy=remedy) from None
     _print(which, found)
     if asked.out:
         write_text(asked.out, found.servers.write_csv())

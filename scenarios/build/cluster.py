@@ -144,7 +144,8 @@ def _servers(spec: ClusterSpec) -> Servers:
         nodes = np.column_stack([nodes, own * QUANTUM])
     times = [count for count, _, _, _ in kinds]
     there = np.array([count for _, _, _, count in kinds])
-    has = np.arange(there.max()) < there[:, None]  # a node that a server does not have has a capacity of 0
+    most = max((nodes for times, _, _, nodes in kinds if times), default=spec.nodes)
+    has = np.arange(most) < there[:, None]  # a node that a server does not have has a capacity of 0
     capacity = np.repeat(nodes[:, None, :] * has[:, :, None], times, axis=0)
     models = [devices.model or UNNAMED if devices else "" for _, _, devices, _ in kinds]
     models = [model for model, n in zip(models, times, strict=True) for _ in range(n)]

@@ -370,7 +370,9 @@ class Scenario(Model):
         if self.size:
             try:
                 if self.size.mix is None:
-                    place_of(self.cluster, self.size.kind)
+                    # Which of several groups, or a mix of them, the command may say.
+                    if self.size.kind is not None or len(self.cluster.groups or ()) < 2:
+                        place_of(self.cluster, self.size.kind)
                 else:
                     prices_of(self.costs, groups_of(self.cluster), self.size.mix)
                 target_of(self.size.until, metrics_of(self.cluster, self.metrics))

@@ -88,8 +88,11 @@ def balance_fit(free: Room, capacity: Room, demand: Demand, spread: bool) -> Whe
 
     def key(where: Where) -> tuple[float, int, float]:
         server, node = where
-        shares = [float(free_share(free, capacity, server, n)) for n in range(len(free[server]))]
-        return max(shares) - min(shares), -server, shares[node]
+        there = [n for n, has in enumerate(capacity[server]) if any(has)]  # others may have more nodes
+        shares = {n: float(free_share(free, capacity, server, n)) for n in there}
+        # A request of nothing goes to a node that is not there, too.
+        spread_out = max(shares.values()) - min(shares.values()) if shares else -1.0
+        return spread_out, -server, shares.get(node, 1.0)
 
     return max(feasible(free, demand, spread), key=key, default=None)
 

@@ -242,6 +242,23 @@ def test_mistakes() -> None:
         why(stops, "59")
 
 
+def test_of_a_run_that_failed_the_failure_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bad.py").write_text(
+        "from binwright import Agent\n\n\nclass Bad(Agent):\n    def decide(self, view, request):\n"
+        "        return request.on(0, 0)\n"
+    )
+    (tmp_path / "s.yaml").write_text(json.dumps(SMALL | {"agents": ["bad.py:Bad"]}))
+    folder = tmp_path / "results"
+    assert main(["run", str(tmp_path / "s.yaml"), "--out", str(folder)]) == 1
+    for request in ([], ["--request", "59"]):
+        capsys.readouterr()
+        assert main(["why", str(folder), *request]) == 2
+        told = capsys.readouterr()
+        assert "this run failed, and so it does now: request " in told.err
+        assert "does not fit on node 0 of server 0" in " ".join(told.err.split())
+        assert "changed since" not in told.out
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = SMALL | {"agents": ["best-fit", "first-fit"], "replications": 2}
     folder = tmp_path / "results"

@@ -347,10 +347,17 @@ def test_fit_makes_up_for_requests_whose_end_was_not_seen() -> None:
     assert np.median(drawn.duration[large]) == pytest.approx(5000 * math.log(2), rel=0.06)
 
 
+def test_fit_does_not_ask_when_the_trace_begins() -> None:
+    """Dates are seconds since 1970; what never ends was watched for as long as the trace lasts."""
+    frame = generated_trace(300)
+    frame = frame.with_columns(lifetime=pl.when(pl.int_range(300) % 20 == 0).then(INF).otherwise("lifetime"))
+    assert fit(frame.with_columns(pl.col("arrival") + 1.79e9)) == fit(frame.with_columns(pl.col("arrival") + 5.0))
+
+
 def test_fit_of_a_flavour_that_never_ends() -> None:
     frame = trace(4).with_columns(cpu=1.0, mem=1.0, lifetime=INF)
     (flavour,) = fit(frame, flavours=1, points=3).flavours
-    assert flavour.lifetimes == Empirical(quantiles=(130.0, 130.0, 130.0))
+    assert flavour.lifetimes == Empirical(quantiles=(30.0, 30.0, 30.0))
     with pytest.raises(WorkloadError, match="too little to fit"):
         fit(frame.head(1))
 

@@ -121,7 +121,7 @@ class Lava(Nilas):
                 self._add(request, number, began, view)
                 self._at[request.index] = number, request.demand
             if number in self._servers and (
-                request.index in self._filled or (moved and self._looks_full(number, view))
+                request.index in self._filled if not moved else self._looks_full(number, view)
             ):
                 self._recycle(self._servers[number], view)
         self._noted = view.placed.total

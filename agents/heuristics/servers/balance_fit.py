@@ -18,9 +18,19 @@ def balance_fit(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node:
         return 0.0, 0.0
     lowest, highest = 1.0, 0.0
     for n in range(len(free)):
-        share = free_share(free, capacity, n, len(demand))
-        lowest, highest = min(lowest, share), max(highest, share)
+        if is_there(capacity, n, len(demand)):
+            share = free_share(free, capacity, n, len(demand))
+            lowest, highest = min(lowest, share), max(highest, share)
     return lowest - highest, -free_share(free, capacity, node, len(demand))
+
+
+@inlined
+def is_there(capacity: Ints, node: int, resources: int) -> bool:
+    """Tell whether the server has the node: others may have more nodes."""
+    has = 0
+    for r in range(resources):
+        has += capacity[node, r] > 0
+    return has > 0
 
 
 @inlined

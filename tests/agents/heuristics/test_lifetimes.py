@@ -261,6 +261,23 @@ def test_lava_remembers_that_a_server_was_full_though_nobody_asked_while_it_was(
     assert agent._servers[0].recycling
 
 
+def test_lava_takes_a_server_for_full_where_a_request_filled_it_and_not_where_it_was_moved() -> None:
+    workload = Workload.of_units([0.0, 1.0, 50.0], 1000.0, {"cpu": [2, 8, 1]})
+    capacity = np.full((2, 1, 1), 10_000_000)
+    simulation = Simulation(workload, Ledger(Cluster(("cpu",), capacity, (NEVER,), capacity[0])))
+    agent = Lava()
+    agent.start(simulation.view, np.random.default_rng(0))
+    while (request := simulation.advance()) is not None:
+        if request.index == 2:
+            moved = simulation.request(1)
+            simulation.ledger.begin_move(moved, moved.on(1, 0))
+            simulation.ledger.end_move(1, True)
+            simulation.moved(moved, 1, 0)
+        simulation.answer(agent.decide(simulation.view, request))
+    assert simulation.record.server.tolist()[:2] == [0, 1]
+    assert {number: server.recycling for number, server in agent._servers.items()} == {0: True, 1: False}
+
+
 def test_requests_that_end_together_lie_together() -> None:
     """The third leaves with the second; the fourth outlives nobody, and goes where least is left."""
     requests: Any = [(0.0, 9.0, (3,)), (1.0, 100.0, (3,)), (2.0, 90.0, (1,)), (3.0, 5.0, (1,))]

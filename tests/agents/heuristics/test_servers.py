@@ -70,6 +70,12 @@ def test_balance_fit_compares_floats_as_its_publication_does() -> None:
     assert ask(make("balance-fit"), view, (1,), False) == (1, 0)
 
 
+def test_balance_fit_knows_that_servers_may_have_fewer_nodes() -> None:
+    """The only node of a half empty server is even with itself; the second server's nodes are not quite."""
+    view = view_of([[[5], [0]], [[5], [6]]], [[[10], [0]], [[10], [10]]])
+    assert ask(make("balance-fit"), view, (1,), False) == (1, 1)
+
+
 shares = st.integers(0, 40)
 
 
