@@ -216,7 +216,11 @@ class Moving:
     # -- moves ----------------------------------------------------------------------------------------------------
 
     def _follow(self, fresh: bool = False) -> None:
-        """Begin the moves of the plan that can be begun; `fresh` where it was made just now."""
+        """Begin the moves of the plan that can be begun.
+
+        Where it is `fresh`, made just now, its first move can be made, or the mover is wrong. Movers see what rules of
+        placement allow before any of their own moves, so those after the first may be refused.
+        """
         plan = self._plan
         while plan.left:
             if self.rules.at_once and len(self._flying) >= self.rules.at_once:
@@ -224,6 +228,7 @@ class Moving:
             why_not = "its request waits no more" if self._is_in_vain(plan) else self._begin(plan)
             if why_not is None:
                 plan.left.popleft()
+                fresh = False
             elif not self._flying:
                 if fresh:
                     raise self._wrong(plan.mover, f"cannot be made: {why_not}")

@@ -20,10 +20,12 @@ from analysis.measure import METRICS
 from scenarios.build.code import modules_from, of
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.explain import explain
+from scenarios.schema.fields import Model
 from scenarios.schema.multiserver import MultiServer
+from scenarios.schema.registered import Registered
 from scenarios.schema.scenario import FIXED, Scenario
 from scenarios.schema.source import Keys, Place, Source, undotted
-from scenarios.schema.workload import OwnWorkload, Trace
+from scenarios.schema.workload import Trace
 from simcore.errors import UserError
 from simcore.opened import digest_of
 from simcore.registry import Registry
@@ -85,12 +87,8 @@ def asked_of(agent: AgentSpec) -> str:
 
 
 def modules_of(run: Run) -> list[str]:
-    """List the modules from outside of a run's agents, requests and metrics, with all that these import."""
-    warm = run.scenario.warm_start
-    agents = [run.agent, warm.agent] if warm else [run.agent]
-    things = [thing for agent in agents for thing in (AGENTS.load(agent.name), *_things(agent.options))]
-    if isinstance(run.scenario.workload, OwnWorkload):
-        things += _things(run.scenario.workload.chosen)
+    """List the modules from outside of a run's agents, movers, requests and metrics, with all that these import."""
+    things = [AGENTS.load(run.agent.name), *_things(run.agent.options), *_things(_brought(run.scenario))]
     things += [METRICS.load(name) for name in run.scenario.metrics]
     return [name for thing in things for name in modules_from(thing)]
 
@@ -156,10 +154,20 @@ def _identity(scenario: Scenario, content: Content | None) -> dict[str, Any]:
         data["workload"]["path"] = content(scenario.workload)
     if isinstance(scenario.workload, MultiServer) and content and (digest := content(scenario.workload)):
         data["workload"]["demand"][scenario.workload.demand.chosen[0]]["path"] = digest
-    if isinstance(scenario.workload, OwnWorkload):
-        data["files"] = _files_in(scenario.workload.chosen[1])
+    data["files"] = [_files_in(options) for _, options in _brought(scenario)]
     identity: dict[str, Any] = _by_content(data)
     return identity
+
+
+def _brought(part: object) -> list[tuple[str, Any]]:
+    """List what determines the results at a point and may be from outside, each by its name and options."""
+    if isinstance(part, Registered):
+        return [part.chosen]
+    if isinstance(part, AgentSpec):
+        return [(part.name, part.options)]
+    if isinstance(part, Model):
+        part = [value for key, value in part if not (isinstance(part, Scenario) and key in FIXED)]
+    return [found for value in part for found in _brought(value)] if isinstance(part, list | tuple) else []
 
 
 def _by_content(data: Any) -> Any:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from scenarios.batch.batch import Batch
+from scenarios.build.plan import plan
+from scenarios.run.execute import execute
 from scenarios.schema.load import scenario_from
 from tests.support.learning import small
 
@@ -35,3 +37,41 @@ def test_every_mover_moves_in_a_run_and_twice_the_same(mover: Any, tmp_path: Pat
     assert done[0]["moves"].to_list() == done[1]["moves"].to_list()
     assert done[0]["scheduled"].to_list() == done[1]["scheduled"].to_list()
     assert done[0]["moves"][0] > 0
+
+
+COUNTING: dict[str, dict[str, Any]] = {
+    "at_most": {"at_most": 1, "of": "db", "per": "server"},
+    "apart": {"apart": ["web", "db"], "per": "server"},
+    "spread": {"spread": "web", "over": "rack", "skew": 1},
+}
+"""Rules that count: a move changes what they allow to the next one."""
+
+
+def grouped(rule: str, **changes: Any) -> dict[str, Any]:
+    """Make a scenario with requests of three groups and a rule that counts them."""
+    flavours = [
+        {"cpu": 1, "mem": 2, "group": "web"},
+        {"cpu": 4, "mem": 8, "group": "db"},
+        {"cpu": 2, "mem": 2, "group": "job"},
+    ]
+    return {
+        "name": "counted",
+        "cluster": {"servers": 8, "node": {"cpu": 16, "mem": 32}, "domains": {"rack": 2}},
+        "workload": {
+            "requests": 300,
+            "arrivals": {"poisson": {"every": "10 s"}},
+            "flavours": flavours,
+            "lifetimes": {"exponential": {"mean": "4 min"}},
+        },
+        "placement": [COUNTING[rule]],
+        "overflow": "drop",
+        "agents": ["worst-fit"],
+        **changes,
+    }
+
+
+@pytest.mark.parametrize("mover", ["agent", pytest.param("empty", marks=pytest.mark.long)])
+@pytest.mark.parametrize("rule", COUNTING)
+def test_movers_move_under_rules_that_their_own_moves_change(rule: str, mover: str, tmp_path: Path) -> None:
+    [one] = plan(scenario_from(grouped(rule, rescheduling={"every": "1 min", "moves": 10, "mover": mover})))
+    assert execute(one, tmp_path)["moves"] > 0

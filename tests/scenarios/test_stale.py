@@ -248,6 +248,65 @@ def test_a_file_that_an_option_names_is_part_of_it(session: Session) -> None:
     assert Batch(plain(agents=[mine]), session.folder).runs[0].name != one
 
 
+OTHERS = """\
+from pathlib import Path
+
+from simcore.moves import Mover
+from simcore.vocabulary import Agent
+
+
+class Moves(Mover):
+    def __init__(self, policy: str):
+        self.policy = policy
+
+    def start(self, view, rng):
+        (Path(__file__).parent / self.policy).read_text()
+
+    def plan(self, view, running, moves, request=None):
+        return []
+
+
+class Warms(Agent):
+    def __init__(self, policy: str):
+        self.policy = policy
+
+    def start(self, view, rng):
+        (Path(__file__).parent / self.policy).read_text()
+
+    def decide(self, view, request):
+        return None
+"""
+ROLES: dict[str, Any] = {
+    "reschedules": lambda mine: {"rescheduling": {"every": "1 min", "moves": 1, "mover": mine("Moves")}},
+    "makes room": lambda mine: {"overflow": {"make_room": {"moves": 1, "mover": mine("Moves")}}},
+    "fills the cluster": lambda mine: {"warm_start": {"until": 0, "with": mine("Warms")}},
+}
+"""Who else than an agent answers in a run, as keys of a scenario."""
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("named", [True, False])
+def test_what_others_than_agents_read_is_part_of_a_run(session: Session, role: str, named: bool) -> None:
+    """Whether an option names the whole path, or their code makes it up."""
+    (session.folder / "others.py").write_text(OTHERS)
+    policy = session.folder / "policy"
+    policy.write_text("4e6")
+    options = {"policy": str(policy) if named else "policy"}
+    changes = ROLES[role](lambda name: {f"{session.folder / 'others.py'}:{name}": options})
+
+    def name() -> str:
+        return Batch(plain(agents=["first-fit"], **changes), session.folder).runs[0].name
+
+    before = name()
+    session.run("first-fit", **changes)
+    session.run("first-fit", **changes)
+    assert session.ran == 0
+    policy.write_text("1.5e6")
+    assert (name() != before) == named
+    session.run("first-fit", **changes)
+    assert session.ran == 2
+
+
 def test_notes_that_an_agent_writes_itself_are_none_of_it(session: Session) -> None:
     line = "file = Path(__file__).with_suffix('.notes'); file.touch(); file.write_text(file.read_text() + 'x')"
     mine = agent(session.folder, line)
