@@ -14,6 +14,7 @@ from scenarios.build.named import built
 from scenarios.schema.moves import MakeRoom, Rescheduling
 from scenarios.schema.overflow import room_of
 from scenarios.schema.scenario import Scenario
+from scenarios.schema.workload import Generated
 from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.moves import Asked, Mover, MoveRules
@@ -32,8 +33,8 @@ def movers_of(scenario: Scenario, world: World) -> tuple[Asked | None, Asked | N
     """
     room, schedule = room_of(scenario.overflow), scenario.rescheduling
     return (
-        _asked(room, world, "overflow.make_room.mover") if room else None,
-        _asked(schedule, world, "rescheduling.mover") if schedule else None,
+        _asked(room, scenario, world, "overflow.make_room.mover") if room else None,
+        _asked(schedule, scenario, world, "rescheduling.mover") if schedule else None,
     )
 
 
@@ -62,16 +63,24 @@ def rules_of(scenario: Scenario) -> MoveRules:
     )
 
 
-def _asked(spec: MakeRoom | Rescheduling, world: World, key: str) -> Asked:
-    mover = _fitted(built(spec.mover), world, key)
+def _asked(spec: MakeRoom | Rescheduling, scenario: Scenario, world: World, key: str) -> Asked:
+    mover = _fitted(built(spec.mover), world, keeps_off(scenario), key)
     within = inf if spec.within is None else spec.within
     if isinstance(spec, MakeRoom):
         return Asked(mover, spec.moves, within=within)
     return Asked(mover, spec.moves, inf if spec.every is None else spec.every, spec.on_drain, within)
 
 
-def _fitted(mover: Mover, world: World, key: str) -> Mover:
-    """Refuse a mover that does not go with a world."""
+def keeps_off(scenario: Scenario) -> bool:
+    """Tell whether anything may keep requests off servers; labels alone do not, until requests ask for them."""
+    generated = scenario.workload if isinstance(scenario.workload, Generated) else None
+    asking = generated is None or any(flavour.where for flavour in generated.flavours)
+    taints = scenario.cluster.taints != set()
+    return bool(scenario.placement) or taints or (scenario.is_ruled and asking)
+
+
+def _fitted(mover: Mover, world: World, ruled: bool, key: str) -> Mover:
+    """Refuse a mover that does not go with a world, where rules may keep requests off servers or not."""
     name = type(mover).__name__
     for wrong, problem, remedy in (
         (
@@ -80,7 +89,7 @@ def _fitted(mover: Mover, world: World, key: str) -> Mover:
             "Write `knowledge: {lifetimes: known}`, or how they are predicted, or take another mover, such as agent.",
         ),
         (
-            world.ruled and not mover.keeps_rules,
+            ruled and not mover.keeps_rules,
             f"{name} does not look at rules of placement, and the scenario has some",
             "Take a mover that does, such as agent, or remove the rules, labels and taints.",
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -208,3 +209,29 @@ def test_nothing_moves_in_a_network(tmp_path: Path) -> None:
     world = build_world(scenario_from(data))
     with pytest.raises(UserError, match="none can be moved"):
         Moving(world.simulation(0), MoveRules())
+
+
+@pytest.mark.parametrize(
+    ("changed", "refused"),
+    [
+        ({}, False),
+        ({"placement": [{"at_most": 2, "of": "web", "per": "rack"}]}, True),
+        ({"flavours": [{"cpu": 1, "where": {"rack": "0"}}]}, True),
+    ],
+)
+def test_labels_alone_keep_no_mover_out(changed: dict[str, Any], refused: bool) -> None:
+    """Racks that fail as one have labels."""
+    failures = {"domains": {"rack": {"mtbf": "2 h", "mttr": "10 min"}}}
+    flavours = changed.pop("flavours", [{"cpu": 1, "group": "web"}, {"cpu": 5}])
+    times = {"arrivals": {"poisson": {"every": "30 s"}}, "lifetimes": {"exponential": {"mean": "20 min"}}}
+    given = scenario_from(
+        {
+            "cluster": {"servers": 8, "node": {"cpu": 8}, "domains": {"rack": 2}, "failures": failures},
+            "workload": {"requests": 200, "flavours": flavours, **times},
+            "overflow": {"make_room": {"moves": 2}},
+            "agents": ["first-fit"],
+            **changed,
+        }
+    )
+    with pytest.raises(UserError, match="does not look at rules") if refused else nullcontext():
+        check_scenario(given)
