@@ -69,7 +69,8 @@ def pooled(several: Sequence[ResultsFolder]) -> Pool:
 def set_beside(now: Sequence[ResultsFolder], before: ResultsFolder) -> Pool:
     """Put runs beside earlier ones, so that each agent is compared with itself.
 
-    The agent's label becomes the key `of`, and `agent` is `before` or `now`, in this order.
+    The agent's label becomes the key `of`, and `agent` is `before` or `now`, in this order. Where each side is of one
+    scenario, the two may have different names.
     """
     import polars as pl
 
@@ -80,7 +81,7 @@ def set_beside(now: Sequence[ResultsFolder], before: ResultsFolder) -> Pool:
     ]
     columns = merged([parts[1].columns, parts[0].columns])
     runs = joined([before, *now], sides)
-    scenario = ["scenario"] if runs["scenario"].n_unique() > 1 else []
+    scenario = ["scenario"] if any(part.runs["scenario"].n_unique() > 1 for part in parts) else []
     return Pool(runs, [*scenario, *columns.swept, "of"], columns)
 
 

@@ -335,3 +335,13 @@ def test_what_is_written_is_what_is_read(values: dict[str, Any]) -> None:
 def test_a_scenario_without_requests_is_no_file_of_them(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="has no requests of a trace"):
         asked_of("quickstart")
+
+
+@pytest.mark.parametrize(("column", "place"), [("created", 1), ("ended", 2)])
+def test_a_cell_that_is_no_date_is_named_and_its_column_kept(column: str, place: int, tmp_path: Path) -> None:
+    rows = [[f"v{i}", f"2026-11-03 08:{i:02d}", f"2026-11-03 09:{i:02d}", "4"] for i in range(20)]
+    rows[3][place] = "soon"
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["vm,created,ended,vcpus", *map(",".join, rows)]))
+    with pytest.raises(UserError, match=rf"t\.csv:5: {column if column == 'ended' else 'created|arrival'}.*'soon'"):
+        asked_of(str(path))

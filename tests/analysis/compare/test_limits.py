@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from analysis.compare.comparison import Comparison
@@ -86,6 +87,13 @@ def test_who_is_beyond_a_limit(tmp_path: Path) -> None:
     assert beyond("acceptance > +0 %") == ["better"]  # `same` is above, but these seeds cannot tell
     with pytest.raises(UserError, match="nothing to hold against"):
         comparison.beyond(limit_of("wait_p95 > 10 min", METRICS))
+
+
+def test_earlier_results_may_be_of_another_name(tmp_path: Path) -> None:
+    before, now = results(tmp_path / "a", first=0.95), results(tmp_path / "b", first=0.92)
+    (before.folder / "scenario.yaml").write_text("name: other\n")
+    found = now.compare(metrics="acceptance", since=tmp_path / "a")
+    assert found.frame.filter(pl.col("agent") == "now")["pairs"].to_list() == [SEEDS]
 
 
 def test_too_few_seeds_are_no_pass(tmp_path: Path) -> None:
