@@ -27,7 +27,7 @@ from scenarios.build.requests import forget
 from scenarios.build.trace import content_of
 from scenarios.build.world import build_world
 from scenarios.run import checkpoint
-from scenarios.run.check import start_agents
+from scenarios.run.check import start_agents, start_movers
 from scenarios.run.execute import cache_of
 from scenarios.run.going import Tell, Told
 from scenarios.run.guard import recursion
@@ -141,7 +141,7 @@ class Batch:
         return run_batches([self], fresh=fresh, jobs=jobs, on=on, engine=engine, finished=finished, told=told)[0]
 
     def check(self, missing: Sequence[Run]) -> None:
-        """Find out what the user must mend before anything is written, about the agents of `missing` runs too."""
+        """Find out what the user must mend before anything is written, about who answers in `missing` runs too."""
         first = self.runs[0]
         world = build_world(first.scenario, cache_of(self.folder))
         workload = world.draw(first.seed)
@@ -149,8 +149,12 @@ class Batch:
         with recursion():
             with postponed():
                 start_agents(self.scenario, first, agents, world, workload)
+                if agents:
+                    start_movers(self.scenario, first, world, workload)
             # And again, so that what they need is compiled once, and not by all workers side by side.
             start_agents(self.scenario, first, agents, world, workload)
+            if agents:
+                start_movers(self.scenario, first, world, workload)
 
     @contextmanager
     def recording(self, done: Sequence[Row]) -> Iterator[Callable[[Row], None]]:

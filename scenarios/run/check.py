@@ -130,7 +130,10 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
 
 
 def start_movers(scenario: Scenario, first: Run, world: World, workload: Workload) -> None:
-    """Start the movers of `first`, a run of the scenario, as that would; a mistake says where in the scenario it is."""
+    """Start the movers of `first`, a run of the scenario, as that would; a mistake says where in the scenario it is.
+
+    Movers that fail by a mistake of their own are passed over, as agents are.
+    """
     if not world.moves:
         return
     try:
@@ -140,6 +143,10 @@ def start_movers(scenario: Scenario, first: Run, world: World, workload: Workloa
     except UserError as error:
         locate(error, scenario._source, undotted(error.key or world.moves))
         raise
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException:  # the run will say so
+        return
 
 
 def _start(scenario: Scenario, first: Run, at: Keys, spec: AgentSpec, world: World, view: View) -> None:

@@ -21,6 +21,7 @@ from scenarios.batch.batch import Batch
 from scenarios.batch.journal import rows_of
 from scenarios.build.engines import Engine
 from scenarios.build.plan import Run
+from scenarios.run.check import check_scenario
 from scenarios.run.execute import execute
 from scenarios.run.going import Tell
 from scenarios.schema.load import load_scenario, shipped
@@ -730,6 +731,33 @@ def test_an_agent_that_cannot_answer_here_is_refused_before_anything_is_written(
     with pytest.raises(UserError):
         Batch(scenario(agents=agents), tmp_path / "r").run()
     assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"overflow": {"make_room": {"moves": 1, "mover": "lars"}}}, "overflow.make_room.mover"),
+        ({"rescheduling": {"every": "1 min", "moves": 1, "mover": "lars"}}, "rescheduling.mover"),
+    ],
+)
+def test_a_mover_that_cannot_plan_here_is_refused_before_anything_is_written(
+    tmp_path: Path, changes: dict[str, Any], key: str
+) -> None:
+    with pytest.raises(UserError, match=key):
+        Batch(scenario(**changes), tmp_path / "r").run()
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_mover_that_fails_by_its_own_mistake_is_a_failed_run(tmp_path: Path) -> None:
+    lines = "from simcore.moves import Mover\nclass Mine(Mover):\n    start = plan = lambda *given: 1 / 0\n"
+    (tmp_path / "mine.py").write_text(lines)
+    rescheduling = {"every": "1 min", "moves": 1, "mover": f"{tmp_path / 'mine.py'}:Mine"}
+    batch = Batch(scenario(agents=["first-fit"], replications=1, rescheduling=rescheduling), tmp_path / "r")
+    assert check_scenario(batch.scenario) == 1
+    batch.run()
+    [row] = batch.rows()
+    assert row["status"] == "failed"
+    assert "ZeroDivisionError" in row["error"]
 
 
 def test_a_mistake_in_an_agents_options_says_where_that_agent_is(tmp_path: Path) -> None:
