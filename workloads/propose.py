@@ -114,7 +114,7 @@ class _Column:
 
     @cached_property
     def is_dates(self) -> bool:
-        """Whether it has dates that can be read, all but a tenth at most: of others, reading says which line is wrong."""
+        """Whether nine tenths of it or more are dates that can be read; of the others, reading says the line."""
         import polars as pl
 
         if self.there.dtype == pl.Date or isinstance(self.there.dtype, pl.Datetime):
