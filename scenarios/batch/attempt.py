@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from scenarios.batch.journal import Row
 from scenarios.build.engines import Engine
-from scenarios.build.plan import Run, modules_of
+from scenarios.build.plan import Run
 from scenarios.run.execute import execute
 from scenarios.run.going import Tell, Told
 from scenarios.run.guard import TooLong, printing, recursion
 from simcore.errors import RunError, UserError
-from simcore.opened import digest_of, files_of
+from simcore.opened import digest_of
 from simcore.raised import place_of
 from simcore.units import TIME
 
@@ -50,7 +50,6 @@ def attempt(task: Task, tell: Tell = lambda told: None) -> Row:
     try:
         with recursion(), printing(task.folder / "details" / f"{task.run.name}.printed.txt"):
             metrics, status, error = execute(task.run, task.folder, task.engine, said), "done", ""
-        metrics["files"] = files_of(modules_of(task.run))
         kinds = sorted(set(task.run.scenario.record))
         metrics["details"] = {kind: digest_of(detail(task.folder, task.run, kind)) for kind in kinds}
     except (RunError, UserError) as failure:

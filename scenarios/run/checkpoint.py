@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simcore.files import make_folder, replacing, writing
+from simcore.opened import unchanged
 
 
 class Kept(NamedTuple):
@@ -50,16 +51,20 @@ class Checkpoint:
         self._size = self._check = 0
 
     def load(self, dtype: np.dtype[Any]) -> Kept | None:
-        """Read what is kept; `None` if there is nothing, or if it is damaged: then the run begins anew."""
+        """Read what is kept; `None` if there is nothing that can be believed: then the run begins anew.
+
+        That is what is not damaged, and of which no file in the words' `files`, those that were read, has changed.
+        """
         try:
             with self._state.open("rb") as file, np.load(file) as state:
                 arrays = {name: state[name] for name in state.files}
             words = json.loads(arrays.pop("words").tobytes())
             size, check = words.pop("answers")
+            files = words["files"]
             answers = np.fromfile(self._answers, dtype, size // dtype.itemsize)
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
             return None
-        if answers.nbytes != size or zlib.crc32(_bytes(answers)) != check:
+        if answers.nbytes != size or zlib.crc32(_bytes(answers)) != check or not unchanged(files):
             return None
         self._size, self._check = size, check
         return Kept(arrays, words, answers)

@@ -21,7 +21,7 @@ from fabric.ledger import Ledger
 from scenarios.build.costs import build_costs
 from scenarios.build.engines import Engine, agents_of, is_compiled
 from scenarios.build.movers import begin_moving
-from scenarios.build.plan import Run
+from scenarios.build.plan import Run, modules_of
 from scenarios.build.world import build_world
 from scenarios.run.checkpoint import Checkpoint, folder_of
 from scenarios.run.details import write_devices, write_moves, write_requests, write_samples, write_states, write_times
@@ -29,6 +29,7 @@ from scenarios.run.going import Going, Keeper, Tell
 from scenarios.run.guard import STARTING, limited
 from simcore.engine import Simulation
 from simcore.errors import RunError
+from simcore.opened import files_of
 from simcore.play import play
 from simcore.record import REJECTED
 from simcore.rng import Watched, stream
@@ -46,7 +47,9 @@ Player: TypeAlias = Callable[[Any, Agent, Callable[[], int]], int]
 
 
 def execute(run: Run, folder: Path, engine: Engine = "auto", tell: Tell = lambda told: None) -> dict[str, Any]:
-    """Play a run; returns every metric and the engine, and writes what is to be recorded into `folder`/details.
+    """Play a run; returns every metric, the engine and the files that its agents read, each with a digest.
+
+    Writes what is to be recorded into `folder`/details.
 
     A long run is kept in `folder`/checkpoints now and then, where it can be, and goes on from there if it was. `tell`
     is told how far it is.
@@ -56,7 +59,7 @@ def execute(run: Run, folder: Path, engine: Engine = "auto", tell: Tell = lambda
     compiled = is_compiled(engine, run, world, agent, warm_agent)
     warm_luck, luck = Watched(stream(run.seed, "warm-start")), Watched(stream(run.seed, "agent"))
     lost = not_kept(run, world, agent, warm_agent, compiled)
-    keeper = None if lost else Keeper(Checkpoint(folder_of(folder, run.name)))
+    keeper = None if lost else Keeper(Checkpoint(folder_of(folder, run.name)), run)
     again = keeper is not None and keeper.found
     simulation, ledger, play_on = warmed_up(run, world, None if again else warm_agent, compiled, warm_luck)
     moving_luck = Watched(stream(run.seed, "movers"))
@@ -112,6 +115,7 @@ def execute(run: Run, folder: Path, engine: Engine = "auto", tell: Tell = lambda
         **_reasons(simulation, first),
         "random": world.drawn or chance or luck.drawn or moving_luck.drawn,
         "engine": "compiled" if compiled else "simpy",
+        "files": keeper.files() if keeper else files_of(modules_of(run)),
         "resources": list(over.resources),
         "tiers": list(over.tiers),
     }

@@ -7,9 +7,10 @@ from time import monotonic
 from typing import Any, NamedTuple, TypeAlias
 
 from analysis.measure.samples import Sampler
-from scenarios.build.plan import Run
+from scenarios.build.plan import Run, modules_of
 from scenarios.run.checkpoint import Checkpoint
 from simcore.engine import Simulation
+from simcore.opened import files_of
 from simcore.vocabulary import Agent
 
 KEPT_EVERY = 60.0
@@ -96,19 +97,24 @@ class Keeper:
     `first`, in its methods, is the first row after the warm start, and `chance` whether that drew anything at random.
     """
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
-        self._checkpoint = checkpoint
+    def __init__(self, checkpoint: Checkpoint, run: Run) -> None:
+        self._checkpoint, self._run = checkpoint, run
         self._answers = 0
         self.left = self.thought = self._first = 0
         self._chance = False
         from fabric.compiled.numa_kept import ANSWER  # numba
 
         self._kept = checkpoint.load(ANSWER)
+        self._files: dict[str, str] = self._kept.words["files"] if self._kept else {}
 
     @property
     def found(self) -> bool:
         """Whether there is something to go on from."""
         return self._kept is not None
+
+    def files(self) -> dict[str, str]:
+        """List the files that the run's agents have read, also before it went on, each with a digest."""
+        return self._files | files_of(modules_of(self._run))
 
     def take_up(self, simulation: Any, first: int, chance: bool) -> tuple[int, bool]:
         """Bring a new simulation to where the run was, if it was kept; returns its `first` and `chance`."""
@@ -147,6 +153,7 @@ class Keeper:
             "thought": self.thought + self._simulation.thought,
             "chance": self._chance,
             "samples": self._sampler.so_far(),
+            "files": self.files(),
         }
         self._checkpoint.keep(arrays, words, more)
         self._answers += len(more)

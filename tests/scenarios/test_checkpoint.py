@@ -6,6 +6,7 @@ import math
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,14 +17,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabric.compiled.numa_kept import ANSWER
+from scenarios.batch.attempt import Task, attempt
 from scenarios.batch.batch import Batch
-from scenarios.batch.journal import rows_of
+from scenarios.batch.journal import Row, rows_of
 from scenarios.build.plan import plan
 from scenarios.build.world import build_world
 from scenarios.run import going
 from scenarios.run.checkpoint import Checkpoint, folder_of
 from scenarios.run.execute import execute
 from scenarios.run.going import Going, Told
+from simcore import opened
 from tests.support.long_runs import asked, contents
 from tests.support.properties import forms, scaled
 
@@ -112,6 +115,69 @@ def test_portions_take_about_as_long_whatever_the_rule_takes(monkeypatch: pytest
     assert sum(portions[200:]) * 0.001 > 10
 
 
+READING = """
+from pathlib import Path
+
+from agents.heuristics.servers.random_top import RandomTop
+
+POLICY = Path(__file__).parent / "policy"
+
+
+class Answers(RandomTop):
+    def __init__(self):
+        super().__init__(k=int(POLICY.read_text()))
+
+
+class Fills(RandomTop):
+    def __init__(self):
+        super().__init__(k=2)
+
+    def start(self, view, rng):
+        POLICY.read_text()
+        super().start(view, rng)
+"""
+
+
+@pytest.mark.parametrize("role", ["answers", "fills"])
+@pytest.mark.parametrize("edited", [False, True])
+def test_a_run_goes_on_only_if_the_files_that_were_read_hold_what_they_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, role: str, edited: bool
+) -> None:
+    """Files that an agent opens by itself; what was read before a run went on is in its row, too."""
+    monkeypatch.setattr(going, "TOLD_EVERY", 0.0)
+    monkeypatch.setattr(going, "SHARE", float("inf"))
+    monkeypatch.setattr(going, "PORTION", 20)
+    monkeypatch.setattr(going, "SHORT", -1.0)
+    (tmp_path / "mine.py").write_text(READING)
+    policy, mine = tmp_path / "policy", f"{tmp_path / 'mine.py'}:{role.title()}"
+    warm = {"warm_start": {"resource": "cpu", "until": 0.5, "with": mine}}
+    (run,) = plan(asked(warm) if role == "fills" else asked({}, mine))
+
+    def played(name: str, policy_says: str, stop: bool = False) -> tuple[list[int], Row]:
+        """Run it as a worker would that starts now, to its end or, to `stop`, until it was kept three times."""
+        monkeypatch.setattr(opened, "_read", {})
+        monkeypatch.setattr(going, "KEPT_EVERY", 0.0 if stop else 60.0)
+        policy.write_text(policy_says)
+        seen: list[int] = []
+
+        def told(told: Told) -> None:
+            seen.append(told.requests)
+            if stop and len(seen) == 3:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt) if stop else nullcontext():
+            return seen, attempt(Task(0, run, tmp_path / name, "", ""), told)
+        return seen, {}
+
+    played("parts", "3", stop=True)
+    on, one = played("parts", "1" if edited else "3")
+    begun, other = played("whole", "1" if edited else "3")
+    assert (on[0] == begun[0]) == edited
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+    assert list(one["files"]) == [str(policy)]
+    assert one["files"] == other["files"]
+
+
 def flipped(content: bytes) -> bytes:
     """Change a byte in the middle."""
     at = len(content) // 2
@@ -123,10 +189,10 @@ def flipped(content: bytes) -> bytes:
 def test_what_is_damaged_is_not_believed(tmp_path: Path, file: str, harm: Any) -> None:
     path = tmp_path / "kept"
     answers = np.zeros(3, ANSWER)
-    Checkpoint(path).keep({"left": np.arange(5)}, {"first": 2}, answers)
+    Checkpoint(path).keep({"left": np.arange(5)}, {"first": 2, "files": {}}, answers)
     kept = Checkpoint(path).load(ANSWER)
     assert kept
-    assert kept.words == {"first": 2}
+    assert kept.words == {"first": 2, "files": {}}
     assert kept.arrays["left"].tolist() == [0, 1, 2, 3, 4]
     assert kept.answers.tobytes() == answers.tobytes()
     (path / file).write_bytes(harm((path / file).read_bytes()))
