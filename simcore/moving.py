@@ -104,7 +104,9 @@ class Moving:
         """Reschedule, unless room is being made; tells whether anything changed."""
         simulation, self.endless = self._simulation, 0
         assert self._schedule
-        if simulation.offered == len(simulation.workload) and self._clock.due <= simulation.endless + len(self._flying):
+        alone = self._clock.due <= simulation.endless + len(self._flying)
+        repairs = simulation.waiting and self._clock.now < simulation.all_back  # are waited for
+        if simulation.offered == len(simulation.workload) and alone and not repairs:
             return False  # nothing else is to come
         self._await_tick(number + 1)
         if self._plan.why == "room" and self._plan.under_way:
