@@ -266,7 +266,8 @@ class Moving:
         seconds = self.rules.downtime + request.demand[self.rules.resource] / self.rules.rate
         if seconds:
             ends = float(record.decided[row]) + float(simulation.stays(np.array([row]))[0])
-            self._clock.at(min(now + seconds, ends), self._arrive, number)
+            moved.due = min(now + seconds, ends)
+            self._clock.at(moved.due, self._arrive, number)
         else:
             self._end(number, "done")
         return None
