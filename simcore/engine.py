@@ -218,11 +218,11 @@ class Simulation:
             yield from self._together(arrivals)
         else:
             self.offered = len(self.workload)
-            patience = self._all_back()
+            patience = self.all_back
             while line:
                 # Random failures and repairs go on for ever: alone, they are waited for until all parts are back.
                 if clock.due > self.endless:
-                    patience = self._all_back()
+                    patience = self.all_back
                 elif clock.peek() > patience:
                     break
                 if clock.run_to(clock.peek(), self._blocked):
@@ -238,7 +238,7 @@ class Simulation:
         while coming or line:
             time = min(coming.arrival if coming else inf, due)
             if time < inf or clock.due > self.endless:
-                patience = self._all_back()
+                patience = self.all_back
             elif clock.peek() > patience:
                 return
             changed = clock.run_to(time if time < inf else clock.peek(), due == inf and bool(line))
@@ -283,7 +283,9 @@ class Simulation:
         """How many things on the clock go on for ever: random failures and their repairs, and reschedulings."""
         return sum(process.endless for _, process in self._faults) + (self.moving.endless if self.moving else 0)
 
-    def _all_back(self) -> float:
+    @property
+    def all_back(self) -> float:
+        """When every part that has failed at random so far is back."""
         return max((process.all_back for _, process in self._faults), default=-inf)
 
     def _serve(self) -> Iterator[Request]:

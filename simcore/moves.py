@@ -104,7 +104,8 @@ class Moved:
     """Tells of a move that was begun: which row, from where to where, when, why, and what became of it.
 
     The node of a spread request is `SPREAD`. `decisions` counts those before it began, and before it ended; `devices`
-    are the bits of those that it left, and of those that it took.
+    are the bits of those that it left, and of those that it took. `due` is when it is to arrive, or
+    when its request ends, if that is earlier.
     """
 
     row: int
@@ -116,3 +117,4 @@ class Moved:
     outcome: Outcome = "under way"
     decisions: tuple[int, int] = (0, -1)
     devices: tuple[int, int] = (0, 0)
+    due: float = nan

@@ -104,7 +104,9 @@ class Moving:
         """Reschedule, unless room is being made; tells whether anything changed."""
         simulation, self.endless = self._simulation, 0
         assert self._schedule
-        if simulation.offered == len(simulation.workload) and self._clock.due <= simulation.endless + len(self._flying):
+        alone = self._clock.due <= simulation.endless + len(self._flying)
+        repairs = simulation.waiting and self._clock.now < simulation.all_back  # are waited for
+        if simulation.offered == len(simulation.workload) and alone and not repairs:
             return False  # nothing else is to come
         self._await_tick(number + 1)
         if self._plan.why == "room" and self._plan.under_way:
@@ -264,7 +266,8 @@ class Moving:
         seconds = self.rules.downtime + request.demand[self.rules.resource] / self.rules.rate
         if seconds:
             ends = float(record.decided[row]) + float(simulation.stays(np.array([row]))[0])
-            self._clock.at(min(now + seconds, ends), self._arrive, number)
+            moved.due = min(now + seconds, ends)
+            self._clock.at(moved.due, self._arrive, number)
         else:
             self._end(number, "done")
         return None

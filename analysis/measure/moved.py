@@ -87,10 +87,10 @@ class OnTheWay:
 
 
 def on_the_way(simulation: Simulation, end: Floats, decisions: int) -> OnTheWay:
-    """List the moves of a run. Those under way end with their requests, `end` float64 [rows], after all decisions."""
+    """List the moves of a run, whose requests end at `end` float64 [rows]. Those under way end after all decisions."""
     log = simulation.moving.log if simulation.moving else []
     row = np.array([moved.row for moved in log], np.int64)
-    finished = np.array([moved.end for moved in log], np.float64)
+    finished = np.array([moved.due if np.isnan(moved.end) else moved.end for moved in log], np.float64)
     first, last = np.array([moved.decisions for moved in log], np.int64).reshape(-1, 2).T
     start = np.array([moved.begin for moved in log], np.float64)
     return OnTheWay(row, start, np.fmin(finished, end[row]), first, np.where(last < 0, decisions, last))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import isnan
 from random import Random
 
@@ -10,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.reference.engine import SPREAD, Case, Decide
-from tests.reference.moving import MovingReference, Plans, Rules
+from simcore.faults import Faults
+from tests.reference.engine import SPREAD, Case, Decide, Room, Where
+from tests.reference.moving import MovingReference, Plans, Rules, Runs
 from tests.support.moving import Told, move_in, rules_of_moves, shuffler
 from tests.support.properties import first, scaled
 from tests.support.simulations import cases, compare, deciders, drive, first_fit, long_case, moody, simulate
@@ -61,6 +63,29 @@ def test_long_runs_with_moves_are_the_references(start: int) -> None:
     assert {why for why, _ in outcomes} == {"room", "schedule"}
     assert {what for _, what in outcomes} >= {"done", "called off", "interrupted", "ended"}
     assert SPREAD in {flight.target[1] for flight in reference.flights} or start
+
+
+def test_rescheduling_goes_on_after_repairs_that_are_waited_for() -> None:
+    outages = 0
+    for seed in range(5):
+        case = Case([[[1]]], [[1]], (9,), [(0.0, 10.0, (1,)), (0.0, 10.0, (1,))], "wait")
+        simulation = simulate(case, Faults(8.0, 50.0, (), True, seed))
+        asked: list[float] = []
+
+        def plans(free: Room, running: Runs, moves: int, request: int) -> list[tuple[int, Where]]:
+            asked.append(simulation.now)  # noqa: B023
+            return []
+
+        move_in(simulation, Rules(every=1), Told(plans))
+        drive(simulation, first_fit)
+        record = simulation.record
+        begins = record.decided[: record.rows]
+        ends = np.fmin(begins + simulation.asked().duration, record.interruption[: record.rows])
+        runs = list(zip(begins.tolist(), ends.tolist(), strict=True))
+        ticks = range(1, int(np.ceil(simulation.now)))
+        assert asked == [tick for tick in ticks if any(begin < tick < end for begin, end in runs)]
+        outages += sum(later - end > 10 for (_, end), (later, _) in pairwise(sorted(runs)))
+    assert outages
 
 
 @given(cases(), deciders, st.sampled_from([1, 3]))

@@ -29,11 +29,11 @@ from simcore.engine import Simulation
 from simcore.moves import Move, Mover, Running
 from simcore.moving import Moving
 from simcore.vocabulary import Ints, OnDevices, Request, View
-from tests.reference.engine import Case, Decide
+from tests.reference.engine import Case, Decide, Demand
 from tests.reference.moving import Rules
 from tests.support.moving import Told, move_in, rules_of_moves, shuffler
 from tests.support.properties import scaled
-from tests.support.simulations import WatchedLedger, cases, deciders, place, simulate
+from tests.support.simulations import WatchedLedger, cases, deciders, drive, first_fit, place, simulate
 
 
 class History:
@@ -100,6 +100,18 @@ def test_what_is_held_twice_counts_twice(case: Case, decide: Decide, salt: int, 
     np.testing.assert_allclose((run.shares * total)[: len(after)], after)  # who waited in vain is rejected after that
     used = sum(length * int((servers > 0).any(axis=1).sum()) for length, servers in steps)
     assert bills.used(run) == pytest.approx(used / 3600)
+
+
+def test_what_is_on_its_way_at_the_end_counts_twice_until_it_arrives() -> None:
+    requests: list[tuple[float, float, Demand]] = [(0.0, 100.0, (1,)), (0.0, 100.0, (1,)), (3.0, 10.0, (1,))]
+    simulation = simulate(Case([[[8]], [[8]]], [[8]], (9,), requests))
+    move_in(simulation, Rules(every=2, moves=1, downtime=4.0), Told(lambda *_: [(0, (1, 0))]))
+    drive(simulation, first_fit)
+    run = FinishedRun(simulation, 0, {}, 0, prices={}, costs=None)
+    [moved] = simulation.moving.log if simulation.moving else []
+    assert (moved.begin, moved.outcome, run.finish, run.last) == (2.0, "under way", 3.0, 100.0)
+    assert shares.over_makespan(run, links=False) == [(100 + 100 + 10 + 4) / 1600]
+    assert shares.over_time(run, links=False) == [(3 + 3 + 1) / 48]
 
 
 @scaled(1)
