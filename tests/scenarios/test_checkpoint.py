@@ -6,8 +6,9 @@ import math
 import signal
 import subprocess
 import sys
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
+from time import sleep, time
 from types import SimpleNamespace
 from typing import Any
 
@@ -117,6 +118,7 @@ def test_portions_take_about_as_long_whatever_the_rule_takes(monkeypatch: pytest
 
 READING = """
 from pathlib import Path
+from time import sleep, time
 
 from agents.heuristics.servers.random_top import RandomTop
 
@@ -236,6 +238,7 @@ from scenarios.build.world import build_world
 from scenarios.run import going
 going.KEPT_EVERY, going.SHARE = 0.05, 1e9
 from pathlib import Path
+from time import sleep, time
 from scenarios.batch.batch import Batch
 from tests.support.long_runs import asked
 Batch(asked({"workload.requests": 400_000}), Path(sys.argv[1])).run()
@@ -244,21 +247,25 @@ Batch(asked({"workload.requests": 400_000}), Path(sys.argv[1])).run()
 
 @pytest.mark.long
 def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
-    """Processes are killed with SIGKILL wherever they are, until one comes to the end."""
-    out, kills, pause = tmp_path / "killed", 0, 3.0
-    for _ in range(40):
+    """Processes are killed with SIGKILL, each when it has been kept again, but the last one."""
+    out, kills = tmp_path / "killed", 0
+
+    def kept(since: float) -> bool:
+        with suppress(FileNotFoundError):
+            return any(file.stat().st_mtime > since for file in (out / "checkpoints").rglob("*"))
+        return False
+
+    for last in (False, False, False, True):
+        began = time()
         process = subprocess.Popen([sys.executable, "-c", KILLED, str(out)])
-        try:
-            assert process.wait(timeout=pause) == 0
-            break
-        except subprocess.TimeoutExpired:
-            kills += 1
+        while process.poll() is None and (last or not kept(began)):
+            sleep(0.01)
+        if process.poll() is None:
             process.send_signal(signal.SIGKILL)
             process.wait()
-            pause += 0.25
-    else:
-        raise AssertionError("it never came to an end")
-    assert kills
+            kills += 1
+    assert kills == 3
+    assert process.returncode == 0
     whole = tmp_path / "whole"
     Batch(asked({"workload.requests": 400_000}), whole).run()
     assert contents(out) == contents(whole)
