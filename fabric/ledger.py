@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from simcore.vocabulary import Ints, Placement, Request, Share, View, Workload
 if TYPE_CHECKING:
     from fabric.survey import Survey
 
+NO_MOVES: Mapping[int, int] = {}
 WRITTEN = "the agent has written to what it was shown, which changes nothing: let it work on a copy"
 
 
@@ -225,10 +226,10 @@ class Ledger:
             at[row] = new
         return free
 
-    def may_lie(self, request: Request) -> npt.NDArray[np.bool_] | None:
-        """Tell on which servers rules let a request lie that holds something, bool [servers]; None without rules.
+    def may_lie(self, request: Request, after: Mapping[int, int] = NO_MOVES) -> npt.NDArray[np.bool_] | None:
+        """Tell on which servers rules let a request lie, bool [servers]; None without rules.
 
-        It does not count itself where it is.
+        Where it lies, it does not count itself. `after` says to which servers rows are moved before that.
         """
         return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fabric.cluster import Cluster
 from fabric.device_ledger import DeviceLedger
-from fabric.ledger import WRITTEN, Ledger, read_only
+from fabric.ledger import NO_MOVES, WRITTEN, Ledger, read_only
 from fabric.placement import Drain, Rule, ServerLabels, groups_of
 from fabric.placement_mask import RULES, TAINT, WHERE, Mask, compiled
 from fabric.placement_shown import Ruling, catch_up, count_up, event, last_refusing, refusing, slots_for
@@ -169,16 +169,25 @@ class Ruled(Ledger):
             self._lies[row] = goes if arrived else self._lies[row]
             self._happened(event(*left, -1))
 
-    def may_lie(self, request: Request) -> npt.NDArray[np.bool_]:
-        """Tell on which servers rules let a request lie that holds something, bool [servers].
+    def may_lie(self, request: Request, after: Mapping[int, int] = NO_MOVES) -> npt.NDArray[np.bool_]:
+        """Tell on which servers rules let a request lie, bool [servers]; where it lies, it does not count itself.
 
-        It does not count itself where it is.
+        `after` says to which servers rows are moved before that.
         """
-        if self._open[request.role]:
+        role, lies = request.role, self._lies
+        if self._open[role]:
             return np.ones(self._servers, np.bool_)
-        slot = self._without(request.index)
-        may: npt.NDArray[np.bool_] = self._slots.failing[slot] == 0
-        self._happened(event(*self._lies[request.index]))
+        left = [lies[row] for row in {*after, request.index} if row in lies]
+        taken = [(server, lies[row][1]) for row, server in after.items() if row != request.index]
+        for lay in left:
+            self._happened(event(*lay, -1))
+        for lay in taken:
+            self._happened(event(*lay))
+        may: npt.NDArray[np.bool_] = self._slots.failing[self._slot(role)] == 0
+        for lay in taken:
+            self._happened(event(*lay, -1))
+        for lay in left:
+            self._happened(event(*lay))
         return may
 
     def _without(self, row: int) -> int:

@@ -31,7 +31,8 @@ class Running:
     `demand` int64 [n, resources] quanta; `left` float64 [n], seconds that it is expected to stay on, as far as agents
     are told, NaN where that is hidden. `request(row)` returns the request itself. Where there are rules of placement,
     `may(row)` tells on which servers they let it lie, bool [servers], not counting itself where it is: one that may not
-    lie where it is, as on a server that is being emptied, is to go wherever it fits.
+    lie where it is, as on a server that is being emptied, is to go wherever it fits. It also tells that of the request
+    that room is to be made for.
     """
 
     row: Ints

@@ -158,7 +158,10 @@ class Moving:
             free = ledger.rehearse((self.request(move.row), move.placement) for move in plan)
         except InfeasiblePlacement as error:
             raise self._wrong(mover, f"cannot be made: {error}") from None
-        return plan if request is None or fits(free, request) else []
+        if request is None:
+            return plan
+        may = ledger.may_lie(request, {move.row: int(move.placement.shares[0][0]) for move in plan})
+        return plan if fits(free if may is None else free[may], request) else []
 
     def _running(self, why: Why) -> Running:
         """List what runs and may be moved; on a drain, what may not lie where it is."""

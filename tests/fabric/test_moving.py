@@ -119,6 +119,52 @@ def test_conservation_and_counts_hold_whatever_is_moved(data: st.DataObject, rul
         ledger.check()
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=10),
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), max_size=4),
+    st.integers(0, 2),
+    st.lists(st.sampled_from(RULES), max_size=3, unique_by=str),
+)
+def test_where_one_that_waits_may_lie_after_moves_is_where_it_may_lie_then(
+    lying: list[tuple[int, int]], moves: list[tuple[int, int]], role: int, rules: list[Any]
+) -> None:
+    ledger, waiting, there = ruled(rules), asked(99, role), {}
+    for row, (server, own) in enumerate(lying):
+        try:
+            ledger.apply(asked(row, own), asked(row, own).on(server, 0))
+            there[row] = server, own
+        except InfeasiblePlacement:
+            pass
+    made: dict[int, int] = {}
+    planned = {row: server for row, server in moves if row in there}
+    for row, server in planned.items():
+        one = asked(row, there[row][1])
+        before = ledger.may_lie(waiting, {row: server})
+        try:
+            ledger.begin_move(one, one.on(server, 0))
+            ledger.end_move(row, arrived=True)
+            made[row] = server
+            np.testing.assert_array_equal(before, ledger.may_lie(waiting))
+        except InfeasiblePlacement:
+            continue
+    back = {row: there[row][0] for row in made}
+    fresh = ruled(rules)
+    for row, (server, own) in there.items():
+        fresh.apply(asked(row, own), asked(row, own).on(server, 0))
+    np.testing.assert_array_equal(fresh.may_lie(waiting, made), ledger.may_lie(waiting))
+    np.testing.assert_array_equal(fresh.may_lie(waiting), ledger.may_lie(waiting, back))
+    for server, may in enumerate(ledger.may_lie(waiting)):
+        if ledger.view.everything_free[server, 0, 0] > 0:
+            try:
+                ledger.apply(waiting, waiting.on(server, 0))
+                assert may
+                ledger.release(99)
+            except InfeasiblePlacement:
+                assert not may
+    ledger.check()
+    fresh.check()
+
+
 def test_devices_of_both_places_are_held() -> None:
     capacity = np.full((2, 1, 2), 2 * QUANTUM)
     cluster = Cluster(

@@ -75,3 +75,31 @@ def grouped(rule: str, **changes: Any) -> dict[str, Any]:
 def test_movers_move_under_rules_that_their_own_moves_change(rule: str, mover: str, tmp_path: Path) -> None:
     [one] = plan(scenario_from(grouped(rule, rescheduling={"every": "1 min", "moves": 10, "mover": mover})))
     assert execute(one, tmp_path)["moves"] > 0
+
+
+def test_room_is_made_where_rules_let_the_request_lie(tmp_path: Path) -> None:
+    groups: list[dict[str, Any]] = [{"count": 6, "node": {"cpu": 16, "mem": 32}, "labels": {"zone": "a"}}]
+    closed = {"count": 1, "node": {"cpu": 16, "mem": 32}, "labels": {"zone": "b"}, "taints": ["keep"]}
+    found = []
+    for number, more in enumerate(([], [closed])):
+        data = {
+            "name": f"closed-{number}",
+            "cluster": {"groups": [*groups, *more]},
+            "workload": {
+                "requests": 1000,
+                "arrivals": {"poisson": {"every": "10 s"}},
+                "flavours": [
+                    {"cpu": 1, "mem": 2, "weight": 4},
+                    {"cpu": 4, "mem": 8, "weight": 2},
+                    {"cpu": 16, "mem": 32},
+                ],
+                "lifetimes": {"exponential": {"mean": "2 min"}},
+            },
+            "overflow": {"make_room": {"moves": 5, "mover": "agent"}},
+            "agents": ["worst-fit"],
+        }
+        [one] = plan(scenario_from(data))
+        row = execute(one, tmp_path)
+        found.append((row["scheduled"], row["moves"]))
+    assert found[0] == found[1]  # an empty server that nobody may lie on changes nothing
+    assert found[0][1] > 0

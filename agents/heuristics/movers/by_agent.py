@@ -47,7 +47,9 @@ class ByAgent(Mover):
         return found if request is None or self._fits(draft, request) else []
 
     def _fits(self, draft: _Draft, request: Request) -> bool:
-        return isinstance(self.agent.decide(draft.view.showing(draft.free), request), Placement)
+        may = draft.running.may
+        shown = draft.free if may is None else np.where(may(request.index)[:, None, None], draft.free, 0)
+        return isinstance(self.agent.decide(draft.view.showing(shown), request), Placement)
 
     def _move(self, draft: _Draft, place: int, *, anywhere: bool) -> Move | None:
         """Ask where a request would go that is `place` in the list of those that run; None where it stays."""
