@@ -96,7 +96,7 @@ def played(agent_name: str, servers: int, requests: int, cells: int, window: flo
     began, wall = process_time(), perf_counter()
     before = found["samples"]
     with TemporaryDirectory() as folder:
-        kept = Keeper(Checkpoint(Path(folder)))
+        kept = Keeper(Checkpoint(Path(folder)), run)
         if not cells:
             kept.take_up(simulation, 0, False)
             kept.set_out(simulation, agent, sampler)
