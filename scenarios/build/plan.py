@@ -214,9 +214,12 @@ def _thing(name: object) -> object:
 
 
 def _files_in(data: Any) -> Any:
-    """Digest the files that options name, under whatever key; the result has the shape of the options."""
+    """Digest the files that options name, under whatever key but `path`; the result has the shape of the options.
+
+    A `path` counts by what is in its file already, whether it was given or found.
+    """
     if isinstance(data, Mapping):
-        return [_files_in(value) for value in data.values()]
+        return [_files_in(value) for key, value in data.items() if key != "path" or not isinstance(value, str | None)]
     if isinstance(data, list | tuple):
         return [_files_in(value) for value in data]
     return digest_of(Path(data)) if isinstance(data, str) else ""
