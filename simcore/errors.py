@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date
-from difflib import get_close_matches
 from pathlib import Path
 
 LONGEST = 600
@@ -104,24 +103,56 @@ class LedgerError(BinwrightError):
     """The ledger was asked for something impossible (a double release, say): a bug in the caller."""
 
 
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Find the known name that may have been meant: a third of the letters may differ, and case does not count."""
+    if len(name) > LONGEST:
+        return None
+    near = []
+    for one in known:
+        most = max(len(name), len(one)) // 3
+        if abs(len(name) - len(one)) <= most and (edits := _edits(name.lower(), one.lower())) <= most:
+            near.append((edits, one))
+    return min(near)[1] if near else None
+
+
+def _edits(one: str, other: str) -> int:
+    """Count the letters to add, take away, change, or swap with the next one, that make one text the other."""
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for row, letter in enumerate(one):
+        line = [row + 1]
+        for at, wanted in enumerate(other):
+            line.append(min(last[at] + (letter != wanted), last[at + 1] + 1, line[at] + 1))
+            if row and at and letter == other[at - 1] and wanted == one[row - 1]:
+                line[-1] = min(line[-1], before[at - 1] + 1)
+        before, last = last, line
+    return last[-1]
+
+
 def suggest(name: str, known: Iterable[str]) -> str:
     """Write a remedy for an unknown name: the nearest known one, and the list."""
     names = sorted(set(known))
-    near = get_close_matches(name, names, n=1, cutoff=0.6)
-    if not near and len(longer := [one for one in names if one.startswith(name)]) == 1:
-        near = longer
-    text = f"Did you mean {near[0]!r}? " if near else ""
+    near = nearest(name, names)
+    if near is None and len(longer := [one for one in names if one.startswith(name)]) == 1:
+        [near] = longer
+    text = f"Did you mean {near!r}? " if near else ""
     return f"{text}Known: {', '.join(names) or 'none'}."
 
 
-def meant(file: str | Path) -> str:
-    """Write a remedy for a file that is not there: the one beside it with the nearest name; empty if none is near."""
+def meant(file: str | Path, ending: str = "") -> str:
+    """Write a remedy for a file that is not there: the one beside it with the nearest name; empty if none is near.
+
+    It is of the same kind: it ends in nearly the same way, or in this way where the name that was given has no ending.
+    """
+    asked = Path(file)
     try:
-        there = {one.stem: one.name for one in sorted(Path(file).parent.iterdir()) if one.is_file()}
+        there = [Path(one.name) for one in sorted(asked.parent.iterdir()) if one.is_file()]
     except (OSError, ValueError):
         return ""
-    near = get_close_matches(Path(file).stem, there, n=1, cutoff=0.6)
-    return f"Did you mean {there[near[0]]!r}?" if near else ""
+    ending = asked.suffix or ending
+    same = {one.stem: one for one in there if not ending or nearest(ending, [one.suffix])}
+    near = nearest(asked.stem, same)
+    return f"Did you mean {same[near].name!r}?" if near else ""
 
 
 def unread(error: Exception, file: str | Path, remedy: str) -> tuple[str, str]:

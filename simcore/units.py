@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from difflib import get_close_matches
 from math import inf, isfinite
 
-from simcore.errors import UserError
+from simcore.errors import UserError, nearest
 from simcore.vocabulary import QUANTUM
 
 _TEXT = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(.*)")
@@ -54,9 +53,10 @@ class Measure:
         return float(Decimal(number) * self.factors.get(unit, Decimal(1)))
 
     def _meant(self, unit: str) -> str:
-        """Guess what was meant by `GBytes`, `gb` or `minutes`."""
-        near = [known for known in self.factors if unit.lower().startswith(known.lower()) and unit.isalpha()]
-        return f"Did you mean {max(near, key=len)!r}? " if near else ""
+        """Guess what was meant by `GBytes`, `gb`, `minutes` or `Gibs`."""
+        begins = [known for known in self.factors if unit.lower().startswith(known.lower()) and unit.isalpha()]
+        near = max(begins, key=len, default=None) or nearest(unit, self.factors)
+        return f"Did you mean {near!r}? " if near else ""
 
     @property
     def accepted(self) -> str:
@@ -105,8 +105,8 @@ def _meant_by(resource: str, value: str) -> str:
     kinds = [name for name, measure in _MEASURES.items() if unit in measure.factors]
     if not unit or not kinds:
         return ""
-    near = get_close_matches(resource.lower(), kinds, n=1)
-    meant = near[0] if near else "mem" if "mem" in kinds else kinds[0]
+    within = [name for name in kinds if name in resource.lower()]
+    meant = nearest(resource, kinds) or (within or [name for name in kinds if name == "mem"] or kinds)[0]
     others = f" {unit} is a unit of {', '.join(kinds)}; resources of other names take none."
     return f"Did you mean {meant!r}?{others}"
 

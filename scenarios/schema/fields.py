@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from math import inf
 from typing import Annotated, Any, ClassVar, Self, TypeAlias, TypeVar
@@ -25,7 +24,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from scenarios.schema.outline import OTHERS, Schema, amounts, nullable, one_key, quantity, units
-from simcore.errors import UserError, suggest
+from simcore.errors import UserError, nearest, suggest
 from simcore.units import ENERGY, POWER, SHARE, TIME, Measure, amount, measure_of
 
 T = TypeVar("T")
@@ -104,10 +103,10 @@ class Model(BaseModel):
         found: list[InitErrorDetails] = []
         given = {key: value for key, value in data.items() if value is not None or not is_name(key)}
         known = {key: value for key, value in given.items() if key in fields or cls.takes(key, given)}
-        meant: set[str] = set()
+        meant: set[str | None] = set()
         for key in given.keys() - known.keys():
             names = [*fields, *cls.more(given)]
-            meant |= set(get_close_matches(str(key), names, n=1))
+            meant.add(nearest(str(key), names))
             found += findings(wrong("unknown key", suggest(str(key), names), (key,)))
         for key, field in fields.items():
             if field.is_required() and key not in known and key not in meant:
@@ -200,6 +199,20 @@ class OneOf(Model):
         return next((name, value) for name, value in self if value is not None)
 
 
+def word_or(more: type[OneOf], *words: str) -> Callable[[Any], Any]:
+    """Make what refuses other words than these, and says that `more` is there, too."""
+
+    def check(value: Any) -> Any:
+        if value not in words:
+            fields, word = more.known(), str(value)
+            if word in fields:
+                raise wrong("takes more than a word", f"Write it like {{{word}: {fields[word].examples[0]}}}.")
+            raise wrong("is a wrong value", suggest(word, [*words, *fields]))
+        return value
+
+    return check
+
+
 def is_name(key: object) -> bool:
     """Whether a key may be one: those that begin with a digit are pieces of numbers, as in {mem: 8,5 GB}."""
     return not str(key)[:1].isdigit()
@@ -266,8 +279,8 @@ def _unit(name: str) -> Callable[[object], float]:
     measure = TIME if name in TIMES else measure_of(name)
 
     def parse(value: object) -> float:
-        named = measure.factors.get(value.strip()) if isinstance(value, str) else None
-        return float(named) if named is not None else positive(measure)(value)
+        named = isinstance(value, str) and value.strip()[:1].isalpha()
+        return positive(measure)(f"1 {value}" if named else value)
 
     return parse
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from scenarios.schema.fields import Count, Model, Number, OneOf, Shown, Text, checked, wrong
+from scenarios.schema.fields import Count, Model, Number, OneOf, Shown, Text, checked, word_or, wrong
 from scenarios.schema.registered import Registered
 from scenarios.schema.starts import Rows
 from simcore.predictor import Predictor
@@ -65,7 +65,8 @@ def _form(value: Any) -> str:
 
 
 Known: TypeAlias = Annotated[
-    Annotated[Literal["known", "hidden"], Tag("<word>")] | Annotated[OtherLifetimes, Tag("<more>")],
+    Annotated[Literal["known", "hidden"], BeforeValidator(word_or(OtherLifetimes, "known", "hidden")), Tag("<word>")]
+    | Annotated[OtherLifetimes, Tag("<more>")],
     Discriminator(_form),
     Shown("`known`, `hidden` or {predicted: [Predicted](#predicted)}"),
 ]

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from scenarios.schema.explain import explain
 from scenarios.schema.scenario import Scenario
-from scenarios.schema.source import LIBRARY, Source, read
+from scenarios.schema.source import LIBRARY, Source, given_as, read
 from simcore.errors import ScenarioError, UserError, meant, suggest
 
 _HEADER = "# Every default written out. Amounts and times carry their unit; paths are absolute.\n"
@@ -39,7 +39,7 @@ def load_to_run(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
             if f"{key}.".startswith(f"{swept}.") or f"{swept}.".startswith(f"{key}."):
                 raise ScenarioError(
                     f"has no effect: the sweep sets {swept} at every point",
-                    file=f"--set {override}",
+                    file=given_as(override),
                     remedy="Set `sweep=null` as well, or change the sweep.",
                 )
     return scenario
@@ -116,6 +116,6 @@ def _find(path: str | Path) -> Path:
     known = shipped()
     if str(path) not in known:
         remedy = f"Give the path of a YAML file, or a scenario that is shipped. {suggest(str(path), known)}"
-        remedy = meant(path) or remedy
+        remedy = meant(path, ".yaml") or remedy
         raise ScenarioError("there is no such file", file=path, remedy=remedy)
     return known[str(path)]

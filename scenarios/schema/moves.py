@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 from pydantic import BeforeValidator, Discriminator, Field, PlainSerializer, Tag, WithJsonSchema, model_validator
 
 from agents import MOVERS
 from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.expand import Expand
-from scenarios.schema.fields import Count, Model, OneOf, PositiveTime, Shown, Text, Time, checked, positive, wrong
+from scenarios.schema.fields import (
+    Count,
+    Model,
+    OneOf,
+    PositiveTime,
+    Shown,
+    Text,
+    Time,
+    checked,
+    positive,
+    word_or,
+    wrong,
+)
 from scenarios.schema.outline import Schema, given, quantity
 from scenarios.schema.placement import Where
 from scenarios.schema.registered import Registered
@@ -27,6 +39,10 @@ Rate: TypeAlias = Annotated[
     Shown("data per second"),
 ]
 MostMoves: TypeAlias = Annotated[Count, Field(le=1_000_000)]
+
+
+Word: TypeAlias = Literal["drop", "wait", "stop"]
+"""What becomes of a request that fits nowhere, where it takes no more than a word."""
 
 
 class MoverSpec(Registered):
@@ -76,7 +92,8 @@ class MakeRoom(Model):
         None, description="Plans that take the mover longer are counted as late (`plans_late`).", examples=["100 ms"]
     )
     then: Annotated[
-        Annotated[Literal["drop", "wait", "stop"], Tag("<word>")] | Annotated[AfterRoom, Tag("<more>")],
+        Annotated[Word, BeforeValidator(word_or(AfterRoom, *get_args(Word))), Tag("<word>")]
+        | Annotated[AfterRoom, Tag("<more>")],
         Discriminator(_form),
         Shown("`drop`, `wait`, `stop` or {expand: [Expand](#expand)}"),
     ] = Field("drop", description="What happens when no room can be made.")

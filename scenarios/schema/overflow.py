@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias, get_args
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from scenarios.schema.expand import Expand
-from scenarios.schema.fields import Model, OneOf, Shown, Time, whole
-from scenarios.schema.moves import AfterRoom, MakeRoom
+from scenarios.schema.fields import Model, OneOf, Shown, Time, whole, word_or
+from scenarios.schema.moves import AfterRoom, MakeRoom, Word
 
-Word: TypeAlias = Literal["drop", "wait", "stop"]
 MOST_TOGETHER = 1000
 """Requests that are offered at once."""
 
@@ -66,7 +65,8 @@ def _form_of_overflow(value: Any) -> str:
 
 
 Overflow: TypeAlias = Annotated[
-    Annotated[Word, Tag("<word>")] | Annotated[OtherOverflow, Tag("<more>")],
+    Annotated[Word, BeforeValidator(word_or(OtherOverflow, *get_args(Word))), Tag("<word>")]
+    | Annotated[OtherOverflow, Tag("<more>")],
     Discriminator(_form_of_overflow),
     Shown(
         "`drop`, `wait`, `stop`, {expand: [Expand](#expand)}, {wait: [Wait](#wait)} or {make_room: "

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from simcore import errors
-from simcore.errors import BinwrightError, ScenarioError, UserError, suggest, unread
+from simcore.errors import BinwrightError, ScenarioError, UserError, meant, nearest, suggest, unread
 
 
 def test_a_full_message() -> None:
@@ -38,6 +38,33 @@ def test_a_suggestion_names_the_nearest_and_all() -> None:
     assert suggest("zzz", []) == "Known: none."
     assert suggest("ffd", ["ffd-prod", "bfd-sum"]).startswith("Did you mean 'ffd-prod'?")
     assert suggest("gpu", ["gpu-packing", "gpu-random"]) == "Known: gpu-packing, gpu-random."
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "near"),
+    [
+        ("frist-fit", "first-fit", True),  # two letters that changed places
+        ("gpu", "cpu", True),
+        ("mem_hour", "mem_gb_hour", True),
+        ("MEM", "mem", True),
+        ("results", "tests", False),
+        ("nope", "nodes", False),
+        ("region", "regimes", False),
+        ("again", "agents", False),
+        ("Q", "R", False),
+        ("x" * 700, "x" * 699, False),  # that is text, not a name
+    ],
+)
+def test_what_is_nearly_a_name_and_what_is_another(name: str, known: str, near: bool) -> None:
+    assert nearest(name, [known]) == (known if near else None)
+
+
+def test_files_of_another_kind_are_not_suggested(tmp_path: Path) -> None:
+    for name in ("small.png", "small.yaml", "small.yaml.bak", "smell.csv"):
+        (tmp_path / name).touch()
+    assert meant(tmp_path / "smal.yml") == meant(tmp_path / "small", ".yaml") == "Did you mean 'small.yaml'?"
+    assert meant(tmp_path / "smal.alloc") == ""
+    assert meant(tmp_path / "smel.cvs") == "Did you mean 'smell.csv'?"
 
 
 def test_a_file_that_is_not_there_suggests_its_neighbour(tmp_path: Path) -> None:

@@ -37,7 +37,9 @@ def load_problem(
         if str(source) in examples():
             with as_file(files("agents.solver").joinpath("examples", f"{source}.alloc")) as example:
                 return load_problem(example, params, now)
-        raise UserError("no such file or example", file=path, remedy=meant(path) or suggest(str(source), examples()))
+        raise UserError(
+            "no such file or example", file=path, remedy=meant(path, ".alloc") or suggest(str(source), examples())
+        )
     return _extended(specification(text_of(path), file=path, params=params), now).problem()
 
 
