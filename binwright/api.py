@@ -10,6 +10,7 @@ from analysis.front import Results
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import folder_for, load_scenario, load_to_run, loaded, scenario_from
 from scenarios.schema.scenario import Scenario
+from scenarios.schema.source import Shorthand
 from simcore.errors import UserError, suggest
 
 if TYPE_CHECKING:
@@ -175,6 +176,6 @@ def as_overrides(sets: Iterable[str], agents: str | None, seeds: int | None) -> 
     """Write the command line's shorthands as overrides."""
     return [
         *sets,
-        *([f"agents=[{agents}]"] if agents is not None else []),
-        *([f"replications={seeds}"] if seeds is not None else []),
+        *([Shorthand(f"agents=[{agents}]", f"--agents {agents}")] if agents is not None else []),
+        *([Shorthand(f"replications={seeds}", f"--seeds {seeds}")] if seeds is not None else []),
     ]

@@ -69,7 +69,7 @@ def _given(asked: Namespace, kinds: list[str]) -> tuple[list[str], list[Results]
 def _draw(
     asked: Namespace, trainings: list[str], results: list[Results], kinds: list[str], *, anything: bool
 ) -> dict[str, Any]:
-    """Draw the figures by kind; with `anything`, say which cannot be drawn, and why."""
+    """Draw the figures by kind; with `anything`, say which cannot be drawn, and why, unless that is all of them."""
     from analysis.figures.draw import draw
     from analysis.figures.kind import kind_named
 
@@ -82,6 +82,8 @@ def _draw(
         **{name: getattr(asked, name) for name in ("baseline", "width", "style", "size", "font", "text", "titles")},
     }
     drawn = {}
+    left_out: dict[str, list[str]] = {}
+    last: UserError | None = None
     for name in kinds:
         kind = kind_named(name)
         if not (trainings if kind.source == "training" else results):
@@ -98,8 +100,15 @@ def _draw(
         except UserError as error:
             if not anything:
                 raise
-            why = f"{name} left out: {error.problem}. {error.remedy}"
-            out.print(why, markup=False, highlight=False, soft_wrap=True)
+            left_out.setdefault(f"{error.problem}. {error.remedy}", []).append(name)
+            last = error
+    if last and not drawn and len(left_out) == 1:
+        raise last
+    for why, names in left_out.items():
+        out.print(f"{', '.join(names)} left out: {why}", markup=False, highlight=False, soft_wrap=True)
+    if not drawn:
+        remedy = "Mend what was asked for, or run the scenario with more recorded."
+        raise ResultsError("no figure can be drawn of these results, as asked for", remedy=remedy)
     return drawn
 
 

@@ -30,6 +30,7 @@ def run(asked: Namespace) -> int:
     """`binwright run FILE...`."""
     from scenarios.batch.backends import checked_jobs
     from scenarios.batch.batch import run_batches
+    from scenarios.run.check import without_effect
     from simcore.cores import usable_cpus
 
     checked_jobs(asked.jobs)
@@ -52,6 +53,7 @@ def run(asked: Namespace) -> int:
         _say_outdated(batch)
         _say_printed(batch)
         _warn(results)
+        _warn_of(without_effect(batch.scenario))
         list_failed(results)
         _say_where(results)
     return FAILED if any(len(results.failed) for results in found) else 0
@@ -113,7 +115,7 @@ def _batches(asked: Namespace) -> list[Batch]:
 def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine) -> int:
     from scenarios.batch.estimate import estimate
     from scenarios.build.engines import check_engine
-    from scenarios.run.check import check_scenario, overlap_of
+    from scenarios.run.check import check_scenario, overlap_of, without_effect
     from simcore.cores import usable_cpus
 
     jobs = jobs or usable_cpus()
@@ -124,6 +126,7 @@ def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine
         check_engine(engine, batch.runs)
         _plan(batch, known)
         _warn_of(overlap_of(batch.scenario))
+        _warn_of(without_effect(batch.scenario))
         if len(known) < len(batch.runs):
             found = estimate([batch], [known], jobs, engine)
             seconds, probes, more = seconds + found.seconds, probes + found.probes, more or found.more
@@ -213,18 +216,19 @@ def _say_where(results: Results) -> None:
 def validate(asked: Namespace) -> int:
     """`binwright validate FILE...`: every file is looked at, whatever is wrong with the others."""
     from scenarios.learn.sweeping import check_sweep
-    from scenarios.run.check import check_scenario, missing_files, overlap_of
+    from scenarios.run.check import check_scenario, missing_files, overlap_of, without_effect
     from scenarios.schema.load import default_folder, load_to_run
 
     wrong = False
     for file in asked.files:
         mistakes: list[UserError] = []
         missing: list[UserError] = []
-        runs = 0
+        runs, unseen = 0, False
         try:
             scenario = load_to_run(file, asked.sets)
         except UserError as error:
             mistakes += error.each()
+            unseen = True
         else:
             try:
                 runs = check_scenario(scenario, default_folder(scenario))
@@ -238,11 +242,15 @@ def validate(asked: Namespace) -> int:
         wrong = wrong or bool(mistakes or missing)
         for mistake in mistakes:
             out.print(f"[red]wrong[/]  {escape(mistake.said())}", highlight=False, soft_wrap=True)
+        if unseen:
+            later = "Mend this first: only then it is looked at what does not go together, and at files and agents."
+            out.print(later, soft_wrap=True)
         for mistake in missing:
             out.print(f"[red]not to be run here[/]  {escape(mistake.said())}", highlight=False, soft_wrap=True)
         if not mistakes and not missing:
             out.print(f"[green]valid[/]  {escape(file)}: {_count(runs)}", highlight=False, soft_wrap=True)
             _warn_of(overlap_of(scenario))
+            _warn_of(without_effect(scenario))
     return MISTAKE if wrong else 0
 
 

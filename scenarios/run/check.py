@@ -18,6 +18,7 @@ from scenarios.run.execute import cache_of
 from scenarios.run.guard import STARTING, limited, printing
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.explain import locate
+from scenarios.schema.moves import MovesSpec
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.source import Keys, dotted, undotted
 from scenarios.schema.starts import ListedStart
@@ -72,6 +73,16 @@ def overlap_of(scenario: Scenario) -> Overlap | None:
     requests = (build_world(at_point).requests for _, at_point in points(scenario))
     drawn = ([each.windows(seed) for seed in seeds] for each in requests)
     return worst(overlap([rows for rows in windows if rows]) for windows in drawn)
+
+
+def without_effect(scenario: Scenario) -> str:
+    """Say which keys about moves change nothing, because at no point of the sweep anything is moved."""
+    if any(at_point.moves_some for _, at_point in points(scenario)):
+        return ""
+    said = (("moves", scenario.moves != MovesSpec()), ("costs.moves", scenario.costs and scenario.costs.moves))
+    keys = [key for key, there in said if there]
+    why = "nothing is moved without `rescheduling` or `overflow: {make_room: ...}`"
+    return f"{' and '.join(keys)} {'have' if len(keys) > 1 else 'has'} no effect: {why}." if keys else ""
 
 
 def missing_files(scenario: Scenario) -> list[UserError]:

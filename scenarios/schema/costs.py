@@ -24,6 +24,7 @@ from scenarios.schema.fields import (
 )
 from scenarios.schema.outline import Schema, given
 from simcore.errors import suggest
+from simcore.units import POWER
 
 
 def _several(curve: tuple[float, ...]) -> tuple[float, ...]:
@@ -58,6 +59,8 @@ class Power(Model):
         if self.curve is None and None in ends:
             missing = "idle" if self.idle is None else "peak"
             raise wrong("is missing", "Give idle and peak, or a curve.", (missing,))
+        if self.idle is not None and self.peak is not None and self.idle > self.peak:
+            raise wrong(f"is more than its peak, {POWER.show(self.peak)}", "Give less, or a curve.", ("idle",))
         return self
 
     @property

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, Self, TypeAlias, cast
 
 import yaml
 
@@ -123,13 +123,30 @@ class Source:
     def override(self, text: str) -> None:
         """Set one key from the command line's `key=value`; the value is YAML."""
         name, equals, value = text.partition("=")
-        origin = f"--set {text}"
+        origin = given_as(text)
         if not equals or not name.strip():
             raise ScenarioError("is not an override", file=origin, remedy="Write --set key.of.the.scenario=value.")
         keys = undotted(name.strip())
         places = {keys: Place(origin)}
         data = _Reader(Place(origin), Path.cwd(), places).read(value, keys)
         self.set(keys, data, places)
+
+
+class Shorthand(str):
+    """An override for which the command line has a flag, and what was written there: `--seeds 5`."""
+
+    written: str
+
+    def __new__(cls, override: str, written: str) -> Self:
+        """Make an override of this text, `key=value`."""
+        made = super().__new__(cls, override)
+        made.written = written
+        return made
+
+
+def given_as(override: str) -> str:
+    """Tell how an override was given, for messages."""
+    return override.written if isinstance(override, Shorthand) else f"--set {override}"
 
 
 def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:

@@ -324,10 +324,13 @@ MISTAKES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("run", "s.yaml", "--set", "name=../up"), ("name", "'../up'")),
     (("run", "s.yaml", "--set", "overflow=dorp"), ("Did you mean 'drop'?",)),
     (("run", "s.yaml", "--set", "sweep={product: {cluster.sevrers: [1]}}"), ("unknown key", "'servers'")),
-    (("run", "s.yaml", "--seeds", "0"), ("replications", "(got 0)")),
+    (("run", "s.yaml", "--seeds", "0"), ("--seeds 0: replications", "(got 0)")),
     (("run", "s.yaml", "--seeds", "-1"), ("replications", "(got -1)")),
     (("run", "s.yaml", "--seeds", "many"), ("--seeds", "many")),
-    (("run", "s.yaml", "--agents", "frist-fit"), ("unknown agent", "Did you mean 'first-fit'?")),
+    (
+        ("run", "s.yaml", "--agents", "frist-fit"),
+        ("--agents frist-fit: agents.0: unknown", "Did you mean 'first-fit'?"),
+    ),
     (("run", "s.yaml", "--agents", "best-fit,best-fit"), ("has the same label",)),
     (("run", "s.yaml", "--agents", "{best-fit: {node: lose}}"), ("'lose'", "'tight' or 'loose'")),
     (("run", "s.yaml", "--agents", "no.py:Mine"), ("no.py", "there is no file")),
@@ -437,6 +440,14 @@ def test_lines_of_a_training_show_gains_as_percent() -> None:
 # -- the other commands ------------------------------------------------------------------------------------------------
 
 
+def test_limits_of_moves_where_nothing_is_moved_are_said(binwright: Asker) -> None:
+    idle = "Warning: moves and costs.moves have no effect: nothing is moved without `rescheduling` or `overflow: {make"
+    moves = ["s.yaml", "--set", "moves={at_once: 2}", "--set", "costs={moves: {each: 1}}"]
+    assert idle in " ".join(binwright("validate", *moves).out.split())
+    room = "sweep={product: {overflow: [drop, {make_room: {moves: 1}}]}}"
+    assert "Warning" not in binwright("validate", *moves, "--set", room).out
+
+
 @pytest.mark.usefixtures("_mistaken")
 def test_validate_looks_at_every_file(binwright: Asker) -> None:
     said = binwright("validate", "s.yaml")
@@ -447,6 +458,7 @@ def test_validate_looks_at_every_file(binwright: Asker) -> None:
         "wrong", "valid", "wrong", "valid",
     ]  # fmt: skip
     assert f"wrong  {Path('bad.yaml').absolute()}:1: cluster.sevrers: unknown key" in said.out
+    assert said.out.count("Mend this first: only then it is looked at what does not go together") == 2
     assert binwright("validate", "s.yaml", "--set", "replications=3").out == "valid  s.yaml: 6 runs\n"
     assert "sevrers: unknown key" in binwright("validate", "s.yaml", "--set", "cluster.sevrers=3").out
     assert (

@@ -270,6 +270,7 @@ def test_figures_lie_beside_the_results_by_default(network: Results) -> None:
         (["RESULTS", "--kind", "learning", "--kind", "bars"], "needs folders with a log.parquet"),
         (["OUT/nothing", "--kind", "bars"], "there are no results here"),
         (["RESULTS", "--kind", "bars", "--out", "FILE/x"], "cannot be written"),
+        (["RESULTS", "--style", "iee"], "binwright: style: there is no such style (got 'iee')\n  Did you mean 'ieee'?"),
     ],
 )
 def test_what_is_wrong_is_named_and_nothing_is_written(

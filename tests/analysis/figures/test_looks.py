@@ -224,6 +224,14 @@ def test_a_command_gives_headings_too(results: Results, tmp_path: Path, capsys: 
         assert says in capsys.readouterr().err
 
 
+def test_figures_of_which_none_can_be_drawn_are_a_mistake(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["figures", str(results.folder), "--metric", "foo"]) == 2
+    said = capsys.readouterr()
+    assert "no figure can be drawn of these results, as asked for" in said.err
+    assert "differences, summary, bars, pareto" in said.out
+    assert said.out.count("foo is not a metric of these results") == 1
+
+
 # -- scales --------------------------------------------------------------------------------------------------------
 
 
