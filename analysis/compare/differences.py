@@ -155,7 +155,8 @@ class Differences:
         half[exact] = 0.0
         skewed, boot_low, boot_high = self._bootstrapped(values, n)
         skewed &= ~exact
-        low, high = np.where(skewed, boot_low, mean - half), np.where(skewed, boot_high, mean + half)
+        t_low, t_high = metric.ends(mean, half)
+        low, high = np.where(skewed, boot_low, t_low), np.where(skewed, boot_high, t_high)
 
         against = self._against(values)
         difference = differences(values, against)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from analysis.results.folder import ResultsFolder
 
 BEST, TIED = "*", "="
+CUT = "The interval of a share ends at 0 and at 100 %, whatever ± says."
 EXACT = "Nothing was drawn here: values are exact for these requests"
 
 
@@ -136,6 +137,8 @@ class Table:
         if self._several_seeds:
             if chance or not exact:
                 notes.append("Mean ± half of the 95 % interval over the seeds.")
+                if any(self._is_cut(number) for number in shown):
+                    notes.append(CUT)
             if chance and not exact and not self._seeds_matter:
                 notes.append("All of these seeds gave the same.")
         elif not exact:
@@ -149,6 +152,11 @@ class Table:
         if self._several_seeds and any(self._untold(number) for number in shown):
             notes.append("No mark in a column: none is told from the best.")
         return " ".join(notes)
+
+    def _is_cut(self, number: int) -> bool:
+        """Tell whether the interval of an entry that is not exact would go on where no mean of the metric can be."""
+        entries = [row.entries[number] for row in self.rows]
+        return any(is_cut(self.metrics[number], one.mean, one.half) for one in entries if one and not one.alone)
 
     def _untold(self, number: int) -> bool:
         """Tell whether a metric that is better one way has values of several agents at a point, and no mark there."""
@@ -180,6 +188,11 @@ class Table:
 
     def _repr_markdown_(self) -> str:
         return str(self)
+
+
+def is_cut(metric: Metric, mean: float, half: float) -> bool:
+    """Tell whether an interval would go on where no mean of the metric can be."""
+    return metric.ends(mean, half) != (mean - half, mean + half)
 
 
 def corrected(size: int) -> str:

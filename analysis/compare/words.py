@@ -8,7 +8,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from analysis.compare.statistics import FEWEST
-from analysis.compare.table import EXACT
+from analysis.compare.table import CUT, EXACT, is_cut
 from analysis.compare.terminal import fitted
 from analysis.measure.condition import Limit
 from analysis.measure.metric import Metric
@@ -105,8 +105,13 @@ def legend(comparison: Differences) -> str:
         notes.append(f"{which}, other seeds give the same, and differences between them are exact too.")
     if frame["interval"].is_in(["t", "bootstrap"]).any():
         notes.append("Mean with its 95 % interval over the seeds: ± from Student's t.")
+        known = {metric.name: metric for metric in comparison.metrics}
+        written = frame.filter(frame["interval"] == "t").select("metric", "mean", "half").iter_rows()
+        cut = any(is_cut(known[name], mean, half) for name, mean, half in written)
         if (frame["interval"] == "bootstrap").any():
             notes[-1] = notes[-1][:-1] + ", [low, high] by bootstrap where a metric is skewed."
+        if cut:
+            notes.append(CUT)
     elif len(chance) or not exact.any():
         notes.append("One seed: no intervals, and nothing is told apart.")
     if not frame["pairs"].sum():

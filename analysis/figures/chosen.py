@@ -69,16 +69,20 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """Holds a mean over seeds, half its 95 % interval's width (infinite for one seed), and the number of seeds."""
+    """Holds a mean over seeds, half its 95 % interval's width (infinite for one seed), and the number of seeds.
+
+    `low` and `high` are the ends of the interval to draw; one seed has none, and both are the mean.
+    """
 
     mean: float
     half: float
     seeds: int
+    low: float
+    high: float
 
-    @property
-    def error(self) -> float:
-        """The half width to draw: none for one seed."""
-        return self.half if isfinite(self.half) else 0.0
+    def arms(self, scale: float) -> tuple[float, float]:
+        """Return how far the interval reaches below and above the mean, times `scale`."""
+        return scale * (self.mean - self.low), scale * (self.high - self.mean)
 
 
 class Chosen:
@@ -159,11 +163,13 @@ class Chosen:
 
     def averages(self, metric: str) -> dict[tuple[Point, str], Average]:
         """Average a metric over the seeds by point and agent; those without a value are left out."""
-        self.metric(metric)
+        known = self.metric(metric)
         found = {}
         for key, group in self.runs.drop_nulls(metric).group_by([*self.swept, "agent"], maintain_order=True):
             values = group[metric].cast(float).to_numpy()
-            found[key[:-1], str(key[-1])] = Average(*mean_interval(values), len(values))
+            mean, half = mean_interval(values)
+            ends = known.ends(mean, half) if isfinite(half) else (mean, mean)
+            found[key[:-1], str(key[-1])] = Average(mean, half, len(values), *ends)
         return found
 
     def seeded(self) -> Iterator[tuple[Point, str, dict[int, str]]]:

@@ -9,6 +9,7 @@ from math import isfinite
 from textwrap import fill
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -58,7 +59,11 @@ def differences(chosen: Chosen, table: Table, metrics: Sequence[Metric]) -> list
             point = *(row[key] for key in comparison.keys), row["agent"]
             found[row["metric"], *point] = Entry(row["diff"], half, BEST if told else "", row["test"] == "exact")
     panels = [
-        Panel(metric, [found.get((metric.name, *row.point, row.agent)) for row in table.rows], comparison.baseline)
+        Panel(
+            metric.difference,
+            [found.get((metric.name, *row.point, row.agent)) for row in table.rows],
+            comparison.baseline,
+        )
         for metric in metrics
     ]
     return [panel for panel in panels if any(panel.entries)]
@@ -88,7 +93,7 @@ def draw(chosen: Chosen, table: Table, rows: Sequence[TableRow], panels: Sequenc
         words = _words(chosen, panel, unit, numeric, BESIDE if numeric else below)
         tidy(ax)
         if numeric:
-            _lines(ax, panel.entries, scale, rows, chosen.look)
+            _lines(ax, panel, scale, rows, chosen.look)
             ax.set_xlabel(chosen.short(table.swept[0]))
             ax.set_ylabel(words)
         else:
@@ -149,7 +154,7 @@ def _dots(
             ax.errorbar(
                 scale * entry.mean,
                 y,
-                xerr=scale * entry.half if isfinite(entry.half) else None,
+                xerr=np.reshape(_arms(panel.metric, entry, scale), (2, 1)) if isfinite(entry.half) else None,
                 markerfacecolor=None if entry.mark or every else "white",
                 **_looking(chosen.look[row.agent]),
             )
@@ -163,22 +168,28 @@ def _dots(
     ax.set_ylim(len(labels) - 0.5, -0.5)
 
 
-def _lines(
-    ax: Axes, entries: Sequence[Entry | None], scale: float, rows: Sequence[TableRow], look: dict[str, Look]
-) -> None:
+def _arms(metric: Metric, entry: Entry, scale: float) -> tuple[float, float]:
+    """Return how far the interval reaches below and above the mean; nowhere, for one seed."""
+    if not isfinite(entry.half):
+        return 0.0, 0.0
+    low, high = metric.ends(entry.mean, entry.half)
+    return scale * (entry.mean - low), scale * (high - entry.mean)
+
+
+def _lines(ax: Axes, panel: Panel, scale: float, rows: Sequence[TableRow], look: dict[str, Look]) -> None:
     """Draw values over the one swept number, a line per agent."""
     values = sorted({row.point[0] for row in rows})
     if apart_enough(values):
         ax.set_xticks(values, [f"{value:g}" for value in values])
     for agent in dict.fromkeys(row.agent for row in rows):
-        mine = [(row.point[0], entry) for row, entry in zip(rows, entries, strict=True) if row.agent == agent]
-        found = sorted((x, entry.mean, entry.half) for x, entry in mine if entry is not None)
+        mine = [(row.point[0], entry) for row, entry in zip(rows, panel.entries, strict=True) if row.agent == agent]
+        found = sorted((x, entry.mean, _arms(panel.metric, entry, scale)) for x, entry in mine if entry is not None)
         if found:
-            x, mean, half = zip(*found, strict=True)
+            x, mean, arms = zip(*found, strict=True)
             ax.errorbar(
                 x,
                 [scale * value for value in mean],
-                yerr=[scale * value if isfinite(value) else 0.0 for value in half],
+                yerr=np.transpose(arms),
                 linestyle="-",
                 **_looking(look[agent]),
             )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import ceil
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
@@ -124,7 +125,7 @@ def _line(ax: Axes, line: Sequence[tuple[float, Average]], scale: float, look: t
     ax.errorbar(
         [x for x, _ in line],
         [scale * average.mean for _, average in line],
-        yerr=[scale * average.error for _, average in line],
+        yerr=np.transpose([average.arms(scale) for _, average in line]),
         color=look[0],
         marker=look[1],
         markersize=3.5,

@@ -73,6 +73,7 @@ def metric(
     per: Per | None = None,
     table: Table = "always",
     timed: bool = False,
+    beyond: bool = False,
 ) -> Callable[[Callable[[FinishedRun], Any]], Definition]:
     """Make a metric of a function that takes a finished run and returns a number, or None where there is no value.
 
@@ -87,7 +88,7 @@ def metric(
     def define(function: Callable[[FinishedRun], Any]) -> Definition:
         if (per is not None) != ("{}" in (name or function.__name__)):
             raise ValueError("a metric per resource or tier, and no other one, has {} in its name")
-        described = Metric(name or function.__name__, heading, unit, better, meaning, table, timed)
+        described = Metric(name or function.__name__, heading, unit, better, meaning, table, timed, beyond)
         return Definition(function, described, per)
 
     return define

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import floor, inf, isinf, log10
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 Better = Literal["higher", "lower", "neither"]
 Table = Literal["always", "differs", "first", "never"]
@@ -19,7 +21,7 @@ class Metric:
     numbers.
     `table` says when tables show it unasked: where "always", where it "differs" between runs, "first" for the first
     resource alone where it is not 0, or "never". `timed` metrics are times that a clock measured: no two runs agree on
-    them, whatever their seeds.
+    them, whatever their seeds. `beyond` says that a share may be below 0 or above 1, as a load may.
     """
 
     name: str
@@ -29,6 +31,7 @@ class Metric:
     meaning: str = ""
     table: Table = "always"
     timed: bool = False
+    beyond: bool = False
 
     def of(self, part: str, *, is_first: bool) -> Metric:
         """Describe the column of one resource or tier, whose name takes the place of `{}`."""
@@ -41,6 +44,24 @@ class Metric:
         if self.unit == "s":
             return _unit_of_time(size)
         return (100.0, "") if self.unit == "%" else (1.0, self.unit and f" {self.unit}")
+
+    @property
+    def difference(self) -> Metric:
+        """Describe differences of this metric."""
+        return replace(self, beyond=True)
+
+    def ends(self, mean: Any, half: Any) -> tuple[Any, Any]:
+        """Return the ends of an interval, which that of a share has at 0 and 1 at the latest.
+
+        There is no mean beyond these, so that an interval without what lies there holds the mean as often. That of one
+        seed has no ends: it stays infinite.
+        """
+        low, high = mean - half, mean + half
+        if self.unit != "%" or self.beyond:
+            return low, high
+        least, most = np.minimum(mean, 0.0), np.maximum(mean, 1.0)  # what says it is a share may be none
+        none = np.isinf(half)
+        return np.where(none, low, np.maximum(low, least))[()], np.where(none, high, np.minimum(high, most))[()]
 
     def write(self, mean: float, half: float) -> str:
         """Write the mean, and its interval where there is one, both with the same number of decimals."""

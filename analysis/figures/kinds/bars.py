@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
@@ -46,7 +47,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
         tidy(ax, grid="x")
         little = 0.7 * points("text")
         places = named_rows(ax, chosen, rows, named=number % columns == 0)
-        ends = [(scale * average.mean, scale * average.error) for average in found.values()]
+        ends = [(scale * average.low, scale * average.high) for average in found.values()]
         alike = are_alike(ends)
         for place, row in zip(places, rows, strict=True):
             if average := found.get(row):
@@ -56,17 +57,17 @@ def draw(chosen: Chosen, options: Options) -> Figure:
                     ax.plot(value, place, color=colour, marker=marker, markersize=4)
                 else:
                     ax.barh(place, value, height=0.8, color=to_rgba(colour, 0.55), edgecolor=colour, linewidth=0.8)
-                if average.error:
+                if average.low < average.high:
                     ax.errorbar(
                         value,
                         place,
-                        xerr=scale * average.error,
+                        xerr=np.reshape(average.arms(scale), (2, 1)),
                         fmt="none",
                         ecolor=colour if alike else "#222222",
                         **_CAPS,
                     )
                 text = metric.write(average.mean, average.half).removesuffix(unit)
-                end = max(0.0, value + scale * average.error)
+                end = max(0.0, scale * average.high)
                 ax.annotate(text, (end, place), (2, 0), textcoords="offset points", va="center", fontsize=little)
         _room_for_text(ax, ends, alike)
         ax.set_xlabel(metric.heading + (unit and f",{unit}"))
@@ -80,17 +81,13 @@ _CAPS = {"elinewidth": 0.8, "capsize": 1.5, "capthick": 0.8}
 
 
 def are_alike(ends: Sequence[tuple[float, float]]) -> bool:
-    """Tell whether bars from 0 would hide what (mean, error) differ by, which dots on a scale of their own show."""
-    low, high = (
-        min((mean - error for mean, error in ends), default=0),
-        max((mean + error for mean, error in ends), default=0),
-    )
+    """Tell whether bars from 0 would hide what intervals (low, high) differ by, which dots on their own scale show."""
+    low, high = min((low for low, _ in ends), default=0), max((high for _, high in ends), default=0)
     return high > low > ALIKE * high
 
 
 def _room_for_text(ax: Axes, ends: Sequence[tuple[float, float]], alike: bool) -> None:
-    low = min((mean - error for mean, error in ends), default=0.0)
-    high = max((mean + error for mean, error in ends), default=1.0)
+    low, high = min((low for low, _ in ends), default=0.0), max((high for _, high in ends), default=1.0)
     if alike:
         room = high - low
         ax.set_xlim(low - 0.08 * room, high + 0.8 * room)

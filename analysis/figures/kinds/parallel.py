@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -70,8 +71,8 @@ def _differ(found: Averages) -> bool:
 
 def _ends(found: Averages) -> Ends:
     """Return the lowest and the highest end of all intervals."""
-    low = min(average.mean - average.error for average in found.values())
-    high = max(average.mean + average.error for average in found.values())
+    low = min(average.low for average in found.values())
+    high = max(average.high for average in found.values())
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
@@ -98,12 +99,15 @@ def _line(
     """Draw an agent's line, its marks a little aside of one another, so that whiskers do not hide each other."""
     shift = 0.03 * (place - (len(chosen.agents) - 1) / 2)
     found = [
-        (number + shift, (average.mean - worst) / (best - worst), average.error / abs(best - worst))
+        (number + shift, *((value - worst) / (best - worst) for value in (average.mean, average.low, average.high)))
         for number, (some, (worst, best)) in enumerate(zip(averages, ends, strict=True))
         if (average := some.get(which))
     ]
     if not found:
         return
-    x, y, error = zip(*found, strict=True)
+    x, y, *ends = np.transpose(found)
+    errors = y - np.minimum(*ends), np.maximum(*ends) - y  # the scale is turned where lower is better
     colour, marker = chosen.look[which[1]]
-    ax.errorbar(x, y, yerr=error, color=colour, marker=marker, markersize=4, linewidth=1.0, elinewidth=0.7, capsize=1.2)
+    ax.errorbar(
+        x, y, yerr=errors, color=colour, marker=marker, markersize=4, linewidth=1.0, elinewidth=0.7, capsize=1.2
+    )

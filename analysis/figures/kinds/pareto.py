@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -95,8 +96,8 @@ def _points(
         colour, marker = chosen.look[agent]
         ax.errorbar(
             *places[number],
-            xerr=scales[0] * x.error,
-            yerr=scales[1] * y.error,
+            xerr=np.reshape(x.arms(scales[0]), (2, 1)),
+            yerr=np.reshape(y.arms(scales[1]), (2, 1)),
             color=colour,
             marker=marker,
             markersize=4.5,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -89,11 +90,15 @@ def _curve(
         (size[0], *mean_interval(group[metric.name].cast(float).to_numpy()))
         for size, group in rows.group_by(key, maintain_order=True)
     ]
+    ends = [metric.ends(mean, half) if half < inf else (mean, mean) for _, mean, half in points]
     colour, marker = chosen.look[agent]
     ax.errorbar(
         [size for size, _, _ in points],
         [scale * mean for _, mean, _ in points],
-        yerr=[scale * half if half < float("inf") else 0.0 for _, _, half in points],
+        yerr=[
+            [scale * (mean - low) for (_, mean, _), (low, _) in zip(points, ends, strict=True)],
+            [scale * (high - mean) for (_, mean, _), (_, high) in zip(points, ends, strict=True)],
+        ],
         color=colour,
         marker=marker,
         markersize=3.5,

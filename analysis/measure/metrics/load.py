@@ -15,6 +15,7 @@ from simcore.record import IMPOSSIBLE
     heading="{} load %",
     unit="%",
     table="never",
+    beyond=True,
     meaning="share that would be allocated if every request that some server could hold were placed when it arrives",
 )
 def load(run: FinishedRun) -> list[float]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -14,7 +15,8 @@ from rich.console import Console
 from scipy.stats import t as student
 
 from analysis.compare.statistics import mean_interval
-from analysis.compare.table import BEST, TIED, Entry, Table
+from analysis.compare.table import BEST, CUT, TIED, Entry, Table
+from analysis.figures.draw import draw
 from analysis.front import Results
 from analysis.measure.measuring import describe
 from analysis.measure.metric import Metric
@@ -144,6 +146,28 @@ def test_intervals_are_those_of_students_t() -> None:
 
 
 # -- beside a slow one -------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=9), st.floats(0, 1))
+def test_the_interval_of_a_share_ends_where_shares_do_and_holds_as_many_means(found: list[float], true: float) -> None:
+    mean, half = mean_interval(np.array(found))
+    low, high = Metric("share", "share %", "%").ends(mean, half)
+    assert 0 <= low <= mean <= high <= 1
+    assert (low <= true <= high) == (mean - half <= true <= mean + half)
+    assert Metric("load", "load %", "%", beyond=True).ends(mean, half) == (mean - half, mean + half)
+
+
+def test_an_interval_that_would_go_beyond_100_percent_is_explained(tmp_path: Path) -> None:
+    found = accepted(tmp_path, {"a": [1.0, 1.0, 0.9], "b": [0.5, 0.6, 0.4]})
+    assert CUT in found.legend
+    frame = Results(tmp_path).compare(baseline="a", metrics=["acceptance"]).frame
+    assert frame.filter(pl.col("agent") == "a")["high"].item() == 1
+    assert CUT in Results(tmp_path).compare(baseline="a", metrics=["acceptance"]).markdown()
+    whiskers = draw(Results(tmp_path), "bars", metrics=["acceptance"]).axes[0].containers
+    ends = [segment[:, 0].max() for one in whiskers if one[2:] for line in one[2] for segment in line.get_segments()]
+    assert len(ends) == 2
+    assert max(ends) == pytest.approx(100)
+    assert CUT not in accepted(tmp_path / "others", {"a": [0.5, 0.6, 0.4], "b": [0.5, 0.6, 0.5]}).legend
 
 
 def slow_rows(found: Table, runs: list[dict[str, Any]], swept: list[str]) -> list[list[Any]]:
