@@ -123,7 +123,7 @@ def _load(frame: pl.DataFrame, names: list[str]) -> tuple[pl.DataFrame, dict[str
     ends = np.isfinite(lifetime)
     times = np.concatenate([(arrival + lifetime)[ends], arrival])
     order = np.argsort(times, kind="stable")
-    points = np.linspace(arrival[0], arrival[-1], POINTS)
+    points = np.unique(np.linspace(arrival[0], arrival[-1], POINTS))
     last_event = np.searchsorted(times[order], points, side="right") - 1
     load: dict[str, Floats] = {"time": points}
     peak: dict[str, float] = {}

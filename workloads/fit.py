@@ -11,6 +11,7 @@ from simcore.vocabulary import Floats
 from workloads.arrivals import Poisson
 from workloads.generators import Flavour, Synthetic
 from workloads.lifetimes import Empirical
+from workloads.traces.cells import moment
 from workloads.traces.check import resources_in
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def fit(frame: pl.DataFrame, flavours: int = 8, points: int = 21, requests: int 
     last = float(frame["arrival"][-1])
     if not last:
         remedy = "Fit to requests that come one after another: the gap between them is what new ones keep."
-        raise WorkloadError("all requests arrive at one moment", key="arrival", value=begin, remedy=remedy)
+        raise WorkloadError("all requests arrive at one moment", key="arrival", value=moment(begin), remedy=remedy)
     end = max(
         last,
         float(

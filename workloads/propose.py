@@ -47,6 +47,8 @@ _UNITS = {
     | {"mins": "min", "minutes": "min", "h": "h", "hr": "h", "hours": "h", "hrs": "h", "d": "d", "days": "d"},
 }
 _UNITS["disk"] = _UNITS["mem"]
+IDS = range(4)
+"""Ranks of the words by which nothing but a name is meant: id, uuid, guid, vmid."""
 _SOME = 20
 """Distinct words up to which a column of them is worth naming."""
 
@@ -328,9 +330,14 @@ def _name(look: _Look) -> None:
         return not column.missing and not column.there.is_duplicated().any() and not column.is_dates
 
     column = look.best("id", differs)
-    named = [each.name for each in look.columns if each.rank("id") == 0 and each.name not in look.taken]
+    named = [each for each in look.columns if each.rank("id") in IDS and each.name not in look.taken]
     if column is None and named:
-        look.doubts.append(f"{named[0]} is not different in every row: requests are named by their row.")
+        rows, missing = len(named[0].cells), named[0].missing
+        again = rows - missing - named[0].there.n_unique()
+        counts = [f"repeats one above it in {again:,}"] * bool(again) + [f"is empty in {missing:,}"] * bool(missing)
+        look.doubts.append(
+            f"{named[0].name} {' and '.join(counts)} of {rows:,} rows, and is not read: requests are named by their row."
+        )
     if column:
         look.taken.add(column.name)
         look.guesses.insert(0, Guess("id", column.name, "", "its name; different in every row"))

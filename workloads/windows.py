@@ -15,6 +15,7 @@ from simcore.rng import stream
 from simcore.roles import Roles
 from simcore.units import LARGEST, measure_of
 from simcore.vocabulary import QUANTUM, Floats, Ints, Workload
+from workloads.traces.cells import DATED, moment
 from workloads.traces.check import LABELS, MODELS, PLACED, is_text, resources_in
 from workloads.traces.mapped import Columns, structured
 
@@ -197,8 +198,16 @@ def _spans(arrival: Floats, window: Window, seed: int, file: Path | None) -> lis
                 "nothing arrives at that time or later",
                 file=file,
                 key="workload.start",
-                value=f"{window.start.seconds:g} s",
-                remedy=f"Its {rows} requests arrive from {arrival[0]:g} s to {arrival[-1]:g} s.",
+                value=moment(window.start.seconds),
+                remedy=f"Its {rows} requests arrive from {moment(arrival[0])} to {moment(arrival[-1])}.",
+            )
+        if window.start.seconds < DATED <= arrival[0]:
+            raise WorkloadError(
+                "is a time before all dates of this trace",
+                file=file,
+                key="workload.start",
+                value=moment(window.start.seconds),
+                remedy=f"Its requests arrive from {moment(arrival[0])} to {moment(arrival[-1])}: write such a date.",
             )
     else:
         first = window.start

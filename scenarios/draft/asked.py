@@ -22,6 +22,7 @@ from scenarios.schema.workload import Trace
 from simcore.errors import UserError
 from simcore.vocabulary import QUANTUM
 from workloads import TRACES, WITH_SERVERS
+from workloads.changes import changed
 from workloads.describe import peaks
 from workloads.fit import fit
 from workloads.propose import Proposal, propose
@@ -168,7 +169,8 @@ def _of_scenario(file: str) -> Asked:
         raise UserError("has no requests of a trace", file=file, key="workload", remedy=remedy)
     path = find(spec.trace, spec.path)
     plain = spec if spec.inflate is None else spec.model_copy(update={"inflate": None})
-    asked = TraceRequests(plain, scenario.resources, None, dict).window_of(scenario.seed)
+    window = TraceRequests(plain, scenario.resources, None, dict).window_of(scenario.seed)
+    asked = changed(window, [each.change for each in spec.changes], scenario.seed)
     demands = {name: asked.demand[:, place] / QUANTUM for place, name in enumerate(asked.resources)}
     frame = pl.DataFrame({"id": asked.id, "arrival": asked.arrival, "lifetime": asked.duration, **demands})
     return replace(Asked(spec.trace, path, frame, {"trace": spec.trace}), scenario=scenario)

@@ -106,7 +106,7 @@ def test_what_sounds_right_and_is_not_read(tmp_path: Path) -> None:
         "Memory sounds like mem, but '4 GiB' is no number: only plain numbers are read: 1.5, and not 1,5 or 4 GiB."
         in said
     )
-    assert "InstanceID is not different in every row: requests are named by their row." in said
+    assert "InstanceID repeats one above it in 1 of 2 rows, and is not read: requests are named by their row." in said
     assert "No column says when requests end: all of them stay for ever." in said
     path.write_text("id;begin;finished;cpus;Team\na;0;;2;x\nb;5;-;-1;y\n")
     found = propose(path)
@@ -156,6 +156,19 @@ def test_from_a_table_to_a_run(table: Path, capsys: pytest.CaptureFixture[str]) 
     # A scenario is a file of requests, too: as it reads them.
     assert main(["traces", "describe", "vms.yaml"]) == 0
     assert "5 requests over 0.2 days" in capsys.readouterr().out
+
+
+def test_a_scenario_is_looked_at_with_its_changes(tmp_path: Path) -> None:
+    (tmp_path / "vms.csv").write_text("start,end,cpu\n0,9,1\n5,9,2\n")
+    file = tmp_path / "s.yaml"
+    file.write_text(
+        "cluster: {servers: 2, node: {cpu: 4}}\nagents: [first-fit]\n"
+        "workload: {trace: table, path: vms.csv, columns: {arrival: start}, changes: [{wave: 7, at: 5 s, over: 9 s}]}\n"
+    )
+    frame = asked_of(str(file)).frame
+    assert len(frame) == 9
+    assert frame["arrival"].is_sorted()
+    assert frame["arrival"].max() > 5  # type: ignore[operator]
 
 
 def test_a_scenario_is_not_written_again(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -283,7 +296,7 @@ def test_a_first_scenario_by_questions(
         (("fit", "huawei-east-1"), "was not found"),
         (("fit", "Export of VMs.csv", "--flavours", "0"), "--flavours: is too few (got 0)"),
         (("fit", "Export of VMs.csv", "--points", "2"), "Give 3 or more"),
-        (("fit", "once.csv"), "once.csv: arrival: all requests arrive at one moment"),
+        (("fit", "once.csv"), "once.csv: arrival: all requests arrive at one moment (got '0 s')"),
         (("fit", "one.csv"), "one.csv: requests: too little to fit (got 1)\n  The least is 2."),
     ],
 )

@@ -238,8 +238,13 @@ def test_a_window_begins_at_a_date(tmp_path: Path) -> None:
     for start in ("2026-11-03T07:15:00Z", "2026-11-03T08:15:00+01:00", '"2026-11-03 07:00"'):
         file.write_text(text)
         assert build_world(load_scenario(file, [f"workload.start={start}"])).draw(0).id.tolist() == ["a-1", "a-3"]
-    with pytest.raises(UserError, match="nothing arrives at that time or later"):
+    with pytest.raises(
+        UserError, match=r"nothing arrives at that time or later \(got '2027-01-01 00:00:00'\)"
+    ) as caught:
         build_world(load_scenario(file, ["workload.start=2027-01-01"])).draw(0)
+    assert "arrive from 2026-11-03 06:00:00 to" in caught.value.remedy
+    with pytest.raises(UserError, match="is a time before all dates of this trace"):
+        build_world(load_scenario(file, ["workload.start=3 d"])).draw(0)
 
 
 @given(

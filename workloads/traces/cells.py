@@ -162,6 +162,17 @@ def _parsed(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
+DATED = 1e9
+"""Seconds since 1970 in 2001: a clock that is so late is one of dates, since no trace is as long."""
+
+
+def moment(seconds: float) -> str:
+    """Write a time on a trace's clock for people: a date, or seconds where the clock has no dates."""
+    if seconds < DATED:
+        return f"{seconds:g} s"
+    return datetime.fromtimestamp(seconds, UTC).isoformat(" ", "seconds").removesuffix("+00:00")
+
+
 def seconds_of_date(text: str) -> float:
     """Read a date as seconds since 1970; one without a zone is in UTC. Raises `ValueError`."""
     found = _parsed(text)
