@@ -336,7 +336,7 @@ def _name(look: _Look) -> None:
         again = rows - missing - named[0].there.n_unique()
         counts = [f"repeats one above it in {again:,}"] * bool(again) + [f"is empty in {missing:,}"] * bool(missing)
         look.doubts.append(
-            f"{named[0].name} {' and '.join(counts)} of {rows:,} rows, and is not read: requests are named by their row."
+            f"{named[0].name} {' and '.join(counts)} of {rows:,} rows: not read, requests are named by their row."
         )
     if column:
         look.taken.add(column.name)

@@ -36,8 +36,9 @@ class Course:
             )
 
     def at(self, times: Floats) -> Floats:
-        """Return the value at each time, float64 of the same shape."""
-        found: Floats = self.values[((self.start + times) // self.every).astype(np.int64) % len(self.values)]
+        """Return the value at each time, float64 of the same shape; the last one at the very end."""
+        step, count = ((self.start + times) // self.every).astype(np.int64), len(self.values)
+        found: Floats = self.values[step % count if self.repeats else np.minimum(step, count - 1)]
         return found
 
     def until(self, times: Floats) -> Floats:

@@ -75,7 +75,8 @@ def pieces_of(server: Server, costs: Costs, last: float) -> tuple[list[Piece], l
 def rate(course: Course, time: Fraction) -> Fraction:
     """Look up the value that holds from this time on."""
     step = floor((Fraction(course.start) + time) / Fraction(course.every))
-    return Fraction(float(course.values[step % len(course.values)]))
+    count = len(course.values)
+    return Fraction(float(course.values[step % count if course.repeats else min(step, count - 1)]))
 
 
 def over(course: Course, piece: Piece) -> Fraction:

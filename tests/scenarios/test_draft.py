@@ -106,7 +106,7 @@ def test_what_sounds_right_and_is_not_read(tmp_path: Path) -> None:
         "Memory sounds like mem, but '4 GiB' is no number: only plain numbers are read: 1.5, and not 1,5 or 4 GiB."
         in said
     )
-    assert "InstanceID repeats one above it in 1 of 2 rows, and is not read: requests are named by their row." in said
+    assert "InstanceID repeats one above it in 1 of 2 rows: not read, requests are named by their row." in said
     assert "No column says when requests end: all of them stay for ever." in said
     path.write_text("id;begin;finished;cpus;Team\na;0;;2;x\nb;5;-;-1;y\n")
     found = propose(path)

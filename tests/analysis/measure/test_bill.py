@@ -130,6 +130,9 @@ def test_carbon_that_ends_before_the_run_is_refused_or_repeated() -> None:
     with pytest.raises(RunError, match=r"ends after 1\.5 hours, and the run needs 2:"):
         bill(case, costs(carbon=Course(one, HOUR / 2, repeats=False, source="the file x.csv")))
     bill(case, costs(carbon=Course(one, HOUR * 2 / 3, repeats=False)))  # which ends as the run does
+    ends = np.array([0.0, 2 * HOUR])
+    assert Course(one, HOUR * 2 / 3, repeats=False).at(ends).tolist() == [100, 700]
+    assert Course(one, HOUR * 2 / 3).at(ends).tolist() == [100, 100]
     twice = bill(case, costs(carbon=Course(one[:2], HOUR / 2)))
     assert twice.carbon == pytest.approx(0.2 * 0.25 + 0.1 * 0.25)
 
