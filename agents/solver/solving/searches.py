@@ -69,6 +69,7 @@ class Searches:
             raise UserError("unknown search", key="search", value=search, remedy=suggest(search, SEARCHES))
         self.problem, self.seed, self.end = problem, seed, end
         self._device, self._prepare = _attempts_on(device, problem)
+        self.device = device
         self.dense = device == "cpu"
         """Vector problems are searched in their dense form."""
         self.ours = search == "ours"

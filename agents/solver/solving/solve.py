@@ -305,7 +305,10 @@ class _Search:
 
     def notes(self) -> Iterator[str]:
         """List what a user would not expect of the search."""
-        if self.searches.late:
+        device = self.searches.device
+        if self.searches.late and device.startswith("opencl"):
+            yield f"finding {device} and compiling took longer than there was time: whether it is there is not known"
+        elif self.searches.late:
             yield "compiling took longer than there was time; it goes on, for the next time"
         elif self.searches.compiling > TOLD:
             yield f"compiling took {self.searches.compiling:.1f} s of the time"

@@ -55,6 +55,16 @@ def test_a_hundred_thousand_balls(search: str, bins: int | str) -> None:
     assert answer.status == "solved" if bins == "?" else "optimal"
 
 
+def test_a_device_that_was_not_found_in_time_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    over = threading.Event()
+    monkeypatch.setattr("agents.solver.backends.opencl.prepare", lambda *_: over.wait(20))
+    try:
+        answer = bw.solve(load_problem("spain"), device="opencl:9", time=0.2)
+    finally:
+        over.set()
+    assert any("finding opencl:9 and compiling took longer" in note for note in answer.notes)
+
+
 @pytest.mark.parametrize("search", first(1, ["ours", "published"]))
 def test_nothing_compiled_in_time(search: str, monkeypatch: pytest.MonkeyPatch) -> None:
     over = threading.Event()
