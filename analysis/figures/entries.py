@@ -19,12 +19,16 @@ from analysis.compare.table import BEST, Entry, Table, TableRow
 from analysis.figures.chosen import Chosen
 from analysis.figures.chosen_style import points
 from analysis.figures.panels import apart_enough
+from analysis.figures.rows import named_rows
 from analysis.figures.style import GREY, Look, grid, heading, legend, new, tidy
 from analysis.measure.metric import Metric
 from simcore.errors import ResultsError
 
 ROWS = 60
 """More agents times points than that are left to the table."""
+PANELS, MANY = 6, 16
+"""So many metrics are drawn where none were asked for, the first of the table; half of them above so many rows, which
+would make a second line of panels too long for a page."""
 BESIDE = 26
 """Letters in a line of a label beside a panel."""
 
@@ -80,10 +84,13 @@ def draw(chosen: Chosen, table: Table, rows: Sequence[TableRow], panels: Sequenc
         )
     width = chosen.options.width or ("page" if len(panels) > 1 else "column")
     lines, columns = grid(len(panels), 3 if width == "page" else 1)
-    height = 2.0 if numeric else 0.8 + 0.15 * len(rows)
+    shown = [(_varied(chosen, table, row), row.agent) for row in rows]
+    gaps = len({point for point, _ in shown}) if chosen.swept else 0
+    height = 2.0 if numeric else 0.8 + 0.15 * (len(rows) + 1.3 * gaps)
     figure = new(width, 0.5 + height * lines)
     axes = figure.subplots(lines, columns, squeeze=False)
-    below = int(figure.get_figwidth() * 72 / columns / (0.6 * points("text")))
+    beside = 0 if numeric else 0.6 * points() * max(len(chosen.heading(row.agent)) for row in rows)
+    below = int((figure.get_figwidth() * 72 - beside) / columns / (0.6 * points("text")))
     for place, ax in enumerate(axes.flat):
         if place >= len(panels):
             ax.set_axis_off()
@@ -97,7 +104,7 @@ def draw(chosen: Chosen, table: Table, rows: Sequence[TableRow], panels: Sequenc
             ax.set_xlabel(chosen.short(table.swept[0]))
             ax.set_ylabel(words)
         else:
-            _dots(ax, panel, scale, rows, chosen, table.swept, named=place % columns == 0)
+            _dots(ax, panel, scale, named_rows(ax, chosen, shown, named=place % columns == 0), rows, chosen)
             ax.set_xlabel(words)
         (ax.yaxis if numeric else ax.xaxis).get_major_formatter().set_useOffset(False)
         if panel.baseline:
@@ -134,22 +141,25 @@ def _caption(rows: Sequence[TableRow], panels: Sequence[Panel], numeric: bool) -
     return f"mean and 95 % interval over {seeds} seeds{paired}{filled}"
 
 
+def few(table: Table, panels: list[Panel]) -> list[Panel]:
+    """Choose the first panels, as many as there is room for."""
+    return panels[: PANELS if is_numeric(table) or len(table.rows) <= MANY else PANELS // 2]
+
+
+def _varied(chosen: Chosen, table: Table, row: TableRow) -> tuple[Any, ...]:
+    """Return what of a row's point differs from those of others."""
+    return tuple(value for key, value in zip(table.swept, row.point, strict=True) if key in chosen.swept)
+
+
 def _dots(
-    ax: Axes,
-    panel: Panel,
-    scale: float,
-    rows: Sequence[TableRow],
-    chosen: Chosen,
-    swept: Sequence[str],
-    *,
-    named: bool,
+    ax: Axes, panel: Panel, scale: float, places: Sequence[float], rows: Sequence[TableRow], chosen: Chosen
 ) -> None:
-    """Draw a line per agent (and point of the sweep), and fills the dots that have a mark.
+    """Draw a dot for each row at its place, and fill those that have a mark.
 
     Of values all are filled, where no agent is told from the best.
     """
     every = not panel.baseline and not any(entry and entry.mark for entry in panel.entries)
-    for y, (row, entry) in enumerate(zip(rows, panel.entries, strict=True)):
+    for y, row, entry in zip(places, rows, panel.entries, strict=True):
         if entry is not None:
             ax.errorbar(
                 scale * entry.mean,
@@ -158,14 +168,7 @@ def _dots(
                 markerfacecolor=None if entry.mark or every else "white",
                 **_looking(chosen.look[row.agent]),
             )
-    keys = [chosen.short(key) for key in swept]
-    labels = [
-        " ".join((*(f"{key} {value}" for key, value in zip(keys, row.point, strict=True)), chosen.heading(row.agent)))
-        for row in rows
-    ]
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
-    ax.set_yticks(range(len(labels)), labels if named else [""] * len(labels))
-    ax.set_ylim(len(labels) - 0.5, -0.5)
 
 
 def _arms(metric: Metric, entry: Entry, scale: float) -> tuple[float, float]:

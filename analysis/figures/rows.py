@@ -21,8 +21,9 @@ def named_rows(ax: Axes, chosen: Chosen, rows: Sequence[tuple[Point, str]], *, n
         if chosen.swept and (number == 0 or rows[number - 1][0] != point):
             at += 1.3 if number else 0.0
             if named:
-                across = ax.get_yaxis_transform()
-                ax.text(0, at - 1, chosen.name(point), transform=across, va="center", fontsize=points())
+                said = ax.text(0.01, at - 1, chosen.name(point), va="center", fontsize=points())
+                said.set_transform(ax.get_yaxis_transform())
+                said.set_bbox({"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.5})  # over other lines
         places.append(at)
         at += 1
     ax.set_yticks(places, [chosen.heading(agent) if named else "" for _, agent in rows])

@@ -12,9 +12,6 @@ from analysis.figures.chosen import Chosen, Options
 from analysis.figures.kind import figure
 from simcore.errors import ResultsError
 
-PANELS = 6
-"""So many metrics are drawn where none were asked for, the first of the table."""
-
 
 @figure(meaning="paired differences to a baseline, a panel per metric", needs="two agents on the same seeds")
 def draw(chosen: Chosen, options: Options) -> Figure:
@@ -23,7 +20,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     metrics = table.metrics if options.metrics else [metric for metric in table.metrics if not metric.timed]
     panels = entries.differences(chosen, table, metrics) if metrics else []
     if not options.metrics:
-        panels = [panel for panel in panels if any(entry and entry.mean for entry in panel.entries)][:PANELS]
+        panels = entries.few(table, [one for one in panels if any(entry and entry.mean for entry in one.entries)])
     if not panels:
         remedy = "Run two agents or more on the same seeds, or name a metric in which they differ with --metric."
         raise ResultsError("there is no difference to draw", file=chosen.results.folder, remedy=remedy)

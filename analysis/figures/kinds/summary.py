@@ -14,9 +14,6 @@ from analysis.figures.kind import figure
 from analysis.measure.metric import Metric
 from simcore.errors import ResultsError
 
-PANELS = 6
-"""More of them than that, where no metrics were asked for, are left to the table."""
-
 
 @figure(meaning="paired differences to the baseline, then the table, a panel per metric", needs="what differs")
 def draw(chosen: Chosen, options: Options) -> Figure:
@@ -27,7 +24,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     panels = [Panel(metric, values) for metric, values in found if asked or _differ(metric, values)]
     if panels:
         panels = [*_first(chosen, table, panels[0].metric), *panels]
-    return entries.draw(chosen, table, table.rows, panels if asked else panels[:PANELS])
+    return entries.draw(chosen, table, table.rows, panels if asked else entries.few(table, panels))
 
 
 def _differ(metric: Metric, values: Sequence[Entry | None]) -> bool:

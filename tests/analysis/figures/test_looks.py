@@ -270,3 +270,22 @@ def test_swept_times_are_in_the_unit_that_people_say(
     [ax] = draw(Results(tmp_path), "sweep").axes
     assert ax.get_xlabel() == label
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ticks
+
+
+def test_differences_name_a_point_once_and_many_rows_leave_metrics_to_the_table(tmp_path: Path) -> None:
+    rows = [
+        row(agent, seed, point={"overflow": way}, acceptance=0.5 + place / 9, allocation_cpu=place / 9, hours=place)
+        | {"servers_used": place, "fragmentation_cpu": place / 9, "run": f"{agent}{seed}{way}"}
+        for way in ("drop", '{"make_room": {"moves": 1}}')
+        for seed in range(3)
+        for place, agent in enumerate(f"agent-{number}" for number in range(10))
+    ]
+    write_results(tmp_path, rows)
+    many = draw(Results(tmp_path), "differences")
+    assert len([ax for ax in many.axes if ax.axison]) == 3
+    assert many.get_size_inches()[1] < 6
+    names = [text.get_text() for text in many.axes[0].texts]
+    assert names == ["overflow drop", 'overflow {"make_room": {"moves": 1}}']
+    assert [tick.get_text() for tick in many.axes[0].get_yticklabels()] == [f"agent-{n}" for n in range(1, 10)] * 2
+    few = draw(Results(tmp_path), "differences", agents=[f"agent-{number}" for number in range(4)])
+    assert len([ax for ax in few.axes if ax.axison]) > 3
