@@ -39,9 +39,16 @@ def table(found: Mixed) -> rich.table.Table:
             f"{_money(row['cost'])}{mark}",
             "-" if row["mean_low"] is None else f"[{_money(row['cost_low'])}, {_money(row['cost_high'])}]",
             *(_money(row[f"cost_only_{kind}"]) for kind in question.kinds),
-            "-" if row["mean"] is None else metric.write(row["mean"], (row["mean_high"] or row["mean"]) - row["mean"]),
+            "-" if row["mean"] is None else metric.write(row["mean"], _half(row)),
         )
     return laid
+
+
+def _half(row: dict[str, Any]) -> float:
+    """Return half of the interval of an agent's mean, of which a share's may be cut at one end."""
+    if row["mean_low"] is None:
+        return 0.0
+    return max(float(row["mean"] - row["mean_low"]), float(row["mean_high"] - row["mean"]))
 
 
 def _money(value: float | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan
+from math import isfinite, isnan
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -13,6 +13,7 @@ import numpy as np
 from analysis.compare.statistics import mean_interval
 from analysis.front import Results
 from analysis.measure.condition import Target
+from analysis.measure.metric import Metric
 from scenarios.batch.batch import Batch
 from scenarios.build.plan import plan
 from scenarios.schema.scenario import Scenario
@@ -59,6 +60,13 @@ class Looked:
         """Average the values of the seeds."""
         mean, half = mean_interval(values)
         return cls(float(mean), float(half) if random else 0.0, impossible)
+
+    def ends(self, metric: Metric) -> tuple[float | None, float | None]:
+        """Return the ends of the mean's interval; None where one seed has none."""
+        if not isfinite(self.half):
+            return None, None
+        low, high = metric.ends(self.mean, self.half)
+        return float(low), float(high)
 
 
 class Runs:

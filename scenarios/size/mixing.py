@@ -225,7 +225,7 @@ def _frame(
         found = {end: step.size for end, step in steps.get(agent, {}).items() if isinstance(step, FoundMix)}
         mix = found.get("size")
         at = looked[mix] if mix else None
-        half = at.half if at and isfinite(at.half) else None
+        low, high = at.ends(question.target.metric) if at else (None, None)
         rows.append(
             {
                 "agent": agent,
@@ -238,8 +238,8 @@ def _frame(
                     for kind in question.kinds
                 },
                 "mean": at and at.mean,
-                "mean_low": None if at is None or half is None else at.mean - half,
-                "mean_high": None if at is None or half is None else at.mean + half,
+                "mean_low": low,
+                "mean_high": high,
                 "verdict": FAILED if agent in runs.failed else BEST if mix == best else told.get(agent),
                 "until": question.until,
                 "metric": question.target.metric.name,

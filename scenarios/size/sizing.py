@@ -209,14 +209,14 @@ def _frame(question: Question, answers: Mapping[str, Row], runs: Runs, results: 
         answer = answers.get(agent, dict.fromkeys(ENDS))
         found = answer["size"]
         at = looked.get(question.most if found is None else found)
-        half = at.half if at and isfinite(at.half) else None
+        low, high = at.ends(question.target.metric) if at else (None, None)
         rows.append(
             {
                 "agent": agent,
                 **answer,
                 "mean": at and at.mean,
-                "mean_low": None if at is None or half is None else at.mean - half,
-                "mean_high": None if at is None or half is None else at.mean + half,
+                "mean_low": low,
+                "mean_high": high,
                 "more": None if found is None or best is None else found - best,
                 "verdict": FAILED
                 if agent in runs.failed

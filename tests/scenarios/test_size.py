@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 import binwright as bw
 from analysis.compare.statistics import mean_interval
 from analysis.figures.draw import draw, svg
+from analysis.measure.metric import Metric
 from binwright.cli import FAILED, INTERRUPTED, MISTAKE, main
 from binwright.parser import parser
-from scenarios.size.looking import ENDS, Runs
+from scenarios.size.looking import ENDS, Looked, Runs
 from scenarios.size.search import AHEAD, Found, ahead, exhaustive, next_size
 from simcore.errors import UserError
 from tests.support import ROOT
@@ -338,6 +339,15 @@ def test_servers_that_are_to_fail_must_be_there(tiny: Path) -> None:
         UserError, match=r"(?s)most: is no number of servers to look for \(got 4\).*Give 5 to .*; failures"
     ):
         quick(tiny, most=4)
+
+
+def test_an_interval_ends_where_shares_do() -> None:
+    accepted = Metric("acceptance", "accepted %", "%")
+    low, high = Looked.of(np.array([1.0, 1.0, 0.9]), random=True).ends(accepted)
+    assert low is not None
+    assert low < 0.9
+    assert high == 1
+    assert Looked.of(np.array([0.9]), random=True).ends(accepted) == (None, None)
 
 
 def test_one_seed_has_no_interval_and_no_chance_an_exact_one(tiny: Path) -> None:
