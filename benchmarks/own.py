@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from agents import AGENTS
 from benchmarks.cvd import markdown
@@ -77,7 +78,8 @@ def in_python(free: Ints, demand: Amounts) -> int:
 
 def by_numpy(free: Ints, demand: Amounts) -> int:
     """Do the same with whole arrays."""
-    fits, most = (free >= np.array(demand)).all(axis=2), np.iinfo(np.int64).max
+    fits: npt.NDArray[np.bool_] = np.all(free >= np.array(demand), axis=2)
+    most = np.iinfo(np.int64).max
     server = int(np.where(fits.any(axis=1), free[:, :, 0].sum(axis=1), most).argmin())
     return 2 * server + int(np.where(fits[server], free[server, :, 0], most).argmin()) if fits[server].any() else -1
 

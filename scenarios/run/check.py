@@ -79,7 +79,10 @@ def without_effect(scenario: Scenario) -> str:
     """Say which keys about moves change nothing, because at no point of the sweep anything is moved."""
     if any(at_point.moves_some for _, at_point in points(scenario)):
         return ""
-    said = (("moves", scenario.moves != MovesSpec()), ("costs.moves", scenario.costs and scenario.costs.moves))
+    said = (
+        ("moves", scenario.moves != MovesSpec.model_validate({})),
+        ("costs.moves", scenario.costs and scenario.costs.moves),
+    )
     keys = [key for key, there in said if there]
     why = "nothing is moved without `rescheduling` or `overflow: {make_room: ...}`"
     return f"{' and '.join(keys)} {'have' if len(keys) > 1 else 'has'} no effect: {why}." if keys else ""
