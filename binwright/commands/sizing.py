@@ -60,7 +60,7 @@ def size(asked: Namespace) -> int:
     if isinstance(found, Mixed):
         from binwright.commands.mixing import table
 
-        return _shown(table(found), found.results, "mixes.csv")
+        return _shown(table(found), found.results, "mixes.csv", "mix")
     if isinstance(found, Sizes):
         for point, one in found.answers:
             out.rule(escape(", ".join(f"{key} {value}" for key, value in point.items())))
@@ -68,17 +68,18 @@ def size(asked: Namespace) -> int:
             list_failed(one.results)
         where(f"Answers: {folder}/sizes.csv")
         return FAILED if any(len(one.results.failed) for _, one in found.answers) else 0
-    code = _shown(_table(found), found.results, "sizes.csv")
-    where(f"Figure:  {_drawn(found)}")
-    return code
+    return _shown(_table(found), found.results, "sizes.csv", "size")
 
 
-def _shown(table: rich.table.Table, results: Results, file: str) -> int:
-    """Print an answer, and where it is; returns the exit code."""
+def _shown(table: rich.table.Table, results: Results, file: str, kind: str) -> int:
+    """Print an answer and where it is, with the figure of this kind; returns the exit code."""
+    from analysis.figures.style import save
+
     out.print(table)
     list_failed(results)
     where(f"Answer:  {results.folder}/{file}")
     where(f"Results: {results.folder}/runs.parquet")
+    where(f"Figure:  {save(results.figure(kind), results.folder / 'figures' / f'{kind}.png')}")
     return FAILED if len(results.failed) else 0
 
 
@@ -162,10 +163,3 @@ def _legend(found: Sized) -> str:
     if None in set(found.frame["size"]):
         parts.append(f"> {question.most:,}: not with that many either; what there is then is said.")
     return " ".join(parts)
-
-
-def _drawn(found: Sized) -> str:
-    """Draw the figure, and say where it is."""
-    from analysis.figures.style import save
-
-    return str(save(found.results.figure("size"), found.results.folder / "figures" / "size.png"))
