@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 import yaml
@@ -158,11 +159,9 @@ def test_the_figure_has_every_cost_with_its_interval_and_not_zero(two: Path, tmp
     said = {"until": "acceptance >= 97 %", "prices": "small 0.3, large 1"}
     frame.with_columns(**{name: pl.lit(text) for name, text in said.items()}).write_csv(tmp_path / "mixes.csv")
     (ax,) = (figure := results.figure("mix")).axes
-    marks = [
-        tuple(float(line.get_data()[axis][0]) for axis in (0, 1)) for line in ax.lines if len(line.get_xdata()) == 1
-    ]
-    assert sorted(marks) == [(2.9, 0), (4, 0), (5, 1), (5, 1)]
-    spans = [tuple(line.get_xdata()) for line in ax.lines if len(line.get_xdata()) == 2]
+    drawn = [np.asarray(line.get_data(), np.float64).T.tolist() for line in ax.lines]
+    assert sorted(ends[0] for ends in drawn if len(ends) == 1) == [[2.9, 0], [4, 0], [5, 1], [5, 1]]
+    spans = [(ends[0][0], ends[1][0]) for ends in drawn if len(ends) == 2]
     low, far = ax.get_xlim()
     assert 0 < low < 2.6
     assert far > 5
