@@ -34,7 +34,7 @@ def say(text: str) -> None:
 
 
 def where(text: str) -> None:
-    """Say where the answer was written, on stdout, as it is: not with --quiet."""
+    """Say on stdout, as it is, where the answer was written, or what it leaves out: not with --quiet."""
     if not notes.quiet:
         out.print(text, markup=False, highlight=False, soft_wrap=True)
 

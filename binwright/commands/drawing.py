@@ -99,7 +99,7 @@ def _draw(
             if not anything:
                 raise
             why = f"{name} left out: {error.problem}. {error.remedy}"
-            out.print(why, markup=False, highlight=False, soft_wrap=True)
+            where(why)
     return drawn
 
 
