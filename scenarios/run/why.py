@@ -149,13 +149,8 @@ def _by_label(frame: pl.DataFrame) -> pl.DataFrame:
     """Count what was offered and refused by the values of each label, those first that are refused more than others."""
     import polars as pl
 
-    schema = {
-        "label": pl.String,
-        "value": pl.String,
-        "offered": pl.UInt32,
-        "refused": pl.UInt32,
-        "expected": pl.Float64,
-    }
+    words = dict.fromkeys(("label", "value"), pl.String())
+    schema = pl.Schema({**words, "offered": pl.UInt32(), "refused": pl.UInt32(), "expected": pl.Float64()})
     found = [pl.DataFrame(schema=schema)]
     for name in (each for each in frame.columns if each.startswith(LABELS)):
         counted = frame.group_by(pl.col(name).alias("value"), maintain_order=True).agg(
