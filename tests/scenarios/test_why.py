@@ -147,6 +147,8 @@ def test_who_is_refused_more_than_others_who_ask_for_the_same(
         ("team", "cid", 1, 0, 0.25),
         ("team", "ann", 3, 1, 1.5),
     ]
+    [counted] = bw.load(tmp_path / "results").runs["refused_by"]
+    assert json.loads(counted) == {"team": {"bob": [2, 2], "ann": [3, 1], "cid": [1, 0]}}
     assert found.times["refused"].to_list() == [0, 2, 1, 0, 0, 0, 0, 0, 0, 0]
     assert main(["why", str(tmp_path / "results")]) == 0
     words = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
