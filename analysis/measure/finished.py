@@ -22,7 +22,7 @@ NOTHING = "no request was offered to the agent: there is nothing to measure"
 TOO_LARGE = "no request fits, even into the empty cluster: there is nothing to measure"
 
 HOUR = 3600.0
-LARGE = 1 << 20
+LARGE = 1 << 18
 """From so many rows on, what was computed for one metric is not kept for the next one."""
 
 if TYPE_CHECKING:
