@@ -153,12 +153,12 @@ def lengths(servers: int) -> str:
         grown = (kept["peak MB"] - runs[SHORT]["peak MB"]) * 1e6 / (LONG - SHORT)
         note = (
             f"Kept in the middle of its {LONG:,} requests, `{agent}` took {kept['kept']:.1f} s of CPU "
-            f"({kept['kept wall']:.1f} s by the clock) for {kept['kept MB']:,.0f} MB. "
+            f"({kept['kept wall']:.1f} s by the clock) for {kept['kept MB']:,.0f} MB.\n"
             f"Its peak grows by {grown:.0f} bytes a request."
         )
         rows.append([note])
     notes = [row[0] for row in rows if len(row) == 1]
-    return markdown([row for row in rows if len(row) > 1]) + "\n\n" + "\n".join(notes)
+    return markdown([row for row in rows if len(row) > 1]) + "\n\n" + "\n\n".join(notes)
 
 
 def _cells(each: dict[str, float]) -> list[str]:
