@@ -36,8 +36,10 @@ def measure(run: FinishedRun, added: Sequence[str] = ()) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for definition in built_in():
         found |= definition.measured(run)
+        run.forget()
     for name in added:
         found |= _guarded(added_metric(name), run)
+        run.forget()
     return found
 
 
