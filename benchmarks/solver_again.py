@@ -91,8 +91,8 @@ def measured(name: str, times: int, instances: int, seconds: float) -> str:
         solved += other.placed == later.balls
     each = np.array(anew) / again
     ratio = f"{sum(anew) / sum(again):.1f} ({each.min():.1f} to {each.max():.1f})"
-    times = f"{np.median(anew):.3f} | {np.median(again):.3f} | {ratio}"
-    return f"| {name} | {size} | {solved} of {len(anew)} | {times} | {np.median(moved):,.0f} |"
+    took = f"{np.median(anew):.3f} | {np.median(again):.3f} | {ratio}"
+    return f"| {name} | {size} | {solved} of {len(anew)} | {took} | {np.median(moved):,.0f} |"
 
 
 def main(argv: Sequence[str] | None = None) -> None:
