@@ -181,7 +181,9 @@ class Moving:
         return Running(rows, server, node, demand, self._left(rows), self.request, self._may if ruled else None, bits)
 
     def _sources(self, rows: Ints) -> Ints:
-        """Return the rows of the workload that these rows are, or continue, int64 [n]."""
+        """Return the rows of the workload that these rows, ascending, are or continue, int64 [n]."""
+        if not len(rows) or rows[-1] < len(self._simulation.workload):
+            return rows
         return np.array([self._simulation.source(row) for row in rows.tolist()], np.int64)
 
     @property
