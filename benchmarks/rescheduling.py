@@ -47,8 +47,13 @@ placed by best-fit, until the first one that fits nowhere. Every five minutes a 
 run. Entries say by how much runs are longer, as the mean of the ratio (geometric, with its interval). The last row is a
 control: `vmr` chooses without preference among all moves. A single burst ends many of these runs, whoever decides.
 
+How to read it: with these seeds no mover's gain can be told from none, however many moves it has. The windows of the
+seeds overlap, so that the intervals are too narrow rather than too wide. What helps in these runs is to [make
+room](moves.md#whole-runs-making-room) for the very request that would end them: that takes two moves in a whole run.
+
 """
 GPUS = """
+
 ## A GPU cluster that fills up
 
 `fgd/default`: on the 1,213 GPU servers of the openb trace pods arrive that ask for 130 % of the GPUs, and none leaves,
@@ -57,13 +62,21 @@ those that run may move: [`deschedule`](../guides/movers.md#deschedule) has thos
 evict, to where FGD, or another agent, places them. With `victims: random` any pods are asked about; with `gpu-random`
 they go anywhere. {left}
 
+How to read it: to ask FGD again about pods that run leaves less over, and for that it hardly matters which pods. FGD's
+choice soon finds no pod that is to move, so that chance, which always finds some, moves more and gains more; with 4
+moves at a time they gain the same. To move pods anywhere gains nothing. The most that is gained here is what
+[`gpu-lookahead`](gpus.md#the-default-pods) gains without moving anything.
+
 """
 LEAVING = """
+
 ## A GPU cluster where pods leave again
 
 `fgd/departures`: pods stay as long as they did, and come so close together that they ask for more than there is. Every
 200 s, with a clock that runs 170 times as fast, 20 may move. The windows of the seeds have the same pods in another
 mix, so that the intervals tell of chance in the mix only.
+
+How to read it: with as many moves, FGD's choice of pods gains more than chance; but a tenth of a point is little.
 
 """
 

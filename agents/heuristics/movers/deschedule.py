@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from agents.heuristics.movers.draft import Draft
 from agents.inner import inner
@@ -140,7 +141,7 @@ def _overlaps(one: Placement, other: Placement) -> bool:
 
 @kernel
 def fragmented(
-    free: Ints, devices: Devices, place: int, kinds: Ints, share: Floats, seen: Ints, amount: Floats
+    free: Ints, devices: Devices, place: int, kinds: Ints, share: Floats, seen: npt.NDArray[np.bool_], amount: Floats
 ) -> None:
     """Write to `amount` float64 [servers] the fragments of the servers that are `seen`, in thousandths of a device."""
     left, there, model, _ = devices
